@@ -1,0 +1,36 @@
+# make run: set up and run the quickstart.  make test: set up and check everything.  make bench: against peers.
+PYTHON ?= python3
+VENV ?= .venv
+PEERS ?= .venv-peers
+BIN = $(VENV)/bin
+PIP_FLAGS = --quiet --disable-pip-version-check
+
+.PHONY: run test bench clean
+
+run: $(VENV)/installed
+	$(BIN)/noisefloor audit
+
+test: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+bench: $(VENV)/installed $(PEERS)/installed
+	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python
+
+# The stamp is made last: an interrupted installation starts over.
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	touch $@
+
+# Peers get an environment of their own: their pins and ours do not resolve together.
+$(PEERS)/installed: bench/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install $(PIP_FLAGS) -r bench/peers.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(PEERS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""The platform: what a real deployment would ship. It knows nothing of simulation."""

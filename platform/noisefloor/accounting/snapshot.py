@@ -1,0 +1,173 @@
+"""A ledger as bytes: versioned JSON with a checksum, the same bytes for the same ledger.
+
+The checksum finds damage, not forgery: whoever can write the bytes can also write the checksum.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from noisefloor.accounting.entry import Amount, Entry
+from noisefloor.checks import check_count
+from noisefloor.errors import BadParameter, BadSnapshot
+from noisefloor.privacy import Model, Neighbours
+
+VERSION = 1
+
+_OUTER = ("body", "checksum")
+_BODY = ("budget", "entries", "model", "neighbours", "version")
+_ENTRY = ("count", "debited", "proved", "reason", "release", "spend_id", "subject")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a snapshot holds."""
+
+    budget: Amount
+    neighbours: Neighbours
+    model: Model
+    entries: tuple[Entry, ...]
+
+
+def encode(contents: Contents) -> bytes:
+    """Write the contents; entries are sorted by spend id, so that history leaves no trace."""
+    body = {
+        "version": VERSION,
+        "budget": _pair(contents.budget),
+        "neighbours": contents.neighbours.value,
+        "model": contents.model.value,
+        "entries": [
+            {
+                "spend_id": entry.spend_id,
+                "subject": entry.subject,
+                "release": entry.release,
+                "count": entry.count,
+                "debited": _pair(entry.debited),
+                "proved": "inf" if entry.proved is None else _pair(entry.proved),
+                "reason": entry.reason,
+            }
+            for entry in sorted(contents.entries, key=lambda entry: entry.spend_id)
+        ],
+    }
+    return _canonical({"body": body, "checksum": _checksum(body)})
+
+
+def decode(data: bytes) -> Contents:
+    """Read a snapshot, or refuse it with BadSnapshot, which names the field."""
+    outer = _fields(_parsed(data), _OUTER, "snapshot")
+    body = outer["body"]
+    if not isinstance(body, dict):
+        _refuse("body", "is not an object")
+    # The version first: another version may have other fields.
+    if body.get("version") != VERSION or isinstance(body["version"], bool):
+        _refuse("version", f"is not {VERSION}")
+    if outer["checksum"] != _checksum(body):
+        _refuse("checksum", "does not fit the body")
+    _fields(body, _BODY, "body")
+    contents = Contents(
+        budget=_amount(body["budget"], "budget"),
+        neighbours=_neighbours(body["neighbours"]),
+        model=_model(body["model"]),
+        entries=tuple(_entries(body["entries"])),
+    )
+    if encode(contents) != data:
+        _refuse("snapshot", "is not in canonical form")
+    return contents
+
+
+def _entries(value: object) -> Iterable[Entry]:
+    if not isinstance(value, list):
+        _refuse("entries", "is not a list")
+    seen: set[str] = set()
+    for place, item in enumerate(value):
+        entry = _entry(item, f"entries[{place}]")
+        if entry.spend_id in seen:
+            _refuse(f"entries[{place}].spend_id", "occurs twice")
+        seen.add(entry.spend_id)
+        yield entry
+
+
+def _entry(value: object, where: str) -> Entry:
+    fields = _fields(value, _ENTRY, where)
+    for name in ("spend_id", "subject", "release"):
+        if not isinstance(fields[name], str) or not fields[name]:
+            _refuse(f"{where}.{name}", "is not a text of at least one sign")
+    reason, proved = fields["reason"], fields["proved"]
+    if not isinstance(reason, str) or (proved == "inf" and not reason):
+        _refuse(f"{where}.reason", "is not a text that says why")
+    try:
+        count = check_count(fields["count"], "count")
+    except BadParameter:
+        _refuse(f"{where}.count", "is not a positive whole number")
+    return Entry(
+        spend_id=fields["spend_id"],
+        subject=fields["subject"],
+        release=fields["release"],
+        count=count,
+        debited=_amount(fields["debited"], f"{where}.debited"),
+        proved=None if proved == "inf" else _amount(proved, f"{where}.proved"),
+        reason=reason,
+    )
+
+
+def _amount(value: object, where: str) -> Amount:
+    if not isinstance(value, list) or len(value) != 2:
+        _refuse(where, "is not a pair of epsilon and delta")
+    for number in value:
+        if type(number) is not int or number < 0:  # a bool is an int, but not an amount
+            _refuse(where, "is not in whole units, zero or more")
+    return Amount(value[0], value[1])
+
+
+def _neighbours(value: object) -> Neighbours:
+    try:
+        return Neighbours(value)
+    except ValueError:
+        _refuse("neighbours", "is not a known relation")
+
+
+def _model(value: object) -> Model:
+    try:
+        return Model(value)
+    except ValueError:
+        _refuse("model", "is not a known model")
+
+
+def _fields(value: object, names: tuple[str, ...], where: str) -> dict[str, Any]:
+    """Return an object with exactly these fields (Any: each is checked where it is used)."""
+    if not isinstance(value, dict):
+        _refuse(where, "is not an object")
+    for name in names:
+        if name not in value:
+            _refuse(name, f"is missing in {where}")
+    if len(value) != len(names):
+        _refuse(where, f"has other fields than {', '.join(names)}")
+    return value
+
+
+def _parsed(data: bytes) -> object:
+    if not isinstance(data, bytes):
+        _refuse("snapshot", "is not bytes")
+    try:
+        parsed: object = json.loads(data.decode("ascii"))
+    except (ValueError, RecursionError):
+        _refuse("snapshot", "is not JSON in ASCII")
+    return parsed
+
+
+def _pair(amount: Amount) -> list[int]:
+    return [amount.micro_epsilon, amount.delta_units]
+
+
+def _canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _checksum(body: object) -> str:
+    return hashlib.sha256(_canonical(body)).hexdigest()
+
+
+def _refuse(field: str, problem: str) -> NoReturn:
+    raise BadSnapshot(f"Ledger snapshot: {field} {problem}.")

@@ -1,0 +1,190 @@
+"""The line-up: every mechanism as ``noisefloor audit`` shows it, the faulty ones last."""
+
+import difflib
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.adversary.audit import Case
+from noisefloor.errors import UnknownMechanism
+from noisefloor.mechanisms import (
+    ArgmaxResponse,
+    BinaryResponse,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Hybrid,
+    KaryResponse,
+    LocalHashing,
+    MemoisedResponse,
+    NoisyMax,
+    OneBitMean,
+    PermuteAndFlip,
+    Piecewise,
+    SampledBit,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from noisefloor.mechanisms.faulty import (
+    PrintedBinning,
+    PrintedResponse,
+    printed_clicks,
+    printed_noisy_max,
+)
+from noisefloor.mechanisms.gaussian import GaussianTable
+from noisefloor.privacy import Neighbours
+
+_USER = Neighbours.USER
+_GAUSSIAN_DELTA = 0.01
+"""At a usual delta of 1e-5 the event that tells most is too rare for any sample of this size."""
+
+
+def _one_hot(size: int, place: int) -> NDArray[np.bool_]:
+    return np.asarray(np.arange(size) == place)
+
+
+def _lead(size: int, place: int, high: float = 1.0) -> NDArray[np.float64]:
+    return np.where(_one_hot(size, place), high, 0.0)
+
+
+def _trail(size: int, place: int, high: float = 1.0) -> NDArray[np.float64]:
+    return np.where(_one_hot(size, place), 0.0, high)
+
+
+@cache
+def line_up() -> tuple[Case, ...]:
+    """Return every case; names are unique."""
+    return (*_frequencies(), *_means(), *_choices(), *_faults())
+
+
+def _frequencies() -> list[Case]:
+    ones, none = np.ones(4, dtype=np.bool_), np.zeros(4, dtype=np.bool_)
+    symmetric = UnaryEncoding.symmetric
+    return [
+        Case("binary-response", BinaryResponse, 1.0, _USER, (True, False)),
+        Case("kary-response", lambda e: KaryResponse(16, e), 1.0, _USER, (0, 15)),
+        Case("unary-symmetric", lambda e: symmetric(4, e), 1.0, _USER, (ones, none)),
+        Case(
+            "unary-symmetric-bit",
+            lambda e: symmetric(4, e, neighbours=Neighbours.BIT),
+            1.0,
+            Neighbours.BIT,
+            (_one_hot(4, 0), none),
+            note="the same bits, guarded one by one",
+        ),
+        Case(
+            "unary-optimised",
+            lambda e: UnaryEncoding.optimised(8, e),
+            1.0,
+            _USER,
+            (_one_hot(8, 0), _one_hot(8, 7)),
+        ),
+        Case("local-hashing", lambda e: LocalHashing(64, e), 1.0, _USER, (0, 63)),
+        Case("subset-selection", lambda e: SubsetSelection(8, e), 1.0, _USER, (0, 7)),
+        Case(
+            "memoised-response",
+            lambda e: MemoisedResponse(2 * e, e),
+            1.0,
+            _USER,
+            (True, False),
+            note="one report; a permanent answer at twice the epsilon stands behind it",
+        ),
+    ]
+
+
+def _means() -> list[Case]:
+    sigma = DiscreteGaussian(1.0, _GAUSSIAN_DELTA, 0, 10).noise.sigma
+    thin = GaussianTable(0.75 * sigma).epsilon(_GAUSSIAN_DELTA, 10)
+    return [
+        Case("discrete-laplace", lambda e: DiscreteLaplace(e, 0, 100), 1.0, _USER, (100, 0)),
+        Case(
+            "discrete-gaussian",
+            lambda e: DiscreteGaussian(e, _GAUSSIAN_DELTA, 0, 10),
+            1.0,
+            _USER,
+            (10, 0),
+            delta=_GAUSSIAN_DELTA,
+            planted=thin,
+            note=f"at delta {_GAUSSIAN_DELTA}, where a sample of this size can see it",
+        ),
+        Case("piecewise", Piecewise, 1.0, _USER, (1.0, -1.0)),
+        Case("hybrid", Hybrid, 1.0, _USER, (1.0, -1.0)),
+        Case("square-wave", SquareWave, 1.0, _USER, (1.0, 0.0)),
+        Case("one-bit-mean", OneBitMean, 1.0, _USER, (1.0, -1.0)),
+        Case("sampled-bit", lambda e: SampledBit(4, e), 1.0, _USER, (np.ones(4), -np.ones(4))),
+    ]
+
+
+def _choices() -> list[Case]:
+    pair = (_lead(5, 0), _trail(5, 0))
+    return [
+        Case("noisy-max-laplace", lambda e: NoisyMax.laplace(5, e), 1.0, _USER, pair),
+        Case("noisy-max-exponential", lambda e: NoisyMax.exponential(5, e), 1.0, _USER, pair),
+        Case("permute-and-flip", lambda e: PermuteAndFlip(5, e), 1.0, _USER, pair),
+        Case("exponential-mechanism", lambda e: ExponentialMechanism(5, e), 1.0, _USER, pair),
+        Case(
+            "argmax-response",
+            lambda e: ArgmaxResponse(5, e),
+            1.0,
+            _USER,
+            (_lead(5, 0), _lead(5, 4)),
+        ),
+    ]
+
+
+def _faults() -> list[Case]:
+    ones, none = np.ones(8, dtype=np.bool_), np.zeros(8, dtype=np.bool_)
+    return [
+        Case(
+            "paper-noisy-max",
+            lambda e: printed_noisy_max(10, e, high=2.0),
+            1.0,
+            _USER,
+            (_lead(10, 0, 2.0), _trail(10, 0, 2.0)),
+            faulty=True,
+            note="Lap(1/eps) on scores in [0, 2]: the cost tends to 2 R eps = 4",
+        ),
+        Case(
+            "paper-response",
+            lambda e: PrintedResponse(4, e),
+            1.0,
+            _USER,
+            (0, 3),
+            faulty=True,
+            note="lies from L + 1 symbols: eps + ln(L / (L - 1))",
+        ),
+        Case(
+            "paper-binning",
+            lambda e: PrintedBinning(4, e),
+            1.0,
+            _USER,
+            (-1.0, 1.0),
+            faulty=True,
+            note="the minimum has a class of its own: no guarantee",
+        ),
+        Case(
+            "paper-clicks",
+            lambda e: printed_clicks(8, e),
+            0.5,
+            _USER,
+            (ones, none),
+            faulty=True,
+            note="eps for each of 8 bits, called eps for the vector: 8 eps",
+        ),
+    ]
+
+
+def select(names: Sequence[str]) -> tuple[Case, ...]:
+    """Return the named cases in the order of the line-up, or all if none is named."""
+    known = {case.name: case for case in line_up()}
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise UnknownMechanism(
+                f"No mechanism is called {name!r}.{hint} Known: {', '.join(known)}."
+            )
+    return tuple(case for case in line_up() if not names or case.name in names)

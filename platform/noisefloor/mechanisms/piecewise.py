@@ -1,0 +1,200 @@
+"""The piecewise mechanism for a mean, on an integer grid, and its hybrid with one bit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.checks import blocks, check_epsilon, check_reals
+from noisefloor.laws import ONE
+from noisefloor.mechanisms.base import (
+    Estimate,
+    Floats,
+    Reports,
+    Tally,
+    check_reports_counted,
+    unsupported,
+)
+from noisefloor.mechanisms.one_bit import OneBitMean
+from noisefloor.mechanisms.thresholds import exp, floor64
+from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of
+from noisefloor.privacy import Guarantee, Neighbours
+from noisefloor.randomness import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Piecewise:
+    """Report a cell of a line, mostly from a window around the value.
+
+    Guarantee:  pure DP, epsilon = the exact log-ratio of a near to a far cell, per release.
+    Neighbours: item = user: any value to any other; one user holds one value (local model).
+    Domain:     reals in [-1, 1], taken to the nearest of 2**16 + 1 grid points; others refused.
+    Reference:  Wang et al. 2019, arXiv 1907.00782, algorithm 2.
+    """
+
+    epsilon: float
+    window: Window = field(init=False)
+
+    def __post_init__(self) -> None:
+        epsilon = check_epsilon(self.epsilon)
+        # The paper's window is (H - 1) of a line of 2 H, that is one part in e**(eps/2) + 1.
+        object.__setattr__(self, "window", Window.of(epsilon, exp(-Decimal(epsilon) / 2)))
+
+    def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
+        """Return one cell per user."""
+        reals = check_reals(values, -1.0, 1.0)
+        draw = self.window.sampler(source)
+        reports = np.empty(len(reals), dtype=np.uint32)
+        for rows in blocks(len(reals)):
+            reports[rows] = draw(positions_of(reals[rows], -1.0, 1.0))
+        return reports
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
+        """Return the guarantee of the window as rounded."""
+        if neighbours not in (Neighbours.ITEM, Neighbours.USER):
+            return unsupported(self, neighbours)
+        return Guarantee(self.window.epsilon, neighbours)
+
+    def log_likelihood(self, reports: Reports, value: float) -> Floats:
+        """Return ln P(cell | value)."""
+        return self.window.log_likelihood(reports, position_of(value, -1.0, 1.0))
+
+    def debias(self, reports: Reports) -> Floats:
+        """Return one unbiased number per report: its mean is the value on the grid."""
+        position = np.asarray(reports, dtype=np.float64) - self.window.intercept
+        return position / self.window.slope * (2 / STEPS) - 1
+
+    def tally(self, reports: Reports) -> Tally:
+        """Return the sum of the cells and of their squares."""
+        return sums(reports)
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the mean of the users' values."""
+        count = check_reports_counted(n)
+        cells = int(tally[0]) / count
+        spread = math.sqrt(max(int(tally[1]) / count - cells**2, 0.0) / count)
+        unit = 2 / STEPS / self.window.slope
+        value = (cells - self.window.intercept) * unit - 1
+        return Estimate(np.array([value]), np.array([spread * abs(unit)]))
+
+    def outputs(self) -> Reports:
+        """Return every cell."""
+        return np.arange(self.window.cells)
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return the two ends of the range."""
+        return [(-1.0, 1.0)]
+
+
+def sums(reports: Reports) -> Tally:
+    """Return the sum and the sum of squares, exactly, in blocks."""
+    total = np.zeros(2, dtype=np.int64)
+    for rows in blocks(len(reports)):
+        some = np.asarray(reports[rows], dtype=np.int64)
+        total += (some.sum(), some @ some)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """Toss a public coin: piecewise or one bit, each with the whole epsilon.
+
+    Guarantee:  pure DP, the larger of the two: the coin does not depend on the value.
+    Neighbours: item = user: any value to any other; one user holds one value (local model).
+    Domain:     reals in [-1, 1], taken to the grids of the two; others are refused.
+    Reference:  Wang et al. 2019, arXiv 1907.00782, section III-C, alpha of equation 7.
+
+    Reports are the cells of the piecewise mechanism, then two more for the bits 0 and 1.
+    """
+
+    epsilon: float
+    piecewise: Piecewise = field(init=False)
+    one_bit: OneBitMean = field(init=False)
+    share: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        epsilon = check_epsilon(self.epsilon)
+        object.__setattr__(self, "piecewise", Piecewise(epsilon))
+        object.__setattr__(self, "one_bit", OneBitMean(epsilon))
+        # Below about 0.61 the piecewise mechanism is never the better one.
+        wanted = 1 - exp(-Decimal(epsilon) / 2) if epsilon > 0.61 else Decimal(0)
+        object.__setattr__(self, "share", floor64(wanted))
+
+    def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
+        """Return one cell or bit per user."""
+        reals = check_reals(values, -1.0, 1.0)
+        coins, cells = source.stage("which"), self.piecewise.window.sampler(source)
+        bits = source.stage("bit")
+        reports = np.empty(len(reals), dtype=np.uint32)
+        for rows in blocks(len(reals)):
+            some, out = reals[rows], reports[rows]
+            first = coins.bernoulli(self.share, len(some))
+            out[first] = cells(positions_of(some[first], -1.0, 1.0))
+            bit = bits.bernoulli_each(self.one_bit.thresholds(some[~first]))
+            out[~first] = np.uint32(self.piecewise.window.cells) + bit
+        return reports
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
+        """Return the larger of the two guarantees."""
+        parts = [self.one_bit.guarantee(neighbours)]
+        if self.share:
+            parts.append(self.piecewise.guarantee(neighbours))
+        return max(parts, key=lambda part: part.epsilon)
+
+    def log_likelihood(self, reports: Reports, value: float) -> Floats:
+        """Return ln P(cell or bit | value)."""
+        first = self.share / ONE
+        cells = np.asarray(reports, dtype=np.int64)
+        is_bit = cells >= self.piecewise.window.cells
+        bit = self.one_bit.log_likelihood(cells - self.piecewise.window.cells == 1, value)
+        cell = self.piecewise.log_likelihood(cells, value)
+        log_first = math.log(first) if first else -math.inf
+        return np.where(is_bit, math.log1p(-first) + bit, log_first + cell)
+
+    def tally(self, reports: Reports) -> Tally:
+        """Return sums and squares of the cells, and the counts: cells, bits 0, bits 1."""
+        total = np.zeros(5, dtype=np.int64)
+        for rows in blocks(len(reports)):
+            some = np.asarray(reports[rows], dtype=np.int64)
+            bits = some - self.piecewise.window.cells
+            cells = some[bits < 0]
+            total[:2] += sums(cells)
+            zeros, ones = np.count_nonzero(bits == 0), np.count_nonzero(bits == 1)
+            total[2:] += (len(cells), int(zeros), int(ones))
+        return total
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the mean of the users' values, over cells and bits together."""
+        count = check_reports_counted(n)
+        squares, total = 0.0, 0.0
+        if tally[2]:
+            part = self.piecewise.estimate(tally[:2], int(tally[2]))
+            mean = float(part.value[0])
+            total += mean * int(tally[2])
+            squares += (float(part.standard_error[0]) ** 2 * int(tally[2]) + mean**2) * int(
+                tally[2]
+            )
+        total += self.one_bit.size * int(tally[4] - tally[3])
+        squares += self.one_bit.size**2 * int(tally[4] + tally[3])
+        value = total / count
+        spread = math.sqrt(max(squares / count - value**2, 0.0) / count)
+        return Estimate(np.array([value]), np.array([spread]))
+
+    def outputs(self) -> Reports:
+        """Return every cell and both bits."""
+        return np.arange(0 if self.share else self.piecewise.window.cells, self._reports)
+
+    @property
+    def _reports(self) -> int:
+        return self.piecewise.window.cells + 2
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return the two ends of the range."""
+        return [(-1.0, 1.0)]

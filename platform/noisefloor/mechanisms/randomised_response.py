@@ -1,0 +1,193 @@
+"""Randomised response: on one bit, and on one of k symbols."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.checks import blocks, check_bits, check_count, check_epsilon, check_integers
+from noisefloor.laws import ONE, FiniteLaw
+from noisefloor.mechanisms.base import (
+    Estimate,
+    Floats,
+    Reports,
+    Tally,
+    check_reports_counted,
+    log_of,
+    response_estimate,
+    unsupported,
+)
+from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp, ratio
+from noisefloor.privacy import Guarantee, Neighbours
+from noisefloor.randomness import Source
+
+_TABLE = 1024
+"""Up to so many symbols the whole response is one draw of a finite law; beyond, two steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryResponse:
+    """Tell the bit, or its opposite with a known probability.
+
+    Guarantee:  pure DP, epsilon = ln((2**64 - flip) / flip), per release.
+    Neighbours: bit = item = user: one user holds one bit (local model).
+    Domain:     booleans or integers 0 and 1; anything else is refused.
+    Reference:  Warner 1965, doi 10.1080/01621459.1965.10480775.
+    """
+
+    epsilon: float
+    flip: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        epsilon = check_epsilon(self.epsilon)
+        object.__setattr__(self, "flip", ceil64(ratio(1, 1 + exp(epsilon))))
+
+    def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
+        """Return one bit per user."""
+        return flip_bits(check_bits(values), self.flip, source.stage("flip"))
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
+        """Return the guarantee of the flip as rounded."""
+        if neighbours not in (Neighbours.BIT, Neighbours.ITEM, Neighbours.USER):
+            return unsupported(self, neighbours)
+        return Guarantee(epsilon_of(ONE - self.flip, self.flip), neighbours)
+
+    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+        """Return ln P(report | value)."""
+        same, other = log_of(ONE - self.flip, ONE), log_of(self.flip, ONE)
+        return np.where(np.asarray(reports, dtype=np.bool_) == bool(value), same, other)
+
+    def tally(self, reports: Reports) -> Tally:
+        """Return the number of ones."""
+        return np.array([np.count_nonzero(reports)])
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the share of users whose bit is one."""
+        lie = self.flip / ONE
+        return response_estimate(tally, check_reports_counted(n), hold=1 - lie, lack=lie)
+
+    def outputs(self) -> Reports:
+        """Return both reports."""
+        return np.array([False, True])
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return the only pair there is."""
+        return [(False, True)]
+
+
+@dataclass(frozen=True, slots=True)
+class KaryResponse:
+    """Tell the symbol, or one of the other k - 1 with equal, known probability.
+
+    Guarantee:  pure DP, epsilon = ln(keep / lie), per release.
+    Neighbours: item = user: any symbol to any other; one user holds one symbol (local model).
+    Domain:     integers in range(size), size >= 2; anything else is refused.
+    Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338, section 3 (randomised response).
+    """
+
+    size: int
+    epsilon: float
+    lie: int = field(init=False)
+    law: FiniteLaw | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        size = check_count(self.size, "size", least=2, most=1 << 31)
+        epsilon = check_epsilon(self.epsilon)
+        object.__setattr__(self, "lie", ceil64(ratio(1, exp(epsilon) + size - 1)))
+        object.__setattr__(self, "law", shift_law(size, self.lie) if size <= _TABLE else None)
+
+    @property
+    def keep(self) -> int:
+        """The weight of the truth, out of 2**64."""
+        return ONE - (self.size - 1) * self.lie
+
+    def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
+        """Return one symbol per user."""
+        symbols = check_integers(values, 0, self.size - 1)
+        respond = self.responder(source)
+        reports = np.empty(symbols.shape, dtype=np.min_scalar_type(self.size - 1))
+        for rows in blocks(len(symbols)):
+            reports[rows] = respond(symbols[rows])
+        return reports
+
+    def responder(self, source: Source) -> "Responder":
+        """Return the step that answers for one block of users after the other."""
+        return Responder(self, source.stage("keep"), source.stage("lie"))
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
+        """Return the guarantee of the weights as rounded."""
+        if neighbours not in (Neighbours.ITEM, Neighbours.USER):
+            return unsupported(self, neighbours)
+        return Guarantee(epsilon_of(self.keep, self.lie), neighbours)
+
+    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+        """Return ln P(report | value)."""
+        same, other = log_of(self.keep, ONE), log_of(self.lie, ONE)
+        return np.where(np.asarray(reports) == value, same, other)
+
+    def tally(self, reports: Reports) -> Tally:
+        """Return the number of reports of each symbol."""
+        return count_symbols(reports, self.size)
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the share of users who hold each symbol."""
+        return response_estimate(
+            tally, check_reports_counted(n), hold=self.keep / ONE, lack=self.lie / ONE
+        )
+
+    def outputs(self) -> Reports:
+        """Return every symbol."""
+        return np.arange(self.size)
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return one pair: by symmetry all are alike."""
+        return [(0, self.size - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Responder:
+    """The k-ary answer for one block of symbols after the other, from two streams."""
+
+    response: KaryResponse
+    kept: Source
+    lies: Source
+
+    def __call__(self, symbols: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
+        """Return the protected symbols: each is shifted cyclically by a random amount."""
+        size, count = self.response.size, len(symbols)
+        if self.response.law is not None:
+            moved = symbols.astype(np.uint16)
+            moved += self.kept.draw(self.response.law, count).view(np.uint16)
+            # Unsigned: subtracting the size from what is smaller wraps to something huge.
+            return np.asarray(np.minimum(moved, moved - np.uint16(size)))
+        moved = symbols.astype(np.uint64)
+        lying = np.flatnonzero(~self.kept.bernoulli(self.response.keep, count))
+        moved[lying] += self.lies.below(size - 1, lying.size).astype(np.uint64) + np.uint64(1)
+        return np.asarray(np.minimum(moved, moved - np.uint64(size)))
+
+
+def shift_law(size: int, lie: int) -> FiniteLaw:
+    """Return the law of the cyclic shift: 0 is the truth, each other shift has weight ``lie``."""
+    return FiniteLaw.of([ONE - (size - 1) * lie] + [lie] * (size - 1))
+
+
+def count_symbols(reports: Reports, size: int) -> Tally:
+    """Count each symbol, in blocks: bincount wants 8-byte integers and would copy them all."""
+    counts = np.zeros(size, dtype=np.int64)
+    for rows in blocks(len(reports)):
+        counts += np.bincount(reports[rows], minlength=size)
+    return counts
+
+
+def flip_bits(bits: NDArray[np.bool_], flip: int, coins: Source) -> NDArray[np.bool_]:
+    """Return the bits, each flipped with probability ``flip / 2**64``."""
+    flipped = np.empty(bits.shape, dtype=np.bool_)
+    for rows in blocks(len(bits)):
+        some = bits[rows]
+        np.not_equal(some, coins.bernoulli(flip, len(some)), out=flipped[rows])
+    return flipped

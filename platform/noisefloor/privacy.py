@@ -1,0 +1,125 @@
+"""Privacy values: what is told apart, what is guaranteed, what is claimed, proved and audited.
+
+These are plain frozen values. How guarantees add up is the business of ``accounting``; how an
+adversary reaches a lower bound is that of ``adversary``.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from noisefloor.errors import BadParameter, UnlikeNeighbours
+
+
+class Neighbours(Enum):
+    """Which two inputs a guarantee makes hard to tell apart."""
+
+    BIT = "bit"  # one bit of a user's vector flips
+    MOVE_ONE = "move-one"  # one click moves to another ad: two bits flip, their number stays
+    ITEM = "item"  # one entry of a user's data changes
+    RECORD_ADD_REMOVE = "record-add-remove"  # one record is there or not
+    RECORD_SUBSTITUTE = "record-substitute"  # one record becomes another
+    DOCUMENT = "document"  # one text is there or not
+    USER = "user"  # everything one user holds becomes anything else
+
+
+class Model(Enum):
+    """Who is trusted: nobody (noise on the device) or a curator (noise on the result)."""
+
+    LOCAL = "local"
+    CENTRAL = "central"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """(epsilon, delta) differential privacy under a stated relation.
+
+    "No guarantee" is a value too: epsilon is infinite, and the reason says why.
+    """
+
+    epsilon: float
+    neighbours: Neighbours
+    delta: float = 0.0
+    model: Model = Model.LOCAL
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.epsilon) or self.epsilon < 0:
+            raise BadParameter("epsilon", self.epsilon, ">= 0")
+        if not 0 <= self.delta <= 1:
+            raise BadParameter("delta", self.delta, "in [0, 1]")
+        if math.isinf(self.epsilon) and not self.reason:
+            raise BadParameter("reason", self.reason, "to say why there is no guarantee")
+
+    @classmethod
+    def none(cls, reason: str, neighbours: Neighbours, model: Model = Model.LOCAL) -> "Guarantee":
+        """Make the value that promises nothing, with its reason."""
+        return cls(math.inf, neighbours, delta=0.0, model=model, reason=reason)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether anything is guaranteed."""
+        return math.isfinite(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """An epsilon that an adversary reached, and how far the figure can be relied upon.
+
+    Attributes:
+        epsilon: The true epsilon is at least this, unless the sample was freakish.
+        confidence: One minus the probability of such a sample.
+        trials: Held-out runs on each of the two inputs.
+        ceiling: The largest bound that so many trials can reach at that confidence.
+    """
+
+    epsilon: float
+    confidence: float
+    trials: int
+    ceiling: float
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise BadParameter("epsilon", self.epsilon, ">= 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One epsilon three times: claimed, proved, audited; all under one relation."""
+
+    claimed: Guarantee
+    proved: Guarantee
+    audited: LowerBound | None = None
+
+    def __post_init__(self) -> None:
+        said, shown = self.claimed, self.proved
+        if said.neighbours is not shown.neighbours or said.model is not shown.model:
+            raise UnlikeNeighbours(
+                f"A claim for {said.neighbours.value} neighbours in the {said.model.value} model "
+                f"cannot be set beside a proof for {shown.neighbours.value} neighbours in the "
+                f"{shown.model.value} model."
+            )
+
+    @property
+    def verdict(self) -> str:
+        """Say in one word what the three numbers mean together.
+
+        ``refuted``: the attack passed what was proved, so proof or code is wrong.
+        ``overclaimed``: less was proved, or more was reached, than was claimed.
+        ``holds``: neither.
+        """
+        reached = self.audited.epsilon if self.audited else 0.0
+        if reached > self.proved.epsilon:
+            return "refuted"
+        if max(reached, self.proved.epsilon) > self.claimed.epsilon:
+            return "overclaimed"
+        if self.claimed.is_finite and self.proved.delta > self.claimed.delta:
+            return "overclaimed"
+        return "holds"
+
+
+def number_or_inf(value: float) -> float | str:
+    """Write infinity as the string "inf": JSON has no number for it."""
+    if math.isnan(value) or value == -math.inf:
+        raise BadParameter("value", value, "to be a number or plus infinity")
+    return "inf" if math.isinf(value) else value

@@ -1,0 +1,1 @@
+"""Processes around the platform's roles."""

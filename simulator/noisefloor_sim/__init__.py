@@ -1,0 +1,1 @@
+"""The world around the platform, and the command line."""

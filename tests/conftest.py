@@ -1,0 +1,63 @@
+"""What every test gets: a run of its own, a hypothesis profile, and a seed that can be repeated.
+
+``NOISEFLOOR_PROFILE=nightly`` asks for many examples and a fresh seed; the default, ``ci``,
+repeats itself exactly. A fresh seed is printed; ``--seed`` brings it back.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from noisefloor.randomness import new_run
+
+FIXED_SEED = 20_261_116
+PROFILE = os.environ.get("NOISEFLOOR_PROFILE", "ci")
+SEED = pytest.StashKey[int]()
+
+# No deadlines: a test never times anything.
+settings.register_profile("ci", derandomize=True, database=None, deadline=None)
+settings.register_profile("nightly", max_examples=3_000, deadline=None, print_blob=True)
+settings.load_profile(PROFILE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run choose the seed of its statistical tests."""
+    group = parser.getgroup("noisefloor")
+    group.addoption("--fresh-seed", action="store_true", help="draw the statistical seed anew")
+    group.addoption("--seed", type=int, help="the statistical seed, to repeat a nightly run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle the seed once, before anything is collected."""
+    given: int | None = config.getoption("--seed")
+    is_fresh = bool(config.getoption("--fresh-seed")) or PROFILE == "nightly"
+    drawn = secrets.randbits(48) if is_fresh else FIXED_SEED
+    config.stash[SEED] = drawn if given is None else given
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Print the seed first, should the run not reach its end."""
+    return f"noisefloor: profile {PROFILE}, statistical seed {config.stash[SEED]}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seed last as well when it is not the fixed one: a quiet run has no header."""
+    seed = terminalreporter.config.stash[SEED]
+    if seed != FIXED_SEED:
+        terminalreporter.write_line(f"Statistical seed {seed}: repeat with --seed={seed}")
+
+
+@pytest.fixture(autouse=True)
+def run_of_its_own() -> Iterator[None]:
+    """Let every test open any path, whatever other tests opened."""
+    with new_run():
+        yield
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """Return the seed of the statistical tests: fixed on commits, fresh at night."""
+    return pytestconfig.stash[SEED]

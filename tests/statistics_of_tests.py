@@ -1,0 +1,78 @@
+"""P-values for statistical tests: chi-square, Kolmogorov-Smirnov and binomial, as pure functions.
+
+A statistical test asserts that its p-value is above ``FALSE_ALARM``, and has a twin, wrong by a
+stated amount, whose p-value is below. What is tested here is the sample against a stated law; the
+helpers know nothing of mechanisms.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+"""Per test: two hundred tests of a correct program alarm once in 5 000 runs."""
+
+LEAST_EXPECTATION = 5.0
+"""Cells that expect less are pooled: below it, chi-square is not the statistic's law."""
+
+Floats = NDArray[np.float64]
+
+
+def chi_square_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
+    """Return the chi-square p-value of counts under a discrete law.
+
+    Cells that expect fewer than five are pooled into one. A count in a cell of probability zero
+    refutes the law outright: the p-value is 0.
+    """
+    observed = np.asarray(counts, dtype=np.float64)
+    law = np.asarray(probabilities, dtype=np.float64)
+    if observed.ndim != 1 or observed.shape != law.shape:
+        raise ValueError(f"Expected one count per cell; got {observed.shape} and {law.shape}.")
+    if (observed < 0).any() or (law < 0).any() or abs(law.sum() - 1) > 1e-9:
+        raise ValueError("Expected counts >= 0 and probabilities >= 0 that sum to 1.")
+    if observed[law == 0].any():
+        return 0.0
+    observed, expected = _pooled(observed[law > 0], observed.sum() * law[law > 0])
+    if expected.size < 2:
+        raise ValueError("Expected draws enough for two cells; a single cell tests nothing.")
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return float(stats.chi2.sf(statistic, expected.size - 1))
+
+
+def ks_p(sample: ArrayLike, cdf: Callable[[Floats], Floats]) -> float:
+    """Return the two-sided Kolmogorov-Smirnov p-value of a sample under a continuous law."""
+    return float(stats.kstest(np.asarray(sample, dtype=np.float64), cdf).pvalue)
+
+
+def binomial_p(hits: int, trials: int, probability: float) -> float:
+    """Return the exact two-sided p-value of so many hits in so many trials."""
+    return float(stats.binomtest(int(hits), int(trials), float(probability)).pvalue)
+
+
+def tilted(probabilities: Sequence[float] | Floats, factor: float) -> Floats:
+    """Return the law with its first half of cells times ``factor``, the rest making up for it.
+
+    The twin of a chi-square test: a law wrong by a stated amount.
+    """
+    law = np.asarray(probabilities, dtype=np.float64)
+    half = law.size // 2
+    head = law[:half] * factor
+    tail = law[half:] * (1 - head.sum()) / law[half:].sum()
+    return np.concatenate([head, tail])
+
+
+def _pooled(observed: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """Pool the cells that expect too little, and one more if even the pool does."""
+    order = np.argsort(expected, kind="stable")
+    observed, expected = observed[order], expected[order]
+    pool = int(np.count_nonzero(expected < LEAST_EXPECTATION))
+    if 0 < pool < expected.size and expected[:pool].sum() < LEAST_EXPECTATION:
+        pool += 1
+    if pool < 2:
+        return observed, expected
+    return (
+        np.concatenate([[observed[:pool].sum()], observed[pool:]]),
+        np.concatenate([[expected[:pool].sum()], expected[pool:]]),
+    )
