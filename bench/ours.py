@@ -16,6 +16,9 @@ from noisefloor.randomness import SecureSource, SeededSource, Source
 
 SEED = 20240607
 USERS = 1_000_000
+FRAME_ROWS = 1 << 16
+"""The most rows a frame may have: what a device or a batcher handles at once."""
+
 EPSILON = 1.0
 
 Values = NDArray[Any]
@@ -45,6 +48,27 @@ def _plain(mechanism: Callable[[], Any], values: Callable[[int], Values]) -> Set
 def _unary_client(users: int) -> Release:
     mechanism, values = nf.UnaryEncoding.optimised(100, EPSILON), _integers(users, 100)
     return lambda source: mechanism.randomise_values(values, source)
+
+
+def _in_frames(randomise: Callable[[Values, Source], Values], values: Values) -> Release:
+    """Make the workload that works through the users a frame's worth at a time."""
+
+    def release(source: Source) -> None:
+        for start in range(0, len(values), FRAME_ROWS):
+            randomise(values[start : start + FRAME_ROWS], source.child(start))
+
+    return release
+
+
+def _unary_frames(users: int) -> Release:
+    mechanism = nf.UnaryEncoding.optimised(100, EPSILON)
+    return _in_frames(mechanism.randomise_values, _integers(users, 100))
+
+
+def _symmetric_frames(users: int) -> Release:
+    mechanism = nf.UnaryEncoding.symmetric(100, EPSILON / 2, neighbours=Neighbours.BIT)
+    rows = np.eye(100, dtype=np.bool_)[_integers(users, 100)]
+    return _in_frames(mechanism.randomise, rows)
 
 
 def _aggregate(mechanism: Any, values: Values) -> Release:
@@ -106,11 +130,9 @@ def _scores(mechanism: Callable[[], Any]) -> Setup:
 
 
 SETUPS: dict[str, Setup] = {
-    "OUE client, 100 bits": _unary_client,
-    "bit vector, 100 bits, symmetric": _plain(
-        lambda: nf.UnaryEncoding.symmetric(100, EPSILON / 2, neighbours=Neighbours.BIT),
-        lambda users: np.eye(100, dtype=np.bool_)[_integers(users, 100)],
-    ),
+    "OUE client, 100 bits": _unary_frames,
+    "OUE client, one array": _unary_client,
+    "bit vector, 100 bits, symmetric": _symmetric_frames,
     "OUE aggregate, 100 bits": _unary_aggregate,
     "OUE end to end, 100 bits": _unary_end_to_end,
     "k-ary client, k=16": _plain(

@@ -161,6 +161,7 @@ def _dpl_choice(kind: Any, users: int) -> Work:
 
 SETUPS: dict[tuple[str, str], tuple[int, Callable[[int], Work]]] = {
     (MFL, "OUE client, 100 bits"): (100_000, _mfl_unary),
+    (MFL, "OUE client, one array"): (100_000, _mfl_unary),
     (MFL, "bit vector, 100 bits, symmetric"): (100_000, _mfl_symmetric),
     (MFL, "OUE aggregate, 100 bits"): (100_000, _mfl_unary_aggregate),
     (MFL, "OUE end to end, 100 bits"): (100_000, _mfl_unary_end_to_end),

@@ -42,6 +42,10 @@ class Source(ABC):
     def words(self, count: int) -> Words:
         """Return ``count`` uniform 64-bit words."""
 
+    def child(self, *path: str | int) -> "Source":
+        """Return the source of another release; one whose streams have no names returns itself."""
+        return self
+
     @abstractmethod
     def stage(self, *name: str | int) -> "Source":
         """Open the stream of one step of a release; each name opens once."""
@@ -270,6 +274,9 @@ class _Stream(Source):
         if self._bits is None:
             self._bits = _generator_bits(self._digest)
         return self._bits.random_raw(count)
+
+    def child(self, *path: str | int) -> Source:
+        raise StreamReopened("A stage is a step of one release: it has no releases below it.")
 
     def stage(self, *name: str | int) -> Source:
         self._check_process()

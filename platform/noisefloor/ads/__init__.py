@@ -1,0 +1,1 @@
+"""Advertising without identifiers: what devices and servers do in the ad pipeline."""

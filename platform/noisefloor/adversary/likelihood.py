@@ -1,0 +1,90 @@
+"""Bayes-optimal guessing from exact likelihoods, for any mechanism, with its closed forms.
+
+An attack states what it Sees, Knows and Guesses. These see reports (of one user, linked over
+periods where the threat model grants it), know the mechanism and a prior, and guess an input.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.errors import BadParameter
+from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What was guessed for each user, and how sure the attacker is.
+
+    Attributes:
+        candidate: The index of the guessed candidate, for each user.
+        posterior: Its posterior probability.
+    """
+
+    candidate: NDArray[np.intp]
+    posterior: Floats
+
+
+def guess(
+    mechanism: Mechanism,
+    periods: Sequence[Reports],
+    candidates: Sequence[Any],
+    prior: Sequence[float] | None = None,
+) -> Guess:
+    """Name the most probable candidate for each user.
+
+    Sees:      one report per user and period, rows of the same user in the same place.
+    Knows:     the mechanism, the candidates and their prior; the truth is the same in each period.
+    Guesses:   which candidate the user holds.
+    Reference: Bayes; no rule is right more often.
+    """
+    shares = _prior(len(candidates), prior)
+    logs = np.empty((len(candidates), len(periods[0])))
+    for place, value in enumerate(candidates):
+        with np.errstate(divide="ignore"):
+            logs[place] = np.log(shares[place])
+        for reports in periods:
+            logs[place] += mechanism.log_likelihood(reports, value)
+    # Ties go to the first candidate: no rule for them is right more often.
+    best = logs.argmax(axis=0)
+    top = logs[best, np.arange(logs.shape[1])]
+    weight = np.exp(logs - top).sum(axis=0)
+    return Guess(best, 1 / weight)
+
+
+def _prior(size: int, prior: Sequence[float] | None) -> Floats:
+    if prior is None:
+        return np.full(size, 1 / size)
+    shares = np.asarray(prior, dtype=np.float64)
+    if shares.shape != (size,) or shares.min() < 0 or not math.isclose(shares.sum(), 1.0):
+        raise BadParameter("prior", "<array>", f"to be {size} shares that sum to 1")
+    return shares
+
+
+def majority_success(reports: int, keep: float) -> float:
+    """Return how often a majority of so many fresh responses names the bit; ties are tossed.
+
+    ``keep`` is the chance that one response is the truth. Two vectors at Hamming distance h are
+    told apart as one bit is from h responses.
+    """
+    if reports < 1:
+        raise BadParameter("reports", reports, ">= 1")
+    right = 0.0
+    for truths in range(reports // 2, reports + 1):
+        chance = math.comb(reports, truths) * keep**truths * (1 - keep) ** (reports - truths)
+        right += chance * (0.5 if 2 * truths == reports else float(2 * truths > reports))
+    return right
+
+
+def bit_success(keep: float, prior: float = 0.5) -> float:
+    """Return how often the best guess of one bit is right, given one response and the prior."""
+    return max(keep, prior, 1 - prior)
+
+
+def vector_success(size: int, keep: float) -> float:
+    """Return how often a whole vector of independent responses is guessed right."""
+    return keep**size
