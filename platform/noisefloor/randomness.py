@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter, ForkedStream, NoisefloorError, StreamReopened
 from noisefloor.laws import ONE, STRADDLES, FiniteLaw
 
+Generator = np.random.Generator
+"""For the signatures of population models; only this module makes one."""
+
 Words = NDArray[np.uint64]
 Bits = NDArray[np.bool_]
 

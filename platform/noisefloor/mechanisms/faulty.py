@@ -36,7 +36,7 @@ from noisefloor.mechanisms.geometric import TwoSidedGeometric
 from noisefloor.mechanisms.noisy_max import NoisyMax
 from noisefloor.mechanisms.randomised_response import count_symbols, shift_law
 from noisefloor.mechanisms.scores import Scores
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, ratio
+from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.mechanisms.unary import UnaryEncoding
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -48,9 +48,9 @@ def printed_noisy_max(size: int, epsilon: float, *, high: float, steps: int = 64
     The ads paper claims epsilon. Its proof lets one score move by 1; here all move, both ways, by
     ``high``: the true cost tends to 2 * high * epsilon as candidates are added.
     """
-    check_epsilon(epsilon)
-    rate = ratio(Decimal(epsilon) * Decimal(check_finite(high, "high")), steps)
-    return NoisyMax(Scores(size, 0.0, high, steps), TwoSidedGeometric(rate))
+    scores = Scores(size, 0.0, high, steps)
+    rate = ratio(Decimal(check_epsilon(epsilon)) * Decimal(scores.high), steps)
+    return NoisyMax(scores, TwoSidedGeometric(rate))
 
 
 def printed_clicks(size: int, epsilon: float) -> UnaryEncoding:
@@ -77,6 +77,7 @@ class PrintedResponse:
     epsilon: float
     keep: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         size = check_count(self.size, "size", least=2, most=512)
         power = exp(check_epsilon(self.epsilon))
@@ -149,6 +150,7 @@ class PrintedBinning:
     high: float = 1.0
     keep: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         check_count(self.classes, "classes", least=2, most=1 << 16)
         if not check_finite(self.low, "low") < check_finite(self.high, "high"):
@@ -159,7 +161,8 @@ class PrintedBinning:
     def classify(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
         """Return ceil((x - low) * classes / (high - low)), which is 0 at the minimum."""
         place = (values - self.low) * self.classes / (self.high - self.low)
-        return np.asarray(np.ceil(place), dtype=np.int64)
+        # A rounded product may lie a hair above the last class; the paper's would not.
+        return np.asarray(np.minimum(np.ceil(place), self.classes), dtype=np.int64)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
         """Return one class per user."""

@@ -20,7 +20,7 @@ from noisefloor.mechanisms.base import (
     unsupported,
 )
 from noisefloor.mechanisms.laplace import IntegerRange, add_noise, mean_estimate
-from noisefloor.mechanisms.thresholds import exp, floor64, ratio
+from noisefloor.mechanisms.thresholds import exp, floor64, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -44,6 +44,12 @@ class GaussianTable:
         """The largest noise: beyond it a weight would be less than one."""
         scale = math.log(ONE) - math.log(self.sigma * math.sqrt(2 * math.pi))
         return max(1, math.floor(self.sigma * math.sqrt(2 * scale)))
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of the table; for a narrow one it is well below sigma squared."""
+        noise = np.arange(-self.reach, self.reach + 1)
+        return float(self.chances @ noise.astype(np.float64) ** 2)
 
     @cached_property
     def law(self) -> FiniteLaw:
@@ -112,8 +118,8 @@ class DiscreteGaussian:
 
     def randomise(self, values: object, source: Source) -> NDArray[np.int64]:
         """Return one noisy integer per user."""
-        stream, reach, law = source.stage("noise"), self.noise.reach, self.noise.law
         integers = check_integers(values, self.low, self.high)
+        stream, reach, law = source.stage("noise"), self.noise.reach, self.noise.law
         return add_noise(integers, lambda count: stream.draw(law, count).astype(np.int64) - reach)
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
@@ -138,7 +144,7 @@ class DiscreteGaussian:
 
     def estimate(self, tally: Tally, n: int) -> Estimate:
         """Return the mean of the users' integers."""
-        return mean_estimate(tally, check_reports_counted(n), self.noise.sigma**2)
+        return mean_estimate(tally, check_reports_counted(n), self.noise.variance)
 
 
 def excess(chances: NDArray[np.float64], epsilon: float, shift: int) -> float:
@@ -170,6 +176,7 @@ def calibrated(epsilon: float, delta: float, shift: int) -> GaussianTable:
     return GaussianTable(high)
 
 
+@in_sixty_digits
 def _decays(sigma: Decimal, reach: int) -> list[Decimal]:
     """Return e**(-k**2 / (2 sigma**2)) for k = 0, ..., reach, by two products each."""
     step = exp(-1 / (2 * sigma**2))

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from noisefloor.errors import NoisefloorError
 from noisefloor.laws import ONE, FiniteLaw
-from noisefloor.mechanisms.thresholds import ceil64, exp, log_ratio, ratio, weights64
+from noisefloor.mechanisms.thresholds import (
+    ceil64,
+    exp,
+    in_sixty_digits,
+    log_ratio,
+    ratio,
+    weights64,
+)
 from noisefloor.randomness import Source
 
 _DIGIT_BITS = 8
@@ -41,6 +48,7 @@ class Geometric:
     digits: tuple[FiniteLaw, ...] = field(init=False, repr=False, compare=False)
     tail: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         # Digits cover e**-2 to e**-4 of decay: no weight gets so small that rounding is felt.
         bits = max(0, math.ceil(math.log2(2 / float(self.rate))))
@@ -121,6 +129,7 @@ class Sampler:
         return self.tails[number]
 
 
+@in_sixty_digits
 def _digit_law(rate: Decimal, size: int) -> FiniteLaw:
     """Return the truncated geometric law over range(size)."""
     step = exp(-rate)
@@ -142,6 +151,7 @@ class TwoSidedGeometric:
     magnitude: Geometric = field(init=False)
     side: FiniteLaw = field(init=False, repr=False, compare=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         step = exp(-self.rate)
         # Rounded up: zero gets no more than its share, and the step away from it costs no more.
@@ -153,6 +163,7 @@ class TwoSidedGeometric:
         """Return the step that draws one block of users after the other."""
         return TwoSidedSampler(self, source.stage("side"), self.magnitude.sampler(source))
 
+    @in_sixty_digits
     def epsilon(self, shift: int) -> Decimal:
         """Return the largest log-ratio of the law and the law moved by ``shift``.
 

@@ -18,7 +18,7 @@ from noisefloor.mechanisms.base import (
     unsupported,
 )
 from noisefloor.mechanisms.geometric import TwoSidedGeometric
-from noisefloor.mechanisms.thresholds import ratio, round_up
+from noisefloor.mechanisms.thresholds import in_sixty_digits, ratio, round_up
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.randomness import Source
 
@@ -47,6 +47,7 @@ class IntegerRange:
     sensitivity: int = 0
     neighbours: Neighbours = Neighbours.USER
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         check_count(self.low, "low", least=-GRID_LIMIT, most=GRID_LIMIT)
         check_count(self.high, "high", least=self.low + 1, most=GRID_LIMIT)
@@ -88,6 +89,7 @@ class DiscreteLaplace:
     neighbours: Neighbours = Neighbours.USER
     noise: TwoSidedGeometric = field(init=False, repr=False, compare=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
         span = self.range.sensitivity
@@ -133,7 +135,8 @@ def add_noise(
     """Return the values with noise added, block by block."""
     reports = np.empty(values.shape, dtype=np.int64)
     for rows in blocks(len(values)):
-        np.add(values[rows], sample(len(values[rows])), out=reports[rows], casting="same_kind")
+        some = values[rows].astype(np.int64)
+        np.add(some, sample(len(some)), out=reports[rows])
     return reports
 
 

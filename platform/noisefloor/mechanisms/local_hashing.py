@@ -79,7 +79,7 @@ class LocalHashing:
     def log_likelihood(self, reports: Reports, value: Any) -> Floats:
         """Return ln P(seed, cell | value): the seed is uniform, the cell a response."""
         cells = hash_cell(reports["seed"], np.full(len(reports), value), self.cells)
-        same, other = log_of(self.response.keep, ONE), log_of(self.response.lie, ONE)
+        same, other = log_of(self.response.keep, ONE), math.log(self.response.lie / ONE)
         return np.where(reports["cell"] == cells, same, other) - 32 * math.log(2)
 
     def tally(self, reports: Reports) -> Tally:

@@ -21,7 +21,14 @@ from noisefloor.mechanisms.base import (
     unsupported,
 )
 from noisefloor.mechanisms.randomised_response import flip_bits
-from noisefloor.mechanisms.thresholds import ceil64, exp, log_ratio, ratio, round_up
+from noisefloor.mechanisms.thresholds import (
+    ceil64,
+    exp,
+    in_sixty_digits,
+    log_ratio,
+    ratio,
+    round_up,
+)
 from noisefloor.mechanisms.unary import all_rows
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -54,6 +61,7 @@ class MemoisedResponse:
     permanent: int = field(init=False)
     instant: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         ever = check_epsilon(self.epsilon_permanent, "epsilon_permanent")
         first = check_epsilon(self.epsilon_first, "epsilon_first")
@@ -92,6 +100,7 @@ class MemoisedResponse:
             return unsupported(self, neighbours)
         return Guarantee(round_up(self._joint_epsilon()), neighbours)
 
+    @in_sixty_digits
     def _joint_epsilon(self) -> Decimal:
         """Return the log-ratio of the report row that tells most: all reports equal."""
         kept, flipped = ONE - self.permanent, self.permanent

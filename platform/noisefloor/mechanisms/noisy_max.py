@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import blocks, check_epsilon
+from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, unsupported
 from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
-from noisefloor.mechanisms.scores import Scores, picked_share
+from noisefloor.mechanisms.scores import Scores, add_margin, aim_below, picked_share
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
-_SLACK = 2e-7
-"""The noise is calibrated to so much less than the request, so that rounding stays within it."""
-
-_MARGIN = 1e-9
-"""Added to an epsilon that was summed in floating point: more than its rounding error."""
+_MOST_POINTS = 1 << 23
+"""The law of the noise is summed over no more points than this."""
 
 LogPmf = Callable[[NDArray[np.int64]], Floats]
 
@@ -47,7 +45,7 @@ class NoisyMax:
         rate, steps = float(self.noise.rate), self.scores.steps
         law = _Law.of(self._log_pmf, rate, steps, two_sided=self._is_two_sided)
         places = range(self.scores.size)
-        object.__setattr__(self, "worst", law.epsilon(self.scores.size, places) + _MARGIN)
+        object.__setattr__(self, "worst", add_margin(law.epsilon(self.scores.size, places)))
 
     @classmethod
     def laplace(
@@ -139,6 +137,9 @@ class _Law:
     @classmethod
     def of(cls, log_pmf: LogPmf, rate: float, steps: int, *, two_sided: bool) -> "_Law":
         """Tabulate the law out to where it has decayed by e**-(30 + 4 * steps * rate)."""
+        if (30 + 4 * steps * rate) / rate > _MOST_POINTS:
+            least = 30 * 2 * steps / _MOST_POINTS
+            raise BadParameter("epsilon", f"(rate {rate:.2g})", f">= {least:.2g}, or fewer steps")
         reach = math.ceil((30 + 4 * steps * rate) / rate)
         # One more below the least noise: those before a tie have to stay one behind.
         noise = np.arange(-(reach if two_sided else 1) - steps, reach + steps + 1)
@@ -196,7 +197,7 @@ def _calibrated(
     from scipy.optimize import brentq  # lazy: scipy is slow to import
 
     steps, two_sided = scores.steps, law is TwoSidedGeometric
-    target = epsilon - min(_SLACK, 1e-5 * epsilon)
+    target = aim_below(epsilon)
     places = (0, scores.size - 1)
 
     def surplus(rate: float) -> float:

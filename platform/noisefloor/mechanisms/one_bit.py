@@ -20,7 +20,7 @@ from noisefloor.mechanisms.base import (
     unsupported,
 )
 from noisefloor.mechanisms.randomised_response import count_symbols
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, ratio
+from noisefloor.mechanisms.thresholds import epsilon_of, exp, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source, Words
 
@@ -47,6 +47,7 @@ class OneBitMean:
     epsilon: float
     slope: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         power = exp(check_epsilon(self.epsilon))
         rise = ratio((power - 1) * (ONE // 2), power + 1)
@@ -126,6 +127,7 @@ class SampledBit:
     epsilon: float
     one_bit: OneBitMean = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         check_count(self.dimension, "dimension", most=1 << 30)
         object.__setattr__(self, "one_bit", OneBitMean(self.epsilon))

@@ -19,7 +19,7 @@ from noisefloor.mechanisms.base import (
     unsupported,
 )
 from noisefloor.mechanisms.one_bit import OneBitMean
-from noisefloor.mechanisms.thresholds import exp, floor64
+from noisefloor.mechanisms.thresholds import exp, floor64, in_sixty_digits
 from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -38,6 +38,7 @@ class Piecewise:
     epsilon: float
     window: Window = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
         # The paper's window is (H - 1) of a line of 2 H, that is one part in e**(eps/2) + 1.
@@ -117,6 +118,7 @@ class Hybrid:
     one_bit: OneBitMean = field(init=False)
     share: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
         object.__setattr__(self, "piecewise", Piecewise(epsilon))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,14 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp, ratio
+from noisefloor.mechanisms.thresholds import (
+    ceil64,
+    epsilon_of,
+    exp,
+    floor64,
+    in_sixty_digits,
+    ratio,
+)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -39,6 +47,7 @@ class BinaryResponse:
     epsilon: float
     flip: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
         object.__setattr__(self, "flip", ceil64(ratio(1, 1 + exp(epsilon))))
@@ -90,19 +99,26 @@ class KaryResponse:
 
     size: int
     epsilon: float
-    lie: int = field(init=False)
+    keep: int = field(init=False)
     law: FiniteLaw | None = field(init=False, repr=False, compare=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         size = check_count(self.size, "size", least=2, most=1 << 31)
         epsilon = check_epsilon(self.epsilon)
-        object.__setattr__(self, "lie", ceil64(ratio(1, exp(epsilon) + size - 1)))
-        object.__setattr__(self, "law", shift_law(size, self.lie) if size <= _TABLE else None)
+        power = exp(epsilon)
+        if size <= _TABLE:
+            lie = ceil64(ratio(1, power + size - 1))
+            object.__setattr__(self, "keep", ONE - (size - 1) * lie)
+            object.__setattr__(self, "law", shift_law(size, lie))
+        else:
+            object.__setattr__(self, "keep", floor64(ratio(power, power + size - 1)))
+            object.__setattr__(self, "law", None)
 
     @property
-    def keep(self) -> int:
-        """The weight of the truth, out of 2**64."""
-        return ONE - (self.size - 1) * self.lie
+    def lie(self) -> Fraction:
+        """The weight of each lie, out of 2**64; whole where the law is a table."""
+        return Fraction(ONE - self.keep, self.size - 1)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return one symbol per user."""
@@ -121,11 +137,11 @@ class KaryResponse:
         """Return the guarantee of the weights as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
-        return Guarantee(epsilon_of(self.keep, self.lie), neighbours)
+        return Guarantee(epsilon_of(self.keep * (self.size - 1), ONE - self.keep), neighbours)
 
     def log_likelihood(self, reports: Reports, value: object) -> Floats:
         """Return ln P(report | value)."""
-        same, other = log_of(self.keep, ONE), log_of(self.lie, ONE)
+        same, other = log_of(self.keep, ONE), log_of(ONE - self.keep, ONE * (self.size - 1))
         return np.where(np.asarray(reports) == value, same, other)
 
     def tally(self, reports: Reports) -> Tally:
@@ -135,7 +151,7 @@ class KaryResponse:
     def estimate(self, tally: Tally, n: int) -> Estimate:
         """Return the share of users who hold each symbol."""
         return response_estimate(
-            tally, check_reports_counted(n), hold=self.keep / ONE, lack=self.lie / ONE
+            tally, check_reports_counted(n), hold=self.keep / ONE, lack=float(self.lie / ONE)
         )
 
     def outputs(self) -> Reports:

@@ -37,7 +37,8 @@ class Scores:
 
     def grid(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the nearest grid integers, 0 for low and ``steps`` for high."""
-        scaled = (rows - self.low) * (self.steps / (self.high - self.low))
+        scaled = np.subtract(rows, self.low, dtype=np.float64)
+        scaled *= self.steps / (self.high - self.low)
         return np.rint(scaled, out=scaled).astype(np.int64)
 
     def row(self, value: object) -> NDArray[np.int64]:
@@ -58,6 +59,16 @@ class Scores:
     def tally(self, reports: Reports) -> Tally:
         """Return how often each candidate was picked."""
         return count_symbols(reports, self.size)
+
+
+def aim_below(epsilon: float) -> float:
+    """Return what to calibrate to, so that the rounding of weights stays within the request."""
+    return epsilon - min(2e-7, 1e-5 * epsilon)
+
+
+def add_margin(epsilon: float) -> float:
+    """Return an epsilon that was summed in floating point, plus more than its rounding error."""
+    return epsilon + min(1e-9, 1e-6 * epsilon)
 
 
 def picked_share(tally: Tally, n: int) -> Estimate:

@@ -12,13 +12,11 @@ from noisefloor.checks import blocks, check_count, check_epsilon
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, unsupported
 from noisefloor.mechanisms.randomised_response import KaryResponse
-from noisefloor.mechanisms.scores import Scores, picked_share
-from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp
+from noisefloor.mechanisms.scores import Scores, add_margin, aim_below, picked_share
+from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp, in_sixty_digits
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
-_SLACK = 2e-7
-_MARGIN = 1e-9
 _WHOLE = 1 << 52
 """The weight of the best score in the exponential mechanism; 1,024 of them fit in 2**63."""
 
@@ -41,10 +39,10 @@ class PermuteAndFlip:
     steps: int = 64
     accept: tuple[int, ...] = field(init=False, repr=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
-        target = epsilon - min(_SLACK, 1e-5 * epsilon)
-        least = _worst_acceptance(self.scores.size, target)
+        least = _worst_acceptance(self.scores.size, aim_below(epsilon))
         rate = -math.log(least) / self.steps
         accept = [ceil64(exp(-Decimal(rate) * step)) for step in range(self.steps + 1)]
         object.__setattr__(self, "accept", tuple(accept))
@@ -78,7 +76,7 @@ class PermuteAndFlip:
         """Return ln((1 - (1 - a)**size) / a**2), a the chance to accept the farthest."""
         if neighbours is not Neighbours.USER:
             return unsupported(self, neighbours)
-        return Guarantee(_worst_ratio(self.size, self.accept[-1] / ONE) + _MARGIN, neighbours)
+        return Guarantee(add_margin(_worst_ratio(self.size, self.accept[-1] / ONE)), neighbours)
 
     def log_likelihood(self, reports: Reports, value: object) -> Floats:
         """Return ln P(index | row of scores)."""
@@ -154,6 +152,7 @@ class ExponentialMechanism:
     steps: int = 64
     weights: tuple[int, ...] = field(init=False, repr=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         check_count(self.size, "size", least=2, most=1024)
         others, power = self.scores.size - 1, exp(check_epsilon(self.epsilon))
@@ -174,8 +173,8 @@ class ExponentialMechanism:
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return the index of the candidate each user asks for."""
-        scores, picks = self.scores, source.stage("pick")
-        rows = scores.check(values)
+        scores = self.scores
+        rows, picks = scores.check(values), source.stage("pick")
         table = np.array(self.weights, dtype=np.uint64)
         reports = np.empty(len(rows), dtype=np.min_scalar_type(self.size - 1))
         for some in blocks(len(rows), self.size):
@@ -236,6 +235,7 @@ class ArgmaxResponse:
     high: float = 1.0
     response: KaryResponse = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         object.__setattr__(self, "response", KaryResponse(self.scores.size, self.epsilon))
 

@@ -18,7 +18,7 @@ from noisefloor.mechanisms.base import (
     check_reports_counted,
     unsupported,
 )
-from noisefloor.mechanisms.thresholds import exp, ratio
+from noisefloor.mechanisms.thresholds import exp, in_sixty_digits, ratio
 from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -117,6 +117,7 @@ class SquareWave:
         return [(0.0, 1.0)]
 
 
+@in_sixty_digits
 def half_width(epsilon: float) -> Decimal:
     """Return b, half the window for a value in [0, 1], that tells most about the value."""
     exact, power = Decimal(epsilon), exp(epsilon)
@@ -126,9 +127,13 @@ def half_width(epsilon: float) -> Decimal:
 
 
 def smoothing(bins: int) -> Floats:
-    """Return the matrix that averages each bin with its neighbours, weights 1, 2, 1."""
+    """Return the matrix that averages each bin with its neighbours, weights 1, 2, 1.
+
+    An outer bin is its own neighbour: so shares keep their sum, and an even population stays even.
+    """
     kernel = np.diag(np.full(bins, 2.0)) + np.eye(bins, k=1) + np.eye(bins, k=-1)
-    return np.asarray(kernel / kernel.sum(axis=0))
+    kernel[0, 0] = kernel[-1, -1] = 3.0
+    return np.asarray(kernel / 4)
 
 
 def _step(shares: Floats, observed: Floats, response: Floats, smoother: Floats) -> Floats:

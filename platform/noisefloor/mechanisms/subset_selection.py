@@ -23,7 +23,7 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, ratio
+from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -51,6 +51,7 @@ class SubsetSelection:
     subset: int = 0
     hold: int = field(init=False)
 
+    @in_sixty_digits
     def __post_init__(self) -> None:
         size = check_count(self.size, "size", least=2, most=1 << 16)
         epsilon = check_epsilon(self.epsilon)

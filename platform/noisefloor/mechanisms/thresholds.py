@@ -5,13 +5,32 @@ cases; here the rounding is always chosen, and the guarantee is computed from wh
 """
 
 import math
-from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from functools import wraps
 from itertools import accumulate
+from typing import ParamSpec, TypeVar
 
 from noisefloor.laws import ONE
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _CONTEXT = Context(prec=60)
+
+
+def in_sixty_digits(function: Callable[P, R]) -> Callable[P, R]:
+    """Make plain sums and products of decimals in the function exact to 60 digits as well.
+
+    Decimal operators use the context of whoever calls; a guarantee must not depend on that.
+    """
+
+    @wraps(function)
+    def precise(*args: P.args, **kwargs: P.kwargs) -> R:
+        with localcontext(_CONTEXT):
+            return function(*args, **kwargs)
+
+    return precise
 
 
 def exp(exponent: float | Decimal) -> Decimal:

@@ -20,7 +20,14 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.thresholds import ceil64, exp, log_ratio, ratio, round_up
+from noisefloor.mechanisms.thresholds import (
+    ceil64,
+    exp,
+    in_sixty_digits,
+    log_ratio,
+    ratio,
+    round_up,
+)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -57,6 +64,7 @@ class UnaryEncoding:
             raise BadParameter("rise", self.rise, "in (0, stay), and stay below 2**64")
 
     @classmethod
+    @in_sixty_digits
     def symmetric(
         cls,
         size: int,
@@ -77,6 +85,7 @@ class UnaryEncoding:
         return cls(size, ONE - flip, flip, cap)
 
     @classmethod
+    @in_sixty_digits
     def optimised(cls, size: int, epsilon: float) -> "UnaryEncoding":
         """Keep ones with probability 1/2 and raise few zeros: best for one value a user (OUE)."""
         check_count(size, "size", least=2)
@@ -87,7 +96,7 @@ class UnaryEncoding:
         symbols = check_integers(values, 0, self.size - 1)
         rows = np.zeros((len(symbols), self.size), dtype=np.bool_)
         for some in blocks(len(symbols)):
-            places = np.arange(some.start, some.stop) * self.size + symbols[some]
+            places = np.arange(some.start, some.stop) * self.size + symbols[some].astype(np.int64)
             rows.reshape(-1)[places] = True
         return rows
 
@@ -115,7 +124,7 @@ class UnaryEncoding:
         for rows in blocks(len(symbols), self.size):
             answered = reports[rows].reshape(-1)
             zeros.bernoulli(self.rise, answered.size, out=answered)
-            held = np.arange(0, answered.size, self.size) + symbols[rows]
+            held = np.arange(0, answered.size, self.size) + symbols[rows].astype(np.int64)
             if self._is_symmetric:
                 answered[held] ^= True
             else:
@@ -134,6 +143,7 @@ class UnaryEncoding:
             raise OutOfDomain(f"Expected rows with at most {self.most_ones} ones; one has more.")
         return held
 
+    @in_sixty_digits
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee for neighbours that differ in one bit, a moved one, or anything."""
         fall = log_ratio(self.stay, self.rise)  # a one becomes a zero, the report is one

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Floats, Reports, log_of
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, ratio
+from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.randomness import Source
 
 STEPS = 1 << 16
@@ -28,6 +28,7 @@ class Window:
     inside: int
 
     @classmethod
+    @in_sixty_digits
     def of(cls, epsilon: float, share: Decimal) -> "Window":
         """Make the window about ``share * STEPS`` cells wide whose ratio is at most e**epsilon."""
         width = max(1, round(share * STEPS))
@@ -93,7 +94,9 @@ class WindowSampler:
 
 def positions_of(values: NDArray[np.floating], low: float, high: float) -> NDArray[np.uint32]:
     """Return the grid position nearest to each value of [low, high]."""
-    scaled = (values - low) * (STEPS / (high - low))
+    # In double precision whatever came in: single would round before the grid does.
+    scaled = np.subtract(values, low, dtype=np.float64)
+    scaled *= STEPS / (high - low)
     return np.asarray(np.rint(scaled, out=scaled).astype(np.uint32))
 
 
