@@ -173,12 +173,35 @@ def reach(
             a score that could tell two inputs apart.
     """
     check_count(trials, "trials", least=FEWEST_TRIALS, most=1 << 28)
-    learn, half = trials // 4, trials // 2
     reports = []
     for name, value in zip(("first", "second"), pair, strict=True):
         repeated = np.repeat(np.asarray(value)[None], trials, axis=0)
         reports.append(mechanism.randomise(repeated, source.child(name)))
-    scores = [[_likelihood_score(mechanism, some, score_by or pair) for some in reports]]
+    return bound_of(mechanism, reports, score_by or pair, alpha=alpha, delta=delta)
+
+
+def bound_of(
+    mechanism: Mechanism,
+    reports: Sequence[NDArray[Any]],
+    pair: Pair,
+    *,
+    alpha: float,
+    delta: float = 0.0,
+) -> LowerBound:
+    """Return the epsilon that reports on two inputs prove, as many on the one as on the other.
+
+    Args:
+        mechanism: Whose likelihood scores the reports.
+        reports: Those of the first input, and those of the second.
+        pair: The two inputs.
+        alpha: The probability that the bound is wrong.
+        delta: Audits (epsilon, delta) at this delta.
+    """
+    trials = len(reports[0])
+    if len(reports[1]) != trials:
+        raise BadParameter("reports", len(reports[1]), f"as many as of the first input, {trials}")
+    learn, half = trials // 4, trials // 2
+    scores = [[_likelihood_score(mechanism, some, pair) for some in reports]]
     scores += _learned_scores(reports, learn)
     events = [
         (*_best_event(first[learn:half], second[learn:half], alpha=alpha, delta=delta), place)

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter
+from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.mechanisms.unary import UnaryEncoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,32 @@ def majority_success(reports: int, keep: float) -> float:
         chance = math.comb(reports, truths) * keep**truths * (1 - keep) ** (reports - truths)
         right += chance * (0.5 if 2 * truths == reports else float(2 * truths > reports))
     return right
+
+
+def pair_success(
+    encoding: UnaryEncoding, first: NDArray[np.bool_], second: NDArray[np.bool_], reports: int
+) -> float:
+    """Return how often two vectors are told apart by so many fresh unary reports, exactly.
+
+    Only bits that differ tell anything, and of those only how many reports are one: among the
+    bits that the first vector has alone, and among those that the second has alone.
+    """
+    ours = reports * int(np.count_nonzero(first & ~second))
+    theirs = reports * int(np.count_nonzero(second & ~first))
+    stay, rise = encoding.stay / ONE, encoding.rise / ONE
+    as_first = np.outer(_binomial(ours, stay), _binomial(theirs, rise))
+    as_second = np.outer(_binomial(ours, rise), _binomial(theirs, stay))
+    return float(np.maximum(as_first, as_second).sum() / 2)
+
+
+def _binomial(size: int, chance: float) -> Floats:
+    """Return the binomial law over 0, ..., size."""
+    from scipy.special import gammaln  # lazy: scipy is slow to import
+
+    count = np.arange(size + 1)
+    ways = gammaln(size + 1) - gammaln(count + 1) - gammaln(size - count + 1)
+    logs = ways + count * math.log(chance) + (size - count) * math.log1p(-chance)
+    return np.asarray(np.exp(logs))
 
 
 def bit_success(keep: float, prior: float = 0.5) -> float:

@@ -25,7 +25,6 @@ from noisefloor.mechanisms.thresholds import (
     ceil64,
     exp,
     in_sixty_digits,
-    log_ratio,
     ratio,
     round_up,
 )
@@ -104,8 +103,9 @@ class MemoisedResponse:
     def _joint_epsilon(self) -> Decimal:
         """Return the log-ratio of the report row that tells most: all reports equal."""
         kept, flipped = ONE - self.permanent, self.permanent
-        same, other = (ONE - self.instant) ** self.periods, self.instant**self.periods
-        return log_ratio(kept * same + flipped * other, flipped * same + kept * other)
+        # How much less likely all reports are from the opposite permanent answer.
+        fade = ratio(self.instant, ONE - self.instant) ** self.periods
+        return ratio(kept + flipped * fade, flipped + kept * fade).ln()
 
     def log_likelihood(self, reports: Reports, value: object) -> Floats:
         """Return ln P(row of reports | value), summed over the hidden permanent answer."""

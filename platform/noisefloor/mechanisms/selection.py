@@ -28,7 +28,7 @@ class PermuteAndFlip:
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows; the rate is calibrated
                 to it. Per request: requests add up.
     Neighbours: user: any row of scores to any other (local model).
-    Domain:     rows of ``size`` reals in [low, high], taken to the grid; others are refused.
+    Domain:     rows of 2 to 1,024 reals in [low, high], taken to the grid; others are refused.
     Reference:  McKenna and Sheldon 2020, arXiv 2010.12603, algorithm 1. The worst pair: Scores.
     """
 
@@ -41,6 +41,7 @@ class PermuteAndFlip:
 
     @in_sixty_digits
     def __post_init__(self) -> None:
+        check_count(self.size, "size", least=2, most=1024)
         epsilon = check_epsilon(self.epsilon)
         least = _worst_acceptance(self.scores.size, aim_below(epsilon))
         rate = -math.log(least) / self.steps

@@ -11,6 +11,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.errors import OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Floats, Reports, log_of
 from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
@@ -103,5 +104,5 @@ def positions_of(values: NDArray[np.floating], low: float, high: float) -> NDArr
 def position_of(value: float, low: float, high: float) -> int:
     """Return the grid position of one value."""
     if not low <= value <= high or math.isnan(value):
-        raise ValueError(f"Expected a value in [{low:g}, {high:g}].")
+        raise OutOfDomain(f"Expected reals in [{low:g}, {high:g}]; the value lies outside.")
     return int(positions_of(np.array([value], dtype=np.float64), low, high)[0])

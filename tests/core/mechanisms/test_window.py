@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from noisefloor.errors import OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms import Hybrid, Piecewise, SquareWave
 from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of
@@ -128,3 +129,9 @@ def test_a_likelihood_outside_the_domain_is_refused_and_does_not_show_the_value(
         with pytest.raises(ValueError, match="Expected") as caught:
             mechanism.log_likelihood(np.arange(3), value)
         assert str(value) not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [Piecewise, Hybrid, SquareWave])
+def test_a_likelihood_outside_the_domain_is_an_error_of_ours(kind: Any) -> None:
+    with pytest.raises(OutOfDomain):
+        kind(1.0).log_likelihood(np.arange(3), 1.5)
