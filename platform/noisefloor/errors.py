@@ -8,13 +8,22 @@
     ├── UnlikeNeighbours        guarantees under different relations were to be added
     ├── BudgetExceeded          a ledger was asked for more than it has; nothing was spent
     ├── SpendConflict           a spend id came back with another cost or release
-    ├── BadSnapshot             a ledger snapshot cannot be read
+    ├── BadSnapshot             a snapshot of a ledger or of a role cannot be read
+    ├── BadFrame                bytes from the bus are not a frame that was asked for
+    ├── BusFull                 a bounded bus takes no more: back-pressure, try later
+    ├── TranscriptFull          a transcript would outgrow its bound
+    ├── EpochOpen               an epoch's sums were asked for before it was closed
     ├── UnresolvedRate          a sample is too small for the rate that was asked of it
+    ├── BadScenario             a scenario cannot be read or breaks a rule
+    ├── BadRunDirectory         a run directory is in the way, damaged, or cannot be written
     └── UnknownMechanism        a name that the audit's line-up does not have
 
 Errors name parameters, domains and types. They never contain a user's value: a log line must not
 become a release.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 
 class NoisefloorError(Exception):
@@ -77,7 +86,38 @@ class SpendConflict(NoisefloorError):
 
 
 class BadSnapshot(NoisefloorError):
-    """A ledger snapshot is damaged or of another ledger."""
+    """A snapshot is damaged, or of another ledger or role."""
+
+
+class BadFrame(NoisefloorError):
+    """Bytes are not a frame of a kind that is known; the one error for all such bytes.
+
+    Args:
+        field: What is wrong: the header, the batch, or a column by its name.
+        rule: What it breaks, read after the field: ``has nulls``. Never a value.
+        batch_id: The frame's own id where it could be read, so that repeats can be told.
+    """
+
+    def __init__(self, field: str, rule: str, batch_id: bytes | None = None) -> None:
+        super().__init__(f"Frame: {field} {rule}.")
+        self.field = field
+        self.rule = rule
+        self.batch_id = batch_id
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, bytes | None]]:
+        return type(self), (self.field, self.rule, self.batch_id)
+
+
+class BusFull(NoisefloorError):
+    """The bus holds as much as it may; what was to be published was not taken."""
+
+
+class TranscriptFull(NoisefloorError):
+    """The transcript holds as much as it may; the frame was not recorded."""
+
+
+class EpochOpen(NoisefloorError):
+    """Only a closed epoch can be released: an open one would still change."""
 
 
 class UnresolvedRate(NoisefloorError):
@@ -86,3 +126,54 @@ class UnresolvedRate(NoisefloorError):
 
 class UnknownMechanism(NoisefloorError):
     """No mechanism of that name stands in the line-up."""
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with a scenario.
+
+    Attributes:
+        key: Dotted path of the key; empty if the file as a whole is meant.
+        rule: What was expected and what was found, one sentence or more on one line.
+        line: Where it stands in the file, counted from one, if that is known.
+    """
+
+    key: str
+    rule: str
+    line: int | None = None
+
+
+class BadScenario(NoisefloorError):
+    """A scenario cannot be read or breaks a rule; a scenario is public, so values may be shown.
+
+    The text is one line for one fault; for several, a summary and then a line each.
+
+    Args:
+        file: The file as it was named, made printable.
+        faults: At least one; the attributes key, rule and line are those of the first.
+    """
+
+    MOST_LISTED = 20
+
+    def __init__(self, file: str, faults: Sequence[Fault]) -> None:
+        self.file = file
+        self.faults = tuple(faults)
+        self.key, self.rule, self.line = self.faults[0]
+        lines = [self._line(fault) for fault in self.faults[: self.MOST_LISTED]]
+        number = len(self.faults)
+        if number > 1:
+            lines.insert(0, f"{file}: Expected a valid scenario, found {number} faults.")
+        if number > self.MOST_LISTED:
+            lines.append(f"{file}: And {number - self.MOST_LISTED} more.")
+        super().__init__("\n".join(lines))
+
+    def _line(self, fault: Fault) -> str:
+        """Write one fault as file:line: key: rule, leaving out what is not known."""
+        place = self.file if fault.line is None else f"{self.file}:{fault.line}"
+        return ": ".join(part for part in (place, fault.key, fault.rule) if part)
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[Fault, ...]]]:
+        return type(self), (self.file, self.faults)
+
+
+class BadRunDirectory(NoisefloorError):
+    """A run directory is in the way, damaged, or cannot be written."""

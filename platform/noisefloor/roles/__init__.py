@@ -1,0 +1,28 @@
+"""Roles: the servers as pure state machines, message in, state and answer out.
+
+No clock, no socket and no randomness: services wrap them for the network, the simulator runs
+them in its own process. ``kinds`` lists every kind of frame that they may be asked to count.
+"""
+
+from noisefloor.roles.ad_server import AdServer, impressions_kind
+from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.epochs import EpochSummary, Limits
+from noisefloor.roles.kinds import BUILDERS, kinds_of
+from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
+
+__all__ = [
+    "BUILDERS",
+    "Ad",
+    "AdServer",
+    "Aggregator",
+    "Catalogue",
+    "Counters",
+    "DeadLetter",
+    "EpochSummary",
+    "Limits",
+    "Outcome",
+    "Status",
+    "impressions_kind",
+    "kinds_of",
+]

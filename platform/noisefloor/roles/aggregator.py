@@ -1,0 +1,168 @@
+"""The aggregator: exact integer sums and collected rows, from frames that may come twice.
+
+A pure state machine: bytes in, outcome out; no clock, no socket. It knows the two reductions and
+no pipeline. A frame counts once by its batch id, so order and repetition do not matter: the
+state is a function of the set of frames and of which were there when an epoch was closed. (Batch
+ids are random: two honest frames never share one. A frame that re-uses an id is a repeat.)
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from noisefloor.checks import check_count
+from noisefloor.errors import BadFrame, BadParameter, EpochOpen
+from noisefloor.roles import snapshot as snapshots
+from noisefloor.roles.epochs import EpochState, EpochSummary, EpochWindow, Limits
+from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
+from noisefloor.wire.columns import Tally
+from noisefloor.wire.frames import MOST_EPOCH, Frame, decode_frame
+from noisefloor.wire.kinds import Kind, Reduction
+
+
+class Aggregator:
+    """Sums and collections of several kinds, by epoch.
+
+    Args:
+        kinds: What is accepted; a frame of another kind is a dead letter.
+        first_epoch: The oldest epoch that is open at the start.
+        limits: Bounds of what is kept.
+    """
+
+    __slots__ = ("_counters", "_kinds", "_letters", "_limits", "_windows")
+
+    def __init__(
+        self, kinds: Iterable[Kind], first_epoch: int = 0, *, limits: Limits | None = None
+    ) -> None:
+        check_count(first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
+        listed = list(kinds)
+        self._limits = limits or Limits()
+        self._kinds = {kind.name: kind for kind in listed}
+        if not listed or len(self._kinds) < len(listed):
+            raise BadParameter("kinds", sorted(self._kinds), "at least one, each named once")
+        width = self._limits.open_epochs
+        self._windows = {kind.name: EpochWindow(kind, first_epoch, width) for kind in listed}
+        self._letters: dict[str, DeadLetter] = {}
+        self._counters = Counters()
+
+    @property
+    def counters(self) -> Counters:
+        """Frames by outcome."""
+        return self._counters
+
+    @property
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """The dead letters that are kept, sorted by key."""
+        return tuple(self._letters[key] for key in sorted(self._letters))
+
+    def apply(self, data: bytes) -> Outcome:
+        """Take one frame as it came, and say what became of it."""
+        outcome = self._judge(data)
+        self._counters = self._counters.plus(outcome.status)
+        return outcome
+
+    def close(self, kind: str, epoch: int) -> None:
+        """Freeze an epoch, once or again: frames that come later are refused and counted."""
+        window = self._window(kind)
+        check_count(epoch, "epoch", least=0, most=window.floor + window.width - 1)
+        if not window.is_closed(epoch):
+            window.close(epoch)
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        state = self._closed_state(kind, epoch, Reduction.SUM)
+        return state.tally.copy(), state.rows
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        return self._closed_state(kind, epoch, Reduction.COLLECT).collected()
+
+    def retire(self, kind: str, epoch: int) -> None:
+        """Drop sums, rows and seen ids of a closed epoch; its frames stay refused for ever."""
+        window = self._window(kind)
+        if not window.is_closed(epoch):
+            raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is retired.")
+        window.states.pop(epoch, None)
+
+    def summary(self, kind: str, epoch: int) -> EpochSummary:
+        """Return an epoch in numbers."""
+        return self._window(kind).summary(epoch)
+
+    def epochs(self, kind: str) -> tuple[int, ...]:
+        """Return the epochs of a kind that something is kept of."""
+        return tuple(sorted(self._window(kind).states))
+
+    def snapshot(self) -> bytes:
+        """Return everything as bytes: the same bytes for the same state, whatever its history."""
+        contents = snapshots.Contents(self._counters, self.dead_letters, self._windows)
+        return snapshots.encode(contents)
+
+    @classmethod
+    def restore(
+        cls, data: bytes, kinds: Iterable[Kind], *, limits: Limits | None = None
+    ) -> "Aggregator":
+        """Return the aggregator that a snapshot was taken of, or raise BadSnapshot."""
+        made = cls(kinds, limits=limits)
+        contents = snapshots.decode(data, made._kinds, made._limits.open_epochs)
+        made._counters = contents.counters
+        made._letters = {letter.key: letter for letter in contents.dead_letters}
+        made._windows = contents.windows
+        return made
+
+    def _judge(self, data: bytes) -> Outcome:
+        try:
+            frame = decode_frame(data, self._kinds, most_bytes=self._limits.frame_bytes)
+        except BadFrame as error:
+            return self._bury(data, error.batch_id, str(error))
+        window = self._windows[frame.kind.name]
+        if window.is_ahead(frame.epoch):
+            return self._bury(data, frame.batch_id, "Frame: epoch is too far ahead.")
+        if window.is_closed(frame.epoch):
+            return self._refuse(frame, window.states.get(frame.epoch))
+        state = window.state(frame.epoch)
+        if state.has(frame.batch_id):
+            return Outcome(Status.DUPLICATE, "was counted before", frame)
+        if not state.has_room_for(frame, self._limits):
+            return self._bury(data, frame.batch_id, "Frame: epoch is full.")
+        state.count(frame)
+        return Outcome(Status.COUNTED, frame=frame)
+
+    def _refuse(self, frame: Frame, state: EpochState | None) -> Outcome:
+        """Refuse a frame of a closed epoch; a repeat is told as long as the ids are kept."""
+        if state is not None:
+            if state.has(frame.batch_id):
+                return Outcome(Status.DUPLICATE, "was dealt with before", frame)
+            state.refuse_late(frame, self._limits)
+        return Outcome(Status.LATE, "epoch is closed", frame)
+
+    def _bury(self, data: bytes, batch_id: bytes | None, reason: str) -> Outcome:
+        """Put a frame with the dead letters, once, within bounds."""
+        key = f"id:{batch_id.hex()}" if batch_id else f"digest:{_digest(data)}"
+        letter = DeadLetter(key, reason, len(data))
+        if key in self._letters:
+            # One id, two faults: which of them is kept must not depend on the order.
+            self._letters[key] = min(letter, self._letters[key])
+            return Outcome(Status.DUPLICATE, "is a dead letter already")
+        if len(self._letters) < self._limits.dead_letters:
+            self._letters[key] = letter
+        return Outcome(Status.DEAD_LETTER, reason)
+
+    def _window(self, kind: str) -> EpochWindow:
+        if kind not in self._windows:
+            raise BadParameter("kind", kind, f"one of {', '.join(sorted(self._windows))}")
+        return self._windows[kind]
+
+    def _closed_state(self, kind: str, epoch: int, reduction: Reduction) -> EpochState:
+        window = self._window(kind)
+        if window.kind.reduction is not reduction:
+            raise BadParameter("kind", kind, f"one whose reduction is {reduction.value}")
+        if not window.is_closed(epoch):
+            raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is released.")
+        if epoch not in window.states:
+            raise BadParameter("epoch", epoch, "one that is kept (it was retired, or never open)")
+        return window.states[epoch]
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,219 @@
+"""Columns of a frame: what a report may hold, how it lies in Arrow, and how it adds up.
+
+Each column is a frozen value with an exact Arrow type and an exact domain. Encoding refuses what
+lies outside; ``broken_rule`` says which rule received data break, and never shows a value. A
+pipeline that needs another column writes one that satisfies ``Column``.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from noisefloor.checks import Array, blocks, check_bits, check_count, check_integers
+
+Tally = NDArray[np.int64]
+
+MOST_CELLS = 1 << 20
+"""Cells of one column: an epoch's tally takes eight bytes for each."""
+
+LARGEST_INTEGER = 1 << 31
+"""Bound of summed integers: 2**31 rows of them still fit in 64 bits."""
+
+
+@runtime_checkable
+class Column(Protocol):
+    """One column of a kind; ``check`` of the kind has refused nulls before these are called."""
+
+    @property
+    def type(self) -> pa.DataType:
+        """The exact Arrow type."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """How many integers its tally has; 0 if it cannot be summed."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """The most bytes that one row takes."""
+        ...
+
+    def encode(self, values: object) -> pa.Array:
+        """Return the values as Arrow holds them, or raise OutOfDomain."""
+        ...
+
+    def broken_rule(self, array: pa.Array) -> str:
+        """Return the rule that the array breaks, read after the column's name; else nothing."""
+        ...
+
+    def decode(self, array: pa.Array) -> Array:
+        """Return what was encoded."""
+        ...
+
+    def tally(self, array: pa.Array) -> Tally:
+        """Return the integer sums of the array."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Rows of ``size`` bits, packed from the lowest bit on; the padding bits are zero."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check_count(self.size, "size", most=MOST_CELLS)
+
+    @property
+    def type(self) -> pa.DataType:
+        """Fixed-size binary."""
+        return pa.binary(self.row_bytes)
+
+    @property
+    def cells(self) -> int:
+        """One for each place."""
+        return self.size
+
+    @property
+    def row_bytes(self) -> int:
+        """Whole bytes that hold the bits."""
+        return -(-self.size // 8)
+
+    def encode(self, values: object) -> pa.Array:
+        """Pack an (n, size) array of bits."""
+        packed = np.packbits(check_bits(values, width=self.size), axis=1, bitorder="little")
+        data = pa.py_buffer(np.ascontiguousarray(packed))
+        return pa.FixedSizeBinaryArray.from_buffers(self.type, len(packed), [None, data])
+
+    def broken_rule(self, array: pa.Array) -> str:
+        """Padding bits have to be zero: they could carry something."""
+        used = self.size % 8
+        if used and np.any(self._packed(array)[:, -1] >> np.uint8(used)):
+            return "has padding bits that are not zero"
+        return ""
+
+    def decode(self, array: pa.Array) -> NDArray[np.bool_]:
+        """Return the (n, size) array of bits."""
+        packed = self._packed(array)
+        bits = np.unpackbits(packed, axis=1, count=self.size, bitorder="little")
+        return bits.view(np.bool_)
+
+    def tally(self, array: pa.Array) -> Tally:
+        """Return the number of ones in each place."""
+        packed, counts = self._packed(array), np.zeros(self.size, dtype=np.int64)
+        for rows in blocks(len(packed), self.size):
+            bits = np.unpackbits(packed[rows], axis=1, count=self.size, bitorder="little")
+            counts += bits.sum(axis=0, dtype=np.uint32)
+        return counts
+
+    def _packed(self, array: pa.Array) -> NDArray[np.uint8]:
+        width, count, data = self.row_bytes, len(array), array.buffers()[1]
+        if not count:
+            return np.empty((0, width), dtype=np.uint8)
+        rows = np.frombuffer(data, np.uint8, count * width, offset=array.offset * width)
+        return rows.reshape(count, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """Integers in [low, high], in the narrowest type that holds both; their tally is the sum."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        check_count(self.low, "low", least=-LARGEST_INTEGER, most=LARGEST_INTEGER)
+        check_count(self.high, "high", least=self.low, most=LARGEST_INTEGER)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The narrowest integer type, unsigned where nothing is negative."""
+        return pa.from_numpy_dtype(_narrowest(self.low, self.high))
+
+    @property
+    def cells(self) -> int:
+        """The sum alone."""
+        return 1
+
+    @property
+    def row_bytes(self) -> int:
+        """The width of the type."""
+        return _narrowest(self.low, self.high).itemsize
+
+    def encode(self, values: object) -> pa.Array:
+        """Return one integer for each row."""
+        numbers = check_integers(values, self.low, self.high)
+        return pa.array(numbers.astype(_narrowest(self.low, self.high)))
+
+    def broken_rule(self, array: pa.Array) -> str:
+        """The type is wider than the domain: look at the extremes."""
+        numbers = self.decode(array)
+        if len(numbers) and not (self.low <= numbers.min() and numbers.max() <= self.high):
+            return f"has a number outside [{self.low}, {self.high}]"
+        return ""
+
+    def decode(self, array: pa.Array) -> Array:
+        """Return the integers, without a copy."""
+        return np.asarray(array.to_numpy(zero_copy_only=True))
+
+    def tally(self, array: pa.Array) -> Tally:
+        """Return the sum."""
+        return np.array([self.decode(array).sum(dtype=np.int64)])
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """Integers in range(size), in the narrowest type; their tally is how often each occurs."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check_count(self.size, "size", most=MOST_CELLS)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The narrowest unsigned integer type."""
+        return self._range.type
+
+    @property
+    def cells(self) -> int:
+        """One for each symbol."""
+        return self.size
+
+    @property
+    def row_bytes(self) -> int:
+        """The width of the type."""
+        return self._range.row_bytes
+
+    def encode(self, values: object) -> pa.Array:
+        """Return one symbol for each row."""
+        return self._range.encode(values)
+
+    def broken_rule(self, array: pa.Array) -> str:
+        """The type may be wider than the domain."""
+        return self._range.broken_rule(array)
+
+    def decode(self, array: pa.Array) -> Array:
+        """Return the symbols, without a copy."""
+        return self._range.decode(array)
+
+    def tally(self, array: pa.Array) -> Tally:
+        """Return the number of rows of each symbol."""
+        symbols, counts = self.decode(array), np.zeros(self.size, dtype=np.int64)
+        for rows in blocks(len(symbols)):  # bincount copies to eight bytes each
+            counts += np.bincount(symbols[rows], minlength=self.size)
+        return counts
+
+    @property
+    def _range(self) -> Integers:
+        return Integers(0, self.size - 1)
+
+
+def _narrowest(low: int, high: int) -> np.dtype[np.integer]:
+    """Return the narrowest integer type that holds both."""
+    # A signed type that holds -high - 1 holds high as well.
+    return np.min_scalar_type(high if low >= 0 else min(low, -high - 1))

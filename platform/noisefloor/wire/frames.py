@@ -1,0 +1,245 @@
+"""Frames: batches of reports as bytes, the only thing that crosses the bus.
+
+A frame is an Arrow IPC *stream* of one schema message, one record batch and the end mark. (The
+file form repeats the schema and adds a table of offsets: a second place that can disagree with
+the first, and more bytes for a frame of one row.) The schema's metadata has four entries of
+constant width: version, kind, epoch and a random batch id. Nothing names a user, device, address
+or time, and the rows are permuted.
+
+There is exactly one way to write a frame. A reader compares the schema message byte by byte
+with that of the kinds it knows before Arrow sees it, and writes the batch again to compare it with
+what came: compression, dictionaries, further metadata, other buffers, padding that is not zero and
+trailing bytes all fail, without a rule for each. pyarrow 20 and 26 write the same bytes; a writer
+that does not is refused.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from noisefloor.checks import check_count
+from noisefloor.errors import BadFrame, BadParameter, NoisefloorError
+from noisefloor.randomness import Source
+from noisefloor.wire.batch_header import read_batch_header
+from noisefloor.wire.kinds import Kind, joined
+
+VERSION = 1
+MOST_ROWS = 1 << 16
+MOST_BYTES = 1 << 20
+MOST_EPOCH = 10**10 - 1
+ID_BYTES = 16
+
+Order = NDArray[np.int64]
+
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+_EPOCH_FORM = re.compile(rb"[0-9]{10}")
+_ID_FORM = re.compile(rb"[0-9a-f]{32}")
+_MOST_TIES = 8
+"""65,536 words have a tie with probability 2**-33: eight times in a row does not happen."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """A frame as read: every rule of its kind holds."""
+
+    kind: Kind
+    epoch: int
+    batch_id: bytes
+    batch: pa.RecordBatch
+
+
+def encode_frame(
+    kind: Kind, epoch: int, reports: object, source: Source, *, most_bytes: int = MOST_BYTES
+) -> bytes:
+    """Write reports as one frame, in random order; a retry has to send the same bytes again."""
+    return encode_with_order(kind, epoch, reports, source, most_bytes=most_bytes)[0]
+
+
+def encode_with_order(
+    kind: Kind, epoch: int, reports: object, source: Source, *, most_bytes: int = MOST_BYTES
+) -> tuple[bytes, Order]:
+    """Write a frame, and return the order as well: row ``i`` is report ``order[i]``.
+
+    For a simulated network that has to know which connection a row came by. The order is what the
+    frame exists to hide: it never leaves the simulation.
+    """
+    batch = kind.encode(reports)
+    order = permutation(batch.num_rows, source.stage("order"))
+    batch_id = _draw_id(source, 0)
+    return seal(kind, epoch, batch.take(pa.array(order)), batch_id, most_bytes=most_bytes), order
+
+
+def split_frames(
+    kind: Kind,
+    epoch: int,
+    reports: object,
+    source: Source,
+    *,
+    most_rows: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+) -> Iterator[bytes]:
+    """Write any number of reports as frames of constant size, the last one smaller.
+
+    All reports are permuted together before they are cut, so that a frame does not tell which
+    part of the reports it holds.
+    """
+    check_count(most_rows, "most_rows", most=MOST_ROWS)
+    step = min(most_rows, _rows_within(kind, most_bytes))
+    batch = kind.encode(reports)
+    order = permutation(batch.num_rows, source.stage("order"))
+    for place, start in enumerate(range(0, len(order), step)):
+        piece = batch.take(pa.array(order[start : start + step]))
+        yield seal(kind, epoch, piece, _draw_id(source, place), most_bytes=most_bytes)
+
+
+def seal(
+    kind: Kind, epoch: int, batch: pa.RecordBatch, batch_id: bytes, *, most_bytes: int = MOST_BYTES
+) -> bytes:
+    """Write a batch whose rows are already in random order; the bytes follow from the input."""
+    check_count(epoch, "epoch", least=0, most=MOST_EPOCH)
+    check_count(batch.num_rows, "rows", most=MOST_ROWS)
+    if len(batch_id) != ID_BYTES:
+        raise BadParameter("batch_id", f"<{len(batch_id)} bytes>", f"of {ID_BYTES} bytes")
+    head = _schema_message(kind, f"{epoch:010}", batch_id.hex())
+    data = b"".join((head, _batch_message(kind, batch), _END))
+    if len(data) > most_bytes:
+        raise BadParameter("frame", f"<{len(data)} bytes>", f"of at most {most_bytes} bytes")
+    return data
+
+
+def decode_frame(data: bytes, kinds: Mapping[str, Kind], *, most_bytes: int = MOST_BYTES) -> Frame:
+    """Read a frame of one of the kinds, or raise BadFrame, whatever the bytes are."""
+    if not isinstance(data, bytes):
+        raise BadFrame("frame", "is not bytes")
+    if len(data) > most_bytes:
+        raise BadFrame("frame", f"has more than {most_bytes} bytes")
+    kind, epoch, batch_id, size = _read_header(data, kinds.values())
+    try:
+        batch = _read_batch(pa.py_buffer(data).slice(size), kind)
+    except BadFrame as error:
+        raise BadFrame(error.field, error.rule, batch_id) from None
+    return Frame(kind, epoch, batch_id, batch)
+
+
+def permutation(count: int, source: Source) -> Order:
+    """Return a random order of ``count`` rows, each with exactly the same probability.
+
+    Rows are sorted by 64-bit words. A tie would favour one of two orders, so all words are drawn
+    again: words that all differ are in any order with equal probability.
+    """
+    for _ in range(_MOST_TIES):
+        words = source.words(count)
+        order = np.argsort(words)
+        placed = words[order]
+        if not np.any(placed[1:] == placed[:-1]):
+            return order.astype(np.int64, copy=False)
+    raise NoisefloorError(f"{_MOST_TIES} ties in a row: the source is not random.")
+
+
+def _draw_id(source: Source, place: int) -> bytes:
+    return source.stage("batch", place).bytes_of(ID_BYTES)[:ID_BYTES].tobytes()
+
+
+def _schema_message(kind: Kind, epoch: str, batch_id: str) -> bytes:
+    metadata = {"version": str(VERSION), "kind": kind.name, "epoch": epoch, "batch": batch_id}
+    message: bytes = kind.schema.with_metadata(metadata).serialize().to_pybytes()
+    return message
+
+
+def _batch_message(kind: Kind, batch: pa.RecordBatch) -> pa.Buffer:
+    """Write a batch from a copy: Arrow would write up to seven bytes past a buffer's last row."""
+    return joined(kind, [batch]).serialize()
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The schema message of a kind, with zeros where epoch and batch id go."""
+
+    blank: bytes
+    epoch: slice
+    batch_id: slice
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a frame starts with this message, whatever its epoch and batch id."""
+        if len(data) < len(self.blank):
+            return False
+        start = bytearray(data[: len(self.blank)])
+        start[self.epoch], start[self.batch_id] = self.blank[self.epoch], self.blank[self.batch_id]
+        return start == self.blank
+
+
+@lru_cache(maxsize=256)
+def _head(kind: Kind) -> _Head:
+    """Find where epoch and batch id lie by changing them, not by knowing Arrow's layout."""
+    blank = _schema_message(kind, "0" * 10, "0" * 32)
+    epoch = _changed(blank, _schema_message(kind, "1" * 10, "0" * 32))
+    batch_id = _changed(blank, _schema_message(kind, "0" * 10, "1" * 32))
+    return _Head(blank, epoch, batch_id)
+
+
+def _changed(first: bytes, second: bytes) -> slice:
+    places = np.flatnonzero(np.frombuffer(first, np.uint8) != np.frombuffer(second, np.uint8))
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def _read_header(data: bytes, kinds: Iterable[Kind]) -> tuple[Kind, int, bytes, int]:
+    """Return kind, epoch and batch id, and where the batch starts."""
+    for kind in kinds:
+        head = _head(kind)
+        if head.fits(data):
+            epoch, batch_id = data[head.epoch], data[head.batch_id]
+            if not _EPOCH_FORM.fullmatch(epoch):
+                raise BadFrame("epoch", "is not ten digits")
+            if not _ID_FORM.fullmatch(batch_id):
+                raise BadFrame("batch id", "is not 32 hexadecimal digits")
+            return kind, int(epoch), bytes.fromhex(batch_id.decode()), len(head.blank)
+    raise BadFrame("header", f"is not that of version {VERSION} of a kind known here")
+
+
+def _read_batch(tail: pa.Buffer, kind: Kind) -> pa.RecordBatch:
+    """Read what follows the schema message: one batch and the end mark."""
+    length = tail.size - len(_END)
+    if length < 0 or tail.slice(length).to_pybytes() != _END:
+        raise BadFrame("frame", "does not stop at the end mark")
+    body = tail.slice(0, length)
+    message = _arrow(pa.ipc.read_message, body)
+    if message.type != "record batch":
+        raise BadFrame("batch", "is another kind of message")
+    header = read_batch_header(message.metadata.to_pybytes())
+    if header.is_compressed:
+        raise BadFrame("batch", "is compressed")
+    if not 1 <= header.rows <= MOST_ROWS:
+        raise BadFrame("batch", f"does not have 1 to {MOST_ROWS} rows")
+    batch = _arrow(pa.ipc.read_record_batch, message, kind.schema)
+    _arrow(batch.validate, full=True)
+    # Before any other rule: columns then look at buffers of exactly the length they should have.
+    if not _batch_message(kind, batch).equals(body):
+        raise BadFrame("batch", "is not written in the one form")
+    kind.check(batch)
+    return batch
+
+
+def _arrow(
+    step: Callable[..., pa.RecordBatch], *args: object, **options: object
+) -> pa.RecordBatch:
+    """Take one step of Arrow's on bytes that nobody vouches for."""
+    try:
+        return step(*args, **options)
+    # Any exception: Arrow has dozens for bad bytes, and its texts may quote a value.
+    except Exception:
+        raise BadFrame("batch", "cannot be read by Arrow") from None
+
+
+def _rows_within(kind: Kind, most_bytes: int) -> int:
+    """Return how many rows of the widest sort fit in a frame."""
+    empty = joined(kind, [])
+    fixed = len(_head(kind).blank) + empty.serialize().size + len(_END) + 24 * len(kind.columns)
+    rows: int = (most_bytes - fixed) // kind.row_bytes
+    if rows < 1:
+        raise BadParameter("most_bytes", most_bytes, f"enough for a row of {kind.name}")
+    return rows
