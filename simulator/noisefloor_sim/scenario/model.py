@@ -1,0 +1,123 @@
+"""The scenario: one question to the simulator, as frozen values.
+
+Only name, seed, question and pipelines have to be given. Everything here is data; how it is read
+is told in ``loading``, what follows from it in the engine.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    SerializeAsAny,
+    WithJsonSchema,
+)
+
+from noisefloor_sim.scenario.blocks import AttackBlock, PipelineBlock
+from noisefloor_sim.scenario.gates import parse_gate, words_of
+from noisefloor_sim.scenario.network import LONGEST_H, Network, Threat
+from noisefloor_sim.scenario.section import FROZEN, PlainText, broken
+from noisefloor_sim.scenario.world import Behaviour, Devices, Population
+
+MOST_POINTS = 10_000
+MOST_ATTACKS = 100
+LARGEST_SEED = 2**53 - 1
+"""What every JSON reader holds exactly."""
+
+Values = Annotated[tuple[object, ...], Field(min_length=1)]
+"""What a swept key takes, one after the other; checked where the key belongs."""
+
+
+class Sweep(BaseModel):
+    """Dotted keys of the scenario with a list of values each, crossed; and replicates."""
+
+    model_config = ConfigDict(**{**FROZEN, "extra": "allow"})
+    __pydantic_extra__: dict[str, Values] = Field(init=False)
+
+    seeds: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_POINTS,
+        description="Replicates of every point, with seed, seed + 1, and so on.",
+    )
+
+    @property
+    def axes(self) -> tuple[tuple[str, tuple[object, ...]], ...]:
+        """The swept keys with their values, by key: the order in the file does not matter."""
+        return tuple(sorted(self.__pydantic_extra__.items()))
+
+
+def _checked_gate(text: str) -> str:
+    """Return a gate's text with single spaces, if it can be read."""
+    try:
+        parse_gate(text)
+    except ValueError as error:
+        raise broken(str(error)) from None
+    return " ".join(words_of(text))
+
+
+# Blocks are built by their own models before; the schema's part comes from there as well.
+PipelineBlocks = Annotated[
+    Mapping[str, SerializeAsAny[InstanceOf[PipelineBlock]]],
+    WithJsonSchema({"type": "object", "minProperties": 1}),
+]
+AttackBlocks = Annotated[
+    tuple[SerializeAsAny[InstanceOf[AttackBlock]], ...],
+    WithJsonSchema({"type": "array", "maxItems": MOST_ATTACKS}),
+]
+GateText = Annotated[str, AfterValidator(_checked_gate)]
+
+
+class Scenario(BaseModel):
+    """A noisefloor scenario: one question, the world it is asked of, and what answers it."""
+
+    model_config = FROZEN
+
+    name: str = Field(
+        pattern=r"^[a-z0-9-]{1,64}$",
+        description="Small letters, digits and hyphens; names the run.",
+    )
+    question: PlainText = Field(
+        min_length=1, max_length=500, description="What is asked; the report begins with it."
+    )
+    expectation: PlainText = Field(
+        default="", max_length=1_000, description="The answer that is expected, for the report."
+    )
+    seed: int = Field(
+        ge=0, le=LARGEST_SEED, description="Of all coins: the same seed, the same run."
+    )
+    days: int = Field(default=7, ge=1, le=366, description="How long the world runs.")
+    variant: Literal["paper", "corrected"] = Field(
+        default="corrected", description="Mechanisms as printed, or as they have to be."
+    )
+    population: Population = Field(default=Population(), description="Who there is.")
+    devices: Devices = Field(default=Devices(), description="What users own.")
+    behaviour: Behaviour = Field(
+        default=Behaviour(), description="What users are shown and click."
+    )
+    network: Network = Field(default=Network(), description="What happens on the way.")
+    grace_h: float = Field(
+        default=24.0,
+        ge=0,
+        le=LONGEST_H,
+        description="Hours that an epoch stays open after its period; later frames are refused.",
+    )
+    pipelines: PipelineBlocks = Field(
+        min_length=1, description="Pipelines that run, each with its own block."
+    )
+    attacks: AttackBlocks = Field(
+        default=(),
+        max_length=MOST_ATTACKS,
+        description="Attacks to mount: names, or blocks with settings.",
+    )
+    threat: Threat = Field(default=Threat(), description="What the adversary sees.")
+    sweep: Sweep = Field(
+        default=Sweep(), description="Dotted keys to lists of values, crossed; seeds: replicates."
+    )
+    gates: tuple[GateText, ...] = Field(
+        default=(), max_length=100, description="Conditions that decide the exit code of a run."
+    )

@@ -1,0 +1,57 @@
+"""The JSON Schema of scenarios, for editors that complete and check YAML as it is written.
+
+It comes from the models, with titles and descriptions. A schema cannot say everything: rules
+between keys, gates and swept values are checked by ``noisefloor validate`` only.
+"""
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from noisefloor_sim.scenario.blocks import AttackBlock, Blocks, PipelineBlock, attack_models
+from noisefloor_sim.scenario.model import Scenario
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_Schema = dict[str, Any]  # JSON
+
+
+def schema(blocks: Blocks) -> _Schema:
+    """Return the JSON Schema of a scenario with these pipelines."""
+    attacks = attack_models(blocks, blocks)
+    models: list[type[BaseModel]] = [Scenario, *(blocks[name] for name in sorted(blocks))]
+    models += attacks.values()
+    references, shared = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)],
+        title="noisefloor scenario",
+    )
+    definitions: _Schema = shared["$defs"]
+    for base in {PipelineBlock, AttackBlock} - set(models):
+        definitions.pop(base.__name__, None)  # what they stand for is put in below
+    root = definitions.pop(references[Scenario, "validation"]["$ref"].rpartition("/")[2])
+    properties = root["properties"]
+    properties["pipelines"] |= {
+        "additionalProperties": False,
+        "properties": {name: references[blocks[name], "validation"] for name in sorted(blocks)},
+    }
+    properties["attacks"]["items"] = _attack_items(
+        {name: references[model, "validation"] for name, model in attacks.items()}
+    )
+    return {"$schema": _DIALECT, **root, "title": shared["title"], "$defs": definitions}
+
+
+def schema_text(blocks: Blocks) -> str:
+    """Write the JSON Schema: the same models, the same text."""
+    return json.dumps(schema(blocks), indent=2, ensure_ascii=False) + "\n"
+
+
+def _attack_items(references: dict[str, _Schema]) -> _Schema:
+    """Allow an attack's name, or its block with the name in it."""
+    if not references:
+        return {"not": {}}
+    named = [
+        {"allOf": [reference, {"properties": {"name": {"const": name}}}]}
+        for name, reference in references.items()
+    ]
+    return {"anyOf": [{"enum": list(references)}, *named]}

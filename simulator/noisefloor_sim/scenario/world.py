@@ -1,0 +1,159 @@
+"""The sections of a scenario that describe people: population, devices, behaviour."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from noisefloor_sim.scenario.section import FROZEN, Probability, broken
+
+MOST_USERS = 100_000_000
+
+Hour = Annotated[float, Field(ge=0, lt=24)]
+
+
+class Engagement(BaseModel):
+    """How much users look at pages: a heavy-tailed number of views a day."""
+
+    model_config = FROZEN
+
+    mean_views_per_day: float = Field(
+        default=12.0, gt=0, le=1_000, description="Page views a day of the mean user."
+    )
+    tail_exponent: float = Field(
+        default=2.5,
+        gt=1,
+        le=20,
+        description="Pareto exponent of the views; the smaller, the heavier the tail. "
+        "At 1 and below there is no mean.",
+    )
+
+
+class Population(BaseModel):
+    """How many users there are and what they are like."""
+
+    model_config = FROZEN
+
+    users: int = Field(
+        default=10_000,
+        ge=1,
+        le=MOST_USERS,
+        description="Users in the world; a hundred million is the most that a run takes.",
+    )
+    cohort: int = Field(
+        default=1_024,
+        ge=16,
+        le=65_536,
+        description="Users per cohort, the unit of randomness and of memory; "
+        "changing it moves coins.",
+    )
+    topics: int = Field(
+        default=12, ge=1, le=1_000, description="Topics that interests are mixed of."
+    )
+    interests_concentration: float = Field(
+        default=0.3,
+        gt=0,
+        le=1_000,
+        description="Dirichlet concentration of a user's interests; small: few topics each.",
+    )
+    engagement: Engagement = Field(
+        default=Engagement(), description="How much users look at pages."
+    )
+    churn_per_day: float = Field(
+        default=0.01,
+        ge=0,
+        lt=1,
+        description="Probability that a user leaves for good on a given day.",
+    )
+
+
+class Shares(BaseModel):
+    """Which kinds of devices users own, each kind by itself.
+
+    A user for whom none is drawn owns the likeliest kind: everybody has at least one device.
+    """
+
+    model_config = FROZEN
+
+    phone: Probability = Field(default=0.95, description="Share of users who own a phone.")
+    laptop: Probability = Field(default=0.6, description="Share of users who own a laptop.")
+    wearable: Probability = Field(default=0.2, description="Share of users who own a wearable.")
+
+    @model_validator(mode="after")
+    def _someone_owns_something(self) -> Self:
+        if not (self.phone or self.laptop or self.wearable):
+            raise broken("Expected a share above 0: every user has at least one device.")
+        return self
+
+
+class Offline(BaseModel):
+    """Spells without a connection, of exponential length."""
+
+    model_config = FROZEN
+
+    start_per_day: Probability = Field(
+        default=0.05, description="Probability that a spell begins for a device on a given day."
+    )
+    mean_h: float = Field(
+        default=8.0, gt=0, le=8_784, description="Mean length of a spell, in hours."
+    )
+
+
+class Devices(BaseModel):
+    """What users own and how well it is connected."""
+
+    model_config = FROZEN
+
+    shares: Shares = Field(default=Shares(), description="Which kinds of devices users own.")
+    sync_per_day: Probability = Field(
+        default=0.9,
+        description="Probability that a device that is online syncs with its siblings a day.",
+    )
+    offline: Offline = Field(default=Offline(), description="Spells without a connection.")
+
+
+class Behaviour(BaseModel):
+    """What users are shown and what they click."""
+
+    model_config = FROZEN
+
+    ads: int = Field(default=20, ge=2, le=10_000, description="Ads in the catalogue.")
+    slots_per_view: int = Field(default=2, ge=1, le=100, description="Ads shown on one page view.")
+    popularity: float = Field(
+        default=0.5,
+        ge=0,
+        le=5,
+        description="Power by which an ad's share of impressions falls with its rank; 0: even.",
+    )
+    peak_hours: tuple[Hour, ...] = Field(
+        default=(8.0, 13.0, 20.0),
+        min_length=1,
+        max_length=24,
+        description="Hours of the day, from 0 to 24, around which activity is highest.",
+    )
+    weekend_factor: float = Field(
+        default=1.2,
+        ge=0,
+        le=100,
+        description="Activity on a day of the weekend over that of a weekday.",
+    )
+    click_base_rate: Probability = Field(
+        default=0.02, description="Probability of a click in the first slot without any interest."
+    )
+    interest_lift: float = Field(
+        default=4.0,
+        ge=0,
+        le=1_000,
+        description="How many times likelier a click is at full interest.",
+    )
+    position_decay: float = Field(
+        default=0.7, gt=0, le=1, description="Factor on the click rate for each slot further down."
+    )
+
+    @model_validator(mode="after")
+    def _slots_can_be_filled(self) -> Self:
+        if self.slots_per_view > self.ads:
+            raise broken(
+                f"Expected at most as many slots as ads ({self.ads}), got {self.slots_per_view}.",
+                "slots_per_view",
+            )
+        return self

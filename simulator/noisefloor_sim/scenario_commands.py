@@ -1,0 +1,32 @@
+"""What ``noisefloor validate`` and ``noisefloor schema`` print; the command line only calls."""
+
+import os
+
+from noisefloor_sim.scenario import schema as schema_of
+from noisefloor_sim.scenario.blocks import Blocks
+from noisefloor_sim.scenario.hashing import scenario_hash
+from noisefloor_sim.scenario.loading import load
+from noisefloor_sim.scenario.showing import count, show_name
+from noisefloor_sim.scenario.sweep import expand
+
+
+def validate(path: str | os.PathLike[str], blocks: Blocks) -> str:
+    """Check a scenario file and say in one line what it would run.
+
+    Raises:
+        BadScenario: It breaks rules; each is named with file, line and key.
+    """
+    scenario = load(path, blocks)
+    parts = (
+        count(len(expand(scenario, blocks)), "point"),
+        count(scenario.population.users, "user"),
+        count(scenario.days, "day"),
+        ", ".join(sorted(scenario.pipelines)),
+        f"hash {scenario_hash(scenario)[:12]}",
+    )
+    return f"{show_name(os.fspath(path))}: valid ({'; '.join(parts)})."
+
+
+def schema_text(blocks: Blocks) -> str:
+    """Return the JSON Schema of scenario files, for editors."""
+    return schema_of.schema_text(blocks)

@@ -1,0 +1,268 @@
+"""Plain data into a scenario: defaults, and each rule with its file, line, key and words."""
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import Annotated
+
+import pytest
+from pydantic import AfterValidator, ValidationError
+
+from noisefloor.checks import check_epsilon
+from noisefloor.errors import BadScenario
+from noisefloor_sim.scenario import PipelineBlock, Scenario, loads
+from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Guess, Toy, Vote, complaint, scenario
+
+
+def test_five_lines_are_a_scenario() -> None:
+    found = scenario(MINIMAL)
+    assert found.pipelines == {"toy": Toy(epsilon=1.0)}
+    assert found.population.users == 10_000
+    assert found.variant == "corrected"
+    assert found.threat.linked
+    assert found.sweep.seeds == 1
+    assert found.sweep.axes == ()
+
+
+def test_every_key_can_be_given() -> None:
+    found = scenario(FULL)
+    assert found.question == "What is this epsilon worth, and to whom?"
+    assert found.expectation == "Less than it says.\nFour times as much is proved."
+    assert found.population.churn_per_day == 0.001
+    assert found.behaviour.peak_hours == (8.0, 20.5)
+    assert [outage.end_h for outage in found.network.outages] == [6.5, 31.0]
+    assert found.attacks == (Guess(name="toy.guess"), Vote(name="toy.vote", periods=30))
+    assert found.sweep.axes == (
+        ("pipelines.toy.epsilon", (0.5, 1, 2)),
+        ("variant", ("paper", "corrected")),
+    )
+
+
+def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
+    found = scenario(FULL)
+    with pytest.raises(ValidationError):
+        found.seed = 3
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (
+            "populaton: {users: 3}",
+            "populaton: Unknown key 'populaton'. Did you mean 'population'? Allowed: name, "
+            "question, expectation, seed, days, variant, population, devices, behaviour, network, "
+            "grace_h, pipelines, attacks, threat, sweep, gates.",
+        ),
+        (
+            "population: {users: 1000000000000}",
+            "population.users: Expected <= 100000000, got 1000000000000. Users in the world; a "
+            "hundred million is the most that a run takes.",
+        ),
+        (
+            "population: {engagement: {tail: 3}}",
+            "population.engagement.tail: Unknown key 'tail'. Did you mean 'tail_exponent'? "
+            "Allowed: mean_views_per_day, tail_exponent.",
+        ),
+        (
+            "population: 3",
+            "population: Expected a mapping of keys, got 3. Who there is.",
+        ),
+        (
+            "population: {users: ten}",
+            "population.users: Expected a whole number, got 'ten'. Users in the world; a "
+            "hundred million is the most that a run takes.",
+        ),
+        ("days: 1e1", "days: Expected a whole number, got 10.0. How long the world runs."),
+        ("days: 1:30", "days: Expected a whole number, got '1:30'. How long the world runs."),
+        ("days: true", "days: Expected a whole number, got true. How long the world runs."),
+        ("days:", "days: Expected a whole number, got nothing. How long the world runs."),
+        ("days: 0", "days: Expected >= 1, got 0. How long the world runs."),
+        ("days: 367", "days: Expected <= 366, got 367. How long the world runs."),
+        (
+            "days: 012",
+            "days: Expected a number without leading zeros, or a text in quotes, got 012.",
+        ),
+        ("grace_h: .nan", "grace_h: Expected a finite number, got .nan."),
+        (
+            "grace_h: nan",
+            "grace_h: Expected a number, got 'nan'. Hours that an epoch stays open after its "
+            "period; later frames are refused.",
+        ),
+        (
+            "threat: {linked: no}",
+            "threat.linked: Expected true or false, got 'no'. Whether the server can tell which "
+            "frames came over one connection.",
+        ),
+        (
+            "variant: papper",
+            "variant: Expected 'paper' or 'corrected', got 'papper'. Mechanisms as printed, or as "
+            "they have to be.",
+        ),
+        (
+            "behaviour: {ads: 5, slots_per_view: 6}",
+            "behaviour.slots_per_view: Expected at most as many slots as ads (5), got 6.",
+        ),
+        (
+            "behaviour: {peak_hours: [3, 25]}",
+            "behaviour.peak_hours.1: Expected < 24, got 25. Hours of the day, from 0 to 24, "
+            "around which activity is highest.",
+        ),
+        (
+            "behaviour: {peak_hours: 3}",
+            "behaviour.peak_hours: Expected a list, got 3. Hours of the day, from 0 to 24, "
+            "around which activity is highest.",
+        ),
+        (
+            "devices: {shares: {phone: 0, laptop: 0, wearable: 0}}",
+            "devices.shares: Expected a share above 0: every user has at least one device.",
+        ),
+        (
+            "network: {outages: [{start_h: 3, end_h: 2}]}",
+            "network.outages.0.end_h: Expected > start_h (3), got 2.",
+        ),
+        (
+            "network: {outages: [{end_h: 2}]}",
+            "network.outages.0.start_h: Expected this key, found none. When it begins, in hours.",
+        ),
+        (
+            "population: {cohort: 65536}\nbehaviour: {ads: 10000}",
+            "population.cohort: Expected at most 134217728 cells in a cohort, got 65536 users x "
+            "10000 ads. Make the cohort smaller.",
+        ),
+        (
+            r'expectation: "a\u202Eb"',
+            "expectation: Expected plain text, found the character U+202E.",
+        ),
+        (
+            f"expectation: {'a' * 1_001}",
+            f"expectation: Expected at most 1000 characters, got '{'a' * 36}.... The answer that "
+            "is expected, for the report.",
+        ),
+        (
+            "attacks: [toy.gess]",
+            "attacks.0: Unknown attack 'toy.gess'. Did you mean 'toy.guess'? Allowed: toy.guess, "
+            "toy.vote.",
+        ),
+        (
+            "attacks: [{name: toy.vote, periods: 0}]",
+            "attacks.0.periods: Expected >= 1, got 0. Periods to vote over.",
+        ),
+        (
+            "attacks: [toy.guess, {name: toy.guess}]",
+            "attacks.1: Expected each attack once, got 'toy.guess' again.",
+        ),
+        (
+            "attacks: [3]",
+            "attacks.0: Expected an attack's name, or a mapping with one, got 3.",
+        ),
+        (
+            "gates: [toy.rmse]",
+            "gates.0: Expected a gate such as 'clicks.rmse < 0.05', got 'toy.rmse'.",
+        ),
+    ],
+)
+def test_a_bad_line_is_told_with_its_number_key_and_rule(line: str, fault: str) -> None:
+    assert complaint(MINIMAL, line) == f"s.yaml:6: {fault}"
+
+
+@pytest.mark.parametrize(
+    ("block", "fault"),
+    [
+        ("toy: {epsilon: 0}", "pipelines.toy.epsilon: Expected > 0, got 0. Of one report."),
+        ("toy: {epsilon: -1}", "pipelines.toy.epsilon: Expected > 0, got -1. Of one report."),
+        ("toy: {epsilon: '1'}", "pipelines.toy.epsilon: Expected a number, got '1'. "),
+        ("toy: {}", "pipelines.toy.epsilon: Expected this key, found none. Of one report."),
+        (
+            "toy: {epsilon: 1, frm: oue}",
+            "pipelines.toy.frm: Unknown key 'frm'. Did you mean 'form'",
+        ),
+        ("toy:", "pipelines.toy: Expected a mapping of keys, got nothing."),
+        ("tooy: {}", "pipelines.tooy: Unknown pipeline 'tooy'. Did you mean 'toy'? Allowed: toy."),
+        ("{}", "pipelines: Expected at least 1 value, got an empty mapping."),
+        ("[toy]", "pipelines: Expected a mapping of keys, got a list of 1 value."),
+    ],
+)
+def test_a_bad_block_is_told_as_if_it_stood_in_the_model(block: str, fault: str) -> None:
+    text = f"name: a\nquestion: b\nseed: 1\npipelines:\n  {block}\n"
+    said = complaint(text)
+    assert said.split(": ", 1)[1].startswith(fault)
+    assert said.split(":")[1] in ("4", "5")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("name", ["", "A", "a b", "a/b", "a\\n", "-" * 65, "ä"])
+def test_a_name_is_small_letters_digits_and_hyphens(name: str) -> None:
+    text = f'name: "{name}"\nquestion: b\nseed: 1\npipelines: {{toy: {{epsilon: 1}}}}\n'
+    assert complaint(text).startswith(
+        "s.yaml:1: name: Expected a text like ^[a-z0-9-]{1,64}$, got"
+    )
+
+
+def test_a_question_of_spaces_is_no_question() -> None:
+    text = 'name: a\nquestion: "  "\nseed: 1\npipelines: {toy: {epsilon: 1}}\n'
+    assert complaint(text).startswith("s.yaml:2: question: Expected at least 1 character, got")
+
+
+def test_several_faults_are_all_listed_after_a_summary() -> None:
+    said = complaint("name: A\nseed: -1\nquestion: b\npipelines: {toy: {epsilon: 0}}\nday: 3\n")
+    summary, *lines = said.split("\n")
+    assert summary == "s.yaml: Expected a valid scenario, found 4 faults."
+    keys = ["s.yaml:1: name", "s.yaml:2: seed", "s.yaml:4: pipelines.toy.epsilon", "s.yaml:5: day"]
+    assert [line.split(": Expected")[0].split(": Unknown")[0] for line in lines] == keys
+
+
+def test_a_long_list_of_faults_is_cut() -> None:
+    said = complaint(MINIMAL, *(f"key{index}: 1" for index in range(50))).split("\n")
+    assert said[0] == "s.yaml: Expected a valid scenario, found 50 faults."
+    assert said[-1] == "s.yaml: And 30 more."
+    assert len(said) == 22
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "3", "[1]", "text", "null"])
+def test_what_is_no_mapping_is_no_scenario(text: str) -> None:
+    said = complaint(text)
+    assert said.startswith("s.yaml: Expected a mapping of keys, got ")
+
+
+def test_what_is_shown_of_a_value_is_short_and_printable() -> None:
+    said = complaint(MINIMAL, 'variant: "\\e[31m\\u202e\\n' + "x" * 1_000 + '"')
+    assert said.isprintable()
+    assert len(said) < 200
+    said = complaint(MINIMAL, '"\\e\\n' + "k" * 1_000 + '": 1')
+    assert said.isprintable()
+    assert len(said) < 400
+
+
+def test_without_attacks_or_pipelines_none_is_allowed() -> None:
+    with pytest.raises(BadScenario, match=r"Unknown pipeline 'toy'\. None is allowed here\."):
+        loads(MINIMAL, {})
+
+
+def test_a_scenario_can_be_built_without_a_file() -> None:
+    built = Scenario(name="a", question="b", seed=1, pipelines={"toy": Toy(epsilon=1.0)})
+    assert built == scenario("name: a\nquestion: b\nseed: 1\npipelines: {toy: {epsilon: 1}}\n")
+
+
+def test_the_command_line_starts_without_the_scenario_libraries() -> None:
+    code = "import sys, noisefloor_sim.cli; print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    printed = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    assert printed.strip() == "[]"
+
+
+def test_a_check_of_the_platform_speaks_in_its_own_words() -> None:
+    class Strict(PipelineBlock):
+        epsilon: Annotated[float, AfterValidator(check_epsilon)]
+
+    with pytest.raises(BadScenario) as caught:
+        loads(MINIMAL.replace("epsilon: 1", "epsilon: 50"), {"toy": Strict}, "s.yaml")
+    assert str(caught.value).startswith(
+        "s.yaml:5: pipelines.toy.epsilon: Expected epsilon=50.0 in [1e-09, 40]"
+    )
+
+
+def test_blocks_are_the_only_place_where_a_pipeline_is_named() -> None:
+    other = loads(MINIMAL.replace("toy", "another"), {"another": BLOCKS["toy"]})
+    assert list(other.pipelines) == ["another"]
