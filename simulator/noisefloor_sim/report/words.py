@@ -1,0 +1,188 @@
+"""Numbers and verdicts in the words of the report.
+
+A lower bound is rounded down and an upper bound up: no rounding may make a claim look better than
+it is, and an attack that stays below a claim must not be printed as equal to it.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+
+from noisefloor_sim.report.spec import Cell, ClaimRow
+
+DIGITS = 4  # significant ones, in tables and claims
+# From the worst; a word that is not listed stands before "holds".
+_WORST_FIRST = ("refuted", "accused", "missed", "overclaimed", "caught", "blind", "", "holds")
+_PLAIN = {
+    "refuted": "Proof refuted",
+    "accused": "Proof refuted",
+    "missed": "Fault missed",
+    "overclaimed": "Overclaimed",
+    "caught": "Fault caught",
+    "blind": "Undecided",
+    "holds": "Holds",
+}
+_CONTROLS = re.compile(
+    # Control characters, marks that change the direction of the text around them, lone surrogates.
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+def clean(text: str) -> str:
+    """Replace what cannot be printed, or would turn its surroundings about, by a visible sign."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def literal(text: str) -> str:
+    """Escape what plotly.js would read as markup: it knows tags, links among them."""
+    marks = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}  # $ would begin a formula
+    return "".join(marks.get(letter, letter) for letter in clean(text))
+
+
+def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a number with four significant digits, thousands apart, infinity as its sign."""
+    if math.isnan(value):
+        return "\N{EN DASH}"
+    if math.isinf(value):
+        return "\N{INFINITY}" if value > 0 else "\N{MINUS SIGN}\N{INFINITY}"
+    if value == 0:
+        return "0"
+    is_plain = 1e-4 <= abs(value) < 1e12
+    rounded = _rounded(float(value), rounding, keep_units=is_plain)
+    if is_plain:
+        text = _trimmed(f"{rounded:,f}")
+    else:
+        digits, exponent = f"{rounded:e}".split("e")
+        text = f"{_trimmed(digits)}e{int(exponent)}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _rounded(value: float, rounding: str, *, keep_units: bool) -> Decimal:
+    """Round to significant digits; float dust is no digit."""
+    exact = Decimal(repr(value))
+    place = exact.adjusted() - DIGITS + 1
+    unit = Decimal(1).scaleb(min(place, 0) if keep_units else place)
+    nearest = exact.quantize(unit, ROUND_HALF_EVEN)
+    if nearest and abs(exact - nearest) <= abs(exact) * Decimal("1e-12"):
+        return nearest
+    return exact.quantize(unit, rounding)
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def cell(value: Cell) -> str:
+    """Write a cell of a table; nothing is a dash."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def upper(epsilon: float, slack: float = 0.0) -> str:
+    """Write a claimed or proved epsilon, rounded up, with its delta if there is one."""
+    text = number(epsilon, ROUND_CEILING)
+    return f"{text} ({delta(slack)})" if slack else text
+
+
+def delta(slack: float) -> str:
+    """Write a delta, rounded up; pure privacy needs no word."""
+    return f"\N{GREEK SMALL LETTER DELTA}\u00a0{number(slack, ROUND_CEILING)}" if slack else ""
+
+
+def lower(epsilon: float) -> str:
+    """Write an audited epsilon, rounded down."""
+    return number(epsilon, ROUND_FLOOR)
+
+
+def confidence(value: float) -> str:
+    """Write a confidence; one that is nearly 1 by what is missing."""
+    if value > 0.9999 and value < 1:
+        missing = number(float(f"{1 - value:.1e}"), ROUND_CEILING)
+        return f"1\u00a0\N{MINUS SIGN}\u00a0{missing}"
+    return f"{number(100 * value, ROUND_FLOOR)}\u00a0%"
+
+
+def severity(row: ClaimRow) -> str:
+    """Say how a row is marked: ``bad``, ``warn`` or ``ok``."""
+    if row.verdict == "holds":
+        return "ok"
+    return "bad" if row.verdict in ("refuted", "accused", "missed", "overclaimed") else "warn"
+
+
+def verdict(row: ClaimRow) -> str:
+    """Say the verdict in plain words; one the page does not know is shown as it is."""
+    return _PLAIN.get(row.verdict, row.verdict)
+
+
+def sentence(row: ClaimRow) -> str:
+    """Explain the verdict from the three numbers, then give the reason if there is one."""
+    parts = [_within(row) if row.verdict == "holds" else _against(row)]
+    if row.verdict in ("refuted", "accused"):
+        parts.append("Proof or code is wrong.")
+    if row.reason:
+        parts.append(_as_sentence(row.reason))
+    return " ".join(parts)
+
+
+def _within(row: ClaimRow) -> str:
+    if row.audited is None:
+        return "Proved; not attacked."
+    return "The attack stays within what is proved."
+
+
+def _against(row: ClaimRow) -> str:
+    return f"{_claimed(row)}, {_proved(row)}{_audited(row)}."
+
+
+def _claimed(row: ClaimRow) -> str:
+    if math.isinf(row.claimed):
+        return "Claims nothing"
+    return f"Claims {upper(row.claimed, row.claimed_delta)}"
+
+
+def _proved(row: ClaimRow) -> str:
+    if math.isinf(row.proved):
+        return "nothing could be proved"
+    return f"proved {upper(row.proved, row.proved_delta)}"
+
+
+def _audited(row: ClaimRow) -> str:
+    if row.audited is None:
+        return "; not attacked"
+    if row.audited == 0:
+        return "; the attack found nothing"
+    return f", an attacker reached at least {lower(row.audited)}"
+
+
+def _as_sentence(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def worst_first(rows: Sequence[ClaimRow]) -> list[ClaimRow]:
+    """Sort by verdict, then by how far proof and attack pass the claim; ties keep their order."""
+    return sorted(
+        rows,
+        key=lambda row: (
+            _rank(row),
+            -_ratio(row.proved, row.claimed),
+            -_ratio(row.audited or 0.0, row.claimed),
+        ),
+    )
+
+
+def _rank(row: ClaimRow) -> int:
+    return _WORST_FIRST.index(row.verdict if row.verdict in _WORST_FIRST else "")
+
+
+def _ratio(reached: float, claimed: float) -> float:
+    """Return by what factor a claim is passed; nothing passes an infinite one."""
+    if math.isinf(claimed) or reached == 0:
+        return 0.0
+    return reached / claimed if claimed else math.inf

@@ -1,0 +1,118 @@
+"""Numbers and verdicts as a reader sees them."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisefloor_sim.report import ClaimRow, words
+
+MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+
+
+def claim(
+    verdict: str,
+    claimed: float = 1.0,
+    proved: float = 1.0,
+    audited: float | None = None,
+    reason: str = "",
+) -> ClaimRow:
+    confidence = None if audited is None else 0.99
+    return ClaimRow(
+        "m", "p", "paper", "", "user", claimed, proved, audited, confidence, verdict, reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (1.0, "1"), (20.0, "20"), (3.4, "3.4"), (0.123456, "0.1235"),
+        (12345.678, "12,346"), (1234567.0, "1,234,567"), (1e-6, "1e-6"), (1.23456e-7, "1.235e-7"),
+        (2.5e15, "2.5e15"), (-0.5, "-0.5"), (math.inf, "∞"), (-math.inf, "-∞"), (math.nan, DASH),
+    ],
+)  # fmt: skip
+def test_numbers_have_four_digits_and_infinity_has_a_sign(value: float, text: str) -> None:
+    assert words.number(value).replace(MINUS, "-") == text
+
+
+def test_an_upper_bound_is_rounded_up_and_a_lower_one_down() -> None:
+    assert words.upper(1.00001) == "1.001"
+    assert words.lower(0.99999) == "0.9999"
+    assert words.upper(0.1 + 0.2) == "0.3"  # dust of the float is no digit
+    assert words.lower(0.3 - 1e-17) == "0.3"
+    assert words.upper(1.0, 1e-6) == f"1 (δ\u00a01e{MINUS}6)"
+
+
+@given(st.floats(1e-9, 1e15))
+def test_rounding_never_crosses_the_value(value: float) -> None:
+    def read(text: str) -> float:
+        return float(text.replace(",", "").replace(MINUS, "-"))
+
+    dust = 1e-11 * value
+    assert read(words.number(value, ROUND_FLOOR)) <= value + dust
+    assert read(words.number(value, ROUND_CEILING)) >= value - dust
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.95, "95 %"),
+        (0.999, "99.9 %"),
+        (1 - 1e-6, "1 - 1e-6"),
+        (1.0, "100 %"),
+        (0.99999, "1 - 1e-5"),
+    ],
+)
+def test_a_confidence_near_one_is_told_by_what_is_missing(value: float, text: str) -> None:
+    assert words.confidence(value).replace("\u00a0", " ").replace(MINUS, "-") == text
+
+
+def test_an_overclaimed_row_is_explained_by_its_numbers() -> None:
+    row = claim("overclaimed", 1.0, 20.0, 3.4, "20 bits are answered")
+    assert words.sentence(row) == (
+        "Claims 1, proved 20, an attacker reached at least 3.4. 20 bits are answered."
+    )
+
+
+def test_other_verdicts_are_explained_too() -> None:
+    assert words.sentence(claim("refuted", 1.0, 1.0, 3.0)).endswith("Proof or code is wrong.")
+    assert words.sentence(claim("overclaimed", 1.0, 2.0)) == "Claims 1, proved 2; not attacked."
+    nothing = claim("overclaimed", 1.0, math.inf, 0.0, "empty cells are published")
+    assert words.sentence(nothing) == (
+        "Claims 1, nothing could be proved; the attack found nothing. Empty cells are published."
+    )
+    assert words.sentence(claim("holds", audited=0.9)) == "The attack stays within what is proved."
+    assert words.sentence(claim("holds")).endswith("not attacked.")
+    assert words.verdict(claim("odd")) == "odd"
+
+
+def test_the_worst_rows_come_first_and_ties_keep_their_order() -> None:
+    rows = [
+        claim("holds", audited=0.1, reason="last"),
+        claim("holds", audited=0.9),
+        claim("overclaimed", 1.0, 2.0),
+        claim("odd"),
+        claim("overclaimed", 1.0, math.inf, reason="none"),
+        claim("refuted", audited=3.0),
+        claim("overclaimed", 0.0, 2.0, reason="claims perfection"),
+    ]
+    order = [rows.index(row) for row in words.worst_first(rows)]
+    assert order == [5, 4, 6, 2, 3, 1, 0]
+
+
+def test_marks_do_not_hang_on_the_word_alone() -> None:
+    found = [words.severity(claim(verdict)) for verdict in ("holds", "overclaimed", "caught")]
+    assert found == ["ok", "bad", "warn"]
+
+
+def test_cells_of_all_kinds() -> None:
+    assert [words.cell(value) for value in (None, "a", True, 12345, 0.5)] == [
+        DASH, "a", "yes", "12,345", "0.5",
+    ]  # fmt: skip
+
+
+def test_signs_that_turn_the_text_about_become_visible() -> None:
+    assert words.clean("a\u202eb\x00c\ud800") == "a\ufffdb\ufffdc\ufffd"
+    assert words.clean("tab\tand\nline") == "tab\tand\nline"
