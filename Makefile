@@ -8,7 +8,7 @@ PIP_FLAGS = --quiet --disable-pip-version-check
 .PHONY: run test bench clean
 
 run: $(VENV)/installed
-	$(BIN)/noisefloor audit
+	$(BIN)/noisefloor run scenarios/quickstart.yaml --force
 
 test: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -33,4 +33,4 @@ $(PEERS)/installed: bench/peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) build runs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -3,14 +3,26 @@
 Exit codes: 0 fine; 1 a verdict went against us or the program refused; 2 bad input.
 """
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from noisefloor.errors import BadParameter, NoisefloorError, OutOfDomain, UnknownMechanism
+from noisefloor.errors import (
+    BadParameter,
+    BadRunDirectory,
+    BadScenario,
+    NoisefloorError,
+    OutOfDomain,
+    UnknownMechanism,
+)
 
-_BAD_INPUT = (BadParameter, OutOfDomain, UnknownMechanism)
+_BAD_INPUT = (BadParameter, BadRunDirectory, BadScenario, OutOfDomain, UnknownMechanism)
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 app = typer.Typer(
     name="noisefloor",
@@ -48,6 +60,78 @@ def audit(
     from noisefloor_sim.audit_table import run_audit  # lazy: numpy and scipy are slow to import
 
     raise typer.Exit(run_audit(mechanisms or [], trials=trials, seed=seed, as_json=as_json))
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the scenario; repeatable."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; runs/NAME-HASH if left out.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an unfinished run.")
+    ] = False,
+) -> None:
+    """Run a scenario: metrics, claims and a report in one folder.
+
+    Exit code 1 if a gate of the scenario fails.
+    """
+    from noisefloor_sim import run_commands  # lazy: numpy, pydantic and friends
+
+    raise typer.Exit(
+        run_commands.run(
+            scenario,
+            settings=settings or [],
+            seed=seed,
+            out=out,
+            jobs=jobs or os.cpu_count() or 1,
+            force=force,
+            resume=resume,
+        )
+    )
+
+
+@app.command()
+def report(folder: RunFolder) -> None:
+    """Write the report of a run directory again."""
+    from noisefloor_sim import run_commands  # lazy: numpy, pydantic and friends
+
+    raise typer.Exit(run_commands.report(folder))
+
+
+@app.command()
+def explain(
+    folder: RunFolder, user: Annotated[int, typer.Option(help="Number of the user, from 0.")]
+) -> None:
+    """Say what spent a user's budget, replayed from the run's streams."""
+    from noisefloor_sim import run_commands  # lazy: numpy, pydantic and friends
+
+    raise typer.Exit(run_commands.explain(folder, user))
+
+
+@app.command()
+def validate(scenario: ScenarioFile) -> None:
+    """Check a scenario file and say what it would run."""
+    from noisefloor_sim import scenario_commands  # lazy: pydantic
+    from noisefloor_sim.pipelines import BLOCKS
+
+    print(scenario_commands.validate(scenario, BLOCKS))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from noisefloor_sim import scenario_commands  # lazy: pydantic
+    from noisefloor_sim.pipelines import BLOCKS
+
+    print(scenario_commands.schema_text(BLOCKS), end="")
 
 
 def main() -> None:

@@ -1,0 +1,133 @@
+"""What people do in a day: page views, ads shown, clicks; all of a cohort's at once.
+
+An event is one row of arrays, not an object. Clicks depend on how much the user cares for the ad's
+topic and on the ad's position on the page.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.randomness import Generator, SeededSource
+from noisefloor_sim.population import DEVICES, Cohort
+from noisefloor_sim.scenario.world import Behaviour
+
+_WHEEL = 1 << 16
+"""Ads are served by a wheel of so many notches: popularity in steps of one in 65,536."""
+
+_DEVICE_WEIGHT = np.array([6.0, 3.0, 1.0])
+"""How much time people spend on phone, laptop and wearable."""
+
+
+@dataclass(frozen=True)
+class AdWorld:
+    """The ads and how they are served: the same for everybody, known to everybody."""
+
+    shape: Behaviour
+    topics: int
+
+    @cached_property
+    def topic(self) -> NDArray[np.intp]:
+        """The topic of each ad, in turn."""
+        return np.arange(self.shape.ads) % self.topics
+
+    @cached_property
+    def wheel(self) -> NDArray[np.uint16]:
+        """The ad behind each notch; popularity falls as a power of the ad's rank."""
+        weight = (np.arange(self.shape.ads) + 1.0) ** -self.shape.popularity
+        ends = np.rint(np.cumsum(weight / weight.sum()) * _WHEEL).astype(np.int64)
+        return np.repeat(np.arange(self.shape.ads), np.diff(ends, prepend=0)).astype(np.uint16)
+
+    @cached_property
+    def hours(self) -> NDArray[np.float64]:
+        """The share of views before the end of each hour: a bump of some hours at each peak."""
+        away = np.abs(np.arange(24)[:, None] + 0.5 - np.array(self.shape.peak_hours))
+        away = np.minimum(away, 24 - away)
+        wave = 0.1 + np.exp(-((away / 2.5) ** 2) / 2).sum(axis=1)
+        return np.asarray(np.cumsum(wave / wave.sum()))
+
+    @cached_property
+    def position(self) -> NDArray[np.float32]:
+        """By how much a click is less likely in each position on the page."""
+        return np.float32(self.shape.position_decay) ** np.arange(
+            self.shape.slots_per_view, dtype=np.float32
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day of a cohort, one row per impression.
+
+    Attributes:
+        users: Users in the cohort.
+        views: Page views of each user.
+        user: The user of each impression.
+        device: The device it was on.
+        hour: The hour of the day.
+        ad: Which ad was shown.
+        clicked: Whether it was clicked.
+    """
+
+    users: int
+    views: NDArray[np.int64]
+    user: NDArray[np.int64]
+    device: NDArray[np.uint8]
+    hour: NDArray[np.uint8]
+    ad: NDArray[np.uint16]
+    clicked: NDArray[np.bool_]
+
+    def matrix(self, rows: NDArray[np.bool_], ads: int) -> NDArray[np.bool_]:
+        """Return, for each user and ad, whether any of the chosen impressions is there."""
+        bits = np.zeros(self.users * ads, dtype=np.bool_)
+        bits[self.user[rows] * ads + self.ad[rows]] = True
+        return bits.reshape(self.users, ads)
+
+
+def live(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Day:
+    """Let a cohort live through one day, from the day's own stream."""
+    generator = source.child("behaviour", cohort.number, day).generator()
+    shape = world.shape
+    busy = cohort.engagement * (shape.weekend_factor if day % 7 in (5, 6) else 1.0)
+    views = generator.poisson(busy)
+    views[day >= cohort.leaves] = 0
+    viewer = np.repeat(np.arange(len(cohort)), views)
+    hour = np.searchsorted(world.hours, generator.random(len(viewer), dtype=np.float32))
+    device = _device(cohort, viewer, generator)
+    user = np.repeat(viewer, shape.slots_per_view)
+    ad = world.wheel[generator.integers(0, _WHEEL, len(user), dtype=np.uint16)]
+    chance = _click_chance(world, cohort, user, ad)
+    clicked = generator.random(len(user), dtype=np.float32) < chance
+    return Day(
+        len(cohort),
+        views,
+        user,
+        np.repeat(device, shape.slots_per_view),
+        np.repeat(np.minimum(hour, 23).astype(np.uint8), shape.slots_per_view),
+        ad,
+        clicked,
+    )
+
+
+def _device(cohort: Cohort, viewer: NDArray[np.int64], generator: Generator) -> NDArray[np.uint8]:
+    """Choose the device of each view among those the user owns, by time spent on it."""
+    ends = np.cumsum(cohort.owns * _DEVICE_WEIGHT, axis=1)
+    ends /= ends[:, -1:]
+    drawn = generator.random(len(viewer))
+    chosen = np.zeros(len(viewer), dtype=np.uint8)
+    for place in range(len(DEVICES) - 1):
+        chosen += drawn >= ends[viewer, place]
+    return chosen
+
+
+def _click_chance(
+    world: AdWorld, cohort: Cohort, user: NDArray[np.int64], ad: NDArray[np.uint16]
+) -> NDArray[np.float32]:
+    """Return the chance of a click: base rate, raised by interest, lowered by position."""
+    topics = cohort.interests.shape[1]
+    cared = cohort.interests.reshape(-1)[user * topics + world.topic[ad]]
+    lift = 1 + np.float32(world.shape.interest_lift) * cared
+    chance = np.float32(world.shape.click_base_rate) * lift
+    by_view = chance.reshape(-1, world.shape.slots_per_view) * world.position
+    return np.asarray(np.minimum(by_view, 1).reshape(-1), dtype=np.float32)

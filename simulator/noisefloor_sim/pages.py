@@ -1,0 +1,147 @@
+"""From a finished run to its report page."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from noisefloor_sim.pipelines import PIPELINES
+from noisefloor_sim.pipelines.base import NamedClaim, PointFindings
+from noisefloor_sim.report.spec import ClaimRow, Page, RunCard, Section, Table
+from noisefloor_sim.results import PointResult
+from noisefloor_sim.runner import Run
+
+_WORLD = {
+    "views_per_user_day": "Page views per user and day",
+    "impressions_per_user_day": "Ads shown per user and day",
+    "clicks_per_user_day": "Clicks per user and day",
+    "devices_per_user": "Devices per user",
+    "silent_share": "Share of device-days out of contact",
+    "left_share": "Share of users who left",
+    "frames_sent": "Frames sent",
+    "frames_lost": "Sendings lost on the way",
+    "frames_counted": "Frames counted",
+    "frames_duplicate": "Frames that came again",
+    "frames_late": "Frames refused as late",
+    "frames_given_up": "Frames given up by their sender",
+    "longest_queue": "Longest queue at the server",
+}
+
+
+def page_of(run: Run) -> Page:
+    """Describe the report of a run."""
+    claims = _claims(run.in_order())
+    sections = [
+        PIPELINES[name].section(_findings(run, name)) for name in sorted(run.scenario.pipelines)
+    ]
+    warnings = [f"Gate {gate.gate}: {gate.detail}." for gate in run.gates if not gate.passed]
+    return Page(
+        run.scenario.name,
+        run.scenario.question,
+        run.scenario.expectation,
+        verdict_sentence(claims),
+        run.passed,
+        claims,
+        [*sections, _world(run.in_order())],
+        RunCard(_card_lines(run.card)),
+        warnings,
+    )
+
+
+def verdict_sentence(claims: Sequence[ClaimRow]) -> str:
+    """Answer in one sentence: which claims hold, which do not, by how much at worst."""
+    broken = [row for row in claims if row.verdict != "holds"]
+    if not broken:
+        return f"All {len(claims)} claims hold: no attack reached more than was proved."
+    worst = max(broken, key=lambda row: (row.audited or 0.0) / max(row.claimed, 1e-9))
+    proved = "nothing" if math.isinf(worst.proved) else f"{worst.proved:.3g}"
+    reached = f", and an attacker reached at least {worst.audited:.3g}" if worst.audited else ""
+    variants = {row.variant for row in broken}
+    sound = sorted({row.variant for row in claims} - variants)
+    rest = f" All claims of the {', '.join(sound)} variant hold." if sound else ""
+    return (
+        f"{len(broken)} of {len(claims)} claims do not hold ({', '.join(sorted(variants))}): at "
+        f"worst {worst.mechanism} claims {worst.claimed:.3g}, {proved} is proved{reached}.{rest}"
+    )
+
+
+def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
+    """Return one row for each claim; replicates with other seeds share a row."""
+    groups: dict[tuple[str, str, str, str], list[NamedClaim]] = {}
+    for result in results:
+        for name, found in sorted(result.findings.items()):
+            for named in found.claims:
+                key = (named.mechanism, name, result.variant, _without_seed(result.settings))
+                groups.setdefault(key, []).append(named)
+    return [_claim_row(*key, found) for key, found in groups.items()]
+
+
+def _without_seed(settings: str) -> str:
+    kept = [part for part in settings.split(", ") if part and not part.startswith("seed=")]
+    return ", ".join(part for part in kept if not part.startswith("variant="))
+
+
+def _claim_row(
+    mechanism: str, pipeline: str, variant: str, point: str, replicates: Sequence[NamedClaim]
+) -> ClaimRow:
+    """Show the replicate in which most was reached; the confidence pays for having chosen."""
+    worst = max(
+        (named.claim for named in replicates),
+        key=lambda claim: claim.audited.epsilon if claim.audited else 0.0,
+    )
+    bound, seeds = worst.audited, len(replicates)
+    point = f"{point}, most of {seeds} seeds" if seeds > 1 else point
+    return ClaimRow(
+        mechanism,
+        pipeline,
+        variant,
+        point.removeprefix(", "),
+        worst.proved.neighbours.value,
+        worst.claimed.epsilon,
+        worst.proved.epsilon,
+        bound.epsilon if bound else None,
+        max(0.0, 1 - seeds * (1 - bound.confidence)) if bound else None,
+        worst.verdict,
+        worst.proved.reason,
+        worst.claimed.delta,
+        worst.proved.delta,
+    )
+
+
+def _findings(run: Run, name: str) -> list[PointFindings]:
+    return [
+        PointFindings(point.settings, point.scenario, run.results[point.id].findings[name])
+        for point in run.points
+    ]
+
+
+def _world(results: Sequence[PointResult]) -> Section:
+    """Show what the generated world looks like, over all points."""
+    rows = []
+    for name, words in _WORLD.items():
+        values = [
+            metric.value
+            for result in results
+            for metric in result.findings["world"].metrics
+            if metric.name == name
+        ]
+        rows.append((words, min(values), max(values)))
+    table = Table(
+        "The generated world",
+        "Points with the same seed live in the same world; what differs is how it is protected.",
+        ("What", "least over the points", "most"),
+        rows,
+    )
+    return Section("The world", "What the simulated people and their network did.", (table,))
+
+
+def _card_lines(card: dict[str, Any]) -> list[tuple[str, str]]:
+    packages = ", ".join(f"{name} {number}" for name, number in card["packages"].items())
+    return [
+        ("Scenario", f"{card['name']}, hash {str(card['scenario_hash'])[:16]}"),
+        ("Seeds", ", ".join(str(seed) for seed in card["seeds"])),
+        ("Points", str(card["points"])),
+        ("Software", f"noisefloor {card['noisefloor']}, Python {card['python']}, {packages}"),
+        ("Commit", str(card["commit"])),
+        ("Time", f"{card['wall_s']:.1f} s on the clock, {card['cpu_s']:.1f} s of processor"),
+        ("Peak memory of a process", f"{card['peak_mb']:.0f} MB"),
+    ]

@@ -1,0 +1,11 @@
+"""The pipelines: one line each. Nothing else in the simulator knows a pipeline by name."""
+
+from collections.abc import Mapping
+
+from noisefloor_sim.pipelines.base import PipelineType
+from noisefloor_sim.pipelines.clicks import CLICKS
+
+PIPELINES: Mapping[str, PipelineType] = {CLICKS.name: CLICKS}
+
+BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}
+"""What the scenario reader needs to know of them."""

@@ -1,0 +1,82 @@
+"""The settings of click statistics in a scenario."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from noisefloor.accounting.entry import Amount
+from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor_sim.devices import Exhausted
+from noisefloor_sim.scenario.blocks import PipelineBlock
+from noisefloor_sim.scenario.model import Scenario
+
+Corrected = Literal["split", "capped", "one-click", "pad-and-sample"]
+
+
+class ClickBlock(PipelineBlock):
+    """One report of clicks per user and day."""
+
+    epsilon: float = Field(
+        default=1.0, gt=0, le=40, description="Claimed for a user's whole report, each day."
+    )
+    form: Corrected = Field(
+        default="one-click",
+        description="How the corrected variant guards the vector; the paper's has no choice.",
+    )
+    most_clicks: int = Field(
+        default=1,
+        ge=1,
+        le=1_000,
+        description="Clicks that 'capped' keeps, or that 'pad-and-sample' pads to.",
+    )
+    budget: float = Field(
+        default=1_000.0,
+        gt=0,
+        le=1e6,
+        description="Epsilon that a user may spend in the whole run, over all own devices.",
+    )
+    exhausted: Literal["refuse", "memory"] = Field(
+        default="refuse",
+        description="Without budget a device stays silent, or sends its last report again.",
+    )
+    keeps_row_order: bool = Field(
+        default=False,
+        description="A planted leak: frames whose rows are not permuted, to show what that gives.",
+    )
+    canaries: int = Field(
+        default=4_000,
+        ge=1_000,
+        le=10_000_000,
+        description="Devices with known clicks that the adversary is tested on, for each guess.",
+    )
+
+
+def block_of(scenario: Scenario) -> ClickBlock:
+    """Return the settings of click statistics in a scenario."""
+    block = scenario.pipelines["clicks"]
+    if not isinstance(block, ClickBlock):
+        raise TypeError("The scenario was read with other pipelines than these.")
+    return block
+
+
+def report_of(scenario: Scenario) -> ClickReport:
+    """Return the mechanism that devices use at this point."""
+    block, ads = block_of(scenario), scenario.behaviour.ads
+    if scenario.variant == "paper":
+        return ClickReport(ads, block.epsilon, Form.PER_BIT)
+    form = Form(block.form)
+    capped = form in (Form.CAPPED, Form.PAD_AND_SAMPLE)
+    return ClickReport(ads, block.epsilon, form, min(block.most_clicks, ads) if capped else 1)
+
+
+def fresh_days(scenario: Scenario) -> int:
+    """Return on how many days the budget of a user with one device covers a fresh report."""
+    block = block_of(scenario)
+    budget = Amount.budget(block.budget, 0.0).micro_epsilon
+    cost = Amount.cost(report_of(scenario).claimed).micro_epsilon
+    return min(scenario.days, budget // cost)
+
+
+def policy_of(scenario: Scenario) -> Exhausted:
+    """Return what a device does without budget."""
+    return Exhausted(block_of(scenario).exhausted)

@@ -1,0 +1,180 @@
+"""Guessing games: devices with known clicks, and an adversary that sees their reports.
+
+A game tosses a fair coin for each canary: one of two vectors of clicks, the same in all its
+periods. The canary's device reports as any other; the adversary sees the reports of a connection,
+knows both vectors, and names one. So there is a truth to score against and a closed form to meet.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting.bounds import binary_success
+from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor.adversary.audit import bound_of
+from noisefloor.adversary.intervals import lower_limit, upper_limit
+from noisefloor.adversary.likelihood import guess, pair_success, vector_success
+from noisefloor.laws import ONE
+from noisefloor.privacy import LowerBound, Neighbours
+from noisefloor.randomness import SeededSource
+from noisefloor.wire.frames import permutation
+from noisefloor_sim.pipelines.base import Metric
+
+ALPHA = 1e-5
+"""The probability that an audited bound is wrong."""
+
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """Two vectors to be told apart.
+
+    Attributes:
+        name: Of the metrics.
+        first: One vector of clicks.
+        second: The other.
+        periods: Days on which a canary reports.
+    """
+
+    name: str
+    first: Bits
+    second: Bits
+    periods: int
+
+
+def games_of(report: ClickReport, days: int, *, is_linked: bool) -> list[Game]:
+    """Return the games: one bit, the worst two profiles, and one bit over several fresh reports.
+
+    Days are joined only by a server that can link a connection's reports. Reports that are sent
+    again tell nothing new, so ``days`` counts the fresh ones.
+    """
+    none = np.zeros(report.ads, dtype=np.bool_)
+    bit = np.arange(report.ads) == 0
+    worst = report.worst_pairs(Neighbours.USER)[0]
+    games = [Game("single_bit", bit, none, 1), Game("profiles", worst[0], worst[1], 1)]
+    return [*games, Game("all_days", bit, none, days)] if is_linked and days > 1 else games
+
+
+def play(report: ClickReport, game: Game, canaries: int, source: SeededSource) -> list[Metric]:
+    """Let the adversary guess for every canary, and score it in whole counts."""
+    truth, periods = _reports(report, game, canaries, source.child(game.name))
+    guessed = guess(report, periods, [game.first, game.second]).candidate
+    right = int(np.count_nonzero(guessed == truth))
+    proved = game.periods * report.guarantee(Neighbours.USER).epsilon
+    metrics = [
+        _share(f"attack.{game.name}.success", right, canaries),
+        Metric(f"attack.{game.name}.bound", float(binary_success(proved)), n=canaries),
+    ]
+    expected = closed_form(report, game)
+    if expected is not None:
+        metrics.append(Metric(f"attack.{game.name}.closed_form", expected, n=canaries))
+    return metrics
+
+
+def _reports(
+    report: ClickReport, game: Game, canaries: int, source: SeededSource
+) -> tuple[Bits, list[Bits]]:
+    """Toss each canary's coin, and return it with the reports of all periods."""
+    truth = source.child("truth").bernoulli(ONE // 2, canaries)
+    vectors = np.where(truth[:, None], game.second, game.first)
+    return truth, [
+        report.randomise(vectors, source.child("day", day)) for day in range(game.periods)
+    ]
+
+
+def play_row_order(
+    report: ClickReport, days: int, canaries: int, source: SeededSource, *, is_kept: bool
+) -> list[Metric]:
+    """Let an adversary without labels take the place of a row in its frame for a label.
+
+    Sees:      one frame a day, rows in the order of the frame; no connection.
+    Knows:     both vectors; that a frame holds the same devices every day.
+    Guesses:   what the device in each place of the first day's frame holds.
+    Reference: closed form of all days linked, if the order is kept; of one day, if it is not.
+    """
+    game = Game(
+        "row_order", np.arange(report.ads) == 0, np.zeros(report.ads, dtype=np.bool_), days
+    )
+    coins = source.child(game.name)
+    truth, periods = _reports(report, game, canaries, coins)
+    orders = [np.arange(canaries)] * days
+    if not is_kept:
+        orders = [permutation(canaries, coins.child("order", day)) for day in range(days)]
+    frames = [rows[order] for rows, order in zip(periods, orders, strict=True)]
+    guessed = guess(report, frames, [game.first, game.second]).candidate
+    right = int(np.count_nonzero(guessed == truth[orders[0]]))
+    return [_share("attack.row_order.success", right, canaries)]
+
+
+def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> list[Metric]:
+    """Let the adversary name whole vectors of fair coins; only for forms that answer each bit.
+
+    Sees:      one report.
+    Knows:     that every bit is a fair coin.
+    Guesses:   the whole vector: the report itself is the best guess.
+    Reference: every bit is right with the chance to stay, independently.
+    """
+    if report.form not in (Form.PER_BIT, Form.SPLIT):
+        return []
+    coins = source.child("vector")
+    truth = coins.child("truth").bernoulli(ONE // 2, canaries * report.ads).reshape(-1, report.ads)
+    rows = report.randomise(truth, coins.child("reports"))
+    right = int(np.count_nonzero((rows == truth).all(axis=1)))
+    expected = vector_success(report.ads, report.encoding.stay / ONE)
+    return [
+        _share("attack.vector.success", right, canaries),
+        Metric("attack.vector.closed_form", expected, n=canaries),
+    ]
+
+
+def delivered_metrics(counts: NDArray[np.int64], report: ClickReport) -> list[Metric]:
+    """Score guesses about real users' bits with a strong prior: only delivered ads are clicked.
+
+    Sees:      one report of each user and day, linked to what was delivered to them.
+    Knows:     how often a delivered ad is clicked.
+    Guesses:   each bit of a delivered ad.
+    Reference: sum over reports of the larger of prior times likelihood.
+
+    ``counts[bit, report]`` are the delivered bits by their value and by what was reported.
+    """
+    total = int(counts.sum())
+    if not total:
+        return []
+    right = int(counts.max(axis=0).sum())
+    prior = counts.sum(axis=1) / total
+    stay, rise = report.encoding.stay / ONE, report.encoding.rise / ONE
+    law = np.array([[1 - rise, rise], [1 - stay, stay]])
+    expected = float((prior[:, None] * law).max(axis=0).sum())
+    metrics = [
+        _share("attack.delivered.success", right, total),
+        Metric("attack.delivered.prior", float(prior.max()), n=total),
+    ]
+    # Under a cap a click may have been dropped before the noise: no closed form for the bit.
+    is_exact = report.form in (Form.PER_BIT, Form.SPLIT)
+    closed = [Metric("attack.delivered.closed_form", expected, n=total)] if is_exact else []
+    return metrics + closed
+
+
+def closed_form(report: ClickReport, game: Game) -> float | None:
+    """Return how often the best guess is right, where a formula tells."""
+    if report.form is Form.PAD_AND_SAMPLE:
+        return None
+    return pair_success(report.encoding, game.first, game.second, game.periods)
+
+
+def audited(report: ClickReport, canaries: int, source: SeededSource) -> LowerBound:
+    """Return the epsilon that the worst two profiles prove, from canaries of their own."""
+    pair = report.worst_pairs(Neighbours.USER)[0]
+    reports = [
+        report.randomise(np.repeat(vector[None], canaries, axis=0), source.child("audit", place))
+        for place, vector in enumerate(pair)
+    ]
+    return bound_of(report, reports, pair, alpha=ALPHA)
+
+
+def _share(name: str, right: int, of: int) -> Metric:
+    """Return a share with its 95 % Clopper-Pearson interval."""
+    low, high = float(lower_limit(right, of, 0.025)), float(upper_limit(right, of, 0.025))
+    return Metric(name, right / of, low, high, of)

@@ -1,0 +1,156 @@
+"""Click statistics in the world: claims, attacks, errors and budgets."""
+
+import math
+
+import numpy as np
+import pytest
+
+from noisefloor.accounting.bounds import binary_success
+from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor.adversary.intervals import lower_limit, upper_limit
+from noisefloor.privacy import Neighbours
+from noisefloor.randomness import SeededSource, new_run
+from noisefloor_sim.engine import Engine
+from noisefloor_sim.pipelines import PIPELINES
+from noisefloor_sim.pipelines.base import Findings
+from noisefloor_sim.pipelines.clicks.games import Game, audited, closed_form, games_of, play
+from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
+from noisefloor_sim.scenario import Scenario
+from statistics_of_tests import FALSE_ALARM
+from worlds import small_world, with_clicks, with_section
+
+GRID = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+FORMS = [(Form.PER_BIT, 1), (Form.SPLIT, 1), (Form.CAPPED, 2), (Form.ONE_CLICK, 1)]
+
+
+def findings(scenario: Scenario) -> Findings:
+    with new_run():
+        return Engine(scenario, PIPELINES).run().findings["clicks"]
+
+
+def value(found: Findings, name: str) -> float:
+    return next(metric.value for metric in found.metrics if metric.name == name)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", GRID)
+@pytest.mark.parametrize(("form", "most"), FORMS, ids=[form.value for form, _ in FORMS])
+def test_attacks_succeed_as_the_closed_form_says_and_never_above_the_bound(
+    form: Form, most: int, epsilon: float, seed: int
+) -> None:
+    # 20,000 canaries a game; 72 games in all share FALSE_ALARM, by exact binomial limits. The
+    # twin: the closed form of an epsilon 10 % off is outside at least where it differs enough.
+    report, n = ClickReport(8, epsilon, form, most), 20_000
+    alpha = FALSE_ALARM / (2 * len(GRID) * len(FORMS) * 3)
+    source = SeededSource(seed, form.value, str(epsilon))
+    for game in games_of(report, 5, is_linked=True):
+        found = {metric.name: metric.value for metric in play(report, game, n, source)}
+        right = round(found[f"attack.{game.name}.success"] * n)
+        low, high = float(lower_limit(right, n, alpha)), float(upper_limit(right, n, alpha))
+        assert low <= found[f"attack.{game.name}.closed_form"] <= high
+        assert low <= found[f"attack.{game.name}.bound"]
+
+
+def test_the_check_above_would_reject_ten_per_cent_more_epsilon(seed: int) -> None:
+    report, n = ClickReport(8, 1.0, Form.PER_BIT), 200_000
+    (game, *_) = games_of(report, 1, is_linked=True)
+    found = play(report, game, n, SeededSource(seed, "power"))
+    right = round(found[0].value * n)
+    off = closed_form(ClickReport(8, 1.1, Form.PER_BIT), game)
+    assert off is not None
+    assert off > float(upper_limit(right, n, FALSE_ALARM))
+
+
+def test_closed_forms_are_those_of_the_literature() -> None:
+    report = ClickReport(4, 1.0, Form.PER_BIT)
+    bit, none = np.arange(4) == 0, np.zeros(4, dtype=np.bool_)
+    for days, success in ((1, 0.731), (7, 0.911), (30, 0.996)):
+        assert closed_form(report, Game("g", bit, none, days)) == pytest.approx(success, abs=5e-4)
+
+
+def test_unlinked_reports_are_not_joined_over_days() -> None:
+    report = ClickReport(4, 1.0, Form.ONE_CLICK)
+    linked = [game.name for game in games_of(report, 7, is_linked=True)]
+    unlinked = [game.name for game in games_of(report, 7, is_linked=False)]
+    assert "all_days" in linked
+    assert "all_days" not in unlinked
+
+
+def test_the_paper_is_overclaimed_and_the_corrected_form_is_not() -> None:
+    for variant, verdict, proved in (("paper", "overclaimed", 12.0), ("corrected", "holds", 2.0)):
+        (named,) = findings(small_world(variant=variant)).claims
+        claim = named.claim
+        assert claim.verdict == verdict
+        assert claim.claimed.epsilon == 2.0
+        assert claim.proved.epsilon == pytest.approx(proved)
+        assert claim.audited is not None
+        assert (claim.audited.epsilon > claim.claimed.epsilon) is (variant == "paper")
+
+
+def test_an_audit_on_canaries_stays_below_what_is_proved() -> None:
+    for form, most in FORMS[1:]:
+        report = ClickReport(6, 2.0, form, most)
+        bound = audited(report, 20_000, SeededSource(3, form.value))
+        assert bound.epsilon <= report.guarantee(Neighbours.USER).epsilon
+        assert binary_success(bound.epsilon) >= 0.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_error_follows_the_closed_form(epsilon: float) -> None:
+    # 20 ads on 6 days, n about 1,500 reports a day: the sum of 120 squared errors over their
+    # variance n e**eps / (e**eps - 1)**2 is nearly chi-square; 5.2 standard deviations are below
+    # FALSE_ALARM. The twin: a variance half as large is rejected.
+    scenario = with_section(small_world(days=6, variant="paper"), "behaviour", ads=20)
+    scenario = with_section(scenario, "devices", sync_per_day=1.0)
+    found = findings(with_clicks(scenario, epsilon=epsilon))
+    reports = value(found, "reports_fresh") / 6
+    expected = reports * math.exp(epsilon) / math.expm1(epsilon) ** 2
+    ratio = value(found, "error_rms") ** 2 / expected
+    allowed = 5.2 * math.sqrt(2 / 120)
+    assert abs(ratio - 1) < allowed
+    assert abs(2 * ratio - 1) > allowed
+
+
+def test_an_exhausted_budget_refuses_or_answers_from_memory() -> None:
+    poor = with_clicks(small_world(days=5), budget=4.0)  # two reports of epsilon 2
+    refusing = findings(poor)
+    users = poor.population.users
+    assert value(refusing, "reports_refused") > 0
+    assert value(refusing, "reports_repeated") == 0
+    assert value(refusing, "reports_fresh") <= 2 * users
+    remembering = findings(with_clicks(poor, exhausted="memory"))
+    assert value(remembering, "reports_fresh") == value(refusing, "reports_fresh")
+    assert value(remembering, "reports_repeated") > 0
+    spent = [value(refusing, f"spent.day_{day}") for day in range(5)]
+    assert spent == sorted(spent)
+    assert spent[-1] <= 4.0
+
+
+def test_the_paper_debits_what_it_claims_and_shows_what_is_proved() -> None:
+    found = findings(small_world(variant="paper"))
+    assert value(found, "spent_proved.day_2") == pytest.approx(6 * value(found, "spent.day_2"))
+
+
+def test_explaining_a_user_agrees_with_what_the_run_spent() -> None:
+    scenario = with_clicks(small_world(days=4), budget=4.0)
+    with new_run():
+        engine = Engine(scenario, PIPELINES)
+        engine.run()
+    pipeline = engine.pipelines["clicks"]
+    assert isinstance(pipeline, ClickPipeline)
+    for user in (0, 300, 1_499):
+        number, row = divmod(user, scenario.population.cohort)
+        left = int(pipeline.devices[number].wallets.left[row].sum()) / 1e6
+        lines = pipeline.explain(user)
+        assert len(lines) == 4
+        assert lines[-1].endswith(f"{left:.6f} left")
+
+
+def test_estimates_come_with_intervals_that_cover_as_often_as_they_say() -> None:
+    found = findings(with_section(small_world(days=6, variant="paper"), "behaviour", ads=20))
+    listed = [metric for metric in found.metrics if metric.name.startswith("estimate.")]
+    assert len(listed) == 120
+    assert all(metric.low < metric.value < metric.high for metric in listed)
+    # 120 intervals of 95 %: fewer than 98 cover with probability below 1e-6.
+    assert value(found, "coverage") > 98 / 120

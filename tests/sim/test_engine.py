@@ -1,0 +1,111 @@
+"""The world as a whole: order, duplicates, losses and retries change no estimate."""
+
+import math
+
+import pytest
+
+from noisefloor.randomness import new_run
+from noisefloor_sim.engine import Engine, Outcome
+from noisefloor_sim.pipelines import PIPELINES
+from noisefloor_sim.pipelines.base import Metric
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.scenario.network import Outage
+from worlds import small_world, with_section
+
+
+def run(scenario: Scenario, order: list[int] | None = None) -> tuple[Outcome, Engine]:
+    with new_run():
+        engine = Engine(scenario, PIPELINES, order=order)
+        return engine.run(), engine
+
+
+def pipeline_metrics(outcome: Outcome) -> list[Metric]:
+    return list(outcome.findings["clicks"].metrics)
+
+
+def world_metric(outcome: Outcome, name: str) -> float:
+    return next(metric.value for metric in outcome.world if metric.name == name)
+
+
+def same(one: list[Metric], other: list[Metric]) -> bool:
+    return [repr(metric) for metric in one] == [repr(metric) for metric in other]
+
+
+CLEAN = small_world()
+ROUGH = with_section(
+    CLEAN, "network", loss=0.3, duplicate=0.3, reorder=0.3, retries=40, retry_after_s=600.0
+)
+
+
+def test_cohorts_in_another_order_give_the_same_findings() -> None:
+    straight, _ = run(CLEAN)
+    backwards, _ = run(CLEAN, order=[5, 4, 3, 2, 1, 0])
+    assert straight == backwards or same(pipeline_metrics(straight), pipeline_metrics(backwards))
+    assert same(list(straight.world), list(backwards.world))
+
+
+def test_duplicated_reordered_and_retried_frames_change_no_estimate() -> None:
+    clean, _ = run(CLEAN)
+    rough, engine = run(ROUGH)
+    assert same(pipeline_metrics(clean), pipeline_metrics(rough))
+    # The network did do all of it: otherwise the equality would say nothing.
+    assert engine.network.traffic.lost > 0
+    assert engine.network.traffic.duplicated > 0
+    assert engine.aggregator.counters.duplicates == engine.network.traffic.duplicated
+    assert engine.aggregator.counters.late == 0
+    assert engine.aggregator.counters.is_conserved
+
+
+def test_with_a_short_grace_late_frames_are_counted_and_the_numbers_add_up() -> None:
+    rough, engine = run(ROUGH.model_copy(update={"grace_h": 0.05}))
+    counters, traffic = engine.aggregator.counters, engine.network.traffic
+    assert counters.late > 0
+    assert counters.is_conserved
+    assert counters.accepted == traffic.delivered
+    assert traffic.sent + traffic.duplicated == traffic.delivered + traffic.given_up
+    assert counters.counted + counters.late + counters.duplicates == traffic.delivered
+    assert not same(pipeline_metrics(rough), pipeline_metrics(run(CLEAN)[0]))
+
+
+def test_an_outage_holds_frames_back_until_it_ends() -> None:
+    dark = with_section(
+        CLEAN,
+        "network",
+        outages=(Outage(start_h=23.0, end_h=30.0),),
+        retries=40,
+        retry_after_s=900.0,
+    )
+    held, engine = run(dark)
+    assert engine.network.traffic.lost > 0
+    assert same(pipeline_metrics(held), pipeline_metrics(run(CLEAN)[0]))
+
+
+def test_frames_that_are_given_up_are_missing_and_said_to_be() -> None:
+    hopeless = with_section(CLEAN, "network", loss=0.9, retries=0)
+    outcome, engine = run(hopeless)
+    assert world_metric(outcome, "frames_given_up") == engine.network.traffic.given_up > 0
+    counted = world_metric(outcome, "frames_counted")
+    assert counted == world_metric(outcome, "frames_sent") - engine.network.traffic.given_up
+
+
+def test_a_slow_server_queues_and_loses_nothing() -> None:
+    slow = with_section(CLEAN, "network", capacity_frames_per_s=0.01)
+    outcome, engine = run(slow)
+    assert engine.network.traffic.longest_queue >= 3
+    assert same(pipeline_metrics(outcome), pipeline_metrics(run(CLEAN)[0]))
+
+
+def test_the_census_counts_what_was_lived() -> None:
+    outcome, engine = run(CLEAN)
+    assert engine.census.impressions == 2 * engine.census.views
+    assert world_metric(outcome, "views_per_user_day") == pytest.approx(
+        engine.census.views / engine.census.user_days
+    )
+    assert all(math.isfinite(metric.value) for metric in outcome.world)
+
+
+def test_same_seed_same_world_other_seed_other_world() -> None:
+    again, _ = run(CLEAN)
+    other, _ = run(CLEAN.model_copy(update={"seed": 12}))
+    assert same(pipeline_metrics(again), pipeline_metrics(run(CLEAN)[0]))
+    assert not same(pipeline_metrics(again), pipeline_metrics(other))
