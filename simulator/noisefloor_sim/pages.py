@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from noisefloor.privacy import LowerBound
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.base import NamedClaim, PointFindings
 from noisefloor_sim.report.spec import ClaimRow, Page, RunCard, Section, Table
@@ -70,14 +71,23 @@ def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
     for result in results:
         for name, found in sorted(result.findings.items()):
             for named in found.claims:
-                key = (named.mechanism, name, result.variant, _without_seed(result.settings))
+                key = (named.mechanism, name, result.variant, _shown(result.settings))
                 groups.setdefault(key, []).append(named)
     return [_claim_row(*key, found) for key, found in groups.items()]
 
 
-def _without_seed(settings: str) -> str:
-    kept = [part for part in settings.split(", ") if part and not part.startswith("seed=")]
-    return ", ".join(part for part in kept if not part.startswith("variant="))
+def _shown(settings: str) -> str:
+    """Write the swept keys by their last words; seed and variant are told elsewhere."""
+    pairs = [part.partition("=") for part in settings.split(", ") if part]
+    kept = [(key.rpartition(".")[2], value) for key, _, value in pairs]
+    return ", ".join(f"{key} {value}" for key, value in kept if key not in ("seed", "variant"))
+
+
+def _limit(bound: LowerBound | None) -> str:
+    """Say so where the bound is as large as the trials can show."""
+    if bound is None or bound.epsilon < bound.ceiling - 0.01:
+        return ""
+    return f"{bound.ceiling:.1f} is the most that {bound.trials:,} trials can show"
 
 
 def _claim_row(
@@ -101,7 +111,7 @@ def _claim_row(
         bound.epsilon if bound else None,
         max(0.0, 1 - seeds * (1 - bound.confidence)) if bound else None,
         worst.verdict,
-        worst.proved.reason,
+        worst.proved.reason or _limit(bound),
         worst.claimed.delta,
         worst.proved.delta,
     )

@@ -13,7 +13,17 @@ from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.base import Findings
-from noisefloor_sim.pipelines.clicks.games import Game, audited, closed_form, games_of, play
+from noisefloor_sim.pipelines.clicks.block import fresh_days
+from noisefloor_sim.pipelines.clicks.games import (
+    Game,
+    audited,
+    closed_form,
+    delivered_metrics,
+    games_of,
+    play,
+    play_row_order,
+    play_vector,
+)
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.scenario import Scenario
 from statistics_of_tests import FALSE_ALARM
@@ -154,3 +164,54 @@ def test_estimates_come_with_intervals_that_cover_as_often_as_they_say() -> None
     assert all(metric.low < metric.value < metric.high for metric in listed)
     # 120 intervals of 95 %: fewer than 98 cover with probability below 1e-6.
     assert value(found, "coverage") > 98 / 120
+
+
+@pytest.mark.statistical
+def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed: int) -> None:
+    # 20,000 canaries, 7 days, epsilon 1. The order kept: the closed form of seven linked days;
+    # permuted: far below it. False alarm: FALSE_ALARM, by exact binomial limits.
+    report, n = ClickReport(4, 1.0, Form.PER_BIT), 20_000
+    bit, none = np.arange(4) == 0, np.zeros(4, dtype=np.bool_)
+    linked = closed_form(report, Game("g", bit, none, 7))
+    assert linked is not None
+    for is_kept in (True, False):
+        source = SeededSource(seed, "order", int(is_kept))
+        (found,) = play_row_order(report, 7, n, source, is_kept=is_kept)
+        right = round(found.value * n)
+        low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
+        assert (low <= linked <= high) is is_kept
+        assert is_kept or high < linked
+
+
+@pytest.mark.statistical
+def test_whole_vectors_are_named_as_often_as_the_closed_form_says(seed: int) -> None:
+    # 20,000 canaries; false alarm FALSE_ALARM. The twin: one ad more.
+    report, n = ClickReport(4, 1.0, Form.PER_BIT), 20_000
+    success, expected = play_vector(report, n, SeededSource(seed, "vector"))
+    right = round(success.value * n)
+    low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
+    assert low <= expected.value <= high
+    assert not low <= expected.value * math.e / (1 + math.e) <= high
+    assert play_vector(ClickReport(4, 1.0, Form.ONE_CLICK), n, SeededSource(seed, "none")) == []
+
+
+def test_with_a_strong_prior_a_weak_report_moves_no_guess() -> None:
+    # 1,000 delivered bits, 20 clicked; a report at epsilon 0.5 is not worth the prior.
+    weak, strong = ClickReport(4, 0.5, Form.PER_BIT), ClickReport(4, 8.0, Form.PER_BIT)
+    blurred = np.array([[610, 370], [8, 12]])
+    clear = np.array([[979, 1], [0, 20]])
+    shown = {metric.name: metric.value for metric in delivered_metrics(blurred, weak)}
+    assert shown["attack.delivered.success"] == shown["attack.delivered.prior"] == 0.98
+    assert shown["attack.delivered.closed_form"] == pytest.approx(0.98)
+    shown = {metric.name: metric.value for metric in delivered_metrics(clear, strong)}
+    assert shown["attack.delivered.success"] == 0.999
+    assert delivered_metrics(np.zeros((2, 2), dtype=np.int64), weak) == []
+
+
+def test_a_budget_for_one_report_leaves_the_days_nothing_to_add_up() -> None:
+    rich, poor = small_world(days=5), with_clicks(small_world(days=5), budget=2.0)
+    assert fresh_days(rich) == 5
+    assert fresh_days(poor) == 1
+    names = {metric.name for metric in findings(poor).metrics}
+    assert "attack.all_days.success" not in names
+    assert "attack.all_days.success" in {metric.name for metric in findings(rich).metrics}
