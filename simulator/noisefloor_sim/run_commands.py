@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from noisefloor.errors import BadParameter, BadRunDirectory
 from noisefloor.randomness import new_run
@@ -33,17 +33,17 @@ def run(
         settings = [*settings, f"seed={seed}"]
     scenario = load(path, BLOCKS, settings)
     text = scenario_text(scenario)
-    expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
+    points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
     folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     directory = RunDirectory(folder)
     directory.create(text, force=force, resume=resume)
     with _progress(scenario.name) as bar:
-        task = bar.add_task(scenario.name, total=None)
+        task = bar.add_task(scenario.name, total=len(points))
         found = run_scenario(
             scenario,
             directory,
             jobs=jobs,
-            done=lambda done, of: bar.update(task, completed=done, total=of),
+            done=lambda done, _: bar.update(task, completed=done),
         )
     _finish(directory, found)
     _tell(directory, found)
@@ -107,7 +107,7 @@ def _progress(name: str) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.completed:.1f} of {task.total}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

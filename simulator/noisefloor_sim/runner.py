@@ -19,7 +19,7 @@ from pathlib import Path
 
 from noisefloor.checks import check_count
 from noisefloor.randomness import new_run
-from noisefloor_sim.engine import Engine
+from noisefloor_sim.engine import Engine, Progress
 from noisefloor_sim.gating import GateResult, check_gates
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.base import Findings
@@ -30,8 +30,8 @@ _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 }
 
-Done = Callable[[int, int], None]
-"""Called with the number of finished points and of all."""
+Done = Callable[[float, int], None]
+"""Called with the number of finished points, parts of one included, and of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,14 @@ class Run:
         return [self.results[point.id] for point in self.points]
 
 
-def simulate(point_id: str, settings: str, text: str) -> PointResult:
+def simulate(
+    point_id: str, settings: str, text: str, progress: Progress | None = None
+) -> PointResult:
     """Run one point in this process; a worker's whole job."""
     start = time.process_time()
     scenario = loads(text, BLOCKS)
     with new_run():
-        outcome = Engine(scenario, PIPELINES).run()
+        outcome = Engine(scenario, PIPELINES).run(progress)
     findings = {**outcome.findings, "world": Findings(outcome.world, ())}
     return PointResult(
         point_id,
@@ -84,7 +86,12 @@ def run_scenario(
         if kept is not None:
             results[point.id] = kept
     todo = [point for point in points if point.id not in results]
-    for result in _results(todo, check_count(jobs, "jobs", most=1024)):
+
+    def part(woken: int, of: int) -> None:
+        if done:
+            done(len(results) + woken / of, len(points))
+
+    for result in _results(todo, check_count(jobs, "jobs", most=1024), part):
         directory.write_point(result)
         results[result.id] = result
         if done:
@@ -101,11 +108,11 @@ def _job(point: Point) -> tuple[str, str, str]:
     return point.id, settings, scenario_text(point.scenario)
 
 
-def _results(points: Sequence[Point], jobs: int) -> Iterator[PointResult]:
+def _results(points: Sequence[Point], jobs: int, part: Progress) -> Iterator[PointResult]:
     """Yield results as they come: here for one job, from a pool for more."""
     if jobs == 1 or len(points) < 2:
         for point in points:
-            yield simulate(*_job(point))
+            yield simulate(*_job(point), part)
         return
     os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
     context = multiprocessing.get_context("spawn")

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import blocks, check_epsilon
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, unsupported
+from noisefloor.mechanisms.base import Floats, unsupported
 from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
-from noisefloor.mechanisms.scores import Scores, add_margin, aim_below, picked_share
+from noisefloor.mechanisms.scores import Chooser, Scores, add_margin, aim_below
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -23,7 +23,7 @@ LogPmf = Callable[[NDArray[np.int64]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMax:
+class NoisyMax(Chooser):
     """Add noise to every score on the grid and name the largest; ties go to the first.
 
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows, summed over the law of
@@ -89,10 +89,6 @@ class NoisyMax:
             return unsupported(self, neighbours)
         return Guarantee(self.worst, neighbours)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
-        """Return ln P(index | row of scores)."""
-        return np.asarray(np.log(self.chances(value))[np.asarray(reports, dtype=np.intp)])
-
     def chances(self, value: object) -> Floats:
         """Return the chance of each candidate, summed over the largest noisy score."""
         row = self.scores.row(value)
@@ -100,24 +96,6 @@ class NoisyMax:
             self._log_pmf, float(self.noise.rate), self.scores.steps, two_sided=self._is_two_sided
         )
         return law.chances(row)
-
-    def tally(self, reports: Reports) -> Tally:
-        """Return how often each candidate was asked for."""
-        return self.scores.tally(reports)
-
-    def estimate(self, tally: Tally, n: int) -> Estimate:
-        """Return the share of requests for each candidate."""
-        return picked_share(tally, n)
-
-    def outputs(self) -> Reports:
-        """Return every index."""
-        return np.arange(self.scores.size)
-
-    def worst_pairs(
-        self, neighbours: Neighbours = Neighbours.USER
-    ) -> Sequence[tuple[object, object]]:
-        """Return the corners of the score range, for each candidate."""
-        return self.scores.corner_pairs()
 
 
 @dataclass(frozen=True, slots=True)

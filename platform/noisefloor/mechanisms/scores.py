@@ -1,5 +1,6 @@
 """Rows of scores on a declared integer grid: what mechanisms that pick one of many take."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import Array, check_count, check_finite, check_reals
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted
+from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, check_reports_counted
 from noisefloor.mechanisms.randomised_response import count_symbols
+from noisefloor.privacy import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,40 @@ class Scores:
         worst = self.high + self.low - best
         return list(zip(best, worst, strict=True))
 
+
+class Chooser(ABC):
+    """What all mechanisms share that pick one of many by chances that follow from the scores."""
+
+    __slots__ = ()
+
+    scores: Scores
+
+    @abstractmethod
+    def chances(self, value: object) -> Floats:
+        """Return the chance of each candidate, given one row of scores."""
+
+    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+        """Return ln P(index | row of scores)."""
+        return np.asarray(np.log(self.chances(value))[np.asarray(reports, dtype=np.intp)])
+
     def tally(self, reports: Reports) -> Tally:
-        """Return how often each candidate was picked."""
-        return count_symbols(reports, self.size)
+        """Return how often each candidate was asked for."""
+        return count_symbols(reports, self.scores.size)
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the share of requests for each candidate, as an estimate of its chance."""
+        share = np.asarray(tally) / check_reports_counted(n)
+        return Estimate(share, np.sqrt(share * (1 - share) / n))
+
+    def outputs(self) -> Reports:
+        """Return every index."""
+        return np.arange(self.scores.size)
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return the corners of the score range, for each candidate."""
+        return self.scores.corner_pairs()
 
 
 def aim_below(epsilon: float) -> float:
@@ -69,9 +102,3 @@ def aim_below(epsilon: float) -> float:
 def add_margin(epsilon: float) -> float:
     """Return an epsilon that was summed in floating point, plus more than its rounding error."""
     return epsilon + min(1e-9, 1e-6 * epsilon)
-
-
-def picked_share(tally: Tally, n: int) -> Estimate:
-    """Return how often each candidate is picked, as an estimate of its chance."""
-    share = np.asarray(tally) / check_reports_counted(n)
-    return Estimate(share, np.sqrt(share * (1 - share) / n))

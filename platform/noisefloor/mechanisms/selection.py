@@ -12,7 +12,7 @@ from noisefloor.checks import blocks, check_count, check_epsilon
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, unsupported
 from noisefloor.mechanisms.randomised_response import KaryResponse
-from noisefloor.mechanisms.scores import Scores, add_margin, aim_below, picked_share
+from noisefloor.mechanisms.scores import Chooser, Scores, add_margin, aim_below
 from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp, in_sixty_digits
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -22,7 +22,7 @@ _WHOLE = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
+class PermuteAndFlip(Chooser):
     """Take candidates in random order, accept each with e**(-rate * distance from the best).
 
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows; the rate is calibrated
@@ -49,7 +49,7 @@ class PermuteAndFlip:
         object.__setattr__(self, "accept", tuple(accept))
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> Scores:  # type: ignore[override]  # follows from the parameters
         """The declared range of the scores."""
         return Scores(self.size, self.low, self.high, self.steps)
 
@@ -79,10 +79,6 @@ class PermuteAndFlip:
             return unsupported(self, neighbours)
         return Guarantee(add_margin(_worst_ratio(self.size, self.accept[-1] / ONE)), neighbours)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
-        """Return ln P(index | row of scores)."""
-        return np.asarray(np.log(self.chances(value))[np.asarray(reports, dtype=np.intp)])
-
     def chances(self, value: object) -> Floats:
         """Return the chance of each candidate: a_j times the integral of the others' refusals.
 
@@ -98,24 +94,6 @@ class PermuteAndFlip:
             others = np.delete(refused, place, axis=0).prod(axis=0)
             result[place] = accept[place] * (others @ weights) / 2
         return result
-
-    def tally(self, reports: Reports) -> Tally:
-        """Return how often each candidate was asked for."""
-        return self.scores.tally(reports)
-
-    def estimate(self, tally: Tally, n: int) -> Estimate:
-        """Return the share of requests for each candidate."""
-        return picked_share(tally, n)
-
-    def outputs(self) -> Reports:
-        """Return every index."""
-        return np.arange(self.size)
-
-    def worst_pairs(
-        self, neighbours: Neighbours = Neighbours.USER
-    ) -> Sequence[tuple[object, object]]:
-        """Return the corners of the score range; by symmetry one candidate is enough."""
-        return self.scores.corner_pairs()[:1]
 
 
 def _worst_ratio(size: int, accept: float) -> float:
@@ -135,7 +113,7 @@ def _worst_acceptance(size: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism:
+class ExponentialMechanism(Chooser):
     """Pick a candidate with probability proportional to e**(rate * score).
 
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows, from integer weights;
@@ -168,7 +146,7 @@ class ExponentialMechanism:
         object.__setattr__(self, "weights", tuple(weights))
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> Scores:  # type: ignore[override]  # follows from the parameters
         """The declared range of the scores."""
         return Scores(self.size, self.low, self.high, self.steps)
 
@@ -192,32 +170,10 @@ class ExponentialMechanism:
         epsilon = epsilon_of(best * (worst + others * best), worst * (best + others * worst))
         return Guarantee(epsilon, neighbours)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
-        """Return ln P(index | row of scores)."""
-        return np.asarray(np.log(self.chances(value))[np.asarray(reports, dtype=np.intp)])
-
     def chances(self, value: object) -> Floats:
         """Return the chance of each candidate."""
         weights = np.array(self.weights, dtype=np.float64)[self.scores.row(value)]
         return np.asarray(weights / weights.sum())
-
-    def tally(self, reports: Reports) -> Tally:
-        """Return how often each candidate was asked for."""
-        return self.scores.tally(reports)
-
-    def estimate(self, tally: Tally, n: int) -> Estimate:
-        """Return the share of requests for each candidate."""
-        return picked_share(tally, n)
-
-    def outputs(self) -> Reports:
-        """Return every index."""
-        return np.arange(self.size)
-
-    def worst_pairs(
-        self, neighbours: Neighbours = Neighbours.USER
-    ) -> Sequence[tuple[object, object]]:
-        """Return the corners of the score range; by symmetry one candidate is enough."""
-        return self.scores.corner_pairs()[:1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +220,7 @@ class ArgmaxResponse:
 
     def tally(self, reports: Reports) -> Tally:
         """Return how often each candidate was named."""
-        return self.scores.tally(reports)
+        return self.response.tally(reports)
 
     def estimate(self, tally: Tally, n: int) -> Estimate:
         """Return the share of users for whom each candidate is the best."""
