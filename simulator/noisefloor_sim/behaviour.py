@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.randomness import Generator, SeededSource
+from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor_sim.population import DEVICES, Cohort
 from noisefloor_sim.scenario.world import Behaviour
 
@@ -32,6 +33,12 @@ class AdWorld:
     def topic(self) -> NDArray[np.intp]:
         """The topic of each ad, in turn."""
         return np.arange(self.shape.ads) % self.topics
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The ads as the ad server hands them out."""
+        topics = enumerate(self.topic.tolist())
+        return Catalogue(1, tuple(Ad(f"ad-{place}", topic) for place, topic in topics))
 
     @cached_property
     def wheel(self) -> NDArray[np.uint16]:

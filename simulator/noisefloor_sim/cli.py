@@ -21,6 +21,9 @@ from noisefloor.errors import (
 
 _BAD_INPUT = (BadParameter, BadRunDirectory, BadScenario, OutOfDomain, UnknownMechanism)
 
+_INTERRUPTED = 130
+"""What shells expect of a program that was stopped by Ctrl-C."""
+
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
@@ -85,8 +88,8 @@ def run(
     """
     from noisefloor_sim import run_commands  # lazy: numpy, pydantic and friends
 
-    raise typer.Exit(
-        run_commands.run(
+    try:
+        code = run_commands.run(
             scenario,
             settings=settings or [],
             seed=seed,
@@ -95,7 +98,10 @@ def run(
             force=force,
             resume=resume,
         )
-    )
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; finished points are kept: add --resume.\n")
+        code = _INTERRUPTED
+    raise typer.Exit(code)
 
 
 @app.command()

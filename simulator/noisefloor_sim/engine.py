@@ -10,9 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import simpy
+from numpy.typing import NDArray
 
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.ad_server import AdServer
 from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.outcomes import Counters
+from noisefloor.wire.frames import split_frames
 from noisefloor_sim.behaviour import AdWorld, live
 from noisefloor_sim.network import HOUR_S, Network, Steps, Traffic
 from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, PipelineType
@@ -73,8 +77,9 @@ class Engine:
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
         self.aggregator = Aggregator(kinds)
+        self.ad_server = AdServer(self.world.catalogue)
         self.env = simpy.Environment()
-        self.network = Network(self.env, scenario.network, self._receive, self.source)
+        self.network = Network(self.env, scenario.network, self.source)
         self.census = Census()
         count = len(cohort_sizes(scenario.population.users, scenario.population.cohort))
         self.order = list(range(count)) if order is None else list(order)
@@ -117,16 +122,24 @@ class Engine:
             census.left += int(np.count_nonzero(cohort.leaves <= day))
         for name, pipeline in self.pipelines.items():
             for place, frame in enumerate(pipeline.wake(cohort, day, lived)):
-                self.network.send(frame, name, number, day, place)
+                self.network.send(frame, self.aggregator.apply, name, number, day, place)
+        self._count_impressions(lived.ad, number, day)
+
+    def _count_impressions(self, ads: NDArray[np.uint16], number: int, day: int) -> None:
+        """Tell the ad server which ads were shown: indices, in random order, and nothing else."""
+        if not len(ads):
+            return
+        coins = self.source.child("impressions", number, day)
+        for place, frame in enumerate(split_frames(self.ad_server.kind, day, ads, coins)):
+            receive = self.ad_server.apply
+            self.network.send(frame, receive, "impressions", number, day, place)
 
     def _close(self, day: int) -> Steps:
         """Close the day's epochs when their grace is over."""
         yield self.env.timeout((day + 1) * DAY_S + self.scenario.grace_h * HOUR_S)
         for kind in self._kinds:
             self.aggregator.close(kind, day)
-
-    def _receive(self, data: bytes) -> None:
-        self.aggregator.apply(data)
+        self.ad_server.close(day)
 
     def _world_metrics(self) -> list[Metric]:
         census, users = self.census, self.scenario.population.users
@@ -140,22 +153,26 @@ class Engine:
             Metric("silent_share", census.silent / owned, n=owned),
             Metric("left_share", census.left / users, n=users),
         ]
-        return shares + _traffic_metrics(self.network.traffic, self.aggregator)
+        counted = sum(
+            int(self.ad_server.impressions(day).sum()) for day in range(self.scenario.days)
+        )
+        shares.append(Metric("impressions_counted", float(counted), n=census.impressions))
+        roles = (self.aggregator.counters, self.ad_server.counters)
+        return shares + _traffic_metrics(self.network.traffic, roles)
 
 
-def _traffic_metrics(traffic: Traffic, aggregator: Aggregator) -> list[Metric]:
-    """Return what became of the frames, as counts that add up."""
-    counters = aggregator.counters
+def _traffic_metrics(traffic: Traffic, roles: Sequence[Counters]) -> list[Metric]:
+    """Return what became of the frames, as counts that add up over the roles."""
     counts = {
         "frames_sent": traffic.sent,
         "frames_attempts": traffic.attempts,
         "frames_lost": traffic.lost,
         "frames_given_up": traffic.given_up,
         "frames_delivered": traffic.delivered,
-        "frames_counted": counters.counted,
-        "frames_duplicate": counters.duplicates,
-        "frames_late": counters.late,
-        "frames_dead": counters.dead_letters,
+        "frames_counted": sum(role.counted for role in roles),
+        "frames_duplicate": sum(role.duplicates for role in roles),
+        "frames_late": sum(role.late for role in roles),
+        "frames_dead": sum(role.dead_letters for role in roles),
         "longest_queue": traffic.longest_queue,
     }
     return [Metric(name, float(count), n=traffic.sent) for name, count in counts.items()]

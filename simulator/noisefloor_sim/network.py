@@ -18,6 +18,10 @@ Steps = Generator[simpy.Event, Any, None]
 """What SimPy calls a process: it yields events and gets their values."""
 
 
+Receiver = Callable[[bytes], object]
+"""What a role does with a frame."""
+
+
 @dataclass(slots=True)
 class Traffic:
     """What the network did, as counts."""
@@ -38,7 +42,6 @@ class Network:
 
     env: simpy.Environment
     shape: Shape
-    receive: Callable[[bytes], None]
     source: SeededSource
     traffic: Traffic = field(default_factory=Traffic)
     desk: simpy.Resource = field(init=False)
@@ -46,12 +49,12 @@ class Network:
     def __post_init__(self) -> None:
         self.desk = simpy.Resource(self.env, capacity=1)
 
-    def send(self, data: bytes, *name: str | int) -> None:
-        """Start a frame on its way; ``name`` names its stream of chances."""
+    def send(self, data: bytes, receive: Receiver, *name: str | int) -> None:
+        """Start a frame on its way to a role; ``name`` names its stream of chances."""
         self.traffic.sent += 1
-        self.env.process(self._journey(data, self.source.child("network", *name)))
+        self.env.process(self._journey(data, receive, self.source.child("network", *name)))
 
-    def _journey(self, data: bytes, source: SeededSource) -> Steps:
+    def _journey(self, data: bytes, receive: Receiver, source: SeededSource) -> Steps:
         """Try until the frame is through or the retries are used up."""
         chance = source.generator()
         for _ in range(1 + self.shape.retries):
@@ -64,8 +67,8 @@ class Network:
             if chance.random() >= self.shape.loss and not self._is_out():
                 if chance.random() < self.shape.duplicate:
                     self.traffic.duplicated += 1
-                    self.env.process(self._arrive(data, 2 * latency))
-                yield from self._arrive(data, latency)
+                    self.env.process(self._arrive(data, receive, 2 * latency))
+                yield from self._arrive(data, receive, latency)
                 return
             self.traffic.lost += 1
             yield self.env.timeout(self.shape.retry_after_s * (1 + chance.random()))
@@ -75,7 +78,7 @@ class Network:
         hour = self.env.now / HOUR_S
         return any(outage.start_h <= hour < outage.end_h for outage in self.shape.outages)
 
-    def _arrive(self, data: bytes, latency: float) -> Steps:
+    def _arrive(self, data: bytes, receive: Receiver, latency: float) -> Steps:
         """Wait for the latency and for one's turn, then hand the frame over."""
         yield self.env.timeout(latency)
         came = self.env.now
@@ -85,7 +88,7 @@ class Network:
             yield self.env.timeout(1 / self.shape.capacity_frames_per_s)
         self.traffic.longest_wait_s = max(self.traffic.longest_wait_s, self.env.now - came)
         self.traffic.delivered += 1
-        self.receive(data)
+        receive(data)
 
     @property
     def longest_journey_s(self) -> float:

@@ -18,6 +18,7 @@ _WORLD = {
     "devices_per_user": "Devices per user",
     "silent_share": "Share of device-days out of contact",
     "left_share": "Share of users who left",
+    "impressions_counted": "Impressions counted by the ad server",
     "frames_sent": "Frames sent",
     "frames_lost": "Sendings lost on the way",
     "frames_counted": "Frames counted",

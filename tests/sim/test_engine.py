@@ -51,19 +51,23 @@ def test_duplicated_reordered_and_retried_frames_change_no_estimate() -> None:
     # The network did do all of it: otherwise the equality would say nothing.
     assert engine.network.traffic.lost > 0
     assert engine.network.traffic.duplicated > 0
-    assert engine.aggregator.counters.duplicates == engine.network.traffic.duplicated
-    assert engine.aggregator.counters.late == 0
-    assert engine.aggregator.counters.is_conserved
+    roles = (engine.aggregator.counters, engine.ad_server.counters)
+    assert sum(role.duplicates for role in roles) == engine.network.traffic.duplicated
+    assert all(role.late == 0 and role.is_conserved for role in roles)
+    assert world_metric(clean, "impressions_counted") == world_metric(rough, "impressions_counted")
 
 
 def test_with_a_short_grace_late_frames_are_counted_and_the_numbers_add_up() -> None:
     rough, engine = run(ROUGH.model_copy(update={"grace_h": 0.05}))
-    counters, traffic = engine.aggregator.counters, engine.network.traffic
-    assert counters.late > 0
-    assert counters.is_conserved
-    assert counters.accepted == traffic.delivered
+    traffic, roles = (
+        engine.network.traffic,
+        (engine.aggregator.counters, engine.ad_server.counters),
+    )
+    assert engine.aggregator.counters.late > 0
+    assert all(role.is_conserved for role in roles)
+    assert sum(role.accepted for role in roles) == traffic.delivered
     assert traffic.sent + traffic.duplicated == traffic.delivered + traffic.given_up
-    assert counters.counted + counters.late + counters.duplicates == traffic.delivered
+    assert sum(role.counted + role.late + role.duplicates for role in roles) == traffic.delivered
     assert not same(pipeline_metrics(rough), pipeline_metrics(run(CLEAN)[0]))
 
 
@@ -98,6 +102,7 @@ def test_a_slow_server_queues_and_loses_nothing() -> None:
 def test_the_census_counts_what_was_lived() -> None:
     outcome, engine = run(CLEAN)
     assert engine.census.impressions == 2 * engine.census.views
+    assert world_metric(outcome, "impressions_counted") == engine.census.impressions
     assert world_metric(outcome, "views_per_user_day") == pytest.approx(
         engine.census.views / engine.census.user_days
     )

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -100,6 +102,28 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     run(scenario, out, resume=True)
     for name in RESULTS:
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_control_c_leaves_a_directory_that_can_be_resumed(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "noisefloor_sim.cli", "run", str(scenario), "--out", str(out)]
+    more = ["--jobs", "2", "--set", "sweep.seeds=40"]
+    running = subprocess.Popen([*words, *more], stderr=subprocess.PIPE, text=True)
+    # Bounded: a minute for the first point to appear, then a minute to stop.
+    for _ in range(600):
+        if any((out / "points").glob("p*.json")):
+            break
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said.splitlines()[-1].endswith("add --resume.")
+    kept = len(list((out / "points").glob("p*.json")))
+    assert 1 <= kept < 80
+    assert not (out / "metrics.csv").exists()
+    for path in (out / "points").glob("p*.json"):
+        assert json.loads(path.read_text())["id"] == path.stem
 
 
 def test_an_existing_run_is_not_overwritten_unasked(scenario: Path, tmp_path: Path) -> None:

@@ -22,10 +22,19 @@ from noisefloor.mechanisms.faulty import printed_clicks
 from noisefloor.mechanisms.unary import UnaryEncoding
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
+from noisefloor.wire.kinds import Kind, bit_vector_kind
 
 Bits = NDArray[np.bool_]
 
+CLICKS = "clicks"
+"""The kind of frame that carries click reports."""
+
 _MOST_SUBSETS = 10_000
+
+
+def clicks_kind(size: int) -> Kind:
+    """Make the kind of click reports of ``size`` bits."""
+    return bit_vector_kind(CLICKS, size)
 
 
 class Form(Enum):

@@ -7,6 +7,7 @@ registers itself: what is not written here does not exist.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from noisefloor.ads.clicks import CLICKS, clicks_kind
 from noisefloor.errors import BadParameter
 from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
 from noisefloor.wire.kinds import Kind
@@ -14,7 +15,9 @@ from noisefloor.wire.kinds import Kind
 Builder = Callable[..., Kind]
 """Takes a kind's sizes as keywords; what it makes has the name under which it is listed."""
 
-BUILDERS: Mapping[str, Builder] = MappingProxyType({IMPRESSIONS: impressions_kind})
+BUILDERS: Mapping[str, Builder] = MappingProxyType(
+    {IMPRESSIONS: impressions_kind, CLICKS: clicks_kind}
+)
 
 
 def kinds_of(

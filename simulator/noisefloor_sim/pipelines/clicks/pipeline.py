@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting.entry import Amount
-from noisefloor.ads.clicks import ClickReport
+from noisefloor.ads.clicks import ClickReport, clicks_kind
 from noisefloor.privacy import Claim, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.wire.frames import split_frames
-from noisefloor.wire.kinds import Kind, bit_vector_kind
+from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import Day
 from noisefloor_sim.devices import Exhausted, Wallets, in_contact
 from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim
@@ -79,7 +79,7 @@ class ClickPipeline:
 
     def __post_init__(self) -> None:
         self.report = report_of(self.scenario)
-        self.kind = bit_vector_kind("clicks", self.report.width)
+        self.kind = clicks_kind(self.report.width)
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
         # The paper's variant debits what the paper claims; what is proved is told beside it.
         self.cost = Amount.cost(self.report.claimed).micro_epsilon
