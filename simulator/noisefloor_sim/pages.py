@@ -54,7 +54,7 @@ def verdict_sentence(claims: Sequence[ClaimRow]) -> str:
     broken = [row for row in claims if row.verdict != "holds"]
     if not broken:
         return f"All {len(claims)} claims hold: no attack reached more than was proved."
-    worst = max(broken, key=lambda row: (row.audited or 0.0) / max(row.claimed, 1e-9))
+    worst = max(broken, key=lambda row: (row.audited or 0.0, row.proved))
     proved = "nothing" if math.isinf(worst.proved) else f"{worst.proved:.3g}"
     reached = f", and an attacker reached at least {worst.audited:.3g}" if worst.audited else ""
     variants = {row.variant for row in broken}

@@ -157,6 +157,25 @@ def test_explaining_a_user_agrees_with_what_the_run_spent() -> None:
         assert lines[-1].endswith(f"{left:.6f} left")
 
 
+def test_permanent_answers_are_paid_for_once_and_stop_the_averaging() -> None:
+    scenario = with_clicks(small_world(days=6), form="memoised", epsilon=6.0, budget=6.0)
+    found = findings(scenario)
+    assert value(found, "reports_fresh") > 4 * scenario.population.users
+    assert value(found, "spent.day_5") <= 6.0
+    success = value(found, "attack.all_days.success")
+    closed = value(found, "attack.all_days.closed_form")
+    # 1,000 canaries: five standard errors, false alarm 6e-7.
+    assert abs(success - closed) < 5 * math.sqrt(closed * (1 - closed) / 1_000)
+    verdicts = {named.mechanism: named.claim.verdict for named in found.claims}
+    assert verdicts == {
+        "clicks-memoised-steady": "holds",
+        "clicks-memoised-changing": "overclaimed",
+    }
+    with new_run():
+        lines = ClickPipeline(scenario).explain(0)
+    assert sum("6 spent" in line for line in lines) == 1
+
+
 def test_estimates_come_with_intervals_that_cover_as_often_as_they_say() -> None:
     found = findings(with_section(small_world(days=6, variant="paper"), "behaviour", ads=20))
     listed = [metric for metric in found.metrics if metric.name.startswith("estimate.")]

@@ -6,18 +6,22 @@ from pydantic import Field
 
 from noisefloor.accounting.entry import Amount
 from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor.ads.memoised_clicks import MemoisedClicks
 from noisefloor_sim.devices import Exhausted
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
 
-Corrected = Literal["split", "capped", "one-click", "pad-and-sample"]
+Corrected = Literal["split", "capped", "one-click", "pad-and-sample", "memoised"]
 
 
 class ClickBlock(PipelineBlock):
     """One report of clicks per user and day."""
 
     epsilon: float = Field(
-        default=1.0, gt=0, le=40, description="Claimed for a user's whole report, each day."
+        default=1.0,
+        gt=0,
+        le=40,
+        description="Claimed for a user's whole report, each day; for 'memoised', for all days.",
     )
     form: Corrected = Field(
         default="one-click",
@@ -28,6 +32,12 @@ class ClickBlock(PipelineBlock):
         ge=1,
         le=1_000,
         description="Clicks that 'capped' keeps, or that 'pad-and-sample' pads to.",
+    )
+    first_share: float = Field(
+        default=0.5,
+        gt=0,
+        lt=1,
+        description="Share of epsilon that the first report of 'memoised' may reveal.",
     )
     budget: float = Field(
         default=1_000.0,
@@ -59,8 +69,17 @@ def block_of(scenario: Scenario) -> ClickBlock:
     return block
 
 
+def memoised_of(scenario: Scenario) -> MemoisedClicks | None:
+    """Return the memoised mechanism if devices use it at this point."""
+    block = block_of(scenario)
+    if scenario.variant == "paper" or block.form != "memoised":
+        return None
+    first = block.first_share * block.epsilon
+    return MemoisedClicks(scenario.behaviour.ads, block.epsilon, first, scenario.days)
+
+
 def report_of(scenario: Scenario) -> ClickReport:
-    """Return the mechanism that devices use at this point."""
+    """Return the mechanism of daily reports that devices use at this point."""
     block, ads = block_of(scenario), scenario.behaviour.ads
     if scenario.variant == "paper":
         return ClickReport(ads, block.epsilon, Form.PER_BIT)
@@ -73,7 +92,7 @@ def fresh_days(scenario: Scenario) -> int:
     """Return on how many days the budget of a user with one device covers a fresh report."""
     block = block_of(scenario)
     budget = Amount.budget(block.budget, 0.0).micro_epsilon
-    cost = Amount.cost(report_of(scenario).claimed).micro_epsilon
+    cost = Amount.cost((memoised_of(scenario) or report_of(scenario)).claimed).micro_epsilon
     return min(scenario.days, budget // cost)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting.bounds import binary_success
 from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor.ads.memoised_clicks import MemoisedClicks
 from noisefloor.adversary.audit import bound_of
 from noisefloor.adversary.intervals import lower_limit, upper_limit
 from noisefloor.adversary.likelihood import guess, pair_success, vector_success
@@ -164,9 +165,35 @@ def closed_form(report: ClickReport, game: Game) -> float | None:
     return pair_success(report.encoding, game.first, game.second, game.periods)
 
 
-def audited(report: ClickReport, canaries: int, source: SeededSource) -> LowerBound:
+def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -> list[Metric]:
+    """Let the adversary average over the days of a steady bit: it learns the permanent answer.
+
+    Sees:      all reports of a connection.
+    Knows:     that the bit does not change.
+    Guesses:   the bit.
+    Reference: closed form over the number of ones, mixed over the permanent answer.
+    """
+    coins = source.child("all_days")
+    truth = coins.child("truth").bernoulli(ONE // 2, canaries)
+    bit, none = np.arange(clicks.ads) == 0, np.zeros(clicks.ads, dtype=np.bool_)
+    reports = clicks.randomise(np.where(truth[:, None], bit, none), coins.child("reports"))
+    right = int(np.count_nonzero(guess(clicks, [reports], [none, bit]).candidate == truth))
+    proved = clicks.guarantee(Neighbours.USER).epsilon
+    return [
+        _share("attack.all_days.success", right, canaries),
+        Metric("attack.all_days.closed_form", clicks.bit_success(), n=canaries),
+        Metric("attack.all_days.bound", float(binary_success(proved)), n=canaries),
+    ]
+
+
+def audited(
+    report: ClickReport | MemoisedClicks, canaries: int, source: SeededSource
+) -> LowerBound:
     """Return the epsilon that the worst two profiles prove, from canaries of their own."""
-    pair = report.worst_pairs(Neighbours.USER)[0]
+    if isinstance(report, ClickReport):
+        pair = report.worst_pairs(Neighbours.USER)[0]
+    else:
+        pair = (np.ones(report.ads, dtype=np.bool_), np.zeros(report.ads, dtype=np.bool_))
     reports = [
         report.randomise(np.repeat(vector[None], canaries, axis=0), source.child("audit", place))
         for place, vector in enumerate(pair)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting.entry import Amount
 from noisefloor.ads.clicks import ClickReport, clicks_kind
+from noisefloor.ads.memoised_clicks import MemoisedClicks
 from noisefloor.privacy import Claim, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.aggregator import Aggregator
@@ -17,12 +18,19 @@ from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import Day
 from noisefloor_sim.devices import Exhausted, Wallets, in_contact
 from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim
-from noisefloor_sim.pipelines.clicks.block import block_of, fresh_days, policy_of, report_of
+from noisefloor_sim.pipelines.clicks.block import (
+    block_of,
+    fresh_days,
+    memoised_of,
+    policy_of,
+    report_of,
+)
 from noisefloor_sim.pipelines.clicks.games import (
     audited,
     delivered_metrics,
     games_of,
     play,
+    play_memoised,
     play_row_order,
     play_vector,
 )
@@ -58,9 +66,19 @@ class DayBook:
 
 @dataclass(slots=True)
 class Devices:
-    """What the devices of a cohort keep between days."""
+    """What the devices of a cohort keep between days.
+
+    Attributes:
+        wallets: What is left of the users' budgets.
+        joined: Who has paid for permanent answers.
+        flips: The permanent answers themselves.
+        memory: Each user's last report.
+        has_memory: Who has sent one.
+    """
 
     wallets: Wallets
+    joined: NDArray[np.bool_]
+    flips: NDArray[np.bool_] | None = None
     memory: NDArray[np.bool_] | None = None
     has_memory: NDArray[np.bool_] | None = None
 
@@ -70,7 +88,7 @@ class ClickPipeline:
     """Click statistics at one point of a sweep."""
 
     scenario: Scenario
-    report: ClickReport = field(init=False)
+    mechanism: ClickReport | MemoisedClicks = field(init=False)
     kind: Kind = field(init=False)
     source: SeededSource = field(init=False)
     cost: int = field(init=False)
@@ -78,11 +96,11 @@ class ClickPipeline:
     devices: dict[int, Devices] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.report = report_of(self.scenario)
-        self.kind = clicks_kind(self.report.width)
+        self.mechanism = memoised_of(self.scenario) or report_of(self.scenario)
+        self.kind = clicks_kind(self.mechanism.width)
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
         # The paper's variant debits what the paper claims; what is proved is told beside it.
-        self.cost = Amount.cost(self.report.claimed).micro_epsilon
+        self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
         ads = self.scenario.behaviour.ads
         self.days = [DayBook.empty(ads) for _ in range(self.scenario.days)]
 
@@ -98,16 +116,18 @@ class ClickPipeline:
         book.clicked += lived.matrix(lived.clicked, ads).sum(axis=0)
         known = lived.clicked & contact[lived.user, lived.device]
         bits = lived.matrix(known, ads)
-        kept = self.devices.setdefault(cohort.number, self._new_devices(cohort))
-        paid = kept.wallets.spend(contact, self.cost)
-        fresh = self.report.randomise(bits[paid], self.source.child(cohort.number, day))
+        if cohort.number not in self.devices:
+            self.devices[cohort.number] = self._new_devices(cohort)
+        kept = self.devices[cohort.number]
+        paid, debited = self._pay(kept, contact)
+        fresh = self._answer(kept, bits[paid], paid, cohort.number, day)
         online: NDArray[np.bool_] = np.asarray(contact.any(axis=1))
         reports = self._with_memory(kept, online, paid, fresh, book)
         book.reported += bits[paid].sum(axis=0)
         shown = lived.matrix(np.ones(len(lived.ad), dtype=np.bool_), ads)[paid]
         book.delivered += _contingency(bits[paid][shown], fresh[:, :ads][shown])
         book.fresh += len(fresh)
-        book.spent += len(fresh) * self.cost
+        book.spent += debited
         book.out_of_contact += int(np.count_nonzero((cohort.leaves > day) & ~online))
         if len(reports):
             coins = self.source.child("frame", cohort.number, day)
@@ -115,7 +135,37 @@ class ClickPipeline:
 
     def _new_devices(self, cohort: Cohort) -> Devices:
         budget = Amount.budget(block_of(self.scenario).budget, 0.0).micro_epsilon
-        return Devices(Wallets.open(cohort.owns, budget))
+        joined = np.zeros(len(cohort), dtype=np.bool_)
+        return Devices(Wallets.open(cohort.owns, budget), joined)
+
+    def _pay(self, kept: Devices, contact: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], int]:
+        """Return who may report afresh, and what that was debited.
+
+        A daily report costs each time; permanent answers are paid for once.
+        """
+        if isinstance(self.mechanism, ClickReport):
+            paid = kept.wallets.spend(contact, self.cost)
+            return paid, int(np.count_nonzero(paid)) * self.cost
+        new = kept.wallets.spend(contact & ~kept.joined[:, None], self.cost)
+        kept.joined |= new
+        return kept.joined & contact.any(axis=1), int(np.count_nonzero(new)) * self.cost
+
+    def _answer(
+        self,
+        kept: Devices,
+        bits: NDArray[np.bool_],
+        paid: NDArray[np.bool_],
+        number: int,
+        day: int,
+    ) -> NDArray[np.bool_]:
+        """Return the protected reports of those who paid."""
+        coins = self.source.child(number, day)
+        if isinstance(self.mechanism, ClickReport):
+            return self.mechanism.randomise(bits, coins)
+        if kept.flips is None:
+            memory = self.source.child("memory", number)
+            kept.flips = self.mechanism.memorise(len(paid), memory)
+        return self.mechanism.report(bits, kept.flips[paid], coins)
 
     def _with_memory(
         self,
@@ -131,7 +181,7 @@ class ClickPipeline:
             book.refused += int(np.count_nonzero(without))
             return fresh
         if kept.memory is None or kept.has_memory is None:
-            kept.memory = np.zeros((len(paid), self.report.width), dtype=np.bool_)
+            kept.memory = np.zeros((len(paid), self.mechanism.width), dtype=np.bool_)
             kept.has_memory = np.zeros(len(paid), dtype=np.bool_)
         kept.memory[paid] = fresh
         kept.has_memory |= paid
@@ -144,25 +194,35 @@ class ClickPipeline:
         """Score the estimates against the truth, and the adversary against its canaries."""
         block, source = block_of(self.scenario), self.source.child("canary")
         metrics = [*self._estimates(aggregator), *self._budgets(), *self._attacks(source)]
-        bound = audited(self.report, block.canaries, source)
-        proved = self.report.guarantee(Neighbours.USER)
-        claim = Claim(self.report.claimed, proved, bound)
-        return Findings(tuple(metrics), (NamedClaim(f"clicks-{self.report.form.value}", claim),))
+        bound = audited(self.mechanism, block.canaries, source)
+        proved = self.mechanism.guarantee(Neighbours.USER)
+        claim = Claim(self.mechanism.claimed, proved, bound)
+        if isinstance(self.mechanism, ClickReport):
+            named = [NamedClaim(f"clicks-{self.mechanism.form.value}", claim)]
+        else:
+            changing = Claim(self.mechanism.claimed, self.mechanism.guarantee_changing())
+            named = [
+                NamedClaim("clicks-memoised-steady", claim),
+                NamedClaim("clicks-memoised-changing", changing),
+            ]
+        return Findings(tuple(metrics), tuple(named))
 
     def _attacks(self, source: SeededSource) -> list[Metric]:
         """Play every game that the threat model allows."""
         block, days = block_of(self.scenario), fresh_days(self.scenario)
         is_linked = self.scenario.threat.linked
-        games = games_of(self.report, days, is_linked=is_linked)
-        metrics = [m for game in games for m in play(self.report, game, block.canaries, source)]
-        metrics += play_vector(self.report, block.canaries, source)
+        if not isinstance(self.mechanism, ClickReport):
+            return play_memoised(self.mechanism, block.canaries, source) if is_linked else []
+        games = games_of(self.mechanism, days, is_linked=is_linked)
+        metrics = [m for game in games for m in play(self.mechanism, game, block.canaries, source)]
+        metrics += play_vector(self.mechanism, block.canaries, source)
         if not is_linked and days > 1:
             metrics += play_row_order(
-                self.report, days, block.canaries, source, is_kept=block.keeps_row_order
+                self.mechanism, days, block.canaries, source, is_kept=block.keeps_row_order
             )
         if is_linked:
             counts = np.sum([book.delivered for book in self.days], axis=0)
-            metrics += delivered_metrics(counts, self.report)
+            metrics += delivered_metrics(counts, self.mechanism)
         return metrics
 
     def _estimates(self, aggregator: Aggregator) -> list[Metric]:
@@ -172,7 +232,7 @@ class ClickPipeline:
             tally, n = aggregator.release(self.kind.name, day)
             if not n:
                 continue
-            estimate = self.report.estimate(tally, n)
+            estimate = self.mechanism.estimate(tally, n)
             value, error = n * estimate.value, n * estimate.standard_error
             misses.append((value - book.reported) ** 2)
             covered.append(np.abs(value - book.reported) <= _Z * error)
@@ -203,7 +263,7 @@ class ClickPipeline:
         """Tell how much was spent by each day, and how many were refused."""
         users = self.scenario.population.users
         spent = np.cumsum([book.spent for book in self.days]) / 1e6 / users
-        proved = self.report.guarantee(Neighbours.USER).epsilon / self.report.epsilon
+        proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
         per_day = [
             metric
             for day, book in enumerate(self.days)
@@ -229,13 +289,17 @@ class ClickPipeline:
         number, row = divmod(user, scenario.population.cohort)
         world = SeededSource(scenario.seed, "world")
         cohort = make_cohort(scenario.population, scenario.devices, scenario.days, number, world)
-        wallets = self._new_devices(cohort).wallets
+        kept = self._new_devices(cohort)
         lines = []
         for day in range(scenario.days):
             contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
-            paid = wallets.spend(contact, self.cost)
-            left = int(wallets.left[row].sum()) / 1e6
-            lines.append(f"day {day}: {_told(cohort, row, day, contact, paid)}; {left:.6f} left")
+            before = int(kept.wallets.left[row].sum())
+            paid, _ = self._pay(kept, contact)
+            left = int(kept.wallets.left[row].sum())
+            what = _told(cohort, row, day, contact, paid)
+            lines.append(
+                f"day {day}: {what}; {(before - left) / 1e6:g} spent, {left / 1e6:.6f} left"
+            )
         return lines
 
 
@@ -250,7 +314,7 @@ def _told(
         return "the user has left"
     if not contact[row].any():
         return "no device in contact, nothing reported"
-    return "one report of clicks, debited" if paid[row] else "budget exhausted, nothing fresh"
+    return "one fresh report of clicks" if paid[row] else "budget exhausted, nothing fresh"
 
 
 def _contingency(bits: NDArray[np.bool_], reports: NDArray[np.bool_]) -> NDArray[np.int64]:

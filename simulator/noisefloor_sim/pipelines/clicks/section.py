@@ -57,7 +57,7 @@ def section(points: Sequence[PointFindings]) -> Section:
         (
             *shown,
             _utility_plot(groups),
-            _frontier_plot(groups),
+            *_frontier_plots(groups),
             _budget_plot(points),
             _timeline(points),
         ),
@@ -147,24 +147,30 @@ def _utility_plot(groups: Groups) -> Plot:
     )
 
 
-def _frontier_plot(groups: Groups) -> Plot:
+def _frontier_plots(groups: Groups) -> list[Plot]:
     curves = []
     for variant, by_epsilon in sorted(groups.items()):
         x, errors = _curve(by_epsilon, "error_relative")
         _, wins = _curve(by_epsilon, "attack.profiles.success")
+        if not wins:
+            continue
         labels = [f"{epsilon:g}" for epsilon in x]
         y = [metric.value for metric in errors]
         curves.append(Curve(variant, [metric.value for metric in wins], y, labels=labels))
-    return Plot(
-        "Error against what the adversary gets",
-        "To the left and below is better. The number at a point is the claimed epsilon: the same "
-        "claim buys very different protection.",
-        "right guesses, the two profiles farthest apart",
-        "relative error",
-        tuple(curves),
-        kind="scatter",
-        log_y=True,
-    )
+    if not curves:
+        return []
+    return [
+        Plot(
+            "Error against what the adversary gets",
+            "To the left and below is better. The number at a point is the claimed epsilon: the "
+            "same claim buys very different protection.",
+            "right guesses, the two profiles farthest apart",
+            "relative error",
+            tuple(curves),
+            kind="scatter",
+            log_y=True,
+        )
+    ]
 
 
 def _budget_plot(points: Sequence[PointFindings]) -> Plot:
