@@ -1,0 +1,90 @@
+"""From the points of a sweep to curves: what runs along the axis, what tells curves apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from noisefloor_sim.pipelines.base import Metric, PointFindings
+from noisefloor_sim.pipelines.clicks.block import block_of
+
+EPSILON = "pipelines.clicks.epsilon"
+
+Groups = dict[str, dict[float, list[PointFindings]]]
+"""Points by the name of their curve, then by their place along the axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The swept key that runs along the plots' axis."""
+
+    key: str = EPSILON
+
+    @classmethod
+    def of(cls, points: Sequence[PointFindings]) -> "Axis":
+        """Choose the number that takes most values; epsilon, if none takes more."""
+        values: dict[str, set[float]] = {EPSILON: set()}
+        for point in points:
+            for key, value in point.settings:
+                if (
+                    key != "seed"
+                    and isinstance(value, int | float)
+                    and not isinstance(value, bool)
+                ):
+                    values.setdefault(key, set()).add(float(value))
+        return cls(max(values, key=lambda key: (len(values[key]), key == EPSILON)))
+
+    @property
+    def label(self) -> str:
+        """What the axis is called."""
+        return "claimed epsilon per report" if self.key == EPSILON else self.word
+
+    @property
+    def word(self) -> str:
+        """The last word of the key."""
+        return self.key.rpartition(".")[2].replace("_", " ")
+
+    def place(self, point: PointFindings) -> float:
+        """Return where a point lies along the axis."""
+        if self.key == EPSILON:
+            return block_of(point.scenario).epsilon
+        value = dict(point.settings)[self.key]
+        if not isinstance(value, int | float):
+            raise TypeError(f"{self.key} is not a number at every point.")
+        return float(value)
+
+    def curve_of(self, point: PointFindings) -> str:
+        """Name a point's curve after the variant and the last words of the other swept keys."""
+        others = [
+            f"{key.rpartition('.')[2]} {value}".lower()
+            for key, value in point.settings
+            if key not in ("variant", "seed", self.key)
+        ]
+        return ", ".join([point.scenario.variant, *others])
+
+    def grouped(self, points: Sequence[PointFindings]) -> Groups:
+        """Return the points by curve, then by place."""
+        groups: Groups = {}
+        for point in points:
+            by_place = groups.setdefault(self.curve_of(point), {})
+            by_place.setdefault(self.place(point), []).append(point)
+        return groups
+
+
+def along(
+    by_place: dict[float, list[PointFindings]], name: str
+) -> tuple[list[float], list[Metric]]:
+    """Return a metric along the axis, where it was measured."""
+    pairs = [(place, _mean(by_place[place], name)) for place in sorted(by_place)]
+    kept = [(place, metric) for place, metric in pairs if metric is not None]
+    return [place for place, _ in kept], [metric for _, metric in kept]
+
+
+def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
+    """Return a metric averaged over replicates, with the interval's half-width shrunk to match."""
+    found = [metric for point in points if (metric := point.metric(name)) is not None]
+    if not found:
+        return None
+    value = float(np.mean([metric.value for metric in found]))
+    half = float(np.mean([metric.high - metric.low for metric in found])) / 2 / len(found) ** 0.5
+    return Metric(name, value, value - half, value + half, sum(metric.n for metric in found))
