@@ -14,7 +14,7 @@ from typing import Any
 # `python bench/run.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import compare, memory, startup
+from bench import compare, memory, startup, world
 from bench.worker import ROOT, Worker
 from bench.workloads import WORKLOADS
 
@@ -87,6 +87,9 @@ def main() -> None:
         results |= {"startup": [start.as_json() for start in starts]}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+    if not arguments.only:
+        print()
+        world.write(world.measure(quick=arguments.quick), arguments.out.with_name("world.json"))
 
 
 if __name__ == "__main__":

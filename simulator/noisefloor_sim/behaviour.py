@@ -16,7 +16,7 @@ from noisefloor_sim.population import DEVICES, Cohort
 from noisefloor_sim.scenario.world import Behaviour
 
 _WHEEL = 1 << 16
-"""Ads are served by a wheel of so many notches: popularity in steps of one in 65,536."""
+"""Ads and hours are drawn by a wheel of so many notches: shares in steps of one in 65,536."""
 
 _DEVICE_WEIGHT = np.array([6.0, 3.0, 1.0])
 """How much time people spend on phone, laptop and wearable."""
@@ -43,17 +43,15 @@ class AdWorld:
     @cached_property
     def wheel(self) -> NDArray[np.uint16]:
         """The ad behind each notch; popularity falls as a power of the ad's rank."""
-        weight = (np.arange(self.shape.ads) + 1.0) ** -self.shape.popularity
-        ends = np.rint(np.cumsum(weight / weight.sum()) * _WHEEL).astype(np.int64)
-        return np.repeat(np.arange(self.shape.ads), np.diff(ends, prepend=0)).astype(np.uint16)
+        return _wheel((np.arange(self.shape.ads) + 1.0) ** -self.shape.popularity)
 
     @cached_property
-    def hours(self) -> NDArray[np.float64]:
-        """The share of views before the end of each hour: a bump of some hours at each peak."""
+    def clock(self) -> NDArray[np.uint8]:
+        """The hour behind each notch of a wheel: a bump of some hours at each peak."""
         away = np.abs(np.arange(24)[:, None] + 0.5 - np.array(self.shape.peak_hours))
         away = np.minimum(away, 24 - away)
         wave = 0.1 + np.exp(-((away / 2.5) ** 2) / 2).sum(axis=1)
-        return np.asarray(np.cumsum(wave / wave.sum()))
+        return _wheel(wave).astype(np.uint8)
 
     @cached_property
     def position(self) -> NDArray[np.float32]:
@@ -100,7 +98,7 @@ def live(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Day:
     views = generator.poisson(busy)
     views[day >= cohort.leaves] = 0
     viewer = np.repeat(np.arange(len(cohort)), views)
-    hour = np.searchsorted(world.hours, generator.random(len(viewer), dtype=np.float32))
+    hour = world.clock[generator.integers(0, _WHEEL, len(viewer), dtype=np.uint16)]
     device = _device(cohort, viewer, generator)
     user = np.repeat(viewer, shape.slots_per_view)
     ad = world.wheel[generator.integers(0, _WHEEL, len(user), dtype=np.uint16)]
@@ -111,10 +109,16 @@ def live(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Day:
         views,
         user,
         np.repeat(device, shape.slots_per_view),
-        np.repeat(np.minimum(hour, 23).astype(np.uint8), shape.slots_per_view),
+        np.repeat(hour, shape.slots_per_view),
         ad,
         clicked,
     )
+
+
+def _wheel(weights: NDArray[np.floating]) -> NDArray[np.uint16]:
+    """Return which outcome lies behind each notch of a wheel, in proportion to the weights."""
+    ends = np.rint(np.cumsum(weights / weights.sum()) * _WHEEL).astype(np.int64)
+    return np.repeat(np.arange(len(weights)), np.diff(ends, prepend=0)).astype(np.uint16)
 
 
 def _device(cohort: Cohort, viewer: NDArray[np.int64], generator: Generator) -> NDArray[np.uint8]:

@@ -85,13 +85,13 @@ def run_scenario(
         kept = directory.read_point(point.id)
         if kept is not None:
             results[point.id] = kept
-    todo = [point for point in points if point.id not in results]
+    missing = [point for point in points if point.id not in results]
 
     def part(woken: int, of: int) -> None:
         if done:
             done(len(results) + woken / of, len(points))
 
-    for result in _results(todo, check_count(jobs, "jobs", most=1024), part):
+    for result in _results(missing, check_count(jobs, "jobs", most=1024), part):
         directory.write_point(result)
         results[result.id] = result
         if done:

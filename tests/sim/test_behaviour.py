@@ -49,14 +49,14 @@ def test_people_who_left_do_nothing() -> None:
 
 @pytest.mark.statistical
 def test_clicks_follow_the_formula() -> None:
-    # About 100,000 impressions in the first slot; the expected number of clicks is a sum of
+    # About 48,000 impressions in each slot; the expected number of clicks is a sum of
     # chances. Five standard errors: false alarm 6e-7. The twin: 10 % more clicks are rejected.
     cohort = people()
-    day = a_day(cohort=cohort, click_base_rate=0.1, position_decay=0.5)
+    day = a_day(cohort=cohort, click_base_rate=0.2, position_decay=0.5)
     topics = PEOPLE.topics
     for slot in range(2):
         user, ad = day.user[slot::2], day.ad[slot::2]
-        chance = 0.1 * (1 + 4.0 * cohort.interests[user, ad % topics]) * 0.5**slot
+        chance = 0.2 * (1 + 4.0 * cohort.interests[user, ad % topics]) * 0.5**slot
         error = np.sqrt((chance * (1 - chance)).sum())
         assert abs(day.clicked[slot::2].sum() - chance.sum()) < 5 * error
         assert abs(day.clicked[slot::2].sum() - 1.1 * chance.sum()) > 5 * error

@@ -281,7 +281,7 @@ def test_a_bad_epsilon_is_refused_by_name_and_rule(case: Case, epsilon: Any) -> 
         case.make(epsilon)
 
 
-def refused(case: Case, values: Any, forbidden: str) -> None:
+def assert_refused(case: Case, values: Any, forbidden: str) -> None:
     """Fail unless the values are refused with a text that does not have them."""
     with new_run(), pytest.raises(OutOfDomain, match=r"^Expected ") as caught:
         case.make(1.0).randomise(values, SeededSource(5, "refused"))
@@ -297,7 +297,9 @@ def test_a_value_outside_the_domain_is_refused_and_not_shown(case: Case, place: 
     values[place] = case.outside
     if isinstance(case.domain.flat[0], np.bool_):  # or numpy would make true and false of it
         values = np.array(values, dtype=np.int64)
-    refused(case, np.array(values), "7123456" if "7123456" in str(case.outside) else "7.123456")
+    assert_refused(
+        case, np.array(values), "7123456" if "7123456" in str(case.outside) else "7.123456"
+    )
 
 
 @over_every_mechanism
@@ -305,7 +307,7 @@ def test_a_value_outside_the_domain_is_refused_and_not_shown(case: Case, place: 
 def test_what_is_not_a_number_of_the_domain_is_refused(case: Case, bad: float) -> None:
     values = case.values(100).astype(np.float64)
     values[3] = bad
-    refused(case, values, "7.123456")
+    assert_refused(case, values, "7.123456")
 
 
 @over_every_mechanism
@@ -314,21 +316,21 @@ def test_a_wrong_dtype_is_refused_and_not_shown(case: Case, dtype: Any) -> None:
     values = case.values(5).astype(dtype)
     if dtype is np.str_:
         values.reshape(-1)[0] = "secret"[: max(1, values.dtype.itemsize // 4)]
-    refused(case, values, "secret")
+    assert_refused(case, values, "secret")
 
 
 @over_every_mechanism
 def test_dates_are_refused(case: Case) -> None:
-    refused(case, np.zeros(case.values(5).shape, dtype="datetime64[s]"), "1970")
+    assert_refused(case, np.zeros(case.values(5).shape, dtype="datetime64[s]"), "1970")
 
 
 @over_every_mechanism
 def test_a_wrong_shape_is_refused(case: Case) -> None:
     values = case.values(6)
-    refused(case, values[..., None], "secret")
-    refused(case, values[0] if values.ndim == 1 else values.reshape(-1), "secret")
+    assert_refused(case, values[..., None], "secret")
+    assert_refused(case, values[0] if values.ndim == 1 else values.reshape(-1), "secret")
     if values.ndim == 2:
-        refused(case, values[:, 1:], "secret")
+        assert_refused(case, values[:, 1:], "secret")
 
 
 @over_every_mechanism
@@ -432,4 +434,4 @@ def test_a_mechanism_that_clips_in_silence_is_caught() -> None:
 
     case = Case("clipping", lambda epsilon: Clipping(), np.array([0, 1]), 5)  # type: ignore[arg-type,return-value]  # a twin, not a mechanism
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        refused(case, np.array([0, 5]), "5")
+        assert_refused(case, np.array([0, 5]), "5")

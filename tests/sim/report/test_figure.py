@@ -121,7 +121,7 @@ def test_one_point_and_no_finite_point_can_be_drawn() -> None:
     for log in (False, True):
         for y in (3.0, math.inf, 0.0):
             some = plot(Curve("a", [1.0], [y], [y], [y]), log_x=log, log_y=log)
-            json.dumps(figure.figure(some), allow_nan=False)
+            assert json.dumps(figure.figure(some), allow_nan=False)
 
 
 def test_many_bars_become_an_area_and_few_stay_bars() -> None:
