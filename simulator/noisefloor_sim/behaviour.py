@@ -90,6 +90,36 @@ class Day:
         return bits.reshape(self.users, ads)
 
 
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """What a cohort's devices hold about ads: one row per user, one column per ad.
+
+    Attributes:
+        rated: Whether the device holds a rating.
+        rating: In [0, 1]; meaningless where nothing is held.
+    """
+
+    rated: NDArray[np.bool_]
+    rating: NDArray[np.float32]
+
+
+def hold_ratings(world: AdWorld, cohort: Cohort, source: SeededSource) -> Ratings:
+    """Make the ratings that devices hold: interest in the ad's topic, the ad's appeal, and noise.
+
+    They never leave the device. Users are drawn row by row, so that adding some moves nobody.
+    """
+    generator = source.child("ratings", cohort.number).generator()
+    size, ads = cohort.interests.shape[0], world.shape.ads
+    appeal = source.child("appeal").generator().normal(0.0, 0.1, ads).astype(np.float32)
+    rows = (generator.random((size, 2 * ads), dtype=np.float32)).reshape(size, 2, ads)
+    # Logistic noise: smooth, and one expression of one uniform number.
+    noise = 0.06 * np.log(np.maximum(rows[:, 1], 1e-6) / np.maximum(1 - rows[:, 1], 1e-6))
+    topics = cohort.interests.shape[1]
+    cared = np.minimum(cohort.interests[:, world.topic] * topics / 4, 1)
+    rating = np.clip(0.3 + 0.4 * cared + appeal + noise, 0, 1)
+    return Ratings(rows[:, 0] < world.shape.rated_share, rating)
+
+
 def live(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Day:
     """Let a cohort live through one day, from the day's own stream."""
     generator = source.child("behaviour", cohort.number, day).generator()

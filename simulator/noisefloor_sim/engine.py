@@ -16,8 +16,10 @@ from noisefloor.randomness import SeededSource
 from noisefloor.roles.ad_server import AdServer
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.outcomes import Counters
+from noisefloor.wire.bus import Bus, drain
 from noisefloor.wire.frames import split_frames
-from noisefloor_sim.behaviour import AdWorld, live
+from noisefloor.wire.memory_bus import MemoryBus
+from noisefloor_sim.behaviour import AdWorld, hold_ratings, live
 from noisefloor_sim.network import HOUR_S, Network, Steps, Traffic
 from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, PipelineType
 from noisefloor_sim.population import cohort_sizes, make_cohort
@@ -37,6 +39,8 @@ class Census:
     impressions: int = 0
     clicks: int = 0
     devices: int = 0
+    ratings: int = 0
+    rating_thousandths: int = 0
     silent: int = 0
     left: int = 0
 
@@ -78,6 +82,7 @@ class Engine:
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
         self.aggregator = Aggregator(kinds)
         self.ad_server = AdServer(self.world.catalogue)
+        self.bus: Bus = MemoryBus()
         self.env = simpy.Environment()
         self.network = Network(self.env, scenario.network, self.source)
         self.census = Census()
@@ -117,12 +122,15 @@ class Engine:
         census.clicks += int(np.count_nonzero(lived.clicked))
         if day == 0:
             census.devices += int(np.count_nonzero(cohort.owns))
+            held = hold_ratings(self.world, cohort, self.source)
+            census.ratings += int(np.count_nonzero(held.rated))
+            census.rating_thousandths += int(np.rint(1000 * held.rating[held.rated]).sum())
         census.silent += int(np.count_nonzero(cohort.owns & cohort.silent[:, :, day]))
         if day == scenario.days - 1:
             census.left += int(np.count_nonzero(cohort.leaves <= day))
         for name, pipeline in self.pipelines.items():
             for place, frame in enumerate(pipeline.wake(cohort, day, lived)):
-                self.network.send(frame, self.aggregator.apply, name, number, day, place)
+                self.network.send(frame, self._to_aggregator, name, number, day, place)
         self._count_impressions(lived.ad, number, day)
 
     def _count_impressions(self, ads: NDArray[np.uint16], number: int, day: int) -> None:
@@ -131,8 +139,15 @@ class Engine:
             return
         coins = self.source.child("impressions", number, day)
         for place, frame in enumerate(split_frames(self.ad_server.kind, day, ads, coins)):
-            receive = self.ad_server.apply
-            self.network.send(frame, receive, "impressions", number, day, place)
+            self.network.send(frame, self._to_ad_server, "impressions", number, day, place)
+
+    def _to_aggregator(self, data: bytes) -> None:
+        self.bus.publish("reports", data)
+        drain(self.bus, "reports", self.aggregator.apply)
+
+    def _to_ad_server(self, data: bytes) -> None:
+        self.bus.publish("impressions", data)
+        drain(self.bus, "impressions", self.ad_server.apply)
 
     def _close(self, day: int) -> Steps:
         """Close the day's epochs when their grace is over."""
@@ -150,6 +165,12 @@ class Engine:
             Metric("impressions_per_user_day", census.impressions / days, n=census.user_days),
             Metric("clicks_per_user_day", census.clicks / days, n=census.user_days),
             Metric("devices_per_user", census.devices / users, n=users),
+            Metric("ratings_per_user", census.ratings / users, n=users),
+            Metric(
+                "rating_mean",
+                census.rating_thousandths / 1000 / max(1, census.ratings),
+                n=census.ratings,
+            ),
             Metric("silent_share", census.silent / owned, n=owned),
             Metric("left_share", census.left / users, n=users),
         ]

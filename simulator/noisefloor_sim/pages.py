@@ -16,6 +16,8 @@ _WORLD = {
     "impressions_per_user_day": "Ads shown per user and day",
     "clicks_per_user_day": "Clicks per user and day",
     "devices_per_user": "Devices per user",
+    "ratings_per_user": "Ratings held per user",
+    "rating_mean": "Mean rating, from 0 to 1",
     "silent_share": "Share of device-days out of contact",
     "left_share": "Share of users who left",
     "impressions_counted": "Impressions counted by the ad server",

@@ -145,6 +145,9 @@ class Behaviour(BaseModel):
         le=1_000,
         description="How many times likelier a click is at full interest.",
     )
+    rated_share: Probability = Field(
+        default=0.3, description="Share of ads that a user's device holds a rating of."
+    )
     position_decay: float = Field(
         default=0.7, gt=0, le=1, description="Factor on the click rate for each slot further down."
     )

@@ -34,7 +34,7 @@ from noisefloor_sim.pipelines.clicks.games import (
     play_row_order,
     play_vector,
 )
-from noisefloor_sim.population import Cohort, make_cohort
+from noisefloor_sim.population import DEVICES, Cohort, make_cohort
 from noisefloor_sim.scenario.model import Scenario
 
 _MOST_ESTIMATES = 2_000
@@ -70,6 +70,7 @@ class Devices:
 
     Attributes:
         wallets: What is left of the users' budgets.
+        owned: How many devices each user has.
         joined: Who has paid for permanent answers.
         flips: The permanent answers themselves.
         memory: Each user's last report.
@@ -77,6 +78,7 @@ class Devices:
     """
 
     wallets: Wallets
+    owned: NDArray[np.int64]
     joined: NDArray[np.bool_]
     flips: NDArray[np.bool_] | None = None
     memory: NDArray[np.bool_] | None = None
@@ -136,7 +138,7 @@ class ClickPipeline:
     def _new_devices(self, cohort: Cohort) -> Devices:
         budget = Amount.budget(block_of(self.scenario).budget, 0.0).micro_epsilon
         joined = np.zeros(len(cohort), dtype=np.bool_)
-        return Devices(Wallets.open(cohort.owns, budget), joined)
+        return Devices(Wallets.open(cohort.owns, budget), cohort.owns.sum(axis=1), joined)
 
     def _pay(self, kept: Devices, contact: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], int]:
         """Return who may report afresh, and what that was debited.
@@ -281,7 +283,20 @@ class ClickPipeline:
             "reports_refused": sum(book.refused for book in self.days),
             "users_out_of_contact": sum(book.out_of_contact for book in self.days),
         }
-        return per_day + [Metric(name, float(count), n=users) for name, count in totals.items()]
+        summed = [Metric(name, float(count), n=users) for name, count in totals.items()]
+        return per_day + summed + self._exhausted()
+
+    def _exhausted(self) -> list[Metric]:
+        """Tell, by the number of devices, how many users can pay no further report."""
+        owners, broke = np.zeros((2, len(DEVICES) + 1), dtype=np.int64)
+        for kept in self.devices.values():
+            short = (kept.wallets.left.sum(axis=1) < self.cost) & ~kept.joined
+            owners += np.bincount(kept.owned, minlength=len(owners))
+            broke += np.bincount(kept.owned[short], minlength=len(owners))
+        return [
+            Metric(f"exhausted.devices_{count}", float(broke[count]), n=int(owners[count]))
+            for count in range(1, len(owners))
+        ]
 
     def explain(self, user: int) -> list[str]:
         """Say what spent a user's budget, day by day."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from noisefloor_sim.pipelines.base import PointFindings
 from noisefloor_sim.pipelines.clicks.curves import EPSILON, Axis, Groups, along
-from noisefloor_sim.report.spec import Curve, Plot, Role, Section
+from noisefloor_sim.population import DEVICES
+from noisefloor_sim.report.spec import Curve, Plot, Role, Section, Table
 
 GAMES = {
     "single_bit": "one click or none, one report",
@@ -57,6 +58,7 @@ def section(points: Sequence[PointFindings]) -> Section:
             *_frontier_plots(groups, axis),
             _budget_plot(groups, axis),
             _timeline(points, axis),
+            _exhausted(groups),
         ),
     )
 
@@ -174,4 +176,22 @@ def _timeline(points: Sequence[PointFindings], axis: Axis) -> Plot:
         "users",
         tuple(curves),
         kind="bar",
+    )
+
+
+def _exhausted(groups: Groups) -> Table:
+    """Show who can pay no further report at the end, at the far end of each curve."""
+    rows = []
+    for name, by_place in sorted(groups.items()):
+        point = by_place[max(by_place)][0]
+        for count in range(1, len(DEVICES) + 1):
+            metric = point.metric(f"exhausted.devices_{count}")
+            if metric is not None and metric.n:
+                rows.append((name, count, metric.n, int(metric.value), metric.value / metric.n))
+    return Table(
+        "Who has exhausted the budget",
+        "Devices share one budget and pool it when in contact: a user with several of them runs "
+        "out a little later if one is often silent.",
+        ("curve", "devices", "users", "exhausted", "share"),
+        rows,
     )
