@@ -56,7 +56,7 @@ def verdict_sentence(claims: Sequence[ClaimRow]) -> str:
     broken = [row for row in claims if row.verdict != "holds"]
     if not broken:
         return f"All {len(claims)} claims hold: no attack reached more than was proved."
-    worst = max(broken, key=lambda row: (row.audited or 0.0, row.proved))
+    worst = max(broken, key=_excess)
     proved = "nothing" if math.isinf(worst.proved) else f"{worst.proved:.3g}"
     reached = f", and an attacker reached at least {worst.audited:.3g}" if worst.audited else ""
     variants = {row.variant for row in broken}
@@ -66,6 +66,12 @@ def verdict_sentence(claims: Sequence[ClaimRow]) -> str:
         f"{len(broken)} of {len(claims)} claims do not hold ({', '.join(sorted(variants))}): at "
         f"worst {worst.mechanism} claims {worst.claimed:.3g}, {proved} is proved{reached}.{rest}"
     )
+
+
+def _excess(row: ClaimRow) -> tuple[float, float]:
+    """Rank a broken claim: by how many times it was passed, by attack and then by proof."""
+    claimed = max(row.claimed, 1e-9)
+    return (row.audited or 0.0) / claimed, row.proved / claimed
 
 
 def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
