@@ -37,7 +37,7 @@ class MemoisedClicks:
                 if they change, days times that of the fresh coins (``guarantee_changing``).
     Neighbours: user: any vector of clicks to any other (local model).
     Domain:     rows of ``ads`` bits; anything else is refused.
-    Reference:  Erlingsson, Pihur, Korolova 2014, arXiv 1407.6981, section 3 (RAPPOR).
+    Reference:  Erlingsson, Pihur, Korolova 2014, arXiv 1407.6981 (RAPPOR).
 
     Attributes:
         ads: Ads in the catalogue.

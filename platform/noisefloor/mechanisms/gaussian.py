@@ -91,7 +91,7 @@ class DiscreteGaussian:
                 the cut tail and the rounding are in it. Per release.
     Neighbours: item = user over the whole range (local), or a stated relation and sensitivity.
     Domain:     integers in [low, high]; anything else is refused, reports are not clipped.
-    Reference:  Canonne, Kamath, Steinke 2020, arXiv 2004.00010, theorem 7 (privacy of the law).
+    Reference:  Canonne, Kamath, Steinke 2020, arXiv 2004.00010 (discrete Gaussian).
     """
 
     epsilon: float
@@ -195,7 +195,7 @@ def _bounded(sigma: float) -> float:
 
 
 def _continuous_sigma(epsilon: float, delta: float, shift: int) -> float:
-    """Return the sigma of the analytic Gaussian mechanism (Balle and Wang 2018, theorem 8)."""
+    """Return the sigma of the analytic Gaussian mechanism (Balle, Wang 2018, arXiv 1805.06530)."""
     from scipy.optimize import brentq  # lazy: scipy is slow to import
     from scipy.special import log_ndtr, ndtr
 

@@ -79,7 +79,7 @@ class DiscreteLaplace:
                 release. Every integer is possible under every input: nothing leaks through floats.
     Neighbours: item = user over the whole range (local), or a stated relation and sensitivity.
     Domain:     integers in [low, high]; anything else is refused, reports are not clipped.
-    Reference:  Ghosh, Roughgarden, Sundararajan 2009, arXiv 0811.2841, definition 2.2.
+    Reference:  Ghosh, Roughgarden, Sundararajan 2009, arXiv 0811.2841 (geometric mechanism).
     """
 
     epsilon: float

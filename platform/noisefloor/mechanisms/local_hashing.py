@@ -41,7 +41,7 @@ class LocalHashing:
                 before the value is looked at. It does not rest on the quality of the hash.
     Neighbours: item = user: any value to any other; one user holds one value (local model).
     Domain:     integers in range(size), size >= 2; anything else is refused.
-    Reference:  Wang, Blocki, Li, Jha 2017, arXiv 1705.04421, section 4.4 (OLH).
+    Reference:  Wang, Blocki, Li, Jha 2017, arXiv 1705.04421 (OLH).
     """
 
     size: int

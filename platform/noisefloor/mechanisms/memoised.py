@@ -44,7 +44,7 @@ class MemoisedResponse:
                 it, so long as the bit stays the same and the permanent answer is kept.
     Neighbours: bit = item = user: one user holds one bit (local model).
     Domain:     booleans or integers 0 and 1; anything else is refused.
-    Reference:  Erlingsson, Pihur, Korolova 2014, arXiv 1407.6981, section 3 (RAPPOR).
+    Reference:  Erlingsson, Pihur, Korolova 2014, arXiv 1407.6981 (RAPPOR).
 
     Attributes:
         epsilon_permanent: What any number of reports may reveal.

@@ -30,7 +30,7 @@ class NoisyMax(Chooser):
                 the noise as used; the noise is calibrated to it. Per request: requests add up.
     Neighbours: user: any row of scores to any other (local model).
     Domain:     rows of ``size`` reals in [low, high], taken to the grid; others are refused.
-    Reference:  Dwork and Roth 2014, section 3.3 (Laplace); Ding et al. 2021, arXiv 2105.07260
+    Reference:  Dwork and Roth 2014 (Laplace); Ding et al. 2021, arXiv 2105.07260
                 (exponential noise). The local worst pair is our own derivation, see Scores.
 
     ``NoisyMax.laplace`` and ``NoisyMax.exponential`` calibrate the noise; the constructor takes

@@ -117,7 +117,7 @@ class SampledBit:
     Guarantee:  pure DP, that of one bit: the coordinate does not depend on the vector.
     Neighbours: item = user: any vector to any other; one user holds one vector (local model).
     Domain:     rows of ``dimension`` reals in [-1, 1], taken to the grid; others are refused.
-    Reference:  Wang et al. 2019, arXiv 1907.00782, section IV; message (j, l, T) of the ads
+    Reference:  Wang et al. 2019, arXiv 1907.00782; message (j, l, T) of the ads
                 paper's V2.
 
     A report is 2 * coordinate + bit.

@@ -32,7 +32,7 @@ class Piecewise:
     Guarantee:  pure DP, epsilon = the exact log-ratio of a near to a far cell, per release.
     Neighbours: item = user: any value to any other; one user holds one value (local model).
     Domain:     reals in [-1, 1], taken to the nearest of 2**16 + 1 grid points; others refused.
-    Reference:  Wang et al. 2019, arXiv 1907.00782, algorithm 2.
+    Reference:  Wang et al. 2019, arXiv 1907.00782 (piecewise mechanism).
     """
 
     epsilon: float
@@ -108,7 +108,7 @@ class Hybrid:
     Guarantee:  pure DP, the larger of the two: the coin does not depend on the value.
     Neighbours: item = user: any value to any other; one user holds one value (local model).
     Domain:     reals in [-1, 1], taken to the grids of the two; others are refused.
-    Reference:  Wang et al. 2019, arXiv 1907.00782, section III-C, alpha of equation 7.
+    Reference:  Wang et al. 2019, arXiv 1907.00782 (hybrid mechanism).
 
     Reports are the cells of the piecewise mechanism, then two more for the bits 0 and 1.
     """

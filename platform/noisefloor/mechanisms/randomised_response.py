@@ -94,7 +94,7 @@ class KaryResponse:
     Guarantee:  pure DP, epsilon = ln(keep / lie), per release.
     Neighbours: item = user: any symbol to any other; one user holds one symbol (local model).
     Domain:     integers in range(size), size >= 2; anything else is refused.
-    Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338, section 3 (randomised response).
+    Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338 (randomised response).
     """
 
     size: int

@@ -29,7 +29,7 @@ class PermuteAndFlip(Chooser):
                 to it. Per request: requests add up.
     Neighbours: user: any row of scores to any other (local model).
     Domain:     rows of 2 to 1,024 reals in [low, high], taken to the grid; others are refused.
-    Reference:  McKenna and Sheldon 2020, arXiv 2010.12603, algorithm 1. The worst pair: Scores.
+    Reference:  McKenna and Sheldon 2020, arXiv 2010.12603. For the worst pair see Scores.
     """
 
     size: int
@@ -120,7 +120,7 @@ class ExponentialMechanism(Chooser):
                 the rate is calibrated to it. Per request: requests add up.
     Neighbours: user: any row of scores to any other (local model).
     Domain:     rows of 2 to 1,024 reals in [low, high], taken to the grid; others are refused.
-    Reference:  McSherry and Talwar 2007, doi 10.1109/FOCS.2007.66, definition 2; for the
+    Reference:  McSherry and Talwar 2007, doi 10.1109/FOCS.2007.66. For the
                 worst pair see Scores.
     """
 
@@ -183,7 +183,7 @@ class ArgmaxResponse:
     Guarantee:  pure DP, that of the k-ary response. Per request: requests add up.
     Neighbours: user: any row of scores to any other (local model).
     Domain:     rows of ``size`` reals in [low, high]; others are refused. Ties go to the first.
-    Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338, section 3, on the argmax.
+    Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338, applied to the argmax.
     """
 
     size: int

@@ -33,7 +33,8 @@ class SquareWave:
     Guarantee:  pure DP, epsilon = the exact log-ratio of a near to a far cell, per release.
     Neighbours: item = user: any value to any other; one user holds one value (local model).
     Domain:     reals in [0, 1], taken to the nearest of 2**16 + 1 grid points; others refused.
-    Reference:  Li et al. 2020, arXiv 1912.01218, section 5 (SW) and algorithm 1 (EMS).
+    Reference:  Li et al. 2020, "Estimating numerical distributions under local differential
+                privacy", SIGMOD (SW and EMS).
 
     Attributes:
         epsilon: What was asked for.

@@ -37,7 +37,7 @@ class SubsetSelection:
     Guarantee:  pure DP, epsilon = ln(hold (size - subset) / ((2**64 - hold) subset)), per release.
     Neighbours: item = user: any symbol to any other; one user holds one symbol (local model).
     Domain:     integers in range(size), size >= 2; anything else is refused.
-    Reference:  Ye and Barg 2018, arXiv 1702.00610, section III.
+    Reference:  Ye and Barg 2018, arXiv 1702.00610 (subset selection).
 
     Attributes:
         size: Number of symbols.

@@ -43,7 +43,7 @@ class UnaryEncoding:
                 two, for a user the worst over all vectors with at most ``most_ones`` ones.
     Neighbours: bit, item, move-one and user are told apart (local model).
     Domain:     rows of ``size`` bits with at most ``most_ones`` ones; anything else is refused.
-    Reference:  Wang, Blocki, Li, Jha 2017, arXiv 1705.04421, section 4 (SUE and OUE).
+    Reference:  Wang, Blocki, Li, Jha 2017, arXiv 1705.04421 (SUE and OUE).
 
     Attributes:
         size: Bits per user.
