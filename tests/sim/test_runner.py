@@ -109,7 +109,13 @@ def test_control_c_leaves_a_directory_that_can_be_resumed(scenario: Path, tmp_pa
     out = tmp_path / "out"
     words = [sys.executable, "-m", "noisefloor_sim.cli", "run", str(scenario), "--out", str(out)]
     more = ["--jobs", "2", "--set", "sweep.seeds=40"]
-    running = subprocess.Popen([*words, *more], stderr=subprocess.PIPE, text=True)
+    # A shell that runs tests in the background hands on an ignored SIGINT: take it back.
+    running = subprocess.Popen(
+        [*words, *more],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     # Bounded: a minute for the first point to appear, then a minute to stop.
     for _ in range(600):
         if any((out / "points").glob("p*.json")):
