@@ -89,8 +89,3 @@ class Network:
         self.traffic.longest_wait_s = max(self.traffic.longest_wait_s, self.env.now - came)
         self.traffic.delivered += 1
         receive(data)
-
-    @property
-    def longest_journey_s(self) -> float:
-        """How long a frame may be under way before it is given up, latency apart."""
-        return 2 * self.shape.retry_after_s * (1 + self.shape.retries)

@@ -20,7 +20,6 @@ from noisefloor.errors import BadRunDirectory
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Model, Neighbours, number_or_inf
 from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim
 
-VERSION = 1
 COLUMNS = (
     *("point", "settings", "seed", "pipeline", "variant", "metric"),
     *("value", "ci_low", "ci_high", "n"),

@@ -37,7 +37,7 @@ def run(
     folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     directory = RunDirectory(folder)
     directory.create(text, force=force, resume=resume)
-    with _progress(scenario.name) as bar:
+    with _progress() as bar:
         task = bar.add_task(scenario.name, total=len(points))
         found = run_scenario(
             scenario,
@@ -102,7 +102,7 @@ def _finish(directory: RunDirectory, found: Run) -> None:
     write(page_of(found), directory.path / "report.html")
 
 
-def _progress(name: str) -> Progress:
+def _progress() -> Progress:
     """Return a bar with the time left; nothing is shown when nobody looks."""
     return Progress(
         TextColumn("{task.description}"),

@@ -108,11 +108,6 @@ def _binomial(size: int, chance: float) -> Floats:
     return np.asarray(np.exp(logs))
 
 
-def bit_success(keep: float, prior: float = 0.5) -> float:
-    """Return how often the best guess of one bit is right, given one response and the prior."""
-    return max(keep, prior, 1 - prior)
-
-
 def vector_success(size: int, keep: float) -> float:
     """Return how often a whole vector of independent responses is guessed right."""
     return keep**size

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from noisefloor.adversary.likelihood import (
-    bit_success,
     guess,
     majority_success,
     vector_success,
@@ -76,8 +75,6 @@ def test_a_strong_prior_wins_over_a_weak_report() -> None:
     mechanism = BinaryResponse(1.0)
     found = guess(mechanism, [np.array([True, False])], [False, True], prior=[1.0, 0.0])
     assert found.candidate.tolist() == [0, 0]
-    assert bit_success(0.73, prior=0.9) == 0.9
-    assert bit_success(0.73) == 0.73
     assert vector_success(3, 0.9) == pytest.approx(0.729)
 
 

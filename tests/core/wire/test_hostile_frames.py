@@ -43,7 +43,7 @@ ONE = SYMBOLS.encode(np.array([299, 1, 2]))
 WORDS = st.sampled_from([0, 1, 2, 3, 4, 7, 8, 255, 256, 2**16, 2**31 - 1, 2**31, 2**32 - 1])
 
 
-def is_refused_or_the_one_form(data: bytes) -> bool:
+def check_refused_or_one_form(data: bytes) -> bool:
     """Read bytes; return whether they were refused. A frame that is read writes the same bytes."""
     try:
         frame = decode_frame(data, KINDS)
@@ -86,13 +86,13 @@ def refused(data: bytes) -> BadFrame:
 def test_the_writer_of_these_tests_writes_good_frames() -> None:
     data = symbols_stream(ONE.column(0))
     assert data == seal(SYMBOLS, 3, ONE, ID)
-    assert not is_refused_or_the_one_form(data)
-    assert [is_refused_or_the_one_form(frame) for frame in FRAMES] == [False] * 3
+    assert not check_refused_or_one_form(data)
+    assert [check_refused_or_one_form(frame) for frame in FRAMES] == [False] * 3
 
 
 @given(st.binary(max_size=2000))
 def test_random_bytes_are_refused(data: bytes) -> None:
-    assert is_refused_or_the_one_form(data)
+    assert check_refused_or_one_form(data)
 
 
 @given(st.sampled_from(FRAMES), st.binary(max_size=1000), st.booleans())
@@ -100,16 +100,16 @@ def test_a_good_header_before_random_bytes_is_refused(
     frame: bytes, tail: bytes, has_end: bool
 ) -> None:
     start = frame.index(b"\xff\xff\xff\xff", 8)
-    assert is_refused_or_the_one_form(frame[:start] + tail + END * has_end)
+    assert check_refused_or_one_form(frame[:start] + tail + END * has_end)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_every_truncation_and_every_extension_is_refused(frame: bytes) -> None:
     for length in range(len(frame)):
-        assert is_refused_or_the_one_form(frame[:length])
+        assert check_refused_or_one_form(frame[:length])
     for extra in (b"\0", END, frame, b"x" * 8):
-        assert is_refused_or_the_one_form(frame + extra)
-        assert is_refused_or_the_one_form(frame[: -len(END)] + extra + END)
+        assert check_refused_or_one_form(frame + extra)
+        assert check_refused_or_one_form(frame[: -len(END)] + extra + END)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -118,7 +118,7 @@ def test_a_flip_of_any_bit_is_refused_or_gives_another_good_frame(frame: bytes) 
         for bit in range(8):
             flipped = bytearray(frame)
             flipped[place] ^= 1 << bit
-            is_refused_or_the_one_form(bytes(flipped))
+            check_refused_or_one_form(bytes(flipped))
 
 
 @given(st.sampled_from(FRAMES), st.lists(st.tuples(st.integers(0, 2**16), WORDS), max_size=4))
@@ -128,7 +128,7 @@ def test_words_changed_anywhere_are_refused_or_give_a_good_frame(
     changed = bytearray(frame)
     for place, word in changes:
         struct.pack_into("<I", changed, 4 * (place % (len(frame) // 4)), word)
-    is_refused_or_the_one_form(bytes(changed))
+    check_refused_or_one_form(bytes(changed))
 
 
 @given(
@@ -142,7 +142,7 @@ def test_wide_numbers_in_the_batch_are_refused_or_give_a_good_frame(
     changed = bytearray(frame)
     for place, number in changes:
         struct.pack_into("<Q", changed, start + 8 * (place % ((len(frame) - start) // 8)), number)
-    is_refused_or_the_one_form(bytes(changed))
+    check_refused_or_one_form(bytes(changed))
 
 
 @pytest.mark.parametrize("data", ["text", None, 7, bytearray(FRAMES[0]), memoryview(FRAMES[0])])
@@ -291,7 +291,7 @@ def test_no_rows_and_too_many_rows_are_refused() -> None:
 def test_two_batches_or_none_or_remarks_on_a_batch_are_refused() -> None:
     schema = SYMBOLS.schema.with_metadata(METADATA)
     batch = pa.RecordBatch.from_arrays(ONE.columns, schema=schema)
-    assert not is_refused_or_the_one_form(stream(schema, batch))
+    assert not check_refused_or_one_form(stream(schema, batch))
     for data in (
         stream(schema, batch, batch),
         stream(schema),
@@ -314,7 +314,7 @@ def test_older_forms_and_the_file_form_are_refused() -> None:
         stream(schema, batch, options=fourth),
         *files,
     ]:
-        assert is_refused_or_the_one_form(data)
+        assert check_refused_or_one_form(data)
 
 
 def test_bytes_hidden_in_the_padding_are_refused() -> None:

@@ -26,6 +26,7 @@ from noisefloor_sim.pipelines.clicks.games import (
 )
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.scenario.world import Offline
 from statistics_of_tests import FALSE_ALARM
 from worlds import small_world, with_clicks, with_section
 
@@ -135,6 +136,15 @@ def test_an_exhausted_budget_refuses_or_answers_from_memory() -> None:
     spent = [value(refusing, f"spent.day_{day}") for day in range(5)]
     assert spent == sorted(spent)
     assert spent[-1] <= 4.0
+
+
+def test_what_silent_devices_saw_is_not_reported() -> None:
+    steady = with_section(
+        small_world(), "devices", sync_per_day=1.0, offline=Offline(start_per_day=0)
+    )
+    assert value(findings(steady), "reported_share") == 1.0
+    silent = with_section(small_world(), "devices", sync_per_day=0.5)
+    assert 0.2 < value(findings(silent), "reported_share") < 0.9
 
 
 def test_the_paper_debits_what_it_claims_and_shows_what_is_proved() -> None:

@@ -49,9 +49,10 @@ class ClickBlock(PipelineBlock):
         default="refuse",
         description="Without budget a device stays silent, or sends its last report again.",
     )
-    keeps_row_order: bool = Field(
+    canaries_keep_order: bool = Field(
         default=False,
-        description="A planted leak: frames whose rows are not permuted, to show what that gives.",
+        description="A planted leak: canaries' rows come in the same order each day. Frames of "
+        "users are always permuted.",
     )
     canaries: int = Field(
         default=4_000,

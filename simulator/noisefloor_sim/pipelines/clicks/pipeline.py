@@ -220,7 +220,7 @@ class ClickPipeline:
         metrics += play_vector(self.mechanism, block.canaries, source)
         if not is_linked and days > 1:
             metrics += play_row_order(
-                self.mechanism, days, block.canaries, source, is_kept=block.keeps_row_order
+                self.mechanism, days, block.canaries, source, is_kept=block.canaries_keep_order
             )
         if is_linked:
             counts = np.sum([book.delivered for book in self.days], axis=0)
@@ -258,8 +258,15 @@ class ClickPipeline:
             Metric("error_relative", rms / mean if mean else math.inf, n=np.size(misses)),
             Metric("coverage", float(np.mean(covered)), n=np.size(covered)),
             Metric("clicks_mean", mean, n=np.size(truths)),
+            self._reported_share(),
         ]
         return summary + (listed if len(listed) <= _MOST_ESTIMATES else [])
+
+    def _reported_share(self) -> Metric:
+        """Tell how much of what users clicked was known to a device that reported."""
+        clicked = sum(int(book.clicked.sum()) for book in self.days)
+        reported = sum(int(book.reported.sum()) for book in self.days)
+        return Metric("reported_share", reported / max(1, clicked), n=clicked)
 
     def _budgets(self) -> list[Metric]:
         """Tell how much was spent by each day, and how many were refused."""
