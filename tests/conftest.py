@@ -6,11 +6,13 @@ repeats itself exactly. A fresh seed is printed; ``--seed`` brings it back.
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 
+import real_data as real_data_sets
+from noisefloor.data.store import VARIABLE
 from noisefloor.randomness import new_run
 
 FIXED_SEED = 20_261_116
@@ -61,3 +63,15 @@ def run_of_its_own() -> Iterator[None]:
 def seed(pytestconfig: pytest.Config) -> int:
     """Return the seed of the statistical tests: fixed on commits, fresh at night."""
     return pytestconfig.stash[SEED]
+
+
+@pytest.fixture
+def real_data(
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[str], None]:
+    """Return a function that makes a real data set loadable, or skips the test."""
+    place = real_data_sets.folder(pytestconfig, tmp_path_factory)
+    monkeypatch.setenv(VARIABLE, str(place))
+    return lambda name: real_data_sets.make_available(name, place)

@@ -21,6 +21,8 @@ from noisefloor.mechanisms import (
     ExponentialMechanism,
     Hybrid,
     KaryResponse,
+    LeaningAxis,
+    LeaningSigns,
     LocalHashing,
     Mechanism,
     MemoisedResponse,
@@ -31,6 +33,7 @@ from noisefloor.mechanisms import (
     SampledBit,
     SquareWave,
     SubsetSelection,
+    TopSetResponse,
     UnaryEncoding,
 )
 from noisefloor.mechanisms.faulty import (
@@ -128,6 +131,10 @@ BITS = np.array([False, True])
 REALS = np.array([-1.0, -0.4, 0.0, 0.3, 1.0])
 SHARES = np.array([0.0, 0.25, 0.7, 1.0])
 SECRET = 7.123456
+DIRECTIONS = np.array(
+    [[4, 2, 1], [-4, -2, -1], [4, -2, 1], [1, 2, 4], [5, 0, 0], [0, 5, 0], [0, 0, 0], [1, 1, 0]]
+) / np.array([21**0.5, 21**0.5, 21**0.5, 21**0.5, 5, 5, 1, 2]).reshape(-1, 1)
+"""Unit vectors, two of them opposite and without ties; one of no length, one of 0.71."""
 
 CASES = (
     Case("binary", BinaryResponse, BITS, 7123456, dtype=np.bool_),
@@ -238,6 +245,22 @@ CASES = (
         dtype=np.uint32,
     ),
     Case(
+        "leaning signs",
+        lambda e: LeaningSigns(3, e),
+        DIRECTIONS,
+        [0.0, SECRET, 0.0],
+        shape=(3,),
+        dtype=np.bool_,
+    ),
+    Case(
+        "leaning axis",
+        lambda e: LeaningAxis(3, e),
+        np.concatenate([DIRECTIONS[:4], DIRECTIONS[6:], np.ones((1, 3))]),  # one place: no axis
+        [0.0, SECRET, 0.0],
+        shape=(3,),
+        dtype=np.bool_,
+    ),
+    Case(
         "noisy max, Laplace",
         lambda e: NoisyMax.laplace(3, e, steps=3),
         rows_of_scores(3, 3),
@@ -266,6 +289,12 @@ CASES = (
         lambda e: ArgmaxResponse(3, e),
         rows_of_scores(3, 3),
         [0.0, 0.0, SECRET],
+    ),
+    Case(
+        "top set response",
+        lambda e: TopSetResponse(4, e, top=2),
+        rows_of_scores(4, 2),
+        [0.0, 0.0, 0.0, SECRET],
     ),
     Case(
         "printed response",

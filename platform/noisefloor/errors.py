@@ -16,6 +16,11 @@
     ├── UnresolvedRate          a sample is too small for the rate that was asked of it
     ├── BadScenario             a scenario cannot be read or breaks a rule
     ├── BadRunDirectory         a run directory is in the way, damaged, or cannot be written
+    ├── UnknownDataSet          a name that no data set has
+    ├── MissingData             a data set was not fetched yet
+    ├── DamagedData             a file of a data set is not what was pinned
+    ├── FetchFailed             a data set could not be downloaded or kept
+    ├── BadTable                a user's own table cannot be read or breaks a rule
     └── UnknownMechanism        a name that the audit's line-up does not have
 
 Errors name parameters, domains and types. They never contain a user's value: a log line must not
@@ -177,3 +182,39 @@ class BadScenario(NoisefloorError):
 
 class BadRunDirectory(NoisefloorError):
     """A run directory is in the way, damaged, or cannot be written."""
+
+
+class UnknownDataSet(NoisefloorError):
+    """No data set has that name."""
+
+
+class MissingData(NoisefloorError):
+    """A data set is not in the cache; the text names the command that fetches it."""
+
+
+class DamagedData(NoisefloorError):
+    """A file of a data set, or the archive it comes in, is not what was pinned."""
+
+
+class FetchFailed(NoisefloorError):
+    """A data set could not be downloaded or kept; what was kept before is as it was."""
+
+
+class BadTable(NoisefloorError):
+    """A table cannot be read or breaks a rule.
+
+    Args:
+        file: As it was named.
+        rule: What was expected, one sentence that may name a row but never a value.
+        column: Where, if it is one column's fault.
+    """
+
+    def __init__(self, file: str, rule: str, column: str | None = None) -> None:
+        place = file if column is None else f"{file}: column {column!r}"
+        super().__init__(f"{place}: {rule}")
+        self.file = file
+        self.rule = rule
+        self.column = column
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
+        return type(self), (self.file, self.rule, self.column)

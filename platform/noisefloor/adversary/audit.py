@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.intervals import ceiling, epsilon_bound
+from noisefloor.adversary.posteriors import Law
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Finite, Mechanism, exact_epsilon
@@ -181,7 +182,7 @@ def reach(
 
 
 def bound_of(
-    mechanism: Mechanism,
+    mechanism: Law,
     reports: Sequence[NDArray[Any]],
     pair: Pair,
     *,
@@ -218,9 +219,7 @@ def bound_of(
     )
 
 
-def _likelihood_score(
-    mechanism: Mechanism, reports: NDArray[Any], pair: Pair
-) -> NDArray[np.float64]:
+def _likelihood_score(mechanism: Law, reports: NDArray[Any], pair: Pair) -> NDArray[np.float64]:
     """Return the log-likelihood ratio, rounded so that equal ratios compare as equal."""
     score = mechanism.log_likelihood(reports, pair[0]) - mechanism.log_likelihood(reports, pair[1])
     return np.round(score, 9)

@@ -44,7 +44,7 @@ def guess(
     Guesses:   which candidate the user holds.
     Reference: Bayes; no rule is right more often.
     """
-    shares = _prior(len(candidates), prior)
+    shares = check_prior(len(candidates), prior)
     logs = np.empty((len(candidates), len(periods[0])))
     for place, value in enumerate(candidates):
         with np.errstate(divide="ignore"):
@@ -58,7 +58,8 @@ def guess(
     return Guess(best, 1 / weight)
 
 
-def _prior(size: int, prior: Sequence[float] | None) -> Floats:
+def check_prior(size: int, prior: Sequence[float] | Floats | None) -> Floats:
+    """Return the prior as shares that sum to 1; without one, all candidates are alike."""
     if prior is None:
         return np.full(size, 1 / size)
     shares = np.asarray(prior, dtype=np.float64)
@@ -93,12 +94,12 @@ def pair_success(
     ours = reports * int(np.count_nonzero(first & ~second))
     theirs = reports * int(np.count_nonzero(second & ~first))
     stay, rise = encoding.stay / ONE, encoding.rise / ONE
-    as_first = np.outer(_binomial(ours, stay), _binomial(theirs, rise))
-    as_second = np.outer(_binomial(ours, rise), _binomial(theirs, stay))
+    as_first = np.outer(binomial_law(ours, stay), binomial_law(theirs, rise))
+    as_second = np.outer(binomial_law(ours, rise), binomial_law(theirs, stay))
     return float(np.maximum(as_first, as_second).sum() / 2)
 
 
-def _binomial(size: int, chance: float) -> Floats:
+def binomial_law(size: int, chance: float) -> Floats:
     """Return the binomial law over 0, ..., size."""
     from scipy.special import gammaln  # lazy: scipy is slow to import
 

@@ -17,6 +17,8 @@ from noisefloor.mechanisms import (
     ExponentialMechanism,
     Hybrid,
     KaryResponse,
+    LeaningAxis,
+    LeaningSigns,
     LocalHashing,
     MemoisedResponse,
     NoisyMax,
@@ -26,6 +28,7 @@ from noisefloor.mechanisms import (
     SampledBit,
     SquareWave,
     SubsetSelection,
+    TopSetResponse,
     UnaryEncoding,
 )
 from noisefloor.mechanisms.faulty import (
@@ -98,6 +101,9 @@ def _frequencies() -> list[Case]:
 def _means() -> list[Case]:
     sigma = DiscreteGaussian(1.0, _GAUSSIAN_DELTA, 0, 10).noise.sigma
     thin = GaussianTable(0.75 * sigma).epsilon(_GAUSSIAN_DELTA, 10)
+    halves = 2.0 ** -np.arange(6)  # no two sums of its signed parts are equal
+    halves /= np.linalg.norm(halves)
+    turned = halves * [1, -1, 1, -1, 1, -1]
     return [
         Case("discrete-laplace", lambda e: DiscreteLaplace(e, 0, 100), 1.0, _USER, (100, 0)),
         Case(
@@ -115,6 +121,8 @@ def _means() -> list[Case]:
         Case("square-wave", SquareWave, 1.0, _USER, (1.0, 0.0)),
         Case("one-bit-mean", OneBitMean, 1.0, _USER, (1.0, -1.0)),
         Case("sampled-bit", lambda e: SampledBit(4, e), 1.0, _USER, (np.ones(4), -np.ones(4))),
+        Case("leaning-signs", lambda e: LeaningSigns(6, e), 1.0, _USER, (halves, -halves)),
+        Case("leaning-axis", lambda e: LeaningAxis(6, e), 1.0, _USER, (halves, turned)),
     ]
 
 
@@ -131,6 +139,13 @@ def _choices() -> list[Case]:
             1.0,
             _USER,
             (_lead(5, 0), _lead(5, 4)),
+        ),
+        Case(
+            "top-set-response",
+            lambda e: TopSetResponse(5, e, top=2),
+            1.0,
+            _USER,
+            (_lead(5, 0) + _lead(5, 1), _lead(5, 3) + _lead(5, 4)),
         ),
     ]
 

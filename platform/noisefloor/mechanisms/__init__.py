@@ -4,7 +4,9 @@ One family per file. Each mechanism is a frozen value that randomises, guarantee
 law and estimates; see ``base.Mechanism``. Faulty ones, as printed in papers, are in ``faulty``.
 """
 
+from noisefloor.mechanisms.axis import LeaningAxis
 from noisefloor.mechanisms.base import Estimate, Finite, Mechanism, exact_epsilon
+from noisefloor.mechanisms.direction import LeaningSigns
 from noisefloor.mechanisms.gaussian import DiscreteGaussian
 from noisefloor.mechanisms.laplace import DiscreteLaplace
 from noisefloor.mechanisms.local_hashing import LocalHashing
@@ -16,6 +18,7 @@ from noisefloor.mechanisms.randomised_response import BinaryResponse, KaryRespon
 from noisefloor.mechanisms.selection import ArgmaxResponse, ExponentialMechanism, PermuteAndFlip
 from noisefloor.mechanisms.square_wave import SquareWave
 from noisefloor.mechanisms.subset_selection import SubsetSelection
+from noisefloor.mechanisms.top_set import TopSetResponse
 from noisefloor.mechanisms.unary import UnaryEncoding
 
 __all__ = [
@@ -28,6 +31,8 @@ __all__ = [
     "Finite",
     "Hybrid",
     "KaryResponse",
+    "LeaningAxis",
+    "LeaningSigns",
     "LocalHashing",
     "Mechanism",
     "MemoisedResponse",
@@ -38,6 +43,7 @@ __all__ = [
     "SampledBit",
     "SquareWave",
     "SubsetSelection",
+    "TopSetResponse",
     "UnaryEncoding",
     "exact_epsilon",
 ]

@@ -6,10 +6,12 @@ them in its own process. ``kinds`` lists every kind of frame that they may be as
 
 from noisefloor.roles.ad_server import AdServer, impressions_kind
 from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.broadcast import read_broadcast, write_broadcast
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.epochs import EpochSummary, Limits
 from noisefloor.roles.kinds import BUILDERS, kinds_of
 from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
+from noisefloor.roles.trainer import Trainer
 
 __all__ = [
     "BUILDERS",
@@ -23,6 +25,9 @@ __all__ = [
     "Limits",
     "Outcome",
     "Status",
+    "Trainer",
     "impressions_kind",
     "kinds_of",
+    "read_broadcast",
+    "write_broadcast",
 ]

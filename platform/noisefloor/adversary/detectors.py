@@ -1,0 +1,203 @@
+"""Detectors of fake devices: p-values that are valid for every honest population stated.
+
+Each says what it Sees: an aggregator keeps sums only, so that all but ``odd_ones`` work from
+tallies. A p-value below alpha is a false alarm with probability alpha at most (for those that
+use a limit law: in the limit of many reports). Tallies may have leading axes: one p-value each.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.adversary.intervals import true_positive_rate
+from noisefloor.adversary.likelihood import binomial_law
+from noisefloor.errors import BadParameter
+from noisefloor.laws import ONE
+from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.one_bit import SampledBit
+from noisefloor.mechanisms.unary import UnaryEncoding
+
+Counts = NDArray[np.int64]
+
+
+def ones_histogram(encoding: UnaryEncoding, reports: Reports) -> Counts:
+    """Return how many reports have 0, 1, ..., size ones."""
+    ones = np.asarray(reports).sum(axis=-1, dtype=np.int64)
+    return np.bincount(ones, minlength=encoding.size + 1)
+
+
+def ones_law(encoding: UnaryEncoding, held: int) -> Floats:
+    """Return the law of the number of ones in a report of somebody who holds so many."""
+    stayed = binomial_law(held, encoding.stay / ONE)
+    raised = binomial_law(encoding.size - held, encoding.rise / ONE)
+    return np.convolve(stayed, raised)
+
+
+def odd_ones(encoding: UnaryEncoding, histogram: Counts) -> Floats:
+    """Test the number of ones per report against all honest populations.
+
+    Sees:      how many ones each report has: rows, not sums.
+    Knows:     the encoding, and that an honest device holds at most ``most_ones`` ones.
+    Guesses:   whether fakes are among the reports; blind to ``poisoning.mimic``.
+    Reference: Massart 1990 (the constant 2 in the inequality of Dvoretzky, Kiefer, Wolfowitz).
+               An honest distribution function lies between those of none and of most ones held,
+               so that what passes either is deviation: valid for every n.
+    """
+    seen = np.asarray(histogram, dtype=np.float64)
+    n = seen.sum(axis=-1)
+    reached = np.cumsum(seen, axis=-1) / n[..., None]
+    least = np.cumsum(ones_law(encoding, encoding.most_ones))
+    most = np.cumsum(ones_law(encoding, 0))
+    gap = np.maximum(np.maximum(reached - most, least - reached).max(axis=-1), 0.0)
+    return np.asarray(np.minimum(1.0, 2 * np.exp(-2 * n * gap**2)))
+
+
+def odd_total(
+    encoding: UnaryEncoding, tally: Counts, n: int, total: float | None = None
+) -> Floats:
+    """Test the sum of all estimates: how many ones a device holds on average.
+
+    Sees:      the tally: one sum per place.
+    Knows:     the encoding; that nobody holds less than none or more than ``most_ones``; if
+               ``total`` is given, how many an honest device holds on average.
+    Guesses:   whether fakes are among the reports.
+    Reference: the sum of independent bits, by its normal limit.
+    """
+    from scipy.special import ndtr  # lazy: scipy is slow to import
+
+    seen = np.asarray(tally, dtype=np.float64).sum(axis=-1)
+    low, high = (0.0, float(encoding.most_ones)) if total is None else (total, total)
+    tails = []
+    for sign, held in ((1, low), (-1, high)):
+        mean, deviation = _total_moments(encoding, n, held)
+        tails.append(ndtr(sign * (seen - mean) / deviation))
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(*tails)))
+
+
+def _total_moments(encoding: UnaryEncoding, n: int, held: float) -> tuple[float, float]:
+    """Return mean and standard deviation of all ones, if devices hold so many on average."""
+    stay, rise = encoding.stay / ONE, encoding.rise / ONE
+    lacked = encoding.size - held
+    variance = held * stay * (1 - stay) + lacked * rise * (1 - rise)
+    return n * (held * stay + lacked * rise), math.sqrt(n * variance)
+
+
+def sudden_change(
+    tally: Counts, n: int, before: Counts, n_before: int, *, drift: float = 0.0
+) -> Floats:
+    """Test whether an ad's support jumped from one epoch to the next.
+
+    Sees:      the tallies of two epochs, one sum per ad.
+    Knows:     by how much an honest ad's rate of support may drift between epochs.
+    Guesses:   whether fakes came in; fakes that were there before go unseen.
+    Reference: two proportions by their normal limit, the worst ad after Bonferroni.
+    """
+    from scipy.special import ndtr  # lazy: scipy is slow to import
+
+    now, then = np.asarray(tally) / n, np.asarray(before) / n_before
+    pooled = (np.asarray(tally) + np.asarray(before)) / (n + n_before)
+    deviation = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / n_before))
+    gap = np.maximum(np.abs(now - then) - drift, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(gap > 0, gap / deviation, 0.0)
+    return _worst_of(2 * ndtr(-z))
+
+
+def uneven_coordinates(mechanism: SampledBit, tally: Counts) -> Floats:
+    """Test whether coordinates come equally often: honest ones do, whatever the data.
+
+    Sees:      the tally: how often each (coordinate, bit) came.
+    Knows:     that coordinates are drawn without looking at the data.
+    Guesses:   whether fakes chose theirs.
+    Reference: Pearson's chi-square by its limit law; wants five reports a coordinate.
+    """
+    from scipy.special import chdtrc  # lazy: scipy is slow to import
+
+    counts = _by_coordinate(mechanism, tally).sum(axis=-1)
+    expected = counts.sum(axis=-1, keepdims=True) / mechanism.dimension
+    statistic = ((counts - expected) ** 2 / expected).sum(axis=-1)
+    return np.asarray(chdtrc(mechanism.dimension - 1, statistic))
+
+
+def crowded_coordinate(mechanism: SampledBit, tally: Counts) -> Floats:
+    """Test whether any coordinate comes too often; valid for every n.
+
+    Sees:      the tally: how often each (coordinate, bit) came.
+    Knows:     that coordinates are drawn without looking at the data.
+    Guesses:   whether fakes crowd on few of them.
+    Reference: exact binomial tails, the worst coordinate after Bonferroni.
+    """
+    counts = _by_coordinate(mechanism, tally).sum(axis=-1)
+    n = counts.sum(axis=-1, keepdims=True)
+    return _worst_of(_at_least(counts, n, 1 / mechanism.dimension))
+
+
+def biased_bits(mechanism: SampledBit, tally: Counts, *, largest: float = 1.0) -> Floats:
+    """Test whether the bits of any coordinate lean further than honest data can make them.
+
+    Sees:      the tally: how often each (coordinate, bit) came.
+    Knows:     that honest means lie in [-largest, largest] (1: any data at all), so that the
+               share of ones is at most 1/2 + largest / 2 * tanh(epsilon / 2).
+    Guesses:   whether fakes lie about bits, even if they draw their coordinates honestly.
+    Reference: exact binomial tails, both sides, the worst coordinate after Bonferroni.
+    """
+    if not 0 <= largest <= 1:
+        raise BadParameter("largest", largest, "in [0, 1]")
+    pairs = _by_coordinate(mechanism, tally)
+    share = (1 + largest / mechanism.one_bit.size) / 2
+    tails = _at_least(pairs, pairs.sum(axis=-1, keepdims=True), share)
+    return _worst_of(tails.reshape(*pairs.shape[:-2], -1))
+
+
+def _by_coordinate(mechanism: SampledBit, tally: Counts) -> Counts:
+    counts = np.asarray(tally)
+    if counts.shape[-1] != 2 * mechanism.dimension:
+        raise BadParameter("tally", counts.shape, f"to have {2 * mechanism.dimension} cells")
+    return counts.reshape(*counts.shape[:-1], mechanism.dimension, 2)
+
+
+def _at_least(counts: Counts, n: Counts, chance: float) -> Floats:
+    """Return the exact chance of so many hits or more in n trials."""
+    from scipy.special import betainc  # lazy: scipy is slow to import
+
+    # No hits at all, or more, is certain; the beta function has no value for it.
+    tail = betainc(np.maximum(counts, 1), n - counts + 1, chance)
+    return np.where(counts > 0, tail, 1.0)
+
+
+def _worst_of(p_values: Floats) -> Floats:
+    """Return the least p-value along the last axis, times their number."""
+    return np.asarray(np.minimum(1.0, p_values.shape[-1] * p_values.min(axis=-1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Roc:
+    """How well scores tell attacked runs from honest ones.
+
+    Attributes:
+        auc: The chance that an attacked run looks worse than an honest one, ties counted half.
+        rate: The true positive rate at the false positive rate asked for.
+        rate_error: Its standard error.
+        false_positive_rate: What was asked for.
+    """
+
+    auc: float
+    rate: float
+    rate_error: float
+    false_positive_rate: float
+
+
+def roc(honest: Floats, attacked: Floats, *, false_positive_rate: float = 0.01) -> Roc:
+    """Compare p-values of honest runs with those of attacked ones.
+
+    Raises:
+        UnresolvedRate: There are too few honest runs for the false positive rate.
+    """
+    rate, error = true_positive_rate(-attacked, -honest, false_positive_rate)
+    ordered = np.sort(honest)
+    above = honest.size - np.searchsorted(ordered, attacked, side="right")
+    equal = honest.size - above - np.searchsorted(ordered, attacked, side="left")
+    auc = float((above + equal / 2).mean() / honest.size)
+    return Roc(auc, rate, error, false_positive_rate)

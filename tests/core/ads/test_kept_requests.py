@@ -1,0 +1,39 @@
+"""Kept requests: drawn once, used again, ranked by the scores of the day."""
+
+import numpy as np
+import pytest
+
+from noisefloor.ads.delivery import Choice, Delivery
+from noisefloor.ads.kept_requests import KeptRequests
+from noisefloor.errors import StreamReopened
+from noisefloor.randomness import SeededSource
+
+
+def test_a_kept_slate_is_ranked_by_the_scores_of_the_day() -> None:
+    delivery = Delivery(6, 1.0, Choice.SLATE, slate=3)
+    drawn = SeededSource(1, "scores").generator()
+    today, tomorrow = drawn.random((200, 6)), drawn.random((200, 6))
+    kept = KeptRequests.draw(delivery, today, SeededSource(1, "coins"))
+    before = kept.requests.copy()
+    for scores in (today, tomorrow):
+        shown = kept.shown(scores)
+        assert (kept.requests == shown[:, None]).any(axis=1).all()
+        assert np.array_equal(kept.ranked(scores, 2)[:, 0], shown)
+    assert not np.array_equal(kept.shown(today), kept.shown(tomorrow))
+    assert np.array_equal(kept.requests, before)
+    assert kept.guarantee() == delivery.guarantee()
+
+
+def test_a_kept_ad_is_the_same_whatever_the_scores_become() -> None:
+    delivery = Delivery(6, 1.0, Choice.ARGMAX)
+    scores = SeededSource(1, "scores").generator().random((50, 6))
+    kept = KeptRequests.draw(delivery, scores, SeededSource(1, "coins"))
+    assert np.array_equal(kept.shown(scores), kept.shown(1 - scores))
+
+
+def test_drawing_again_needs_coins_of_its_own() -> None:
+    delivery, source = Delivery(6, 1.0, Choice.TOP_SET), SeededSource(1, "coins")
+    scores = np.zeros((5, 6))
+    KeptRequests.draw(delivery, scores, source)
+    with pytest.raises(StreamReopened):
+        KeptRequests.draw(delivery, scores, source)
