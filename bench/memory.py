@@ -92,19 +92,19 @@ CASES: dict[str, tuple[Callable[[], Any], Fill]] = {
 }
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """Let the peak start from what is resident now, where the kernel allows it."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
@@ -115,11 +115,11 @@ def _measure_here(name: str, users: int) -> dict[str, Any]:
     build, fill = CASES[name]
     mechanism = build()
     mechanism.randomise(fill(WARM_UP), SeededSource(1, name, "warm-up"))
-    _forget_peak()
-    before = _resident_bytes()
+    forget_peak()
+    before = resident_bytes()
     values = fill(users)
     reports = mechanism.randomise(values, SeededSource(1, name))
-    used, held = _peak_bytes() - before, values.nbytes + reports.nbytes
+    used, held = peak_bytes() - before, values.nbytes + reports.nbytes
     figures = {"values_bytes": values.nbytes, "reports_bytes": reports.nbytes}
     return figures | {"dtype": str(reports.dtype), "peak_bytes": used, "ratio": used / held}
 

@@ -8,13 +8,14 @@ import json
 import os
 import platform
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 # `python bench/run.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import compare, memory, startup, world
+from bench import auction, compare, memory, startup, training, world
 from bench.worker import ROOT, Worker
 from bench.workloads import WORKLOADS
 
@@ -71,6 +72,15 @@ def _speed(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"versions": versions, "steal": steal, "mechanisms": [row.as_json() for row in rows]}
 
 
+def _advertising(*, quick: bool) -> dict[str, Any]:
+    """Measure training and auctions; print the tables and return the numbers."""
+    trained = training.measure(quick=quick)
+    print(f"\nTraining, one thread, frames and bus included\n{training.printed(trained)}")
+    sold = auction.measure(quick)
+    print(f"\nAuctions\n{auction.printed(sold)}")
+    return {"training": [asdict(row) for row in trained], "auction": sold}
+
+
 def main() -> None:
     """Measure, print, write."""
     arguments = _arguments()
@@ -83,6 +93,7 @@ def main() -> None:
         print(f"\nPeak memory at {users} users\n{memory.printed(peaks, users)}")
         starts = startup.measure()
         print(f"\nCommand line\n{startup.printed(starts)}")
+        results |= _advertising(quick=arguments.quick)
         results |= {"memory_users": users, "memory": peaks}
         results |= {"startup": [start.as_json() for start in starts]}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisefloor.randomness import new_run
 from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import in_contact
+from noisefloor_sim.devices import Account, in_contact
 from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.base import PipelineType
@@ -38,7 +38,7 @@ class Recorder(ClickPipeline):
         names = ("impressions", "clicks", "reports")
         self.counts = {name: np.zeros(shape, dtype=np.int64) for name in names}
 
-    def wake(self, cohort: Cohort, day: int, lived: Day) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
         """Note a cohort's day, then let it report."""
         users = slice(cohort.first, cohort.first + len(cohort))
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
@@ -46,7 +46,7 @@ class Recorder(ClickPipeline):
         self.counts["impressions"][users, day] = np.bincount(lived.user, minlength=len(cohort))
         self.counts["clicks"][users, day] = np.bincount(clickers, minlength=len(cohort))
         self.counts["reports"][users, day] = contact.any(axis=1)
-        yield from super().wake(cohort, day, lived)
+        yield from super().wake(cohort, day, lived, account)
 
 
 def _moments(counted: ArrayLike) -> dict[str, float]:

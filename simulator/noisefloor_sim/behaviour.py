@@ -1,7 +1,7 @@
 """What people do in a day: page views, ads shown, clicks; all of a cohort's at once.
 
-An event is one row of arrays, not an object. Clicks depend on how much the user cares for the ad's
-topic and on the ad's position on the page.
+An event is one row of arrays, not an object. Which ads are shown is up to whoever serves them;
+clicks depend on how much the user cares for the ad and on its position on the page.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from noisefloor.randomness import Generator, SeededSource
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor_sim.population import DEVICES, Cohort
+from noisefloor_sim.scenario.model import Scenario
 from noisefloor_sim.scenario.world import Behaviour
+from noisefloor_sim.tastes import Tastes
 
 _WHEEL = 1 << 16
 """Ads and hours are drawn by a wheel of so many notches: shares in steps of one in 65,536."""
@@ -27,17 +29,19 @@ class AdWorld:
     """The ads and how they are served: the same for everybody, known to everybody."""
 
     shape: Behaviour
-    topics: int
+    tastes: Tastes
 
-    @cached_property
-    def topic(self) -> NDArray[np.intp]:
-        """The topic of each ad, in turn."""
-        return np.arange(self.shape.ads) % self.topics
+    @classmethod
+    def of(cls, scenario: Scenario) -> "AdWorld":
+        """Make the world of ads that a scenario describes."""
+        source = SeededSource(scenario.seed, "world")
+        topics = scenario.population.topics
+        return cls(scenario.behaviour, Tastes(scenario.tastes, scenario.behaviour, topics, source))
 
     @cached_property
     def catalogue(self) -> Catalogue:
         """The ads as the ad server hands them out."""
-        topics = enumerate(self.topic.tolist())
+        topics = enumerate(self.tastes.topic.tolist())
         return Catalogue(1, tuple(Ad(f"ad-{place}", topic) for place, topic in topics))
 
     @cached_property
@@ -52,6 +56,17 @@ class AdWorld:
         away = np.minimum(away, 24 - away)
         wave = 0.1 + np.exp(-((away / 2.5) ** 2) / 2).sum(axis=1)
         return _wheel(wave).astype(np.uint8)
+
+    @cached_property
+    def base_rate(self) -> NDArray[np.float32]:
+        """The click rate of each ad in the first position, without any interest."""
+        even = np.full(self.shape.ads, self.shape.click_base_rate, dtype=np.float32)
+        if self.shape.click_rates == "even":
+            return even
+        from noisefloor.data.open_bandit import click_rates
+
+        real = click_rates().rate.astype(np.float32)
+        return even * np.resize(real / real.mean(), self.shape.ads)
 
     @cached_property
     def position(self) -> NDArray[np.float32]:
@@ -91,37 +106,30 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratings:
-    """What a cohort's devices hold about ads: one row per user, one column per ad.
+class Visits:
+    """The slots for ads of a cohort's day, before anybody has filled them; one row per slot.
 
     Attributes:
-        rated: Whether the device holds a rating.
-        rating: In [0, 1]; meaningless where nothing is held.
+        users: Users in the cohort.
+        views: Page views of each user.
+        user: The user of each slot, in order.
+        device: The device it is on.
+        hour: The hour of the day.
+        popular: The ad that a server would show that knows nobody.
+        coin: Uniform in [0, 1): below the chance of a click it is clicked.
     """
 
-    rated: NDArray[np.bool_]
-    rating: NDArray[np.float32]
+    users: int
+    views: NDArray[np.int64]
+    user: NDArray[np.int64]
+    device: NDArray[np.uint8]
+    hour: NDArray[np.uint8]
+    popular: NDArray[np.uint16]
+    coin: NDArray[np.float32]
 
 
-def hold_ratings(world: AdWorld, cohort: Cohort, source: SeededSource) -> Ratings:
-    """Make the ratings that devices hold: interest in the ad's topic, the ad's appeal, and noise.
-
-    They never leave the device. Users are drawn row by row, so that adding some moves nobody.
-    """
-    generator = source.child("ratings", cohort.number).generator()
-    size, ads = cohort.interests.shape[0], world.shape.ads
-    appeal = source.child("appeal").generator().normal(0.0, 0.1, ads).astype(np.float32)
-    rows = (generator.random((size, 2 * ads), dtype=np.float32)).reshape(size, 2, ads)
-    # Logistic noise: smooth, and one expression of one uniform number.
-    noise = 0.06 * np.log(np.maximum(rows[:, 1], 1e-6) / np.maximum(1 - rows[:, 1], 1e-6))
-    topics = cohort.interests.shape[1]
-    cared = np.minimum(cohort.interests[:, world.topic] * topics / 4, 1)
-    rating = np.clip(0.3 + 0.4 * cared + appeal + noise, 0, 1)
-    return Ratings(rows[:, 0] < world.shape.rated_share, rating)
-
-
-def live(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Day:
-    """Let a cohort live through one day, from the day's own stream."""
+def visit(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Visits:
+    """Let a cohort look at pages for one day, from the day's own stream."""
     generator = source.child("behaviour", cohort.number, day).generator()
     shape = world.shape
     busy = cohort.engagement * (shape.weekend_factor if day % 7 in (5, 6) else 1.0)
@@ -131,18 +139,21 @@ def live(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) -> Day:
     hour = world.clock[generator.integers(0, _WHEEL, len(viewer), dtype=np.uint16)]
     device = _device(cohort, viewer, generator)
     user = np.repeat(viewer, shape.slots_per_view)
-    ad = world.wheel[generator.integers(0, _WHEEL, len(user), dtype=np.uint16)]
-    chance = _click_chance(world, cohort, user, ad)
-    clicked = generator.random(len(user), dtype=np.float32) < chance
-    return Day(
+    return Visits(
         len(cohort),
         views,
         user,
         np.repeat(device, shape.slots_per_view),
         np.repeat(hour, shape.slots_per_view),
-        ad,
-        clicked,
+        world.wheel[generator.integers(0, _WHEEL, len(user), dtype=np.uint16)],
+        generator.random(len(user), dtype=np.float32),
     )
+
+
+def show(world: AdWorld, cohort: Cohort, visits: Visits, ad: NDArray[np.uint16]) -> Day:
+    """Show ads in the slots, and let people click."""
+    clicked = visits.coin < _click_chance(world, cohort, visits.user, ad)
+    return Day(visits.users, visits.views, visits.user, visits.device, visits.hour, ad, clicked)
 
 
 def _wheel(weights: NDArray[np.floating]) -> NDArray[np.uint16]:
@@ -162,13 +173,17 @@ def _device(cohort: Cohort, viewer: NDArray[np.int64], generator: Generator) -> 
     return chosen
 
 
+def click_chances(world: AdWorld, cohort: Cohort) -> NDArray[np.float32]:
+    """Return each user's chance to click each ad in the first position: one row per user."""
+    lift = 1 + np.float32(world.shape.interest_lift) * world.tastes.interest(cohort)
+    return np.asarray(np.minimum(world.base_rate * lift, 1), dtype=np.float32)
+
+
 def _click_chance(
     world: AdWorld, cohort: Cohort, user: NDArray[np.int64], ad: NDArray[np.uint16]
 ) -> NDArray[np.float32]:
     """Return the chance of a click: base rate, raised by interest, lowered by position."""
-    topics = cohort.interests.shape[1]
-    cared = cohort.interests.reshape(-1)[user * topics + world.topic[ad]]
-    lift = 1 + np.float32(world.shape.interest_lift) * cared
-    chance = np.float32(world.shape.click_base_rate) * lift
+    cared = world.tastes.interest_in(cohort, user, ad)
+    chance = world.base_rate[ad] * (1 + np.float32(world.shape.interest_lift) * cared)
     by_view = chance.reshape(-1, world.shape.slots_per_view) * world.position
     return np.asarray(np.minimum(by_view, 1).reshape(-1), dtype=np.float32)

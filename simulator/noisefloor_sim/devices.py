@@ -8,7 +8,7 @@ On a day with contact one device reports: the first of those in contact. It repo
 seen; clicks on silent devices stay there and are not reported.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noisefloor.checks import check_count
 
 Micro = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
 
 class Exhausted(Enum):
@@ -46,20 +47,75 @@ class Wallets:
         left[np.arange(len(left)), first] += budget - left.sum(axis=1)
         return cls(left)
 
-    def spend(self, contact: NDArray[np.bool_], cost: int) -> NDArray[np.bool_]:
-        """Debit the cost where the devices in contact hold enough; return who paid.
+    def spend(self, contact: NDArray[np.bool_], cost: int, wanted: int | Counts = 1) -> Counts:
+        """Debit the cost as often as it is wanted and covered; return how often, for each user.
 
-        The first device in contact pays as far as it can, then the next; nothing is spent where
-        the pool is too small.
+        The first device in contact pays as far as it can, then the next; what the pool does not
+        cover is not spent at all.
         """
+        check_count(cost, "cost", least=0, most=1 << 60)
         pool = np.where(contact, self.left, 0)
-        paid: NDArray[np.bool_] = np.asarray(contact.any(axis=1) & (pool.sum(axis=1) >= cost))
-        due = np.where(paid, cost, 0)
+        covered = pool.sum(axis=1) // cost if cost else np.iinfo(np.int64).max
+        granted = np.where(contact.any(axis=1), np.minimum(wanted, covered), 0)
+        due = granted * cost
         for device in range(self.left.shape[1]):
             part = np.minimum(pool[:, device], due)
             self.left[:, device] -= part
             due -= part
-        return paid
+        return granted
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one flow asked of one user's budget on one day."""
+
+    day: int
+    what: str
+    granted: int
+    refused: int
+    micro: int
+
+
+@dataclass(slots=True)
+class Account:
+    """The budgets of a cohort's users: every flow of every pipeline spends here.
+
+    Attributes:
+        wallets: What is left.
+        owned: How many devices each user has.
+        spent: What each flow has taken from all users together, in micro-epsilon.
+        watched: The user whose spends are written down, if any.
+        lines: What was written down.
+    """
+
+    wallets: Wallets
+    owned: NDArray[np.int64]
+    spent: dict[str, int] = field(default_factory=dict)
+    watched: int | None = None
+    lines: list[Line] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, owns: NDArray[np.bool_], budget: int, watched: int | None = None) -> "Account":
+        """Open the account of a cohort."""
+        return cls(Wallets.open(owns, budget), owns.sum(axis=1), watched=watched)
+
+    def spend(
+        self,
+        day: int,
+        what: str,
+        contact: NDArray[np.bool_],
+        cost: int,
+        wanted: int | Counts = 1,
+    ) -> Counts:
+        """Debit a flow's cost as often as it is wanted and covered; return how often."""
+        granted = self.wallets.spend(contact, cost, wanted)
+        self.spent[what] = self.spent.get(what, 0) + int(granted.sum()) * cost
+        if self.watched is not None and contact[self.watched].any():
+            got = int(granted[self.watched])
+            asked = int(np.broadcast_to(wanted, granted.shape)[self.watched])
+            if asked:
+                self.lines.append(Line(day, what, got, asked - got, got * cost))
+        return granted
 
 
 def in_contact(

@@ -5,29 +5,42 @@ by the cohort, not by the population. Nothing depends on the order in which coho
 coins are named, the network's chances are named, and the server adds integers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from noisefloor.accounting.entry import MICRO, Amount
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.ad_server import AdServer
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.outcomes import Counters
 from noisefloor.wire.bus import Bus, drain
 from noisefloor.wire.frames import split_frames
+from noisefloor.wire.kinds import symbol_kind
 from noisefloor.wire.memory_bus import MemoryBus
-from noisefloor_sim.behaviour import AdWorld, hold_ratings, live
-from noisefloor_sim.network import HOUR_S, Network, Steps, Traffic
-from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, PipelineType
-from noisefloor_sim.population import cohort_sizes, make_cohort
+from noisefloor_sim.behaviour import AdWorld, Visits, show, visit
+from noisefloor_sim.devices import Account, Line
+from noisefloor_sim.network import HOUR_S, Network, Receiver, Steps, Traffic
+from noisefloor_sim.pipelines.base import (
+    Findings,
+    Metric,
+    Pipeline,
+    PipelineType,
+    Served,
+    Servers,
+)
+from noisefloor_sim.population import Cohort, cohort_sizes, make_cohort
 from noisefloor_sim.scenario.model import Scenario
 
 DAY_S = 24 * HOUR_S
 
 Progress = Callable[[int, int], None]
+
+_NOTHING = symbol_kind("nothing", 1)
+"""What the aggregator of a world counts in which no pipeline sends it anything."""
 
 
 @dataclass(slots=True)
@@ -64,6 +77,7 @@ class Engine:
         scenario: Without a sweep.
         types: The pipelines that exist, by name.
         order: The order in which cohorts wake; any order gives the same results.
+        watched: A user whose spends are written down.
     """
 
     def __init__(
@@ -72,49 +86,99 @@ class Engine:
         types: Mapping[str, PipelineType],
         *,
         order: Sequence[int] | None = None,
+        watched: int | None = None,
     ) -> None:
         self.scenario = scenario
         self.source = SeededSource(scenario.seed, "world")
-        self.world = AdWorld(scenario.behaviour, scenario.population.topics)
+        self.world = AdWorld.of(scenario)
         self.pipelines: dict[str, Pipeline] = {
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
-        self.aggregator = Aggregator(kinds)
+        self.aggregator = Aggregator(kinds) if kinds else Aggregator([_NOTHING])
         self.ad_server = AdServer(self.world.catalogue)
         self.bus: Bus = MemoryBus()
+        self._to_aggregator = self.over_bus("reports", self.aggregator.apply)
+        self._to_ad_server = self.over_bus("impressions", self.ad_server.apply)
         self.env = simpy.Environment()
         self.network = Network(self.env, scenario.network, self.source)
         self.census = Census()
         count = len(cohort_sizes(scenario.population.users, scenario.population.cohort))
         self.order = list(range(count)) if order is None else list(order)
+        self.accounts: dict[int, Account] = {}
+        self._watched = watched
         self._kinds = [kind.name for kind in kinds]
+        self._progress: Progress | None = None
+        self._wakes = 0
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Let all days pass, then let every pipeline read and score."""
-        for day in range(self.scenario.days):
-            self.env.process(self._day(day, progress))
-            self.env.process(self._close(day))
-        self.env.run()
-        findings = {
-            name: pipeline.finish(self.aggregator) for name, pipeline in self.pipelines.items()
-        }
+        self._progress = progress
+        self.live()
+        servers = Servers(self.aggregator, self.ad_server)
+        findings = {name: pipeline.finish(servers) for name, pipeline in self.pipelines.items()}
         return Outcome(findings, tuple(self._world_metrics()))
 
-    def _day(self, day: int, progress: Progress | None) -> Steps:
+    def live(self) -> None:
+        """Let all days pass."""
+        for pipeline in self.pipelines.values():
+            for phase in pipeline.phases(self):
+                self.env.process(phase)
+        for day in range(self.scenario.days):
+            self.env.process(self._day(day))
+            self.env.process(self._close(day))
+        self.env.run()
+
+    def cohorts(self) -> Iterator[Cohort]:
+        """Make every cohort anew, in the order in which they wake."""
+        passes = self.scenario.days
+        passes += sum(pipeline.phase_wakes for pipeline in self.pipelines.values())
+        for number in self.order:
+            yield self.cohort(number)
+            self._wakes += 1
+            if self._progress:
+                self._progress(self._wakes, passes * len(self.order))
+
+    def cohort(self, number: int) -> Cohort:
+        """Make one cohort anew."""
+        people, devices = self.scenario.population, self.scenario.devices
+        return make_cohort(people, devices, self.scenario.days, number, self.source)
+
+    def account(self, cohort: Cohort) -> Account:
+        """Return where the cohort's users spend, over all pipelines."""
+        if cohort.number not in self.accounts:
+            budget = Amount.budget(self.scenario.budget, 0.0).micro_epsilon
+            watched = None if self._watched is None else self._watched - cohort.first
+            is_here = watched is not None and 0 <= watched < len(cohort)
+            self.accounts[cohort.number] = Account.open(
+                cohort.owns, budget, watched if is_here else None
+            )
+        return self.accounts[cohort.number]
+
+    def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
+        """Start a frame on its way to a role."""
+        self.network.send(frame, receive, *name)
+
+    def over_bus(self, topic: str, handle: Receiver) -> Receiver:
+        """Return a receiver that publishes a frame, and handles all that the topic holds."""
+
+        def receive(data: bytes) -> None:
+            self.bus.publish(topic, data)
+            drain(self.bus, topic, handle)
+
+        return receive
+
+    def _day(self, day: int) -> Steps:
         """Wake every cohort at the end of the day."""
         yield self.env.timeout((day + 1) * DAY_S)
-        for place, number in enumerate(self.order):
-            self._wake(number, day)
-            if progress:
-                progress(day * len(self.order) + place + 1, self.scenario.days * len(self.order))
+        for cohort in self.cohorts():
+            self._wake(cohort, day)
 
-    def _wake(self, number: int, day: int) -> None:
-        scenario = self.scenario
-        cohort = make_cohort(
-            scenario.population, scenario.devices, scenario.days, number, self.source
-        )
-        lived = live(self.world, cohort, day, self.source)
+    def _wake(self, cohort: Cohort, day: int) -> None:
+        scenario, number, account = self.scenario, cohort.number, self.account(cohort)
+        visits = visit(self.world, cohort, day, self.source)
+        served = self._serve(cohort, day, visits)
+        lived = show(self.world, cohort, visits, served.ad)
         census = self.census
         census.user_days += int(np.count_nonzero(cohort.leaves > day))
         census.views += int(lived.views.sum())
@@ -122,16 +186,25 @@ class Engine:
         census.clicks += int(np.count_nonzero(lived.clicked))
         if day == 0:
             census.devices += int(np.count_nonzero(cohort.owns))
-            held = hold_ratings(self.world, cohort, self.source)
+            held = self.world.tastes.hold_ratings(cohort)
             census.ratings += int(np.count_nonzero(held.rated))
             census.rating_thousandths += int(np.rint(1000 * held.rating[held.rated]).sum())
         census.silent += int(np.count_nonzero(cohort.owns & cohort.silent[:, :, day]))
         if day == scenario.days - 1:
             census.left += int(np.count_nonzero(cohort.leaves <= day))
         for name, pipeline in self.pipelines.items():
-            for place, frame in enumerate(pipeline.wake(cohort, day, lived)):
+            for place, frame in enumerate(pipeline.wake(cohort, day, lived, account)):
                 self.network.send(frame, self._to_aggregator, name, number, day, place)
-        self._count_impressions(lived.ad, number, day)
+        if served.is_public:
+            self._count_impressions(lived.ad, number, day)
+
+    def _serve(self, cohort: Cohort, day: int, visits: Visits) -> Served:
+        """Let the pipeline that serves ads fill the slots; without one, ads go by popularity."""
+        for pipeline in self.pipelines.values():
+            served = pipeline.serve(self.world, cohort, day, visits, self.account(cohort))
+            if served is not None:
+                return served
+        return Served(visits.popular)
 
     def _count_impressions(self, ads: NDArray[np.uint16], number: int, day: int) -> None:
         """Tell the ad server which ads were shown: indices, in random order, and nothing else."""
@@ -140,14 +213,6 @@ class Engine:
         coins = self.source.child("impressions", number, day)
         for place, frame in enumerate(split_frames(self.ad_server.kind, day, ads, coins)):
             self.network.send(frame, self._to_ad_server, "impressions", number, day, place)
-
-    def _to_aggregator(self, data: bytes) -> None:
-        self.bus.publish("reports", data)
-        drain(self.bus, "reports", self.aggregator.apply)
-
-    def _to_ad_server(self, data: bytes) -> None:
-        self.bus.publish("impressions", data)
-        drain(self.bus, "impressions", self.ad_server.apply)
 
     def _close(self, day: int) -> Steps:
         """Close the day's epochs when their grace is over."""
@@ -178,8 +243,46 @@ class Engine:
             int(self.ad_server.impressions(day).sum()) for day in range(self.scenario.days)
         )
         shares.append(Metric("impressions_counted", float(counted), n=census.impressions))
-        roles = (self.aggregator.counters, self.ad_server.counters)
+        roles = [self.aggregator.counters, self.ad_server.counters]
+        roles += [role for pipeline in self.pipelines.values() for role in pipeline.counters]
         return shares + _traffic_metrics(self.network.traffic, roles)
+
+
+def explain(scenario: Scenario, types: Mapping[str, PipelineType], user: int) -> list[str]:
+    """Say day by day what spent a user's budget: the user's cohort lives its days again.
+
+    What is spent follows from who is in contact and what is asked for, never from what others
+    reported: so one cohort is enough.
+    """
+    number = user // scenario.population.cohort
+    engine = Engine(scenario, types, order=[number], watched=user)
+    engine.live()
+    cohort = next(engine.cohorts())
+    row = user - cohort.first
+    left = Amount.budget(scenario.budget, 0.0).micro_epsilon
+    told = []
+    for day in range(scenario.days):
+        lines = [line for line in engine.account(cohort).lines if line.day == day]
+        spent = sum(line.micro for line in lines)
+        left -= spent
+        said = "; ".join(_said(line) for line in lines) or _silence(cohort, row, day)
+        told.append(f"day {day}: {said}; {spent / MICRO:g} spent, {left / MICRO:.6f} left")
+    return told
+
+
+def _said(line: Line) -> str:
+    refused = f"{line.refused} refused, budget exhausted" if line.refused else ""
+    granted = f"{line.granted} x {line.what}" if line.granted else ""
+    return ", ".join(part for part in (granted, refused and f"{line.what}: {refused}") if part)
+
+
+def _silence(cohort: Cohort, row: int, day: int) -> str:
+    """Say why nothing was asked of a user's budget."""
+    if cohort.leaves[row] <= day:
+        return "the user has left"
+    if not (cohort.owns[row] & ~cohort.silent[row, :, day]).any():
+        return "no device in contact, nothing reported"
+    return "nothing asked for"
 
 
 def _traffic_metrics(traffic: Traffic, roles: Sequence[Counters]) -> list[Metric]:

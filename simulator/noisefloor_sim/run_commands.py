@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from noisefloor.errors import BadParameter, BadRunDirectory
 from noisefloor.randomness import new_run
+from noisefloor_sim import engine
 from noisefloor_sim.gating import check_gates
 from noisefloor_sim.pages import page_of
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
@@ -66,11 +67,9 @@ def explain(path: Path, user: int) -> int:
     if not 0 <= user < scenario.population.users:
         raise BadParameter("user", user, f"in [0, {scenario.population.users - 1}]")
     print(f"user {user} at {found.points[0].id}")
-    for name in sorted(scenario.pipelines):
-        with new_run():
-            lines = PIPELINES[name].build(scenario).explain(user)
-        for line in lines:
-            print(f"  {name}: {line}")
+    with new_run():
+        for line in engine.explain(scenario, PIPELINES, user):
+            print(f"  {line}")
     return 0
 
 

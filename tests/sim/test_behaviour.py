@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from noisefloor.randomness import SeededSource
-from noisefloor_sim.behaviour import AdWorld, Day, hold_ratings, live
+from noisefloor_sim.behaviour import AdWorld, Day, click_chances, show, visit
 from noisefloor_sim.population import Cohort, make_cohort
 from noisefloor_sim.scenario.world import Behaviour, Devices, Population
+from noisefloor_sim.scenario.world import Tastes as Shape
+from noisefloor_sim.tastes import Tastes
 
 PEOPLE = Population(users=4096, cohort=4096, churn_per_day=0.0)
 
@@ -16,9 +18,14 @@ def people(**changes: object) -> Cohort:
     return make_cohort(shape, Devices(), 14, 0, SeededSource(5, "world"))
 
 
+def ad_world(shape: Behaviour) -> AdWorld:
+    return AdWorld(shape, Tastes(Shape(), shape, PEOPLE.topics, SeededSource(5, "world")))
+
+
 def a_day(day: int = 0, cohort: Cohort | None = None, **behaviour: object) -> Day:
-    world = AdWorld(Behaviour.model_validate(behaviour), PEOPLE.topics)
-    return live(world, cohort or people(), day, SeededSource(5, "world"))
+    world, cohort = ad_world(Behaviour.model_validate(behaviour)), cohort or people()
+    visits = visit(world, cohort, day, SeededSource(5, "world"))
+    return show(world, cohort, visits, visits.popular)
 
 
 def test_a_day_is_the_same_each_time_it_is_lived() -> None:
@@ -74,7 +81,7 @@ def test_weekends_and_peaks_are_busier() -> None:
 def test_popularity_falls_with_rank_or_is_even() -> None:
     steep = np.bincount(a_day(popularity=1.0).ad, minlength=20)
     assert steep[0] > 5 * steep[19] > 0
-    even = AdWorld(Behaviour(popularity=0.0), 12).wheel
+    even = ad_world(Behaviour(popularity=0.0)).wheel
     assert np.ptp(np.bincount(even)) <= 1
     assert len(even) == 65_536
 
@@ -87,22 +94,18 @@ def test_the_matrix_has_a_bit_for_each_user_and_ad_of_the_chosen_rows() -> None:
     assert pairs == {(int(user), int(ad)) for user, ad in np.argwhere(bits)}
 
 
-def test_ratings_stay_in_range_and_follow_interest() -> None:
-    cohort = people()
-    world = AdWorld(Behaviour(rated_share=0.4), PEOPLE.topics)
-    held = hold_ratings(world, cohort, SeededSource(5, "world"))
-    again = hold_ratings(world, cohort, SeededSource(5, "world"))
-    assert np.array_equal(held.rating, again.rating)
-    assert 0 <= held.rating.min() <= held.rating.max() <= 1
-    # 4,096 x 20 coins: five standard errors of 0.0017, false alarm 6e-7.
-    assert abs(held.rated.mean() - 0.4) < 5 * 0.00172
-    cared = cohort.interests[:, world.topic]
-    assert held.rating[cared > 0.3].mean() > held.rating[cared < 0.01].mean() + 0.2
+def test_whoever_serves_decides_what_is_clicked_and_moves_no_other_coin() -> None:
+    world, cohort = ad_world(Behaviour()), people()
+    visits = visit(world, cohort, 0, SeededSource(5, "world"))
+    other = visits.popular.copy()
+    other[::2] = 7
+    one, two = show(world, cohort, visits, visits.popular), show(world, cohort, visits, other)
+    assert np.array_equal(one.clicked[1::2], two.clicked[1::2])
+    assert np.array_equal(two.ad[::2], np.full(len(two.ad[::2]), 7))
 
 
-def test_adding_users_changes_nobodys_ratings() -> None:
-    world = AdWorld(Behaviour(), PEOPLE.topics)
-    few = hold_ratings(world, people(users=1_000), SeededSource(5, "world"))
-    many = hold_ratings(world, people(users=3_000), SeededSource(5, "world"))
-    assert np.array_equal(few.rating, many.rating[:1_000])
-    assert np.array_equal(few.rated, many.rated[:1_000])
+def test_a_chance_to_click_is_that_of_the_first_slot() -> None:
+    world, cohort = ad_world(Behaviour(click_base_rate=0.05, interest_lift=3.0)), people()
+    chances = click_chances(world, cohort)
+    expected = 0.05 * (1 + 3 * cohort.interests[:, np.arange(20) % PEOPLE.topics])
+    assert np.allclose(chances, expected)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from noisefloor_sim.devices import Wallets, in_contact
+from noisefloor_sim.devices import Account, Line, Wallets, in_contact
 
 OWNS = np.array([[True, True, False], [True, False, False], [False, True, True]])
 
@@ -19,8 +19,28 @@ def test_shares_add_up_to_the_budget() -> None:
 def test_devices_in_contact_pool_what_they_hold() -> None:
     wallets = Wallets.open(OWNS, 100)
     together = np.array([[True, True, False], [True, False, False], [False, True, False]])
-    assert wallets.spend(together, 80).tolist() == [True, True, False]
+    assert wallets.spend(together, 80).tolist() == [1, 1, 0]
     assert wallets.left.sum(axis=1).tolist() == [20, 20, 100]
+
+
+def test_as_much_is_granted_as_is_wanted_and_covered() -> None:
+    wallets = Wallets.open(OWNS, 100)
+    wanted = np.array([2, 7, 0])
+    assert wallets.spend(OWNS, 30, wanted).tolist() == [2, 3, 0]
+    assert wallets.left.sum(axis=1).tolist() == [40, 10, 100]
+
+
+def test_an_account_tells_its_flows_apart_and_writes_down_the_watched_user() -> None:
+    account = Account.open(OWNS, 100, watched=1)
+    account.spend(0, "ad request", OWNS, 30, np.array([1, 4, 2]))
+    account.spend(0, "click report", OWNS, 20)
+    account.spend(1, "click report", np.zeros_like(OWNS), 20)
+    assert account.spent == {"ad request": 180, "click report": 40}
+    assert account.lines == [
+        Line(0, "ad request", granted=3, refused=1, micro=90),
+        Line(0, "click report", granted=0, refused=1, micro=0),
+    ]
+    assert account.wallets.left.sum() + sum(account.spent.values()) == 300
 
 
 def test_a_refused_spend_changes_nothing() -> None:

@@ -225,7 +225,7 @@ def test_explain_replays_a_user(
     assert run_commands.explain(tmp_path / "out", 5) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[1].startswith("  clicks: day 0:")
+    assert lines[1].startswith("  day 0: ")
     done = noisefloor("explain", tmp_path / "out", "--user", "600")
     assert done.returncode == 2
     assert "Expected user=600 in [0, 599]." in done.stderr

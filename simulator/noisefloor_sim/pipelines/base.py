@@ -1,14 +1,23 @@
 """What a pipeline is to the simulator: the one interface that engine, runner and report know."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+
 from noisefloor.privacy import Claim
+from noisefloor.roles.ad_server import AdServer
 from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.outcomes import Counters
 from noisefloor.wire.kinds import Kind
-from noisefloor_sim.behaviour import Day
+from noisefloor_sim.behaviour import AdWorld, Day, Visits
+from noisefloor_sim.devices import Account
+from noisefloor_sim.network import Receiver, Steps
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.report.spec import Section
 from noisefloor_sim.scenario.blocks import PipelineBlock
@@ -63,25 +72,97 @@ class PointFindings:
         return next((found for found in self.findings.metrics if found.name == name), None)
 
 
-class Pipeline(Protocol):
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a pipeline that serves ads put into the slots of a cohort's day.
+
+    Attributes:
+        ad: The ad in each slot.
+        is_public: Whether the server knows which ads were shown, because devices asked for them.
+            Where it does not, impressions are not counted in the open.
+    """
+
+    ad: NDArray[np.uint16]
+    is_public: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The roles whose results a pipeline may read at the end."""
+
+    aggregator: Aggregator
+    ad_server: AdServer
+
+
+class Stage(Protocol):
+    """The world as a pipeline with phases of its own uses it, beyond its daily wakes."""
+
+    @property
+    def env(self) -> simpy.Environment:
+        """Whoever owns time."""
+        ...
+
+    @property
+    def world(self) -> AdWorld:
+        """The ads."""
+        ...
+
+    def cohorts(self) -> Iterator[Cohort]:
+        """Make every cohort anew, one after the other."""
+        ...
+
+    def cohort(self, number: int) -> Cohort:
+        """Make one cohort anew: whoever looks at one or few takes these, in any world alike."""
+        ...
+
+    def account(self, cohort: Cohort) -> Account:
+        """Return where the cohort's users spend."""
+        ...
+
+    def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
+        """Start a frame on its way to a role; ``name`` names its stream of chances."""
+        ...
+
+    def over_bus(self, topic: str, handle: Receiver) -> Receiver:
+        """Return a receiver that takes frames by the bus."""
+        ...
+
+
+class Pipeline(ABC):
     """A pipeline at work in one world."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of frames that it sends."""
-        ...
+        """The kinds of frames that it sends to the aggregator."""
+        return ()
 
-    def wake(self, cohort: Cohort, day: int, lived: Day) -> Iterator[bytes]:
+    def phases(self, stage: Stage) -> Iterable[Steps]:
+        """Return processes of its own on the clock, such as rounds of training."""
+        return ()
+
+    @property
+    def phase_wakes(self) -> int:
+        """How often its phases wake each cohort, for the progress bar."""
+        return 0
+
+    @property
+    def counters(self) -> tuple[Counters, ...]:
+        """Frames by outcome, at roles of its own."""
+        return ()
+
+    def serve(
+        self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: Account
+    ) -> Served | None:
+        """Fill the slots of a cohort's day, if this pipeline serves ads."""
+        return None
+
+    @abstractmethod
+    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
         """Let a cohort's devices report at the end of a day: frames that go to the server."""
-        ...
 
-    def finish(self, aggregator: Aggregator) -> Findings:
-        """Read what the server released, let the adversary guess, and score."""
-        ...
-
-    def explain(self, user: int) -> list[str]:
-        """Say in lines what spent a user's budget, replayed from the cohort's streams."""
-        ...
+    @abstractmethod
+    def finish(self, servers: Servers) -> Findings:
+        """Read what the servers released, let the adversary guess, and score."""
 
 
 @dataclass(frozen=True, slots=True)

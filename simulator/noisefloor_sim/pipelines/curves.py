@@ -1,14 +1,12 @@
 """From the points of a sweep to curves: what runs along the axis, what tells curves apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from noisefloor_sim.pipelines.base import Metric, PointFindings
-from noisefloor_sim.pipelines.clicks.block import block_of
-
-EPSILON = "pipelines.clicks.epsilon"
+from noisefloor_sim.scenario.model import Scenario
 
 Groups = dict[str, dict[float, list[PointFindings]]]
 """Points by the name of their curve, then by their place along the axis."""
@@ -16,14 +14,25 @@ Groups = dict[str, dict[float, list[PointFindings]]]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The swept key that runs along the plots' axis."""
+    """The swept key that runs along the plots' axis.
 
-    key: str = EPSILON
+    Attributes:
+        key: Dotted, as in the sweep.
+        label: What the axis is called.
+    """
+
+    key: str
+    label: str
 
     @classmethod
-    def of(cls, points: Sequence[PointFindings]) -> "Axis":
-        """Choose the number that takes most values; epsilon, if none takes more."""
-        values: dict[str, set[float]] = {EPSILON: set()}
+    def of(cls, points: Sequence[PointFindings], usual: Mapping[str, str]) -> "Axis":
+        """Choose the number that takes most values.
+
+        Args:
+            points: All points of the sweep.
+            usual: Keys that win a tie, the first one first, and what each is called.
+        """
+        values: dict[str, set[float]] = {key: set() for key in usual}
         for point in points:
             for key, value in point.settings:
                 if (
@@ -32,23 +41,21 @@ class Axis:
                     and not isinstance(value, bool)
                 ):
                     values.setdefault(key, set()).add(float(value))
-        return cls(max(values, key=lambda key: (len(values[key]), key == EPSILON)))
-
-    @property
-    def label(self) -> str:
-        """What the axis is called."""
-        return "claimed epsilon per report" if self.key == EPSILON else self.word
+        order = list(usual)
+        best = max(
+            values,
+            key=lambda key: (len(values[key]), -order.index(key) if key in usual else -len(order)),
+        )
+        return cls(best, usual.get(best, _word(best)))
 
     @property
     def word(self) -> str:
         """The last word of the key."""
-        return self.key.rpartition(".")[2].replace("_", " ")
+        return _word(self.key)
 
     def place(self, point: PointFindings) -> float:
         """Return where a point lies along the axis."""
-        if self.key == EPSILON:
-            return block_of(point.scenario).epsilon
-        value = dict(point.settings)[self.key]
+        value = dict(point.settings).get(self.key, value_at(point.scenario, self.key))
         if not isinstance(value, int | float):
             raise TypeError(f"{self.key} is not a number at every point.")
         return float(value)
@@ -88,3 +95,15 @@ def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
     value = float(np.mean([metric.value for metric in found]))
     half = float(np.mean([metric.high - metric.low for metric in found])) / 2 / len(found) ** 0.5
     return Metric(name, value, value - half, value + half, sum(metric.n for metric in found))
+
+
+def value_at(scenario: Scenario, key: str) -> object:
+    """Return the value of a dotted key of a scenario."""
+    found: object = scenario
+    for name in key.split("."):
+        found = found[name] if isinstance(found, Mapping) else getattr(found, name)
+    return found
+
+
+def _word(key: str) -> str:
+    return key.rpartition(".")[2].replace("_", " ")

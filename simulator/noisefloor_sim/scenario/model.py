@@ -21,7 +21,7 @@ from noisefloor_sim.scenario.blocks import AttackBlock, PipelineBlock
 from noisefloor_sim.scenario.gates import parse_gate, words_of
 from noisefloor_sim.scenario.network import LONGEST_H, Network, Threat
 from noisefloor_sim.scenario.section import FROZEN, PlainText, broken
-from noisefloor_sim.scenario.world import Behaviour, Devices, Population
+from noisefloor_sim.scenario.world import Behaviour, Devices, Population, Tastes
 
 MOST_POINTS = 10_000
 MOST_ATTACKS = 100
@@ -96,6 +96,7 @@ class Scenario(BaseModel):
     )
     population: Population = Field(default=Population(), description="Who there is.")
     devices: Devices = Field(default=Devices(), description="What users own.")
+    tastes: Tastes = Field(default=Tastes(), description="What users truly like.")
     behaviour: Behaviour = Field(
         default=Behaviour(), description="What users are shown and click."
     )
@@ -105,6 +106,13 @@ class Scenario(BaseModel):
         ge=0,
         le=LONGEST_H,
         description="Hours that an epoch stays open after its period; later frames are refused.",
+    )
+    budget: float = Field(
+        default=1_000.0,
+        gt=0,
+        le=1e6,
+        description="Epsilon that a user may spend in the whole run, over all own devices and "
+        "all pipelines.",
     )
     pipelines: PipelineBlocks = Field(
         min_length=1, description="Pipelines that run, each with its own block."

@@ -1,6 +1,6 @@
 """The section of a scenario that describes the network between devices and services."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -73,11 +73,25 @@ class Network(BaseModel):
 
 
 class Threat(BaseModel):
-    """What the adversary sees besides the frames and what is published."""
+    """What the adversary sees besides the frames and what is published, and what it forges."""
 
     model_config = FROZEN
 
     linked: bool = Field(
         default=True,
         description="Whether the server can tell which frames came over one connection.",
+    )
+    fakes: float = Field(
+        default=0.0,
+        ge=0,
+        le=0.5,
+        description="Share of fake devices among all that report, in every flow.",
+    )
+    pushed_ad: int = Field(
+        default=0, ge=0, lt=10_000, description="The ad that fake devices push, by its place."
+    )
+    forgery: Literal["maximal", "evasive", "input"] = Field(
+        default="maximal",
+        description="Fakes send the report that gains most, one that gains most among those that "
+        "look like honest ones, or lie about what they hold and report as they should.",
     )

@@ -1,6 +1,6 @@
 """The sections of a scenario that describe people: population, devices, behaviour."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -63,6 +63,45 @@ class Population(BaseModel):
         ge=0,
         lt=1,
         description="Probability that a user leaves for good on a given day.",
+    )
+
+
+class Tastes(BaseModel):
+    """What users truly like: it makes their ratings, and the lift of their clicks.
+
+    ``topics`` follows from a user's interests; ``low-rank`` is 0.5 + the ad's appeal + taste times
+    factors, with a known truth; ``movielens-100k`` draws each user's ratings from the 943 people
+    of that data set, with replacement, for its most rated films.
+    """
+
+    model_config = FROZEN
+
+    source: Literal["topics", "low-rank", "movielens-100k"] = Field(
+        default="topics", description="Where tastes come from."
+    )
+    dimension: int = Field(
+        default=3, ge=1, le=100, description="Latent factors of the 'low-rank' truth."
+    )
+    spread: float = Field(
+        default=0.2, ge=0, le=10, description="Deviation of taste times factors in 'low-rank'."
+    )
+    appeal: float = Field(
+        default=0.1, ge=0, le=10, description="Deviation of the ads' own appeal in 'low-rank'."
+    )
+    noise: float = Field(
+        default=0.1, ge=0, le=10, description="Deviation of a rating from the taste in 'low-rank'."
+    )
+    rated_skew: float = Field(
+        default=0.0,
+        ge=0,
+        le=5,
+        description="Power by which being rated falls with an ad's rank in 'low-rank'; 0: even.",
+    )
+    rated_for_liking: float = Field(
+        default=0.0,
+        ge=0,
+        le=20,
+        description="How much likelier liked ads are rated in 'low-rank'; 0: missing at random.",
     )
 
 
@@ -138,6 +177,11 @@ class Behaviour(BaseModel):
     )
     click_base_rate: Probability = Field(
         default=0.02, description="Probability of a click in the first slot without any interest."
+    )
+    click_rates: Literal["even", "open-bandit"] = Field(
+        default="even",
+        description="Base rate of each ad: the same for all, or as far from it as the items of "
+        "Open Bandit are from their mean.",
     )
     interest_lift: float = Field(
         default=4.0,

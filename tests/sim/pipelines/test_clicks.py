@@ -10,7 +10,7 @@ from noisefloor.ads.clicks import ClickReport, Form
 from noisefloor.adversary.intervals import lower_limit, upper_limit
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.engine import Engine
+from noisefloor_sim.engine import Engine, explain
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.base import Findings
 from noisefloor_sim.pipelines.clicks.block import fresh_days
@@ -24,7 +24,6 @@ from noisefloor_sim.pipelines.clicks.games import (
     play_row_order,
     play_vector,
 )
-from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.scenario.world import Offline
 from statistics_of_tests import FALSE_ALARM
@@ -124,7 +123,7 @@ def test_the_error_follows_the_closed_form(epsilon: float) -> None:
 
 
 def test_an_exhausted_budget_refuses_or_answers_from_memory() -> None:
-    poor = with_clicks(small_world(days=5), budget=4.0)  # two reports of epsilon 2
+    poor = small_world(days=5, budget=4.0)  # two reports of epsilon 2
     refusing = findings(poor)
     users = poor.population.users
     assert value(refusing, "reports_refused") > 0
@@ -153,22 +152,21 @@ def test_the_paper_debits_what_it_claims_and_shows_what_is_proved() -> None:
 
 
 def test_explaining_a_user_agrees_with_what_the_run_spent() -> None:
-    scenario = with_clicks(small_world(days=4), budget=4.0)
+    scenario = small_world(days=4, budget=4.0)
     with new_run():
         engine = Engine(scenario, PIPELINES)
         engine.run()
-    pipeline = engine.pipelines["clicks"]
-    assert isinstance(pipeline, ClickPipeline)
     for user in (0, 300, 1_499):
         number, row = divmod(user, scenario.population.cohort)
-        left = int(pipeline.devices[number].wallets.left[row].sum()) / 1e6
-        lines = pipeline.explain(user)
+        left = int(engine.accounts[number].wallets.left[row].sum()) / 1e6
+        with new_run():
+            lines = explain(scenario, PIPELINES, user)
         assert len(lines) == 4
         assert lines[-1].endswith(f"{left:.6f} left")
 
 
 def test_permanent_answers_are_paid_for_once_and_stop_the_averaging() -> None:
-    scenario = with_clicks(small_world(days=6), form="memoised", epsilon=6.0, budget=6.0)
+    scenario = with_clicks(small_world(days=6, budget=6.0), form="memoised", epsilon=6.0)
     found = findings(scenario)
     assert value(found, "reports_fresh") > 4 * scenario.population.users
     assert value(found, "spent.day_5") <= 6.0
@@ -182,7 +180,7 @@ def test_permanent_answers_are_paid_for_once_and_stop_the_averaging() -> None:
         "clicks-memoised-changing": "overclaimed",
     }
     with new_run():
-        lines = ClickPipeline(scenario).explain(0)
+        lines = explain(scenario, PIPELINES, 0)
     assert sum("6 spent" in line for line in lines) == 1
 
 
@@ -238,7 +236,7 @@ def test_with_a_strong_prior_a_weak_report_moves_no_guess() -> None:
 
 
 def test_a_budget_for_one_report_leaves_the_days_nothing_to_add_up() -> None:
-    rich, poor = small_world(days=5), with_clicks(small_world(days=5), budget=2.0)
+    rich, poor = small_world(days=5), small_world(days=5, budget=2.0)
     assert fresh_days(rich) == 5
     assert fresh_days(poor) == 1
     names = {metric.name for metric in findings(poor).metrics}

@@ -1,10 +1,13 @@
 """Curves: the number that was swept most runs along the axis, the rest tells curves apart."""
 
 from noisefloor_sim.pipelines.base import Findings, Metric, PointFindings
-from noisefloor_sim.pipelines.clicks.curves import EPSILON, Axis, along
+from noisefloor_sim.pipelines.curves import Axis, along, value_at
 from worlds import small_world
 
 NOTHING = Findings((), ())
+EPSILON = "pipelines.clicks.epsilon"
+USUAL = {EPSILON: "claimed epsilon"}
+DAYS = Axis("days", "days")
 
 
 def point(value: float = 0.0, **settings: object) -> PointFindings:
@@ -13,28 +16,39 @@ def point(value: float = 0.0, **settings: object) -> PointFindings:
 
 
 def test_epsilon_runs_along_the_axis_unless_another_number_takes_more_values() -> None:
-    assert Axis.of([PointFindings((), small_world(), NOTHING)]).key == EPSILON
+    assert Axis.of([PointFindings((), small_world(), NOTHING)], USUAL).key == EPSILON
     swept = [point(days=days, pipelines__clicks__epsilon=1.0) for days in (1, 7, 30)]
-    assert Axis.of(swept).key == "days"
-    assert Axis.of(swept[:1]).key == EPSILON
+    assert Axis.of(swept, USUAL).key == "days"
+    assert Axis.of(swept[:1], USUAL).key == EPSILON
 
 
 def test_seeds_and_flags_are_no_axis() -> None:
     points = [point(seed=seed, flag=bool(seed % 2)) for seed in range(5)]
-    assert Axis.of(points).key == EPSILON
+    assert Axis.of(points, USUAL).key == EPSILON
 
 
 def test_curves_are_named_after_what_else_was_swept() -> None:
     one = point(days=7, pipelines__clicks__form="split", seed=3)
-    assert Axis("days").curve_of(one) == "corrected, form split"
-    assert Axis("days").label == "days"
-    assert Axis().curve_of(one) == "corrected, days 7, form split"
+    assert DAYS.curve_of(one) == "corrected, form split"
+    assert Axis(EPSILON, "").curve_of(one) == "corrected, days 7, form split"
 
 
 def test_replicates_are_averaged_along_the_axis() -> None:
     points = [point(value, days=days, seed=value) for days in (1, 7) for value in (1.0, 3.0)]
-    (by_place,) = Axis("days").grouped(points).values()
+    (by_place,) = DAYS.grouped(points).values()
     places, found = along(by_place, "error")
     assert places == [1.0, 7.0]
     assert [metric.value for metric in found] == [2.0, 2.0]
     assert along(by_place, "missing") == ([], [])
+
+
+def test_a_point_lies_where_the_scenario_says_if_the_key_was_not_swept() -> None:
+    assert Axis(EPSILON, "").place(point()) == 2.0
+    assert value_at(small_world(), "population.users") == 1500
+
+
+def test_among_keys_that_take_as_many_values_the_first_usual_one_wins() -> None:
+    usual = {"days": "days", EPSILON: "claimed epsilon"}
+    points = [point(days=days, pipelines__clicks__epsilon=float(days)) for days in (1, 7)]
+    assert Axis.of(points, usual).key == "days"
+    assert Axis.of(points, USUAL).label == "claimed epsilon"

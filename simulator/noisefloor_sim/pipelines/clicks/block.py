@@ -6,12 +6,17 @@ from pydantic import Field
 
 from noisefloor.accounting.entry import Amount
 from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor.ads.delivered_click import DeliveredClick
 from noisefloor.ads.memoised_clicks import MemoisedClicks
+from noisefloor.errors import BadParameter
 from noisefloor_sim.devices import Exhausted
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
 
-Corrected = Literal["split", "capped", "one-click", "pad-and-sample", "memoised"]
+Corrected = Literal["split", "capped", "one-click", "pad-and-sample", "memoised", "delivered"]
+
+_SLATES = ("slate", "random-slate")
+"""Deliveries from which the device picks what it shows, by the name of their choice."""
 
 
 class ClickBlock(PipelineBlock):
@@ -25,7 +30,8 @@ class ClickBlock(PipelineBlock):
     )
     form: Corrected = Field(
         default="one-click",
-        description="How the corrected variant guards the vector; the paper's has no choice.",
+        description="How the corrected variant guards the vector, or 'delivered': the ad in the "
+        "open, a response on its click; the paper's has no choice.",
     )
     most_clicks: int = Field(
         default=1,
@@ -38,12 +44,6 @@ class ClickBlock(PipelineBlock):
         gt=0,
         lt=1,
         description="Share of epsilon that the first report of 'memoised' may reveal.",
-    )
-    budget: float = Field(
-        default=1_000.0,
-        gt=0,
-        le=1e6,
-        description="Epsilon that a user may spend in the whole run, over all own devices.",
     )
     exhausted: Literal["refuse", "memory"] = Field(
         default="refuse",
@@ -79,8 +79,30 @@ def memoised_of(scenario: Scenario) -> MemoisedClicks | None:
     return MemoisedClicks(scenario.behaviour.ads, block.epsilon, first, scenario.days)
 
 
-def report_of(scenario: Scenario) -> ClickReport:
-    """Return the mechanism of daily reports that devices use at this point."""
+def delivered_of(scenario: Scenario) -> DeliveredClick | None:
+    """Return the response on the delivered ad's click if devices use it at this point.
+
+    Raises:
+        BadParameter: The ads come in slates, and what is shown from a slate is a secret.
+    """
+    block = block_of(scenario)
+    if scenario.variant == "paper" or block.form != "delivered":
+        return None
+    # Another pipeline's settings, which this one can do without: read by name, if they are there.
+    delivery = getattr(scenario.pipelines.get("ads"), "delivery", None)
+    choice = getattr(delivery, "choice", None)
+    if choice in _SLATES:
+        raise BadParameter(
+            "pipelines.clicks.form",
+            block.form,
+            "only where a request names the ad that is shown: the report tells that ad, and with "
+            f"pipelines.ads.delivery.choice {choice!r} it is a secret",
+        )
+    return DeliveredClick(scenario.behaviour.ads, block.epsilon)
+
+
+def vector_report_of(scenario: Scenario) -> ClickReport:
+    """Return the mechanism of daily reports on the whole vector."""
     block, ads = block_of(scenario), scenario.behaviour.ads
     if scenario.variant == "paper":
         return ClickReport(ads, block.epsilon, Form.PER_BIT)
@@ -89,10 +111,14 @@ def report_of(scenario: Scenario) -> ClickReport:
     return ClickReport(ads, block.epsilon, form, min(block.most_clicks, ads) if capped else 1)
 
 
+def report_of(scenario: Scenario) -> ClickReport | DeliveredClick:
+    """Return the mechanism of daily reports that devices use at this point."""
+    return delivered_of(scenario) or vector_report_of(scenario)
+
+
 def fresh_days(scenario: Scenario) -> int:
     """Return on how many days the budget of a user with one device covers a fresh report."""
-    block = block_of(scenario)
-    budget = Amount.budget(block.budget, 0.0).micro_epsilon
+    budget = Amount.budget(scenario.budget, 0.0).micro_epsilon
     cost = Amount.cost((memoised_of(scenario) or report_of(scenario)).claimed).micro_epsilon
     return min(scenario.days, budget // cost)
 

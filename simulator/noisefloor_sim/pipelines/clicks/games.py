@@ -1,8 +1,9 @@
 """Guessing games: devices with known clicks, and an adversary that sees their reports.
 
-A game tosses a fair coin for each canary: one of two vectors of clicks, the same in all its
-periods. The canary's device reports as any other; the adversary sees the reports of a connection,
-knows both vectors, and names one. So there is a truth to score against and a closed form to meet.
+A game tosses a fair coin for each canary: one of two inputs, mostly vectors of clicks, the same in
+all its periods. The canary's device reports as any other; the adversary sees the reports of a
+connection, knows both inputs, and names one. So there is a truth to score against and a closed
+form to meet.
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,18 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting.bounds import binary_success
 from noisefloor.ads.clicks import ClickReport, Form
+from noisefloor.ads.delivered_click import DeliveredClick
 from noisefloor.ads.memoised_clicks import MemoisedClicks
 from noisefloor.adversary.audit import bound_of
 from noisefloor.adversary.intervals import lower_limit, upper_limit
-from noisefloor.adversary.likelihood import guess, pair_success, vector_success
+from noisefloor.adversary.likelihood import (
+    guess,
+    majority_success,
+    pair_success,
+    vector_success,
+)
 from noisefloor.laws import ONE
+from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire.frames import permutation
@@ -30,18 +38,18 @@ Bits = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """Two vectors to be told apart.
+    """Two inputs to be told apart.
 
     Attributes:
         name: Of the metrics.
-        first: One vector of clicks.
+        first: One vector of clicks, or one symbol of a delivered ad and its click.
         second: The other.
         periods: Days on which a canary reports.
     """
 
     name: str
-    first: Bits
-    second: Bits
+    first: Reports
+    second: Reports
     periods: int
 
 
@@ -58,14 +66,23 @@ def games_of(report: ClickReport, days: int, *, is_linked: bool) -> list[Game]:
     return [*games, Game("all_days", bit, none, days)] if is_linked and days > 1 else games
 
 
-def play(report: ClickReport, game: Game, canaries: int, source: SeededSource) -> list[Metric]:
+def delivered_games_of(days: int, *, is_linked: bool) -> list[Game]:
+    """Return the games about one delivered ad: its click, once and over several fresh reports."""
+    clicked, none = np.array(1), np.array(0)
+    games = [Game("single_bit", clicked, none, 1)]
+    return [*games, Game("all_days", clicked, none, days)] if is_linked and days > 1 else games
+
+
+def play(
+    report: ClickReport | DeliveredClick, game: Game, canaries: int, source: SeededSource
+) -> list[Metric]:
     """Let the adversary guess for every canary, and score it in whole counts."""
     truth, periods = _reports(report, game, canaries, source.child(game.name))
     guessed = guess(report, periods, [game.first, game.second]).candidate
     right = int(np.count_nonzero(guessed == truth))
     proved = game.periods * report.guarantee(Neighbours.USER).epsilon
     metrics = [
-        _share(f"attack.{game.name}.success", right, canaries),
+        share_metric(f"attack.{game.name}.success", right, canaries),
         Metric(f"attack.{game.name}.bound", float(binary_success(proved)), n=canaries),
     ]
     expected = closed_form(report, game)
@@ -75,14 +92,12 @@ def play(report: ClickReport, game: Game, canaries: int, source: SeededSource) -
 
 
 def _reports(
-    report: ClickReport, game: Game, canaries: int, source: SeededSource
-) -> tuple[Bits, list[Bits]]:
+    report: ClickReport | DeliveredClick, game: Game, canaries: int, source: SeededSource
+) -> tuple[Bits, list[Reports]]:
     """Toss each canary's coin, and return it with the reports of all periods."""
     truth = source.child("truth").bernoulli(ONE // 2, canaries)
-    vectors = np.where(truth[:, None], game.second, game.first)
-    return truth, [
-        report.randomise(vectors, source.child("day", day)) for day in range(game.periods)
-    ]
+    held = np.stack([game.first, game.second])[truth.view(np.uint8)]
+    return truth, [report.randomise(held, source.child("day", day)) for day in range(game.periods)]
 
 
 def play_row_order(
@@ -106,7 +121,7 @@ def play_row_order(
     frames = [rows[order] for rows, order in zip(periods, orders, strict=True)]
     guessed = guess(report, frames, [game.first, game.second]).candidate
     right = int(np.count_nonzero(guessed == truth[orders[0]]))
-    return [_share("attack.row_order.success", right, canaries)]
+    return [share_metric("attack.row_order.success", right, canaries)]
 
 
 def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> list[Metric]:
@@ -125,7 +140,7 @@ def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> lis
     right = int(np.count_nonzero((rows == truth).all(axis=1)))
     expected = vector_success(report.ads, report.encoding.stay / ONE)
     return [
-        _share("attack.vector.success", right, canaries),
+        share_metric("attack.vector.success", right, canaries),
         Metric("attack.vector.closed_form", expected, n=canaries),
     ]
 
@@ -149,7 +164,7 @@ def delivered_metrics(counts: NDArray[np.int64], report: ClickReport) -> list[Me
     law = np.array([[1 - rise, rise], [1 - stay, stay]])
     expected = float((prior[:, None] * law).max(axis=0).sum())
     metrics = [
-        _share("attack.delivered.success", right, total),
+        share_metric("attack.delivered.success", right, total),
         Metric("attack.delivered.prior", float(prior.max()), n=total),
     ]
     # Under a cap a click may have been dropped before the noise: no closed form for the bit.
@@ -158,8 +173,10 @@ def delivered_metrics(counts: NDArray[np.int64], report: ClickReport) -> list[Me
     return metrics + closed
 
 
-def closed_form(report: ClickReport, game: Game) -> float | None:
+def closed_form(report: ClickReport | DeliveredClick, game: Game) -> float | None:
     """Return how often the best guess is right, where a formula tells."""
+    if isinstance(report, DeliveredClick):
+        return majority_success(game.periods, 1 - report.response.flip / ONE)
     if report.form is Form.PAD_AND_SAMPLE:
         return None
     return pair_success(report.encoding, game.first, game.second, game.periods)
@@ -180,28 +197,29 @@ def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -
     right = int(np.count_nonzero(guess(clicks, [reports], [none, bit]).candidate == truth))
     proved = clicks.guarantee(Neighbours.USER).epsilon
     return [
-        _share("attack.all_days.success", right, canaries),
+        share_metric("attack.all_days.success", right, canaries),
         Metric("attack.all_days.closed_form", clicks.bit_success(), n=canaries),
         Metric("attack.all_days.bound", float(binary_success(proved)), n=canaries),
     ]
 
 
 def audited(
-    report: ClickReport | MemoisedClicks, canaries: int, source: SeededSource
+    report: ClickReport | MemoisedClicks | DeliveredClick, canaries: int, source: SeededSource
 ) -> LowerBound:
     """Return the epsilon that the worst two profiles prove, from canaries of their own."""
-    if isinstance(report, ClickReport):
-        pair = report.worst_pairs(Neighbours.USER)[0]
-    else:
+    pair: tuple[object, object]
+    if isinstance(report, MemoisedClicks):
         pair = (np.ones(report.ads, dtype=np.bool_), np.zeros(report.ads, dtype=np.bool_))
+    else:
+        pair = report.worst_pairs(Neighbours.USER)[0]
+    held = [np.repeat(np.asarray(value)[None], canaries, axis=0) for value in pair]
     reports = [
-        report.randomise(np.repeat(vector[None], canaries, axis=0), source.child("audit", place))
-        for place, vector in enumerate(pair)
+        report.randomise(rows, source.child("audit", place)) for place, rows in enumerate(held)
     ]
     return bound_of(report, reports, pair, alpha=ALPHA)
 
 
-def _share(name: str, right: int, of: int) -> Metric:
+def share_metric(name: str, right: int, of: int) -> Metric:
     """Return a share with its 95 % Clopper-Pearson interval."""
     low, high = float(lower_limit(right, of, 0.025)), float(upper_limit(right, of, 0.025))
     return Metric(name, right / of, low, high, of)

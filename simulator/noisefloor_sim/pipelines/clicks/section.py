@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 
 from noisefloor_sim.pipelines.base import PointFindings
-from noisefloor_sim.pipelines.clicks.curves import EPSILON, Axis, Groups, along
+from noisefloor_sim.pipelines.clicks.fraud_figures import FAKES, fraud_figures
+from noisefloor_sim.pipelines.clicks.rate_tables import rate_tables
+from noisefloor_sim.pipelines.curves import Axis, Groups, along
 from noisefloor_sim.population import DEVICES
 from noisefloor_sim.report.spec import Curve, Plot, Role, Section, Table
+
+EPSILON = "pipelines.clicks.epsilon"
 
 GAMES = {
     "single_bit": "one click or none, one report",
@@ -40,7 +44,7 @@ _LEDGERS: tuple[tuple[str, str, Role], ...] = (
 
 def section(points: Sequence[PointFindings]) -> Section:
     """Describe attacks, utility, their frontier and the budget."""
-    axis = Axis.of(points)
+    axis = Axis.of(points, {EPSILON: "claimed epsilon per report", FAKES: "share of fake devices"})
     groups = axis.grouped(points)
     shown = [
         _attack_plot(name, what, curves, axis)
@@ -49,13 +53,15 @@ def section(points: Sequence[PointFindings]) -> Section:
     ]
     return Section(
         "Click statistics",
-        "Each user reports a protected vector of clicks once a day; the server learns how many "
-        "users clicked each ad. The adversary is tested on canaries: devices whose clicks it has "
-        "to name.",
+        "Each user reports once a day: a protected vector of clicks, or the delivered ad and a "
+        "protected click. The server learns how many users clicked each ad. The adversary is "
+        "tested on canaries: devices whose clicks it has to name.",
         (
             *shown,
             _utility_plot(groups, axis),
             *_frontier_plots(groups, axis),
+            *rate_tables(groups),
+            *fraud_figures(groups, axis),
             _budget_plot(groups, axis),
             _timeline(points, axis),
             _exhausted(groups),
@@ -88,7 +94,7 @@ def _attack_plot(game: str, what: str, curves: Sequence[Curve], axis: Axis) -> P
         axis.label,
         "right guesses",
         tuple(curves),
-        log_x=True,
+        log_x=axis.key != FAKES,
     )
 
 
@@ -104,7 +110,7 @@ def _utility_plot(groups: Groups, axis: Axis) -> Plot:
         axis.label,
         "relative error",
         tuple(curves),
-        log_x=True,
+        log_x=axis.key != FAKES,
         log_y=True,
     )
 

@@ -1,0 +1,130 @@
+"""The way of a day's reports from devices to the server, whatever they hold, and its scores."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting.entry import Amount
+from noisefloor.ads.memoised_clicks import MemoisedClicks
+from noisefloor.privacy import Neighbours
+from noisefloor.randomness import SeededSource
+from noisefloor.wire.frames import split_frames
+from noisefloor.wire.kinds import Kind
+from noisefloor_sim.behaviour import Day
+from noisefloor_sim.devices import Account, Exhausted, in_contact
+from noisefloor_sim.pipelines.base import Metric, Servers
+from noisefloor_sim.pipelines.clicks.block import policy_of
+from noisefloor_sim.pipelines.clicks.books import DayBook, budget_metrics, exhausted_metrics
+from noisefloor_sim.pipelines.clicks.estimates import estimate_metrics, rate_metrics, released
+from noisefloor_sim.pipelines.clicks.forgery import Clicks, Forger
+from noisefloor_sim.pipelines.clicks.fraud import fraud_metrics
+from noisefloor_sim.pipelines.clicks.sending import Memory, Sent
+from noisefloor_sim.population import Cohort
+from noisefloor_sim.scenario.model import Scenario
+
+REPORT = "click report"
+"""What the account calls a daily report."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Flow:
+    """Reports of clicks in one world.
+
+    Attributes:
+        scenario: At one point of a sweep.
+        mechanism: What guards the clicks.
+        kind: Of the frames.
+        source: Of the pipeline's coins.
+        cost: Of a report, in micro-epsilon.
+        days: What happened on each day.
+        accounts: Of the cohorts that have woken.
+        memory: What devices do without budget.
+        forger: Of the fakes among them, if there are any.
+    """
+
+    scenario: Scenario
+    mechanism: Clicks
+    kind: Kind
+    source: SeededSource = field(init=False)
+    cost: int = field(init=False)
+    days: list[DayBook] = field(init=False)
+    accounts: dict[int, Account] = field(default_factory=dict)
+    memory: Memory = field(init=False)
+    forger: Forger | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
+        # The paper's variant debits what the paper claims; what is proved is told beside it.
+        self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
+        ads, cells = self.scenario.behaviour.ads, self.kind.cells
+        self.days = [DayBook.empty(ads, cells) for _ in range(self.scenario.days)]
+        self.memory = Memory(policy_of(self.scenario))
+        self.forger = Forger.of(self.scenario, self.mechanism)
+
+    def open_day(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Flags:
+        """Write down what a cohort clicked, and return which of its devices are in contact."""
+        contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
+        self.accounts[cohort.number] = account
+        book, here = self.days[day], cohort.leaves > day
+        book.clicked += lived.matrix(lived.clicked, self.scenario.behaviour.ads).sum(axis=0)
+        book.out_of_contact += int(np.count_nonzero(here & ~contact.any(axis=1)))
+        return contact
+
+    def frames(
+        self, cohort: int, day: int, *, asked: Flags, paid: Flags, fresh: Sent
+    ) -> Iterator[bytes]:
+        """Send a cohort's reports: fresh ones, old ones again, and forged ones among them.
+
+        Args:
+            cohort: Its number.
+            day: Of the reports.
+            asked: Users who have something to report.
+            paid: Users who paid for a fresh report.
+            fresh: The reports of those.
+        """
+        book = self.days[day]
+        book.fresh += len(fresh.reports)
+        sent = self.memory.complete(cohort, asked, paid, fresh, book)
+        reports = sent.reports
+        if self.forger is not None:
+            reports = self.forger.join(sent, book, self.source.child("fakes", cohort, day))
+        if len(reports):
+            coins = self.source.child("frame", cohort, day)
+            yield from split_frames(self.kind, day, reports, coins)
+
+    def metrics(self, servers: Servers, joined: Mapping[int, Flags]) -> list[Metric]:
+        """Score what was released, and tell what was spent.
+
+        Args:
+            servers: What was released and counted.
+            joined: Who of each cohort has paid for all reports at once.
+        """
+        name, days = self.kind.name, len(self.days)
+        found = released(self.mechanism, servers.aggregator, name, days)
+        shown = np.sum([servers.ad_server.impressions(day) for day in range(days)], axis=0)
+        proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
+        users, share_coins = self.scenario.population.users, self._days_share_coins
+        return [
+            *estimate_metrics(found, self.days),
+            *rate_metrics(found, self.days, shown, share_coins=share_coins),
+            *budget_metrics(self.days, users, proved),
+            *exhausted_metrics(self.accounts, self.cost, joined),
+            *fraud_metrics(
+                self.forger,
+                self.days,
+                servers.aggregator,
+                name,
+                self.source,
+                share_coins=share_coins,
+            ),
+        ]
+
+    @property
+    def _days_share_coins(self) -> bool:
+        """Whether a user's reports on two days may rest on the same coins."""
+        is_permanent = isinstance(self.mechanism, MemoisedClicks)
+        return is_permanent or self.memory.policy is Exhausted.MEMORY
