@@ -1,5 +1,6 @@
 """From the points of a sweep to curves: what runs along the axis, what tells curves apart."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -88,13 +89,31 @@ def along(
 
 
 def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
-    """Return a metric averaged over replicates, with the interval's half-width shrunk to match."""
+    """Return a metric averaged over replicates, with the interval's half-width shrunk to match.
+
+    Metrics that have no interval get one from how replicates differ, where there are several.
+    """
     found = [metric for point in points if (metric := point.metric(name)) is not None]
     if not found:
         return None
-    value = float(np.mean([metric.value for metric in found]))
+    values, n = [metric.value for metric in found], sum(metric.n for metric in found)
+    value = float(np.mean(values))
     half = float(np.mean([metric.high - metric.low for metric in found])) / 2 / len(found) ** 0.5
-    return Metric(name, value, value - half, value + half, sum(metric.n for metric in found))
+    if math.isnan(half) and len(found) > 1:
+        return Metric(name, value, *student_interval(values), n)
+    return Metric(name, value, value - half, value + half, n)
+
+
+def student_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Return Student's interval of the mean of independent values; endless for fewer than two."""
+    from scipy.special import stdtrit  # lazy: scipy is slow to import
+
+    n = len(values)
+    if n < 2 or not np.isfinite(values).all():
+        return -math.inf, math.inf
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(n)
+    reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
+    return mean - reach, mean + reach
 
 
 def value_at(scenario: Scenario, key: str) -> object:

@@ -4,6 +4,7 @@ import numpy as np
 
 from noisefloor.ads.delivery import Choice
 from noisefloor.ads.utility import utility_of
+from noisefloor.errors import BadParameter
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, delivery_of
 from noisefloor_sim.pipelines.base import Metric, Stage
@@ -26,7 +27,11 @@ def choice_metrics(delivery: DeliveryPhase, stage: Stage) -> list[Metric]:
     for choice in Choice:
         if choice in (Choice.PRINTED, Choice.EXACT):
             continue
-        found = utility_of(delivery_of(scenario, choice), rows)
+        try:
+            asked = delivery_of(scenario, choice)
+        except BadParameter:
+            continue  # this choice cannot be had at this epsilon, with so many ads
+        found = utility_of(asked, rows)
         score = found.expected_score / block.delivery.score_range
         metrics += [
             Metric(f"utility.top_one.{choice.value}", found.top_one, n=len(rows)),

@@ -1,102 +1,61 @@
 """What is claimed, proved and audited of the ad pipeline: flow by flow, and for a whole day."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from noisefloor.accounting.composition import sequential
+import numpy as np
+
 from noisefloor.adversary.joint import Part, joint_bound
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
+from noisefloor.privacy import Claim, Guarantee, LowerBound
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
-from noisefloor_sim.pipelines.ads.parts import (
-    click_part,
-    request_part,
-    requests_a_day,
-    training_part,
-)
-from noisefloor_sim.pipelines.ads.training import TrainingPhase
+from noisefloor_sim.pipelines.ads.flows import Flow, in_all
 from noisefloor_sim.pipelines.base import NamedClaim
 from noisefloor_sim.scenario.model import Scenario
 
 ALPHA = 1e-5
 """The probability that an audited bound is wrong."""
 
+FEWEST_TRIALS, USUAL_TRIALS = 2_000, 10_000
 
-Flow = tuple[str, Guarantee, Guarantee, Sequence[Part]]
-"""A name, what is claimed, what is proved, and what an auditor may look at."""
+MOST_NUMBERS = 1 << 24
+"""Numbers in one kind of release of all trials, at most: wide ones are tried less often."""
 
 
 def claims_of(
-    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase, source: SeededSource
+    scenario: Scenario, flows: Sequence[Flow], source: SeededSource
 ) -> tuple[NamedClaim, ...]:
-    """Return the claims of training, of one request, of a day's requests, and of all together.
+    """Return the claims of each flow, of one request, and of the whole day.
 
     The paper counts one request a day and one bit of clicks; the ledger counts what is sent.
     """
-    coins = source.child("audit")
-    trials = max(10_000, block_of(scenario).canaries)
-    listed: list[Flow] = []
-    if training.training is not None:
-        trained = training.training
-        part = [training_part(trained)]
-        listed.append(("training", trained.claimed, trained.guarantee(Neighbours.USER), part))
-    listed += _requests(scenario, delivery)
-    listed += _whole_day(scenario, listed, delivery)
+    trials = max(USUAL_TRIALS, block_of(scenario).canaries)
     return tuple(
-        NamedClaim(name, Claim(claimed, proved, _audited(name, parts, trials, coins)))
-        for name, claimed, proved, parts in listed
+        NamedClaim(
+            name, Claim(claimed, proved, _audited(parts, trials, source.child("audit", name)))
+        )
+        for name, claimed, proved, parts in _listed(flows)
     )
 
 
-def _requests(scenario: Scenario, delivery: DeliveryPhase) -> list[Flow]:
-    """Return the claim of one request and, where there are more, of a day's."""
-    asked, times = delivery.delivery, requests_a_day(delivery.books)
-    one = asked.claimed, asked.guarantee(Neighbours.USER)
-    listed: list[Flow] = [("request", *one, [request_part(asked, 1)])]
-    if times > 1:
-        is_paper = scenario.variant == "paper"
-        claimed = one[0] if is_paper else _times(one[0], times)
-        listed.append(
-            ("requests-a-day", claimed, _times(one[1], times), [request_part(asked, times)])
-        )
-    return listed
+def _listed(flows: Sequence[Flow]) -> Iterator[tuple[str, Guarantee, Guarantee, list[Part]]]:
+    for flow in flows:
+        if flow.name == "clicks":
+            continue  # their own pipeline makes this claim
+        if flow.name != "request":
+            yield flow.name, flow.claimed, flow.proved, [flow.part]
+            continue
+        yield flow.name, *flow.each, [flow.single]
+        if flow.releases > 1:
+            yield "requests-a-day", flow.claimed, flow.proved, [flow.part]
+    claimed, proved = (
+        in_all([getattr(flow, name) for flow in flows]) for name in ("claimed", "proved")
+    )
+    yield "whole-day", claimed, proved, [flow.part for flow in flows]
 
 
-def _whole_day(
-    scenario: Scenario,
-    listed: list[Flow],
-    delivery: DeliveryPhase,
-) -> list[Flow]:
-    """Return the claim of a user's day of training, requests and reports."""
-    flows = [flow for flow in listed if flow[0] == "training"] + listed[-1:]
-    claimed, proved = [flow[1] for flow in flows], [flow[2] for flow in flows]
-    parts = [part for flow in flows for part in flow[3]]
-    if delivery.report is not None:
-        claimed.append(delivery.report.claimed)
-        proved.append(delivery.report.guarantee(Neighbours.USER))
-        parts.append(Part(delivery.report, 0, scenario.behaviour.ads - 1))
-    clicks = click_part(scenario)
-    if clicks is not None:
-        parts.append(clicks[0])
-        claimed.append(clicks[1])
-        proved.append(clicks[2])
-    return [("whole-day", _sum(claimed), _sum(proved), parts)]
-
-
-def _sum(parts: Sequence[Guarantee]) -> Guarantee:
-    plain = [Guarantee(one.epsilon, one.neighbours) for one in parts if one.is_finite]
-    endless = [one for one in parts if not one.is_finite]
-    return endless[0] if endless else sequential(plain)
-
-
-def _times(one: Guarantee, times: int) -> Guarantee:
-    return sequential([one] * times) if one.is_finite else one
-
-
-def _audited(
-    name: str, parts: Sequence[Part], trials: int, source: SeededSource
-) -> LowerBound | None:
-    if any(math.isinf(part.mechanism.guarantee().epsilon) for part in parts):
+def _audited(parts: Sequence[Part], trials: int, source: SeededSource) -> LowerBound | None:
+    if not all(part.mechanism.guarantee().is_finite for part in parts):
         return None  # without noise there is no likelihood to audit
-    return joint_bound(parts, trials, source.child(name), alpha=ALPHA)
+    widest = max(np.size(part.first) for part in parts)
+    enough = max(FEWEST_TRIALS, min(trials, MOST_NUMBERS // widest))
+    return joint_bound(parts, enough, source, alpha=ALPHA)

@@ -86,9 +86,7 @@ def requests_in_all(asked: Mapping[int, Counts]) -> int:
     return max(1, math.ceil(total / max(1, askers)))
 
 
-def delivery_metrics(
-    books: Sequence[DeliveryBook], asked: Mapping[int, Counts]
-) -> list[Metric]:
+def delivery_metrics(books: Sequence[DeliveryBook], asked: Mapping[int, Counts]) -> list[Metric]:
     """Tell how well the shown ads were liked, and what asking for them took."""
     slots, users = sum(book.slots for book in books), sum(book.users for book in books)
     if not slots:

@@ -56,7 +56,8 @@ def means_of(kept: Ratings, dimension: int) -> AdModel:
 
 def open_model(kept: Ratings, dimension: int, ridge: float) -> AdModel:
     """Return what a server learns that is shown ratings: some thousand people's are enough."""
-    return nonprivate(kept[:ENOUGH], dimension, ridge=ridge)
+    # More factors than ads would tell nothing more.
+    return nonprivate(kept[:ENOUGH], min(dimension, kept.rated.shape[1]), ridge=ridge)
 
 
 def _baselines(model: AdModel, kept: Ratings, ridge: float) -> dict[str, AdModel]:

@@ -18,9 +18,10 @@ from noisefloor_sim.pipelines.ads.forgery import (
     written_reports,
 )
 from noisefloor_sim.pipelines.base import Metric
+from noisefloor_sim.pipelines.clicks.games import share_metric
 from noisefloor_sim.scenario.model import Scenario
 
-EPOCHS = 400
+EPOCHS = 1_000
 """Honest and attacked rounds that the detectors are tried on."""
 
 REPORTS = 2_000
@@ -29,7 +30,7 @@ REPORTS = 2_000
 EACH = 5
 """Reports that each cell gets at least, on average: the chi-square test wants as many."""
 
-MOST_CELLS = 1 << 11
+MOST_CELLS = 1 << 10
 """Cells of the model beyond which the detectors are not tried."""
 
 FALSE_ALARMS = 0.01
@@ -74,7 +75,7 @@ class TrainingFraud:
         if not found:
             return []
         pulls, formulas, errors = np.array(found).T
-        bias, half = float(pulls.mean()), _Z * float(errors.mean()) / len(errors) ** 0.5
+        bias, half = float(pulls.mean()), _Z * float(np.sqrt(np.mean(errors**2) / len(errors)))
         return [
             Metric("fraud.bias", bias, bias - half, bias + half, len(pulls)),
             Metric("fraud.bias_formula", float(formulas.mean()), n=len(pulls)),
@@ -87,10 +88,16 @@ class TrainingFraud:
         n, fakes = int(tallies.honest.sum()), int(tallies.forged.sum())
         clean = bit.estimate(tallies.honest, n).value[cells]
         pulled = bit.estimate(tallies.honest + tallies.forged, n + fakes)
-        lie = -float(tallies.lies[cells].mean())
-        formula = self._formula(fakes / (n + fakes), -float(clean.mean()), lie)
+        lie, share = -float(tallies.lies[cells].mean()), fakes / (n + fakes)
+        formula = self._formula(share, -float(clean.mean()), lie)
         pull = -float((pulled.value[cells] - clean).mean())
-        return pull, formula, float(pulled.standard_error[cells].mean())
+        return pull, formula, share * self._forged_error(tallies.forged)
+
+    def _forged_error(self, forged: NDArray[np.int64]) -> float:
+        """Return the standard error of what fakes say; a crowd tosses no coin."""
+        if self.scenario.threat.forgery == "maximal":
+            return 0.0
+        return float(self.training.bit.estimate(forged, int(forged.sum())).standard_error.mean())
 
     def _formula(self, share: float, honest: float, lie: float) -> float:
         """Return the expected pull, in units of the clip."""
@@ -115,8 +122,8 @@ class TrainingFraud:
         found = roc(honest, attacked, false_positive_rate=FALSE_ALARMS)
         return [
             Metric("fraud.auc", found.auc, n=EPOCHS),
-            Metric("fraud.found", found.rate, n=EPOCHS),
-            Metric("fraud.false_alarms", float(np.mean(honest <= FALSE_ALARMS)), n=EPOCHS),
+            share_metric("fraud.found", int((attacked <= FALSE_ALARMS).sum()), EPOCHS),
+            share_metric("fraud.false_alarms", int((honest <= FALSE_ALARMS).sum()), EPOCHS),
         ]
 
     def _suspicion(self, tallies: NDArray[np.int64]) -> Floats:

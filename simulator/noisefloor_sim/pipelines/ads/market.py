@@ -12,27 +12,33 @@ from numpy.typing import NDArray
 
 from noisefloor.ads.auction.bidders import UNLIMITED, Bidders, Campaign, equilibrium_shade
 from noisefloor.ads.auction.clearing import Rule
-from noisefloor.ads.auction.market import Impressions, Log, run_auctions, run_regimes
+from noisefloor.ads.auction.market import Impressions, run_auctions, run_regimes
 from noisefloor.ads.auction.pacing import Pacing
 from noisefloor.ads.auction.signals import Signal, contextual, mean_chance, protected, tracking
-from noisefloor.ads.auction.summary import Mean, summarise
+from noisefloor.ads.delivery import Delivery
 from noisefloor.ads.factors import Single
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.behaviour import AdWorld, Visits, click_chances
+from noisefloor_sim.pipelines.ads.bid_requests import EACH_DAY, request_source, request_text
 from noisefloor_sim.pipelines.ads.block import block_of
+from noisefloor_sim.pipelines.ads.sales import REGIMES, DaySales, overspent, sales_metrics
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.scenario.model import Scenario
 
-REGIMES = ("tracking", "protected", "contextual")
-
-_Z = 1.959963984540054
-"""Half the width of a 95 % interval, in standard errors."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """The impressions of one cohort and day: what is offered, and what is true of it."""
+    """Impressions: what is offered, and what is true of it; one row each.
+
+    Attributes:
+        hour: Of the day.
+        user: Whose it is; no bidder is told.
+        released: The ad that the device asked for; one past the last where it did not.
+        topic: Of the page.
+        chance: Of a click, for each campaign's ad.
+        liking: How much the user likes each campaign's ad.
+    """
 
     hour: NDArray[np.uint8]
     user: NDArray[np.int64]
@@ -41,14 +47,34 @@ class Lot:
     chance: Single
     liking: Single
 
+    def __getitem__(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> "Lot":
+        return Lot(*(getattr(self, name)[rows] for name in _COLUMNS))
+
+
+_COLUMNS = ("hour", "user", "released", "topic", "chance", "liking")
+
 
 @dataclass(slots=True)
 class MarketPhase:
-    """Auctions of one world."""
+    """Auctions of one world.
+
+    Attributes:
+        scenario: The point.
+        source: Of all coins of the market.
+        delivery: By which devices release an ad.
+        lots: Impressions of the days that are not over, by day and cohort.
+        days: What was sold, by day.
+        sizes: Of the bid requests that were written out and read back, in bytes.
+        example: Day, symbol and topic of the first of them.
+    """
 
     scenario: Scenario
     source: SeededSource
+    delivery: Delivery
     lots: dict[tuple[int, int], Lot] = field(default_factory=dict)
+    days: dict[int, DaySales] = field(default_factory=dict)
+    sizes: dict[int, list[int]] = field(default_factory=dict)
+    example: tuple[int, int, int] | None = None
 
     def offer(
         self,
@@ -58,22 +84,36 @@ class MarketPhase:
         visits: Visits,
         released: NDArray[np.int64],
     ) -> None:
-        """Take in the impressions of a cohort's day, if the cohort is among those sold."""
-        if cohort.first >= block_of(self.scenario).auction.users:
+        """Take in the impressions of a cohort's day, and sell the day once all have come."""
+        people, most = self.scenario.population, block_of(self.scenario).auction.users
+        if cohort.first >= most:
             return
-        ads = self._ads()
+        lot = self._lot(world, cohort, day, visits, released)
+        self.lots[day, cohort.number] = lot[lot.user < most]
+        wanted = -(-min(most, people.users) // people.cohort)
+        if sum(key[0] == day for key in self.lots) == wanted:
+            self._close(day)
+
+    def _lot(
+        self,
+        world: AdWorld,
+        cohort: Cohort,
+        day: int,
+        visits: Visits,
+        released: NDArray[np.int64],
+    ) -> Lot:
         # People look at pages of what they care for: a page's topic is drawn from interests.
+        ads, per_view = self._ads(), self.scenario.behaviour.slots_per_view
         draw = self.source.child("page", cohort.number, day).generator()
-        views = len(visits.user) // self.scenario.behaviour.slots_per_view
-        viewer = visits.user[:: self.scenario.behaviour.slots_per_view]
+        viewer = visits.user[::per_view]
         ends = np.cumsum(cohort.interests, axis=1)[viewer]
-        page = (draw.random((views, 1)) * ends[:, -1:] >= ends).sum(axis=1)
+        page = (draw.random((len(viewer), 1)) * ends[:, -1:] >= ends).sum(axis=1)
         page = np.minimum(page, ends.shape[1] - 1)
-        self.lots[day, cohort.number] = Lot(
+        return Lot(
             visits.hour,
             cohort.first + visits.user,
             released[visits.user],
-            np.repeat(page, self.scenario.behaviour.slots_per_view),
+            np.repeat(page, per_view),
             click_chances(world, cohort)[:, ads][visits.user],
             world.tastes.liking(cohort)[:, ads][visits.user],
         )
@@ -104,92 +144,82 @@ class MarketPhase:
         return Rule.FIRST_PRICE if is_first else Rule.SECOND_PRICE
 
     def finish(self) -> list[Metric]:
-        """Sell every day's impressions under each regime, and add up."""
-        days = sorted({day for day, _ in self.lots})
-        logs: dict[str, list[Log]] = {name: [] for name in REGIMES}
-        for day in days:
-            for name, log in self._sell(day).items():
-                logs[name].append(log)
-        if not any(len(log) for log in logs["tracking"]):
-            return []
+        """Tell what was sold, and of the requests that were written out."""
+        sales = sales_metrics([self.days[day] for day in sorted(self.days)])
+        sizes = [size for day in sorted(self.sizes) for size in self.sizes[day]]
+        if self.example is None:
+            return sales
+        named = zip(("day", "symbol", "topic"), self.example, strict=True)
         return [
-            metric
-            for name, parts in logs.items()
-            for metric in _metrics(name, _joined(parts), self.bidders())
+            *sales,
+            Metric("auction.request.bytes", float(np.mean(sizes)), n=len(sizes)),
+            *(Metric(f"auction.request.{name}", float(value)) for name, value in named),
         ]
 
-    def _sell(self, day: int) -> dict[str, Log]:
-        """Sell one day's impressions in order of the hour."""
+    def _close(self, day: int) -> None:
+        """Sell a day's impressions, and forget them."""
         lot = self._day(day)
         is_panel = lot.user % 2 == 1
-        block, sold = block_of(self.scenario).auction, ~is_panel
-        if not sold.any() or not is_panel.any():
-            return {}
+        sold = ~is_panel
+        if sold.any() and is_panel.any():
+            self.days[day] = self._sell(day, lot[sold], lot[is_panel])
+            self._write_requests(day, lot[sold])
+
+    def _sell(self, day: int, lot: Lot, panel: Lot) -> DaySales:
+        """Sell one day's impressions in order of the hour."""
+        block, free = block_of(self.scenario).auction, self.bidders()
         coins = self.source.child("ties", day)
-        free = self.bidders()
         goods = Impressions.of(
-            lot.chance[sold], free, coins, floors=block.floor_micros, taste=lot.liking[sold]
+            lot.chance, free, coins, floors=block.floor_micros, taste=lot.liking
         )
-        signals = self._signals(lot, sold, is_panel, free)
+        signals = self._signals(lot, panel, free)
         pacing = Pacing(len(goods))
         # What the market would spend without budgets sets what budgets are.
         open_ = run_auctions(goods, signals[-1], free, pacing, rule=self.rule).log
         budget = int(block.budget_share * open_.price.sum() / block.bidders)
-        sales = run_regimes(goods, signals, self.bidders(budget), pacing, rule=self.rule)
-        return {name: sale.log for name, sale in zip(REGIMES, sales, strict=True)}
+        bidders = self.bidders(min(budget, UNLIMITED))
+        sales = run_regimes(goods, signals, bidders, pacing, rule=self.rule)
+        logs = {name: sale.log for name, sale in zip(REGIMES, sales, strict=True)}
+        return DaySales(lot.user, logs, sum(overspent(log, bidders) for log in logs.values()))
 
-    def _signals(
-        self, lot: Lot, sold: NDArray[np.bool_], panel: NDArray[np.bool_], bidders: Bidders
-    ) -> list[Signal]:
+    def _signals(self, lot: Lot, panel: Lot, bidders: Bidders) -> list[Signal]:
         """Return what bidders are told of the impressions under each regime."""
         symbols, topics = self.scenario.behaviour.ads + 1, self.scenario.population.topics
         # Whoever sees what was released sees the page as well: pairs of the two are numbered.
-        pairs = lot.topic * symbols + lot.released
-        by_pair = mean_chance(pairs[panel], lot.chance[panel], topics * symbols)
-        by_topic = mean_chance(lot.topic[panel], lot.chance[panel], topics)
+        pairs, known = (it.topic * symbols + it.released for it in (lot, panel))
+        by_pair = mean_chance(known, panel.chance, topics * symbols)
+        by_topic = mean_chance(panel.topic, panel.chance, topics)
         return [
-            tracking(lot.chance[sold], bidders),
-            protected(pairs[sold], by_pair, bidders),
-            contextual(lot.topic[sold], by_topic, bidders),
+            tracking(lot.chance, bidders),
+            protected(pairs, by_pair, bidders),
+            contextual(lot.topic, by_topic, bidders),
         ]
+
+    def _write_requests(self, day: int, lot: Lot) -> None:
+        """Write out a few of the day's requests, and read them back as bidders would."""
+        has = lot.released < self.delivery.ads
+        # Most of them with a released ad, one of a device that has none: both forms are sent.
+        rows = [*_spread(np.flatnonzero(has), EACH_DAY - 1), *_spread(np.flatnonzero(~has), 1)]
+        self.sizes[day] = []
+        for place, row in enumerate(rows):
+            symbol, topic = int(lot.released[row]), int(lot.topic[row])
+            source = request_source(self.source, day, place)
+            text = request_text(self.scenario, self.delivery, symbol, topic, source)
+            self.sizes[day].append(len(text.encode()))
+            if place == 0 and (self.example is None or day < self.example[0]):
+                self.example = day, symbol, topic
 
     def _day(self, day: int) -> Lot:
         """Return all impressions of a day by the hour; cohorts may have come in any order."""
-        lots = [self.lots[key] for key in sorted(self.lots) if key[0] == day]
-        hours = np.concatenate([lot.hour for lot in lots])
-        order = np.argsort(hours, kind="stable")
-        return Lot(
-            hours[order],
-            np.concatenate([lot.user for lot in lots])[order],
-            np.concatenate([lot.released for lot in lots])[order],
-            np.concatenate([lot.topic for lot in lots])[order],
-            np.concatenate([lot.chance for lot in lots])[order],
-            np.concatenate([lot.liking for lot in lots])[order],
-        )
+        keys = sorted(key for key in self.lots if key[0] == day)
+        lots = [self.lots.pop(key) for key in keys]
+        whole = Lot(*(np.concatenate([getattr(lot, it) for lot in lots]) for it in _COLUMNS))
+        return whole[np.argsort(whole.hour, kind="stable")]
 
 
-def _joined(logs: list[Log]) -> Log:
-    columns = ("winner", "price", "bid", "second", "value", "taste")
-    return Log(*(np.concatenate([getattr(log, name) for log in logs]) for name in columns))
-
-
-def _metrics(regime: str, log: Log, bidders: Bidders) -> list[Metric]:
-    """Return a regime's figures: money per thousand impressions, in whole units."""
-    found = summarise(log, bidders)
-    figures = {
-        "revenue": (found.revenue, 1e-3),
-        "value": (found.value, 1e-3),
-        "surplus": (found.surplus, 1e-3),
-        "fill": (found.fill_rate, 1.0),
-        "relevance": (found.relevance, 1.0),
-    }
-    return [
-        _metric(f"auction.{regime}.{name}", mean, scale, found.auctions)
-        for name, (mean, scale) in figures.items()
-    ]
-
-
-def _metric(name: str, mean: Mean, scale: float, n: int) -> Metric:
-    half = _Z * mean.standard_error * scale
-    value = mean.value * scale
-    return Metric(name, value, value - half, value + half, n)
+def _spread(rows: NDArray[np.intp], most: int) -> list[int]:
+    """Return some of the rows, evenly spread."""
+    if not len(rows):
+        return []
+    places = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.intp)
+    return [int(row) for row in rows[places]]

@@ -1,26 +1,13 @@
 """Comparing curves seed by seed: the same worlds, so that most of the noise cancels."""
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from noisefloor_sim.pipelines.base import PointFindings
-from noisefloor_sim.pipelines.curves import Axis, Groups
+from noisefloor_sim.pipelines.curves import Axis, Groups, student_interval
 from noisefloor_sim.report.spec import Table
-
-
-def paired_interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, float]:
-    """Return Student's interval of the mean difference; endless for fewer than two."""
-    from scipy.special import stdtrit  # lazy: scipy is slow to import
-
-    n = len(differences)
-    if n < 2:
-        return -math.inf, math.inf
-    mean, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / math.sqrt(n)
-    reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
-    return mean - reach, mean + reach
 
 
 def paired_table(groups: Groups, axis: Axis) -> Iterator[Table]:
@@ -33,7 +20,7 @@ def paired_table(groups: Groups, axis: Axis) -> Iterator[Table]:
             for name in ("rmse", "hits"):
                 gaps = _gaps(first, second, shared, name)
                 if len(gaps) > 1:
-                    low, high = paired_interval(gaps)
+                    low, high = student_interval(gaps)
                     mean = float(np.mean(gaps))
                     rows.append((f"{one} minus {other}", place, name, mean, low, high, len(gaps)))
     if rows:

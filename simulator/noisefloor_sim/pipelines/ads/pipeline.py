@@ -3,16 +3,20 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from noisefloor.accounting.entry import MICRO, Amount
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.outcomes import Counters
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Day, Visits
 from noisefloor_sim.devices import Account
 from noisefloor_sim.network import Steps
 from noisefloor_sim.pipelines.ads.attacks import attack
+from noisefloor_sim.pipelines.ads.bid_requests import market_source
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.choices import choice_metrics
 from noisefloor_sim.pipelines.ads.claims import claims_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
+from noisefloor_sim.pipelines.ads.flows import flow_metrics, flows_of_a_day
 from noisefloor_sim.pipelines.ads.market import MarketPhase
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, Served, Servers, Stage
@@ -35,13 +39,20 @@ class AdsPipeline(Pipeline):
         self.source = SeededSource(self.scenario.seed, "pipeline", "ads")
         self.training = TrainingPhase(self.scenario, self.source.child("training"))
         self.delivery = DeliveryPhase(self.scenario, self.source.child("delivery"), self.training)
-        is_sold = block_of(self.scenario).auction.run
-        self.market = MarketPhase(self.scenario, self.source.child("market")) if is_sold else None
+        self.market = None
+        if block_of(self.scenario).auction.run:
+            coins = market_source(self.scenario)
+            self.market = MarketPhase(self.scenario, coins, self.delivery.delivery)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Those of delivery; training has a server of its own."""
         return self.delivery.kinds
+
+    @property
+    def counters(self) -> tuple[Counters, ...]:
+        """Those of the training's server."""
+        return self.training.counters
 
     def phases(self, stage: Stage) -> Iterable[Steps]:
         """Train from the first hour on."""
@@ -59,8 +70,7 @@ class AdsPipeline(Pipeline):
         self.accounts[cohort.number] = account
         served = self.delivery.serve(world, cohort, day, visits, account)
         if self.market is not None:
-            released = self.delivery.released(cohort)
-            self.market.offer(world, cohort, day, visits, released)
+            self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
         return served
 
     def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
@@ -69,32 +79,46 @@ class AdsPipeline(Pipeline):
 
     def finish(self, servers: Servers) -> Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
+        flows = flows_of_a_day(self.scenario, self.training, self.delivery)
         metrics = [
             *self.training.finish(),
             *self.delivery.finish(servers.aggregator),
-            *self._choices(),
-            *self._budgets(),
+            *self._looks(),
+            *budget_metrics(self.scenario, self.accounts.values()),
+            *flow_metrics(flows, self.delivery),
             *([] if self.market is None else self.market.finish()),
-            *attack(self.scenario, self.training, self.delivery, self.source.child("canary")),
         ]
-        claims = claims_of(self.scenario, self.training, self.delivery, self.source)
-        return Findings(tuple(metrics), claims)
+        return Findings(tuple(metrics), claims_of(self.scenario, flows, self.source))
 
-    def _choices(self) -> list[Metric]:
+    def _looks(self) -> list[Metric]:
+        """Weigh the choices and let the adversary guess: both take a second look at people."""
         stage = self.training.stage
-        return [] if stage is None else choice_metrics(self.delivery, stage)
+        if stage is None:
+            return []
+        games = attack(self.training, self.delivery, stage, self.source.child("canary"))
+        return choice_metrics(self.delivery, stage) + games
 
-    def _budgets(self) -> list[Metric]:
-        """Tell what each flow took, and that nobody passed the cap."""
-        users = self.scenario.population.users
-        flows: dict[str, int] = {}
-        least = 0
-        for account in self.accounts.values():
-            least = min(least, int(account.wallets.left.min()))
-            for name, micro in account.spent.items():
-                flows[name] = flows.get(name, 0) + micro
-        spent = [
-            Metric(f"spent.{name.replace(' ', '_')}", flows[name] / 1e6 / users, n=users)
-            for name in sorted(flows)
-        ]
-        return [*spent, Metric("budget_overspent", float(least < 0), n=users)]
+
+def budget_metrics(scenario: Scenario, accounts: Iterable[Account]) -> list[Metric]:
+    """Tell what each flow took of a mean user, and that nobody passed the cap.
+
+    What is left and what all flows took has to add up to what there was.
+    """
+    users, cap = scenario.population.users, Amount.budget(scenario.budget, 0.0).micro_epsilon
+    flows: dict[str, int] = {}
+    broken, gone = 0, 0
+    for account in accounts:
+        left = account.wallets.left
+        broken += int((left < 0).any(axis=1).sum())
+        gone += cap * len(left) - int(left.sum())
+        for name, micro in account.spent.items():
+            flows[name] = flows.get(name, 0) + micro
+    spent = [
+        Metric(f"spent.{name.replace(' ', '_')}", flows[name] / MICRO / users, n=users)
+        for name in sorted(flows)
+    ]
+    return [
+        *spent,
+        Metric("budget_overspent", float(broken), n=users),
+        Metric("budget_unaccounted", (gone - sum(flows.values())) / MICRO, n=users),
+    ]

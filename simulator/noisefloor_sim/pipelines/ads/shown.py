@@ -62,7 +62,9 @@ class ShownReports:
         shown[has] = ad[is_open][place[has]]
         self.samples[cohort.number] = Sample(shown, has)
 
-    def frames(self, cohort: Cohort, day: int, contact: Flags, account: Account) -> Iterator[bytes]:
+    def frames(
+        self, cohort: Cohort, day: int, contact: Flags, account: Account
+    ) -> Iterator[bytes]:
         """Report which ad was drawn, as far as the budget goes."""
         sample = self.samples.pop(cohort.number)
         cost = Amount.cost(self.report.guarantee()).micro_epsilon

@@ -6,6 +6,7 @@ from noisefloor_sim.pipelines.base import PointFindings
 from noisefloor_sim.pipelines.clicks.fraud_figures import FAKES, fraud_figures
 from noisefloor_sim.pipelines.clicks.rate_tables import rate_tables
 from noisefloor_sim.pipelines.curves import Axis, Groups, along
+from noisefloor_sim.pipelines.figures import attack_plots
 from noisefloor_sim.population import DEVICES
 from noisefloor_sim.report.spec import Curve, Plot, Role, Section, Table
 
@@ -20,11 +21,6 @@ GAMES = {
     "delivered": "bits of delivered ads, with the click rate known",
 }
 
-_THEORY: tuple[tuple[str, Role], ...] = (
-    ("closed_form", "closed-form"),
-    ("bound", "bound"),
-    ("prior", "baseline"),
-)
 _READINGS = {
     "vector": "Guessing blindly is right once in 2 to the number of ads.",
     "row_order": "Half is a coin toss. If frames kept the order of their rows, a place would be "
@@ -46,18 +42,13 @@ def section(points: Sequence[PointFindings]) -> Section:
     """Describe attacks, utility, their frontier and the budget."""
     axis = Axis.of(points, {EPSILON: "claimed epsilon per report", FAKES: "share of fake devices"})
     groups = axis.grouped(points)
-    shown = [
-        _attack_plot(name, what, curves, axis)
-        for name, what in GAMES.items()
-        if (curves := _attack_curves(name, groups))
-    ]
     return Section(
         "Click statistics",
         "Each user reports once a day: a protected vector of clicks, or the delivered ad and a "
         "protected click. The server learns how many users clicked each ad. The adversary is "
         "tested on canaries: devices whose clicks it has to name.",
         (
-            *shown,
+            *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
             _utility_plot(groups, axis),
             *_frontier_plots(groups, axis),
             *rate_tables(groups),
@@ -66,35 +57,6 @@ def section(points: Sequence[PointFindings]) -> Section:
             _timeline(points, axis),
             _exhausted(groups),
         ),
-    )
-
-
-def _attack_curves(game: str, groups: Groups) -> list[Curve]:
-    curves = []
-    for variant, by_place in sorted(groups.items()):
-        x, found = along(by_place, f"attack.{game}.success")
-        if not x:
-            continue
-        low, high = [metric.low for metric in found], [metric.high for metric in found]
-        y = [metric.value for metric in found]
-        curves.append(Curve(f"{variant}, measured", x, y, low, high, group=variant))
-        for name, role in _THEORY:
-            x, found = along(by_place, f"attack.{game}.{name}")
-            if x:
-                y = [metric.value for metric in found]
-                label = f"{variant}, {role.replace('-', ' ')}"
-                curves.append(Curve(label, x, y, role=role, group=variant))
-    return curves
-
-
-def _attack_plot(game: str, what: str, curves: Sequence[Curve], axis: Axis) -> Plot:
-    return Plot(
-        f"How often the adversary is right: {what}",
-        _READINGS.get(game, _READING),
-        axis.label,
-        "right guesses",
-        tuple(curves),
-        log_x=axis.key != FAKES,
     )
 
 

@@ -1,0 +1,104 @@
+"""What auctions came to, in numbers: means with errors that know whose impressions they are."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.ads.auction.bidders import Bidders
+from noisefloor.ads.auction.market import Log
+from noisefloor.ads.auction.summary import Mean
+from noisefloor_sim.pipelines.base import Metric
+
+REGIMES = ("tracking", "protected", "contextual")
+
+MILLE = 1e-3
+"""From micros for one impression to whole units for a thousand."""
+
+_Z = 1.959963984540054
+"""Half the width of a 95 % interval, in standard errors."""
+
+Array = NDArray[Any]  # numbers of any kind
+
+
+@dataclass(frozen=True, slots=True)
+class DaySales:
+    """One day's impressions, sold under each regime.
+
+    Attributes:
+        user: Whose each impression is; only errors look at it.
+        logs: By regime.
+        overspent: Campaigns that paid more than their budget, over all regimes.
+    """
+
+    user: NDArray[np.int64]
+    logs: dict[str, Log]
+    overspent: int
+
+
+def overspent(log: Log, bidders: Bidders) -> int:
+    """Count the campaigns that paid more than their budget."""
+    won = log.filled
+    paid = np.bincount(log.winner[won], weights=log.price[won], minlength=len(bidders))
+    return int(np.count_nonzero(paid > bidders.budget))
+
+
+def mean_of(values: Array, user: NDArray[np.int64]) -> Mean:
+    """Return a mean over impressions, with an error that takes users for independent.
+
+    Impressions of one user are alike: taking each for a draw of its own would make the error too
+    small.
+    """
+    if not len(values):
+        return Mean(0.0, math.nan)
+    mean = float(values.mean())
+    sums = np.bincount(user, weights=values - mean)
+    if np.count_nonzero(np.bincount(user)) < 2:
+        return Mean(mean, math.nan)
+    return Mean(mean, float(np.sqrt(np.square(sums).sum())) / len(values))
+
+
+def sales_metrics(days: Sequence[DaySales]) -> list[Metric]:
+    """Tell each regime's figures, and what the protected one gains over the contextual one."""
+    if not days:
+        return []
+    user = np.concatenate([day.user for day in days])
+    logs = {name: _joined([day.logs[name] for day in days]) for name in REGIMES}
+    values = {name: log.value for name, log in logs.items()}
+    gain = mean_of(values["protected"] - values["contextual"], user)
+    gap = float((values["tracking"] - values["contextual"]).mean())
+    closed = [Metric("auction.gap_closed", gain.value / gap, n=len(user))] if gap > 0 else []
+    return [
+        *(metric for name, log in logs.items() for metric in _figures(name, log, user)),
+        _metric("auction.gain.value", gain, MILLE, len(user)),
+        *closed,
+        Metric("auction.budget_overspent", float(sum(day.overspent for day in days))),
+    ]
+
+
+def _joined(logs: Sequence[Log]) -> Log:
+    columns = ("winner", "price", "bid", "second", "value", "taste")
+    return Log(*(np.concatenate([getattr(log, name) for log in logs]) for name in columns))
+
+
+def _figures(regime: str, log: Log, user: NDArray[np.int64]) -> Iterator[Metric]:
+    """Yield a regime's figures: money per thousand impressions, in whole units."""
+    won = log.filled
+    figures = {
+        "revenue": (mean_of(log.price, user), MILLE),
+        "value": (mean_of(log.value, user), MILLE),
+        "surplus": (mean_of(log.value - log.price, user), MILLE),
+        "fill": (mean_of(won.astype(np.float64), user), 1.0),
+        "relevance": (mean_of(log.taste[won].astype(np.float64), user[won]), 1.0),
+    }
+    for name, (mean, scale) in figures.items():
+        yield _metric(f"auction.{regime}.{name}", mean, scale, len(log))
+
+
+def _metric(name: str, mean: Mean, scale: float, n: int) -> Metric:
+    half = _Z * mean.standard_error * scale
+    value = mean.value * scale
+    return Metric(name, value, value - half, value + half, n)

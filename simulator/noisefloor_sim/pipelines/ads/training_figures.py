@@ -1,0 +1,122 @@
+"""What the report shows of training: errors, rounds, noise, and ways compared seed by seed."""
+
+from collections.abc import Iterator
+
+from noisefloor_sim.pipelines.ads.evaluation import BASELINES
+from noisefloor_sim.pipelines.ads.paired import paired_table
+from noisefloor_sim.pipelines.curves import Axis, Groups, along
+from noisefloor_sim.pipelines.figures import is_logarithmic, measured_curves
+from noisefloor_sim.report.spec import Curve, Plot, Table
+
+_BASELINE_WORDS = dict(
+    zip(
+        BASELINES,
+        ("means per ad", "one mean for all", "untrained", "ratings in the open"),
+        strict=True,
+    )
+)
+
+_SCORES = (
+    (
+        "rmse",
+        "Error of predicted ratings",
+        "Root mean square error on held-out ratings, lower is better. Below the mean per ad "
+        "something was learned about people; the line of open ratings is what is lost.",
+        "error",
+    ),
+    (
+        "hits",
+        "How often the best ad is predicted to be the best",
+        "Higher is better; guessing blindly is right once in the number of ads.",
+        "share of users",
+    ),
+)
+
+_ROUNDS = {
+    "clipped": (
+        "How many values were clipped in each round",
+        "share of values",
+        "Clipping hard makes bits worth sending.",
+    ),
+    "drift": (
+        "How far the ads' factors moved in each round",
+        "distance",
+        "Factors that keep moving as far as in the first rounds are driven by noise.",
+    ),
+}
+
+_FEWEST_ROUNDS = 4
+"""Fewer make no curve."""
+
+
+def training_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
+    """Show what was learned, how, and against which noise."""
+    for name, title, reading, label in _SCORES:
+        curves = measured_curves(groups, name)
+        if curves:
+            curves += _baselines(groups, name)
+            log_x = is_logarithmic(groups)
+            yield Plot(title, reading, axis.label, label, curves, log_x=log_x)
+    yield from paired_table(groups, axis)
+    yield from _rounds(groups, axis)
+    yield from _noise(groups)
+
+
+def _baselines(groups: Groups, name: str) -> list[Curve]:
+    """Return the baselines of the first curve: they hardly depend on what was swept."""
+    by_place = groups[min(groups)]
+    curves = []
+    for baseline, word in _BASELINE_WORDS.items():
+        x, found = along(by_place, f"{name}.{baseline}")
+        if x:
+            curves.append(Curve(word, x, [metric.value for metric in found], role="baseline"))
+    return curves
+
+
+def _rounds(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Show the rounds at the far end of each curve that has several."""
+    for name, (title, label, reading) in _ROUNDS.items():
+        curves = []
+        for curve in sorted(groups):
+            y = _round_by_round(groups, curve, f"training.{name}")
+            if len(y) >= _FEWEST_ROUNDS:
+                curves.append(Curve(curve, [float(number + 1) for number in range(len(y))], y))
+        if curves:
+            yield Plot(
+                title,
+                f"At the largest {axis.word}. {reading}",
+                "round",
+                label,
+                curves,
+                log_y=name == "drift",
+            )
+
+
+def _round_by_round(groups: Groups, curve: str, name: str) -> list[float]:
+    """Return a metric of all rounds, at the far end of a curve."""
+    last = {0.0: groups[curve][max(groups[curve])]}
+    y: list[float] = []
+    while found := along(last, f"{name}.round_{len(y)}")[1]:
+        y.append(found[0].value)
+    return y
+
+
+def _noise(groups: Groups) -> Iterator[Table]:
+    """Show the noise of the averaged gradient, measured and by its formula."""
+    rows = []
+    for curve, by_place in sorted(groups.items()):
+        for place in sorted(by_place):
+            names = ("measured", "formula", "users_needed")
+            here = {place: by_place[place]}
+            found = [along(here, f"training.noise.{name}")[1] for name in names]
+            if found[1]:
+                rows.append((curve, place, *(some[0].value if some else None for some in found)))
+    if rows:
+        yield Table(
+            "Noise in one number of the averaged gradient",
+            "In units of the clip, measured from two halves of the reports and by the formula. "
+            "The last column is how many users it takes to bring it down to a tenth of the clip: "
+            "where that is more people than there are, the model learns nothing but noise.",
+            ("curve", "at", "measured", "formula", "users for 0.1"),
+            rows,
+        )

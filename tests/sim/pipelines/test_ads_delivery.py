@@ -1,0 +1,175 @@
+"""Delivery in the world: requests within the budget, memory, and slates that hide impressions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ads_worlds import BITS, ads_world, live
+from noisefloor.ads.delivery import Choice, Delivery
+from noisefloor.randomness import SeededSource
+from noisefloor_sim.behaviour import Visits
+from noisefloor_sim.pipelines.ads.delivery_books import (
+    DeliveryBook,
+    busiest_requests,
+    requests_a_day,
+    requests_in_all,
+)
+from noisefloor_sim.pipelines.ads.filling import Memory, Slots, fill_daily, fill_each
+
+EXACT = Delivery(4, 1.0, Choice.EXACT)
+SCORES = np.eye(4, dtype=np.float32)[[2, 3, 1]]
+"""Three users, whose favourites are the ads 2, 3 and 1."""
+
+
+def slots(user: list[int], granted: list[int], is_open: list[bool] | None = None) -> Slots:
+    """Return the slots of three users; popular is always ad 0."""
+    count = len(user)
+    visits = Visits(
+        3,
+        np.bincount(user, minlength=3),
+        np.array(user, dtype=np.int64),
+        np.zeros(count, dtype=np.uint8),
+        np.zeros(count, dtype=np.uint8),
+        np.zeros(count, dtype=np.uint16),
+        np.zeros(count, dtype=np.float32),
+    )
+    are_open = np.ones(count, dtype=np.bool_) if is_open is None else np.array(is_open)
+    return Slots(visits, are_open, SCORES, np.array(granted, dtype=np.int64), 1)
+
+
+def coins(name: str) -> SeededSource:
+    """Return coins of one day."""
+    return SeededSource(1, "delivery-test", name)
+
+
+def test_one_request_fills_all_slots_of_the_day_on_devices_in_contact() -> None:
+    memory = Memory.none(3, EXACT, is_daily=True)
+    day = slots([0, 0, 1, 2], [1, 1, 0], [True, True, False, True])
+    filled = fill_daily(EXACT, day, memory, coins("a"), repeat=True)
+    assert filled.ad.tolist() == [2, 2, 0, 0]
+    assert filled.personal.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_without_budget_the_last_request_is_shown_again_or_popular_ads(repeat: bool) -> None:
+    for fill, is_daily in ((fill_daily, True), (fill_each, False)):
+        memory = Memory.none(3, EXACT, is_daily=is_daily)
+        fill(EXACT, slots([0, 1], [1, 0]), memory, coins(f"first{is_daily}{repeat}"), repeat=repeat)
+        day = slots([0, 1], [0, 0])
+        filled = fill(EXACT, day, memory, coins(f"next{is_daily}{repeat}"), repeat=repeat)
+        assert filled.ad.tolist() == [2 if repeat else 0, 0]
+
+
+def test_every_slot_is_asked_for_as_far_as_the_budget_goes() -> None:
+    memory = Memory.none(3, EXACT, is_daily=False)
+    day = slots([0, 0, 0, 1, 2, 2], [2, 1, 0], [True] * 5 + [False])
+    filled = fill_each(EXACT, day, memory, coins("each"), repeat=False)
+    assert filled.ad.tolist() == [2, 2, 0, 3, 0, 0]
+    again = fill_each(EXACT, day, memory, coins("again"), repeat=True)
+    assert again.ad.tolist() == [2, 2, 2, 3, 0, 0]
+
+
+def test_a_slate_fills_the_slots_of_a_page_best_first() -> None:
+    slate = Delivery(4, 40.0, Choice.SLATE, slate=3)
+    memory = Memory.none(3, slate, is_daily=True)
+    page = slots([0, 0, 1, 1], [1, 1, 0])
+    page = Slots(page.visits, page.is_open, page.scores, page.granted, 2)
+    filled = fill_daily(slate, page, memory, coins("slate"), repeat=True)
+    # At epsilon 40 the favourite is in the slate; the second slot has another of its ads.
+    assert filled.ad[[0, 2]].tolist() == [2, 3]
+    for place, user in ((1, 0), (3, 1)):
+        assert filled.ad[place] in memory.requests[user]
+        assert filled.ad[place] != filled.ad[place - 1]
+
+
+def test_a_daily_choice_costs_one_request_and_an_impression_one_each() -> None:
+    daily = live(ads_world({"training": BITS}))
+    each = live(ads_world({"training": BITS, "delivery": {"fresh": "impression"}}))
+    for lived in (daily, each):
+        spent = lived.value("spent.ad_request") * 1500
+        assert spent == pytest.approx(2.0 * lived.value("requests"))
+        assert lived.value("requests_refused") == 0 or lived is each
+    books = daily.ads.delivery.books
+    assert daily.value("requests") == sum(book.users for book in books)
+    assert daily.value("requests_busiest_user") == 1
+    books = each.ads.delivery.books
+    assert sum(book.requests + book.refused for book in books) > 10 * daily.value("requests")
+    # Every personal slot was asked for, but for those that a spent budget made repeat.
+    assert sum(book.personal for book in books) >= each.value("requests")
+
+
+def test_a_spent_budget_repeats_or_shows_popular_ads() -> None:
+    settings = {"training": BITS, "delivery": {"fresh": "impression", "exhausted": "repeat"}}
+    repeating = live(ads_world(settings, budget=8.0))
+    settings["delivery"] = {"fresh": "impression", "exhausted": "popular"}
+    popular = live(ads_world(settings, budget=8.0))
+    for lived in (repeating, popular):
+        assert lived.value("requests_refused") > 0
+        assert lived.value("requests") <= 4 * 1500
+    assert repeating.value("requests") == popular.value("requests")
+    books = popular.ads.delivery.books
+    assert sum(book.personal for book in books) == popular.value("requests")
+    assert repeating.value("personal_share") > 3 * popular.value("personal_share")
+    # What was released in all is what the attack joins: three requests or four, not forty.
+    assert repeating.value("requests_per_user") <= 4
+
+
+def test_books_count_the_busiest_day_and_the_busiest_user() -> None:
+    books = [DeliveryBook(), DeliveryBook()]
+    books[0].ask(np.array([9, 2, 0]), np.array([6, 1, 0]))
+    books[1].ask(np.array([1, 1, 1]), np.array([1, 1, 1]))
+    assert requests_a_day(books) == 4  # seven of two, rounded up
+    assert busiest_requests(books) == 6
+    assert books[0].refused == 4
+    assert requests_in_all({0: np.array([7, 2, 1, 0], dtype=np.uint32)}) == 4
+    assert requests_a_day([]) == requests_in_all({}) == 1
+
+
+def test_slates_hide_impressions_and_nothing_else_does() -> None:
+    hidden = live(ads_world({"training": BITS, "delivery": {"choice": "slate"}}))
+    shown = live(ads_world({"training": BITS}))
+    counted = {
+        name: next(m for m in lived.outcome.world if m.name == "impressions_counted")
+        for name, lived in (("hidden", hidden), ("shown", shown))
+    }
+    assert counted["hidden"].value == 0
+    assert counted["shown"].value == counted["shown"].n
+    assert hidden.value("spent.shown-ad_report") > 0
+    assert not shown.has("spent.shown-ad_report")
+
+
+@pytest.mark.statistical
+def test_the_protected_estimate_misses_by_as_much_as_its_formula_says() -> None:
+    # 8 ads on 5 days: 40 misses, 35 of them free, whose squares over their variance are nearly
+    # chi-square; 5.2 standard deviations are below FALSE_ALARM. The twin: errors twice as large.
+    scenario = ads_world(
+        {"training": {"method": "untrained"}, "delivery": {"choice": "slate"}},
+        behaviour={"ads": 8},
+        days=5,
+    )
+    lived = live(scenario)
+    ratio = (lived.value("impressions_error") / lived.value("impressions_error.formula")) ** 2
+    allowed = 5.2 * math.sqrt(2 / 35)
+    assert abs(ratio - 1) < allowed
+    assert abs(4 * ratio - 1) > allowed
+
+
+def test_ads_in_the_open_are_liked_best_and_random_ones_least() -> None:
+    liked = {}
+    for choice in ("exact", "top-set", "random"):
+        settings = {"training": {"method": "open"}, "delivery": {"choice": choice, "epsilon": 4.0}}
+        lived = live(ads_world(settings))
+        liked[choice] = lived.value("relevance")
+        assert lived.value("utility.top_one.argmax") > lived.value("utility.top_one.noisy-max")
+    assert liked["exact"] > liked["top-set"] > liked["random"]
+    assert liked["exact"] <= live(ads_world({"training": {"method": "open"}})).value(
+        "relevance.open"
+    )
+
+
+def test_tracking_debits_nothing_and_promises_nothing() -> None:
+    lived = live(ads_world({"training": {"method": "open"}, "delivery": {"choice": "exact"}}))
+    assert lived.value("spent.ad_request") == 0
+    assert math.isinf(lived.claim("whole-day").proved.epsilon)
+    assert lived.value("attack.favourite.success") == 1.0
