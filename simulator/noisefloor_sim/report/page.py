@@ -27,7 +27,10 @@ View = dict[str, object]
 FOLD = 12  # claims that are shown without asking
 _MARKS = {"ok": "\N{CHECK MARK}", "warn": "!", "bad": "\N{BALLOT X}"}
 # What the legend's swatches need of SVG: strokes, markers around (17, 7), hatching of a bar.
-_DASHES = {"solid": "none", "dash": "7 4", "dot": "2 3"}
+_DASHES = {
+    "solid": "none", "dash": "7 4", "dot": "2 3",
+    "longdash": "11 4", "dashdot": "7 3 2 3", "longdashdot": "12 3 2 3",
+}  # fmt: skip
 _MARKERS = {
     "circle": "M13 7a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
     "square": "M13 3h8v8h-8Z",

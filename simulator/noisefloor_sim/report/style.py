@@ -16,6 +16,8 @@ PATTERNS = ("", "/", "x", ".", "-", "+")
 DASHES: dict[Role, str] = {
     "measured": "solid", "bound": "dash", "closed-form": "dot", "baseline": "solid",
 }  # fmt: skip
+# Several baselines in one plot are all grey: each has a stroke of its own.
+BASELINE_DASHES = ("solid", "longdashdot", "longdash", "dashdot")
 _MOST_BARS = 60  # more are drawn as an area with stairs
 
 
@@ -38,8 +40,10 @@ class Style:
 def styles(plot: Plot) -> list[Style]:
     """Give every group a colour and a marker in the order they come; baselines stay grey."""
     names = [_group(curve) for curve in plot.curves if curve.role != "baseline"]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return [_style(plot, curve, places.get(_group(curve), 0)) for curve in plot.curves]
+    greys = [_group(curve) for curve in plot.curves if curve.role == "baseline"]
+    places = {name: place for place, name in enumerate(dict.fromkeys(greys))}
+    places |= {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return [_style(plot, curve, places[_group(curve)]) for curve in plot.curves]
 
 
 def _group(curve: Curve) -> str:
@@ -59,7 +63,7 @@ def _style(plot: Plot, curve: Curve, place: int) -> Style:
     is_marked = (is_measured and not is_dense) or is_cloud or len(curve.x) == 1
     return Style(
         colour=GREY if is_grey else COLOURS[place % len(COLOURS)],
-        dash=DASHES[curve.role],
+        dash=BASELINE_DASHES[place % len(BASELINE_DASHES)] if is_grey else DASHES[curve.role],
         symbol=SYMBOLS[place % len(SYMBOLS)],
         pattern="" if is_grey else PATTERNS[place % len(PATTERNS)],
         is_bar=is_bar,

@@ -85,7 +85,8 @@ class Threat(BaseModel):
         default=0.0,
         ge=0,
         le=0.5,
-        description="Share of fake devices among all that report, in every flow.",
+        description="Share of fake devices among all that report, in training and in click "
+        "statistics.",
     )
     pushed_ad: int = Field(
         default=0, ge=0, lt=10_000, description="The ad that fake devices push, by its place."

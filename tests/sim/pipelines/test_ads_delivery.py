@@ -55,7 +55,9 @@ def test_one_request_fills_all_slots_of_the_day_on_devices_in_contact() -> None:
 def test_without_budget_the_last_request_is_shown_again_or_popular_ads(repeat: bool) -> None:
     for fill, is_daily in ((fill_daily, True), (fill_each, False)):
         memory = Memory.none(3, EXACT, is_daily=is_daily)
-        fill(EXACT, slots([0, 1], [1, 0]), memory, coins(f"first{is_daily}{repeat}"), repeat=repeat)
+        fill(
+            EXACT, slots([0, 1], [1, 0]), memory, coins(f"first{is_daily}{repeat}"), repeat=repeat
+        )
         day = slots([0, 1], [0, 0])
         filled = fill(EXACT, day, memory, coins(f"next{is_daily}{repeat}"), repeat=repeat)
         assert filled.ad.tolist() == [2 if repeat else 0, 0]

@@ -23,12 +23,12 @@ def market(epsilon: float = 4.0, choice: str = "argmax", **auction: object) -> L
             {
                 "training": {"method": "open"},
                 "delivery": {"choice": choice, "epsilon": epsilon},
-                "auction": {"run": True, "bidders": 4, **auction},
+                "auction": {"run": True, **auction},
             },
-            # Few topics: the panel of a small world knows few kinds of impressions.
-            population={"users": 3000, "cohort": 512, "topics": 2},
+            seed=45,
+            population={"users": 3000, "cohort": 512},
             tastes={"source": "low-rank", "spread": 0.3},
-            behaviour={"ads": 8, "interest_lift": 8.0},
+            behaviour={"ads": 12, "interest_lift": 8.0},
         )
     )
 
@@ -45,23 +45,24 @@ def test_three_regimes_sell_the_same_impressions_within_their_budgets() -> None:
 
 
 def test_what_bidders_are_told_is_worth_something() -> None:
-    # The gain of the protected regime over context is paired, user by user: its 95 % interval
-    # lies above 0 by far, and what tracking adds is more than its own error.
-    lived = market()
-    gain = lived.metric("auction.gain.value")
-    assert gain.low > 0
+    # The gain of the protected regime over context is paired, user by user. Symbols that are
+    # handed out at random gain nothing but what noisy tables do: far less.
+    lived = market(8.0)
+    gain, blind = (lived.metric(f"auction.gain.{name}") for name in ("value", "blind"))
+    assert gain.low > 4 * max(0.0, blind.value)
+    assert gain.low > blind.high
     tracking, protected, contextual = (lived.metric(f"auction.{it}.value") for it in REGIMES)
     assert tracking.low > protected.high
+    assert protected.low > contextual.high
     assert gain.value == pytest.approx(protected.value - contextual.value)
-    assert 0 < lived.value("auction.gap_closed") < 1
+    assert 0.2 < lived.value("auction.gap_closed") < 0.8
 
 
 def test_more_epsilon_tells_bidders_more_and_blind_requests_tell_nothing() -> None:
-    closed = [market(epsilon).value("auction.gap_closed") for epsilon in (0.5, 2.0, 8.0)]
+    closed = [market(epsilon).value("auction.gap_closed") for epsilon in (1.0, 4.0, 8.0)]
     assert closed == sorted(closed)
-    blind = market(choice="random")
-    assert abs(blind.value("auction.gap_closed")) < 0.1
-    assert closed[-1] > 0.3
+    # What noise in tables does by itself is a few per cent of the gap.
+    assert abs(market(choice="random").value("auction.gap_closed")) < 0.1
 
 
 def test_first_prices_sell_as_well() -> None:
@@ -97,7 +98,7 @@ def test_bid_requests_hold_what_was_released_and_nobody() -> None:
     request = read_request(json.dumps(json.loads("".join(lines))))
     released = released_of(request)
     assert released is not None
-    assert (released.symbol, released.symbols) == (symbol, 8)
+    assert (released.symbol, released.symbols) == (symbol, 12)
     assert released.epsilon == delivery_of(lived.scenario).guarantee().epsilon
     assert "user" not in request
     assert "device" not in request
@@ -107,7 +108,7 @@ def test_bid_requests_hold_what_was_released_and_nobody() -> None:
 def test_whoever_released_nothing_is_sold_by_context() -> None:
     scenario = market().scenario
     delivery = delivery_of(scenario)
-    text = request_text(scenario, delivery, 8, 0, SeededSource(1, "request"))
+    text = request_text(scenario, delivery, 12, 0, SeededSource(1, "request"))
     assert released_of(read_request(text)) is None
     blind = market(choice="random").scenario
     text = request_text(blind, delivery_of(blind), 3, 0, SeededSource(1, "blind"))

@@ -41,7 +41,11 @@ def test_every_way_of_training_is_scored_beside_its_baselines(method: str, varia
 
 
 def test_models_without_private_training_are_their_own_baselines() -> None:
-    for method, baseline in (("means", "item_means"), ("untrained", "untrained"), ("open", "open")):
+    for method, baseline in (
+        ("means", "item_means"),
+        ("untrained", "untrained"),
+        ("open", "open"),
+    ):
         lived = live(trained(method))
         assert lived.value("rmse") == lived.value(f"rmse.{baseline}")
         assert not lived.has("spent.training_report")
@@ -50,7 +54,9 @@ def test_models_without_private_training_are_their_own_baselines() -> None:
 def test_open_ratings_teach_what_private_ones_try_to() -> None:
     lived = live(trained("open"))
     assert lived.value("rmse_lead") > 0.01
-    assert lived.value("rmse.open") < lived.value("rmse.item_means") < lived.value("rmse.untrained")
+    assert (
+        lived.value("rmse.open") < lived.value("rmse.item_means") < lived.value("rmse.untrained")
+    )
 
 
 @pytest.mark.statistical

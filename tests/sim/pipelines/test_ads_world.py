@@ -20,7 +20,8 @@ TINY = {"users": 300, "cohort": 64}
 
 def small(ads: dict[str, Any] | None = None, **sections: Any) -> Scenario:
     """Return a world of three hundred."""
-    return ads_world(ads, **({"population": TINY, "days": 1} | sections))
+    chosen: dict[str, Any] = {"population": TINY, "days": 1} | sections
+    return ads_world(ads, **chosen)
 
 
 ORDERED = [
@@ -82,7 +83,7 @@ def worlds(draw: st.DrawFn) -> Scenario:
 
 
 @given(scenario=worlds(), user=st.integers(0, 89))
-@settings(max_examples=25)
+@settings(max_examples=20)
 def test_nobody_passes_the_cap_and_every_spend_is_accounted_for(
     scenario: Scenario, user: int
 ) -> None:
@@ -139,7 +140,9 @@ EDGES = {
     "no-ratings": small({"training": {"method": "open"}}, behaviour={"ads": 6, "rated_share": 0}),
     "one-user": small({"auction": {"run": True}}, population={"users": 1, "cohort": 16}),
     "everybody-drops-out": small({"training": {"drop_out": 1.0}}),
-    "nobody-tracked": small({"training": {"method": "untrained"}, "delivery": {"choice": "exact"}}),
+    "nobody-tracked": small(
+        {"training": {"method": "untrained"}, "delivery": {"choice": "exact"}}
+    ),
     "few-fakes": small({"training": BITS}, threat={"fakes": 0.001}),
     "one-topic": small({"auction": {"run": True}}, population=TINY | {"topics": 1}),
 }

@@ -1,7 +1,11 @@
 """Curves: the number that was swept most runs along the axis, the rest tells curves apart."""
 
+import math
+
+import pytest
+
 from noisefloor_sim.pipelines.base import Findings, Metric, PointFindings
-from noisefloor_sim.pipelines.curves import Axis, along, value_at
+from noisefloor_sim.pipelines.curves import Axis, along, student_interval, value_at
 from worlds import small_world
 
 NOTHING = Findings((), ())
@@ -52,3 +56,15 @@ def test_among_keys_that_take_as_many_values_the_first_usual_one_wins() -> None:
     points = [point(days=days, pipelines__clicks__epsilon=float(days)) for days in (1, 7)]
     assert Axis.of(points, usual).key == "days"
     assert Axis.of(points, USUAL).label == "claimed epsilon"
+
+
+def test_replicates_without_intervals_get_one_from_how_they_differ() -> None:
+    points = [point(value, days=1, seed=value) for value in (1.0, 2.0, 3.0)]
+    (by_place,) = DAYS.grouped(points).values()
+    (found,) = along(by_place, "error")[1]
+    # Student's 97.5 % point with two degrees of freedom is 4.303; the error is 1 / sqrt(3).
+    assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert student_interval([1.0, 2.0, 3.0]) == pytest.approx((found.low, found.high))
+    (single,) = along({1.0: points[:1]}, "error")[1]
+    assert math.isnan(single.low)
+    assert student_interval([1.0]) == (-math.inf, math.inf)

@@ -24,7 +24,7 @@ from noisefloor_sim.scenario.model import Scenario
 EPOCHS = 1_000
 """Honest and attacked rounds that the detectors are tried on."""
 
-REPORTS = 2_000
+REPORTS = 1_000
 """Reports in each of them: small rounds, so that there is something to miss."""
 
 EACH = 5

@@ -5,7 +5,7 @@ know how often people click who released this ad on a page of this topic, or loo
 So no table is made from the people whose impressions are sold.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from noisefloor.ads.auction.pacing import Pacing
 from noisefloor.ads.auction.signals import Signal, contextual, mean_chance, protected, tracking
 from noisefloor.ads.delivery import Delivery
 from noisefloor.ads.factors import Single
-from noisefloor.randomness import SeededSource
+from noisefloor.randomness import Generator, SeededSource
 from noisefloor_sim.behaviour import AdWorld, Visits, click_chances
 from noisefloor_sim.pipelines.ads.bid_requests import EACH_DAY, request_source, request_text
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.sales import REGIMES, DaySales, overspent, sales_metrics
+from noisefloor_sim.pipelines.ads.sales import BLIND, DaySales, overspent, sales_metrics
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.scenario.model import Scenario
@@ -172,28 +172,33 @@ class MarketPhase:
         goods = Impressions.of(
             lot.chance, free, coins, floors=block.floor_micros, taste=lot.liking
         )
-        signals = self._signals(lot, panel, free)
+        signals = self._signals(day, lot, panel, free)
         pacing = Pacing(len(goods))
         # What the market would spend without budgets sets what budgets are.
-        open_ = run_auctions(goods, signals[-1], free, pacing, rule=self.rule).log
+        open_ = run_auctions(goods, signals["contextual"], free, pacing, rule=self.rule).log
         budget = int(block.budget_share * open_.price.sum() / block.bidders)
         bidders = self.bidders(min(budget, UNLIMITED))
-        sales = run_regimes(goods, signals, bidders, pacing, rule=self.rule)
-        logs = {name: sale.log for name, sale in zip(REGIMES, sales, strict=True)}
+        sales = run_regimes(goods, signals.values(), bidders, pacing, rule=self.rule)
+        logs = {name: sale.log for name, sale in zip(signals, sales, strict=True)}
         return DaySales(lot.user, logs, sum(overspent(log, bidders) for log in logs.values()))
 
-    def _signals(self, lot: Lot, panel: Lot, bidders: Bidders) -> list[Signal]:
+    def _signals(self, day: int, lot: Lot, panel: Lot, bidders: Bidders) -> dict[str, Signal]:
         """Return what bidders are told of the impressions under each regime."""
+        by_topic = mean_chance(panel.topic, panel.chance, self.scenario.population.topics)
+        draw = self.source.child("blind", day).generator()
+        sold, known = (replace(it, released=_shuffled(it, draw)) for it in (lot, panel))
+        return {
+            "tracking": tracking(lot.chance, bidders),
+            "protected": self._protected(lot, panel, bidders),
+            "contextual": contextual(lot.topic, by_topic, bidders),
+            BLIND: self._protected(sold, known, bidders),
+        }
+
+    def _protected(self, lot: Lot, panel: Lot, bidders: Bidders) -> Signal:
+        """Tell what devices released, and the page: pairs of the two are numbered."""
         symbols, topics = self.scenario.behaviour.ads + 1, self.scenario.population.topics
-        # Whoever sees what was released sees the page as well: pairs of the two are numbered.
         pairs, known = (it.topic * symbols + it.released for it in (lot, panel))
-        by_pair = mean_chance(known, panel.chance, topics * symbols)
-        by_topic = mean_chance(panel.topic, panel.chance, topics)
-        return [
-            tracking(lot.chance, bidders),
-            protected(pairs, by_pair, bidders),
-            contextual(lot.topic, by_topic, bidders),
-        ]
+        return protected(pairs, mean_chance(known, panel.chance, topics * symbols), bidders)
 
     def _write_requests(self, day: int, lot: Lot) -> None:
         """Write out a few of the day's requests, and read them back as bidders would."""
@@ -215,6 +220,12 @@ class MarketPhase:
         lots = [self.lots.pop(key) for key in keys]
         whole = Lot(*(np.concatenate([getattr(lot, it) for lot in lots]) for it in _COLUMNS))
         return whole[np.argsort(whole.hour, kind="stable")]
+
+
+def _shuffled(lot: Lot, draw: Generator) -> NDArray[np.int64]:
+    """Return what was released, handed out among users at random."""
+    _, first, whose = np.unique(lot.user, return_index=True, return_inverse=True)
+    return np.asarray(draw.permutation(lot.released[first])[whose])
 
 
 def _spread(rows: NDArray[np.intp], most: int) -> list[int]:

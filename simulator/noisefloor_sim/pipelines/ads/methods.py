@@ -12,6 +12,9 @@ from noisefloor_sim.scenario.model import Scenario
 
 SECTION = "pipelines.ads.training"
 
+CENTRE, PRINTED_CENTRE = 0.5, 0.0
+"""What ratings are taken from: the middle of their scale, and nothing in the paper."""
+
 PRINTED_CLIP = 1.0
 """The bound of a gradient's coordinate in the paper."""
 
@@ -64,6 +67,7 @@ def _bits(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) -> 
         local=block.local,
         once=block.once and not is_paper,
         offsets=not is_paper,
+        centre=PRINTED_CENTRE if is_paper else CENTRE,
         ridge=block.ridge,
     )
 
@@ -80,5 +84,6 @@ def _laplace(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) 
         clip=block.clip,
         rate=block.rate or None,
         local=block.local,
+        centre=PRINTED_CENTRE if is_paper else CENTRE,
         ridge=block.ridge,
     )

@@ -73,7 +73,8 @@ def request_games(delivery: DeliveryPhase, stage: Stage, source: SeededSource) -
     yield from _reused(delivery, law, people, source)
     yield from _calibration(delivery, people, source)
     canaries = block_of(delivery.scenario).canaries
-    if not delivery.delivery.is_slate:
+    # What is asked for in the open links by itself; slates are told apart by no symbol.
+    if not delivery.delivery.is_slate and law.guarantee().is_finite:
         linked = LinkingGame(law, people.rows, DEVICES_LINKED, fresh)
         yield "linking", linked.play(max(1, canaries // 20), source.child("linking"))
 

@@ -49,6 +49,10 @@ class RequestLaw:
         """Return every request; refused when there are too many to list."""
         return self.delivery.outputs()
 
+    def worst_pairs(self, neighbours: Neighbours = Neighbours.USER) -> list[tuple[Any, Any]]:
+        """Return rows of scores among which the largest ratio is reached."""
+        return self.delivery.worst_pairs(neighbours)
+
     def tally(self, reports: Reports) -> Tally:
         """Return how many requests each ad is in."""
         return self.delivery.tally(reports)

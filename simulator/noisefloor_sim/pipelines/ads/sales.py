@@ -15,6 +15,13 @@ from noisefloor_sim.pipelines.base import Metric
 
 REGIMES = ("tracking", "protected", "contextual")
 
+BLIND = "blind"
+"""The protected regime with symbols handed out at random: the null that it is measured against.
+
+Tables made from a panel are noisy, and noisy bids meet budgets in other ways than even ones do:
+that alone moves value a little, and is not worth anything.
+"""
+
 MILLE = 1e-3
 """From micros for one impression to whole units for a thousand."""
 
@@ -62,19 +69,22 @@ def mean_of(values: Array, user: NDArray[np.int64]) -> Mean:
 
 
 def sales_metrics(days: Sequence[DaySales]) -> list[Metric]:
-    """Tell each regime's figures, and what the protected one gains over the contextual one."""
+    """Tell each regime's figures, and what the protected one and its null gain over context."""
     if not days:
         return []
     user = np.concatenate([day.user for day in days])
-    logs = {name: _joined([day.logs[name] for day in days]) for name in REGIMES}
+    logs = {name: _joined([day.logs[name] for day in days]) for name in (*REGIMES, BLIND)}
     values = {name: log.value for name, log in logs.items()}
-    gain = mean_of(values["protected"] - values["contextual"], user)
+    gains = {
+        name: mean_of(values[regime] - values["contextual"], user)
+        for name, regime in (("value", "protected"), (BLIND, BLIND))
+    }
     gap = float((values["tracking"] - values["contextual"]).mean())
-    closed = [Metric("auction.gap_closed", gain.value / gap, n=len(user))] if gap > 0 else []
+    share = gains["value"].value / gap if gap > 0 else 0.0
     return [
-        *(metric for name, log in logs.items() for metric in _figures(name, log, user)),
-        _metric("auction.gain.value", gain, MILLE, len(user)),
-        *closed,
+        *(metric for name in REGIMES for metric in _figures(name, logs[name], user)),
+        *(_metric(f"auction.gain.{name}", it, MILLE, len(user)) for name, it in gains.items()),
+        Metric("auction.gap_closed", share, n=len(user)),
         Metric("auction.budget_overspent", float(sum(day.overspent for day in days))),
     ]
 

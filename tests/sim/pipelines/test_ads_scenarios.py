@@ -1,0 +1,79 @@
+"""The shipped scenarios on ads: they can be read, and small ones of them keep their gates."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ads_worlds import ads_world, live
+from noisefloor_sim.gating import check_gates
+from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.runner import simulate
+from noisefloor_sim.scenario import expand, load, scenario_text
+
+ROOT = Path(__file__).resolve().parents[3]
+SHIPPED = sorted((ROOT / "scenarios").glob("ads-*.yaml"))
+SMALL = (
+    "population.users=300",
+    "population.cohort=128",
+    "behaviour.ads=8",
+    "pipelines.ads.canaries=1000",
+    "sweep.seeds=1",
+)
+FEWER = {
+    "ads-fraud": ("sweep.pipelines.clicks.epsilon=[4.0]",),
+    "ads-auction": ("sweep.pipelines.ads.delivery.epsilon=[0.5, 8.0]",),
+    "ads-epsilon": ("sweep.pipelines.ads.epsilon=[0.5, 8.0]",),
+}
+"""Shorter sweeps, where the shipped ones are long."""
+
+BY_SIZE = ("ads.rmse_lead",)
+"""Gates that need as many people as the file has."""
+
+
+def test_there_are_scenarios_on_ads() -> None:
+    assert len(SHIPPED) >= 7
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_a_shipped_scenario_can_be_read_and_says_what_it_expects(path: Path) -> None:
+    scenario = load(path, BLOCKS)
+    assert scenario.name == path.stem
+    assert scenario.expectation
+    assert scenario.gates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_a_small_one_keeps_the_gates_that_do_not_depend_on_size(path: Path) -> None:
+    scenario = load(path, BLOCKS, [*SMALL, *FEWER.get(path.stem, ())])
+    points = expand(scenario, BLOCKS)
+    results = {it.id: simulate(it.id, "", scenario_text(it.scenario)) for it in points}
+    gates = [gate for gate in scenario.gates if not gate.startswith(BY_SIZE)]
+    assert gates
+    for gate in check_gates(gates, points, results):
+        assert gate.passed, f"{gate.gate}: {gate.detail}"
+
+
+def test_real_ratings_and_click_rates_run_from_end_to_end(
+    real_data: Callable[[str], None],
+) -> None:
+    real_data("movielens-100k")
+    real_data("open-bandit")
+    scenario = ads_world(
+        {
+            "training": {"method": "open"},
+            "delivery": {"choice": "argmax", "epsilon": 4.0},
+            "auction": {"run": True},
+        },
+        {},
+        tastes={"source": "movielens-100k"},
+        behaviour={"ads": 8, "click_rates": "open-bandit"},
+    )
+    lived = live(scenario)
+    assert lived.value("rmse.open") < lived.value("rmse.global_mean")
+    assert lived.value("relevance") > lived.value("relevance.popular")
+    assert lived.claim("whole-day").verdict == "holds"
+    rates = lived.engine.world.base_rate
+    assert rates.max() > rates.min()
+    assert lived.value("auction.tracking.value") > lived.value("auction.contextual.value")

@@ -1,0 +1,44 @@
+"""Figures that several pipelines share."""
+
+from noisefloor_sim.pipelines.base import Findings, Metric, PointFindings
+from noisefloor_sim.pipelines.curves import Axis
+from noisefloor_sim.pipelines.figures import attack_plots, band, is_logarithmic, measured_curves
+from worlds import small_world
+
+DAYS = Axis("days", "days")
+
+
+def point(days: int, *metrics: Metric) -> PointFindings:
+    return PointFindings((("days", days),), small_world(), Findings(metrics, ()))
+
+
+def test_a_band_is_drawn_only_where_every_metric_has_an_interval() -> None:
+    sure, vague = Metric("a", 1.0, 0.5, 1.5), Metric("a", 2.0)
+    assert band([sure, sure]) == ([0.5, 0.5], [1.5, 1.5])
+    assert band([sure, vague]) == (None, None)
+
+
+def test_a_game_is_drawn_with_what_theory_says_of_it() -> None:
+    metrics = [
+        Metric("attack.bit.success", 0.6, 0.5, 0.7),
+        Metric("attack.bit.bound", 0.8),
+        Metric("attack.bit.closed_form", 0.61),
+        Metric("attack.bit.prior", 0.5),
+    ]
+    groups = DAYS.grouped([point(1, *metrics), point(7, *metrics)])
+    games = {"bit": "a bit", "other": "not played"}
+    (plot,) = attack_plots(groups, DAYS, games, {}, usual="Read it.")
+    assert [curve.role for curve in plot.curves] == [
+        "measured",
+        "closed-form",
+        "bound",
+        "baseline",
+    ]
+    assert plot.reading == "Read it."
+    assert plot.log_x
+    assert measured_curves(groups, "nothing") == []
+
+
+def test_zero_has_no_place_on_a_logarithmic_axis() -> None:
+    assert is_logarithmic(DAYS.grouped([point(1), point(7)]))
+    assert not is_logarithmic(DAYS.grouped([point(0), point(7)]))
