@@ -271,7 +271,9 @@ def explain(scenario: Scenario, types: Mapping[str, PipelineType], user: int) ->
 
 
 def _said(line: Line) -> str:
-    refused = f"{line.refused} refused, budget exhausted" if line.refused else ""
+    refused = (
+        f"{line.refused} refused, too little left on devices in contact" if line.refused else ""
+    )
     granted = f"{line.granted} x {line.what}" if line.granted else ""
     return ", ".join(part for part in (granted, refused and f"{line.what}: {refused}") if part)
 
