@@ -6,10 +6,12 @@ them in its own process. ``kinds`` lists every kind of frame that they may be as
 
 from noisefloor.roles.ad_server import AdServer, impressions_kind
 from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.artefact import Artefact
 from noisefloor.roles.broadcast import read_broadcast, write_broadcast
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.epochs import EpochSummary, Limits
 from noisefloor.roles.kinds import BUILDERS, kinds_of
+from noisefloor.roles.model_publisher import MemoryShelf, Method, ModelPublisher, Request, State
 from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
 from noisefloor.roles.trainer import Trainer
 
@@ -18,12 +20,18 @@ __all__ = [
     "Ad",
     "AdServer",
     "Aggregator",
+    "Artefact",
     "Catalogue",
     "Counters",
     "DeadLetter",
     "EpochSummary",
     "Limits",
+    "MemoryShelf",
+    "Method",
+    "ModelPublisher",
     "Outcome",
+    "Request",
+    "State",
     "Status",
     "Trainer",
     "impressions_kind",

@@ -15,6 +15,7 @@ from noisefloor.wire.frames import (
     decode_frame,
     encode_frame,
     encode_with_order,
+    read_batch_id,
     split_frames,
 )
 from noisefloor.wire.kinds import (
@@ -53,6 +54,7 @@ __all__ = [
     "encode_frame",
     "encode_with_order",
     "grid_kind",
+    "read_batch_id",
     "record_kind",
     "split_frames",
     "symbol_kind",

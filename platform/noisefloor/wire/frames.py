@@ -126,6 +126,14 @@ def decode_frame(data: bytes, kinds: Mapping[str, Kind], *, most_bytes: int = MO
     return Frame(kind, epoch, batch_id, batch)
 
 
+def read_batch_id(data: bytes, kinds: Mapping[str, Kind]) -> bytes | None:
+    """Return a frame's own id if its header can be read; its rows are not looked at."""
+    try:
+        return _read_header(data, kinds.values())[2]
+    except BadFrame:
+        return None
+
+
 def permutation(count: int, source: Source) -> Order:
     """Return a random order of ``count`` rows, each with exactly the same probability.
 

@@ -1,0 +1,211 @@
+"""What exactness costs: frames counted exactly once, against a naive (wrong) consumer.
+
+Both read the same frames from the same server, decode and merge them with the same code, and make
+one call for what they merged, in the same round trip as the next read. The naive one adds whatever
+it was handed; ours looks first at what it owns and at what was seen, and records it. They take
+turns, on streams that are filled beforehand; a pair of turns gives one ratio. Prints a table and
+writes every raw number. It reports; it does not fail on a missed target.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# `python bench/streams.py` puts bench/ on the path, not its parent.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.table import aligned, figure
+from bench.worker import ROOT
+
+from noisefloor.randomness import SeededSource
+from noisefloor.wire import bit_vector_kind
+from noisefloor.wire.frames import ID_BYTES, seal
+from noisefloor_services.chaos.naive import NaiveGroup, load
+from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.streams.batch import Group
+from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.worker import Worker
+
+OUT = ROOT / "bench/results/streams.json"
+TARGET = 0.80
+KIND = bit_vector_kind("clicks", 64)
+GROUPS: dict[str, type[Group]] = {"naive": NaiveGroup, "exactly once": Group}
+_SYNCS = 200
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One stream, emptied by one consumer."""
+
+    consumer: str
+    durability: str
+    reports_a_frame: int
+    reports: int
+    wall_s: float
+    worker_cpu_s: float
+    server_cpu_s: float
+
+    @property
+    def cpu_s(self) -> float:
+        """Of consumer and server together."""
+        return self.worker_cpu_s + self.server_cpu_s
+
+
+def sync_ms(folder: Path) -> float:
+    """Return how long a sync of one written page takes here, as a median."""
+    took = []
+    with open(folder / "sync", "wb", buffering=0) as file:
+        for _ in range(_SYNCS):
+            file.write(bytes(4096))
+            start = time.perf_counter()
+            os.fdatasync(file.fileno())
+            took.append(time.perf_counter() - start)
+    return 1000 * statistics.median(took)
+
+
+def frames_of(count: int, reports: int) -> list[bytes]:
+    """Write frames of random clicks."""
+    generator = SeededSource(1, "streams", count, reports).generator()
+    made = []
+    for _ in range(count):
+        bits = generator.integers(0, 2, (reports, KIND.cells), dtype="uint8")
+        made.append(seal(KIND, 0, KIND.encode(bits), generator.bytes(ID_BYTES)))
+    return made
+
+
+def _server_cpu_s(server: Server) -> float:
+    lines = server.call("INFO", "cpu").decode().splitlines()
+    numbers = dict(line.split(":") for line in lines if line.startswith("used_cpu_"))
+    return float(numbers["used_cpu_user"]) + float(numbers["used_cpu_sys"])
+
+
+def turn(
+    embedded: EmbeddedServer, consumer: str, frames: list[bytes], reports_a_frame: int
+) -> Turn:
+    """Fill a stream, empty it with one consumer, and say what that took."""
+    server = Server(embedded.url)
+    server.call("FLUSHALL", "SYNC")
+    load(server)
+    store = EpochStore(server, Layout("bench"), [KIND])
+    store.prepare()
+    producer = Producer(server, store.layout, store.kinds)
+    for start in range(0, len(frames), _BATCH):
+        producer.append(frames[start : start + _BATCH])
+    worker = Worker(store, batch=_BATCH, group=GROUPS[consumer])
+    wall, cpu, server_cpu = time.perf_counter(), time.process_time(), _server_cpu_s(server)
+    worker.drain()
+    took = Turn(
+        consumer,
+        embedded.durability.value,
+        reports_a_frame,
+        len(frames) * reports_a_frame,
+        time.perf_counter() - wall,
+        time.process_time() - cpu,
+        _server_cpu_s(server) - server_cpu,
+    )
+    if store.conservation().counted != len(frames):
+        raise RuntimeError("not every frame was counted")
+    server.close()
+    return took
+
+
+def compare(
+    embedded: EmbeddedServer, reports_a_frame: int, frames: int, repeats: int
+) -> list[Turn]:
+    """Let both consumers take turns; the first pair warms up and is thrown away."""
+    made = frames_of(frames, reports_a_frame)
+    turns: list[Turn] = []
+    for number in range(repeats + 1):
+        # Who goes first alternates: a drift of the machine favours nobody.
+        order = list(GROUPS) if number % 2 else list(GROUPS)[::-1]
+        pair = [turn(embedded, consumer, made, reports_a_frame) for consumer in order]
+        turns += pair if number else []
+    return turns
+
+
+def summary(turns: list[Turn]) -> dict[str, Any]:
+    """Return medians, and the ratio of exactly once to naive as the median over the pairs."""
+    ours = [one for one in turns if one.consumer == "exactly once"]
+    naive = [one for one in turns if one.consumer == "naive"]
+    median = statistics.median
+
+    def rate(listed: list[Turn], took: str) -> float:
+        return float(median(one.reports / getattr(one, took) for one in listed))
+
+    def ratio(took: str) -> float:
+        pairs = zip(naive, ours, strict=True)
+        return float(median(getattr(a, took) / getattr(b, took) for a, b in pairs))
+
+    return {
+        "durability": ours[0].durability,
+        "reports_a_frame": ours[0].reports_a_frame,
+        "pairs": len(ours),
+        "exact_per_wall_s": rate(ours, "wall_s"),
+        "naive_per_wall_s": rate(naive, "wall_s"),
+        "wall_ratio": ratio("wall_s"),
+        "exact_per_cpu_s": rate(ours, "cpu_s"),
+        "naive_per_cpu_s": rate(naive, "cpu_s"),
+        "cpu_ratio": ratio("cpu_s"),
+        "is_met": ratio("wall_s") >= TARGET and ratio("cpu_s") >= TARGET,
+    }
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the frames, two pairs")
+    options = parser.parse_args()
+    scale, repeats = (10, 2) if options.quick else (1, options.repeats)
+    lines, turns = [], []
+    with tempfile.TemporaryDirectory() as name:
+        synced = sync_ms(Path(name))
+        for durability in Durability:
+            with EmbeddedServer(Path(name, durability.value), durability) as embedded:
+                for reports_a_frame, frames in ((100, 8000), (1000, 3000)):
+                    print(f"measuring {durability.value} {reports_a_frame}", file=sys.stderr)
+                    pair = compare(embedded, reports_a_frame, frames // scale, repeats)
+                    turns += pair
+                    lines.append(summary(pair))
+    header = ("durability", "reports/frame", "exact M/s", "naive M/s", "wall", "exact M/CPU-s",
+              "naive M/CPU-s", "CPU", f"at least {TARGET:.0%}")  # fmt: skip
+    rows = [
+        (
+            line["durability"],
+            str(line["reports_a_frame"]),
+            figure(line["exact_per_wall_s"] / 1e6),
+            figure(line["naive_per_wall_s"] / 1e6),
+            f"{line['wall_ratio']:.0%}",
+            figure(line["exact_per_cpu_s"] / 1e6),
+            figure(line["naive_per_cpu_s"] / 1e6),
+            f"{line['cpu_ratio']:.0%}",
+            "met" if line["is_met"] else "missed",
+        )
+        for line in lines
+    ]
+    print(aligned(header, rows))
+    print(f"One consumer, {KIND.cells} cells, {_BATCH} frames a call, medians of {repeats} pairs;")
+    print("CPU is that of consumer and server together.")
+    load_1m, cores = os.getloadavg()[0], os.cpu_count()
+    print(f"fdatasync takes {synced:.2f} ms; load {load_1m:.1f} on {cores} cores.")
+    machine = {"machine": platform.platform(), "cores": cores, "fdatasync_ms": synced}
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    raw = machine | {"summary": lines, "turns": [asdict(one) for one in turns]}
+    OUT.write_text(json.dumps(raw, indent=1))
+
+
+if __name__ == "__main__":
+    main()

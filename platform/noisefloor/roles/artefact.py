@@ -1,0 +1,116 @@
+"""A published artefact: bytes, what they are, and a card that says what was guaranteed of them."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from noisefloor.errors import BadParameter, BadSnapshot
+from noisefloor.privacy import Claim, Guarantee, Model, Neighbours, number_or_inf
+
+MAGIC = b"NFA1"
+MOST_CARD_BYTES = 1 << 20
+
+_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9][a-z0-9.+-]{0,63}", re.ASCII)
+
+_TOLD_APART = {
+    Neighbours.BIT: "whether one bit of somebody's data was set",
+    Neighbours.MOVE_ONE: "which of two ads one click was on",
+    Neighbours.ITEM: "what one entry of somebody's data was",
+    Neighbours.RECORD_ADD_REMOVE: "whether any one record was in the data",
+    Neighbours.RECORD_SUBSTITUTE: "whether any one record was in the data or another in its place",
+    Neighbours.DOCUMENT: "whether any one text was in the data",
+    Neighbours.USER: "anything about any one person's data",
+}
+_TRUSTED = {
+    Model.LOCAL: "Noise was added on the device: nobody has to be trusted.",
+    Model.CENTRAL: "Noise was added by the publisher, who saw the data and has to be trusted.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """What is published.
+
+    Attributes:
+        content: The bytes.
+        media_type: What they are, as in HTTP.
+        card: What is said of them: numbers, texts, lists and objects of these.
+    """
+
+    content: bytes
+    media_type: str
+    card: dict[str, Any]  # Any: JSON
+
+    def __post_init__(self) -> None:
+        if not _MEDIA_TYPE.fullmatch(self.media_type):
+            raise BadParameter("media_type", self.media_type, f"to match {_MEDIA_TYPE.pattern}")
+
+    @property
+    def etag(self) -> str:
+        """The hash of card and content, in the quotes of HTTP's ETag."""
+        return f'"{hashlib.blake2b(self.packed(), digest_size=16).hexdigest()}"'
+
+    def packed(self) -> bytes:
+        """Write the artefact as one piece of bytes, which is what is stored."""
+        head = canonical({"media_type": self.media_type, "card": self.card})
+        if len(head) > MOST_CARD_BYTES:
+            raise BadParameter("card", "<card>", f"at most {MOST_CARD_BYTES} bytes")
+        body = len(head).to_bytes(4, "big") + head + self.content
+        return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def unpack(data: bytes) -> Artefact:
+    """Read an artefact back, or raise BadSnapshot: damaged bytes are not published."""
+    magic, digest, body = data[:4], data[4:36], data[36:]
+    if magic != MAGIC or hashlib.sha256(body).digest() != digest:
+        raise BadSnapshot("Artefact: is not one, or is damaged.")
+    end = 4 + int.from_bytes(body[:4], "big")
+    try:
+        head = json.loads(body[4:end])
+        return Artefact(body[end:], head["media_type"], head["card"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadSnapshot("Artefact: its card cannot be read.") from None
+
+
+def in_words(guarantee: Guarantee) -> str:
+    """Say what a guarantee promises, in words for people who do not know the letters."""
+    told_apart = _TOLD_APART[guarantee.neighbours]
+    if not guarantee.is_finite:
+        return f"Nothing is guaranteed ({guarantee.reason}). It may show {told_apart}."
+    slack = (
+        f" but for a probability of {guarantee.delta:g} that more comes out"
+        if guarantee.delta
+        else ""
+    )
+    return (
+        f"Whoever sees this learns little about {told_apart}: no outcome gets more than "
+        f"e^{guarantee.epsilon:g} times as likely by it{slack}. {_TRUSTED[guarantee.model]}"
+    )
+
+
+def claim_fields(claim: Claim) -> dict[str, Any]:  # Any: JSON
+    """Write what was claimed and what was proved, side by side, with the verdict."""
+    return {
+        "claimed": _guarantee_fields(claim.claimed),
+        "proved": _guarantee_fields(claim.proved),
+        "verdict": claim.verdict,
+    }
+
+
+def canonical(value: object) -> bytes:
+    """Write JSON so that the same value gives the same bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode(
+        "ascii"
+    )
+
+
+def _guarantee_fields(guarantee: Guarantee) -> dict[str, Any]:  # Any: JSON
+    return {
+        "epsilon": number_or_inf(guarantee.epsilon),
+        "delta": guarantee.delta,
+        "neighbours": guarantee.neighbours.value,
+        "model": guarantee.model.value,
+        "reason": guarantee.reason,
+    }

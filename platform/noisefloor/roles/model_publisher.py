@@ -1,0 +1,265 @@
+"""The model publisher: charges a data set's budget, draws once, and hands out what it stored.
+
+A publication goes from requested to charged to stored, and never back. The charge is made before
+anything is drawn; what was drawn is stored before it is handed out; a retry gets what is stored.
+So a crash at any point costs at most a charge, and never gives a second draw for one charge.
+
+What is published is the business of methods that plug in: bytes from a request and a source.
+The role has no clock, no socket and no randomness of its own.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
+
+from noisefloor.accounting import Entry
+from noisefloor.errors import BadParameter, SpendConflict
+from noisefloor.privacy import Claim, Guarantee
+from noisefloor.randomness import Source
+from noisefloor.roles.artefact import Artefact, canonical, claim_fields, in_words, unpack
+
+_ID = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
+_MOST_PARAMETERS_BYTES = 1 << 16
+
+
+class Budgets(Protocol):
+    """Who charges: a ledger, in memory or on a server."""
+
+    def spend(
+        self,
+        subject: str,
+        spend_id: str,
+        cost: Guarantee,
+        release: str,
+        proved: Guarantee | None = None,
+        count: int = 1,
+    ) -> Entry:
+        """Debit the cost or refuse; a retry with the same id is free."""
+
+    def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
+        """Tell whether a spend would be accepted; nothing is spent."""
+
+    def entries(self, subject: str) -> list[Entry]:
+        """Return what a subject has spent."""
+
+
+class Shelf(Protocol):
+    """Where releases are kept, each once."""
+
+    def publish(self, spend_id: str, content: bytes) -> bytes:
+        """Keep the content unless something is kept already; return what is kept."""
+
+    def published(self, spend_id: str) -> bytes | None:
+        """Return what is kept, or None."""
+
+
+class MemoryShelf:
+    """A shelf in memory."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def publish(self, spend_id: str, content: bytes) -> bytes:
+        """Keep the content unless something is kept already; return what is kept."""
+        return self._kept.setdefault(spend_id, content)
+
+    def published(self, spend_id: str) -> bytes | None:
+        """Return what is kept, or None."""
+        return self._kept.get(spend_id)
+
+
+Parameter: TypeAlias = str | int | float | bool
+"""What a method may be told beside the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants published.
+
+    Attributes:
+        publication_id: Names this publication; a retry comes with the same one. Lower-case
+            letters, digits and hyphens, at most 64.
+        data_set: Whose budget pays.
+        method: How it is made.
+        cost: What it may cost, and under which relation: this is charged.
+        parameters: What the method has to know beside that.
+    """
+
+    publication_id: str
+    data_set: str
+    method: str
+    cost: Guarantee
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("publication_id", "data_set", "method"):
+            if not _ID.fullmatch(getattr(self, name)):
+                raise BadParameter(name, "<text>", f"to match {_ID.pattern}")
+        if not self.cost.is_finite:
+            raise BadParameter("cost", self.cost.epsilon, "to be finite")
+        for name, value in self.parameters.items():
+            if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
+                raise BadParameter("parameters", "<parameter>", "a text or a number each")
+        if len(canonical(dict(self.parameters))) > _MOST_PARAMETERS_BYTES:
+            rule = f"at most {_MOST_PARAMETERS_BYTES} bytes"
+            raise BadParameter("parameters", "<parameters>", rule)
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    @property
+    def digest(self) -> str:
+        """The hash of everything that was asked for."""
+        cost = claim_fields(Claim(self.cost, self.cost))["claimed"]
+        asked = [self.publication_id, self.data_set, self.method, cost, dict(self.parameters)]
+        return hashlib.sha256(canonical(asked)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to publish something.
+
+    Attributes:
+        name: As requests name it, and as the ledger's statement lists it.
+        media_type: What its artefacts are.
+        proved: What was proved of a release for this request. It looks at no data.
+        release: Makes the bytes. It draws from the source only, and only once it is called.
+    """
+
+    name: str
+    media_type: str
+    proved: Callable[[Request], Guarantee]
+    release: Callable[[Request, Source], bytes]
+
+
+class State(Enum):
+    """How far a publication is."""
+
+    UNKNOWN = "unknown"
+    CHARGED = "charged"
+    STORED = "stored"
+
+
+class ModelPublisher:
+    """Publishes by the methods it knows, from the data sets it knows.
+
+    Args:
+        budgets: Who charges.
+        shelf: Where artefacts are kept; the first one of a publication stays for ever.
+        methods: What can be published.
+        data_sets: Of what.
+        is_experiment: Whether to publish also what was claimed and not proved. The card says so
+            either way; a service leaves this off.
+    """
+
+    __slots__ = ("_budgets", "_data_sets", "_is_experiment", "_methods", "_shelf")
+
+    def __init__(
+        self,
+        budgets: Budgets,
+        shelf: Shelf,
+        methods: Iterable[Method],
+        *,
+        data_sets: Collection[str],
+        is_experiment: bool = False,
+    ) -> None:
+        listed = list(methods)
+        self._methods = {method.name: method for method in listed}
+        if not listed or len(self._methods) < len(listed):
+            raise BadParameter("methods", sorted(self._methods), "at least one, each named once")
+        self._budgets = budgets
+        self._shelf = shelf
+        self._data_sets = frozenset(data_sets)
+        self._is_experiment = is_experiment
+
+    def publish(self, request: Request, source: Source) -> Artefact:
+        """Return the artefact of a publication: the stored one, or a new one that is paid for.
+
+        Args:
+            request: What is wanted; a retry repeats it.
+            source: Where the noise comes from. Nothing is taken from it for a retry of something
+                that is stored.
+
+        Raises:
+            BudgetExceeded: The data set has too little left; nothing was spent or drawn.
+            SpendConflict: The publication id stands for another request.
+            BadParameter: An unknown method or data set, or more is claimed than is proved.
+        """
+        method, claim = self._checked(request)
+        stored = self._shelf.published(request.publication_id)
+        if stored is None:
+            self._charge(request, claim)
+            content = method.release(request, source)
+            made = Artefact(content, method.media_type, _card(request, method, claim, content))
+            stored = self._shelf.publish(request.publication_id, made.packed())
+        return _answer(request, stored)
+
+    def charge(self, request: Request) -> Entry:
+        """Pay for a publication and draw nothing yet; ``publish`` then is free."""
+        _, claim = self._checked(request)
+        return self._charge(request, claim)
+
+    def would_publish(self, request: Request) -> bool:
+        """Tell whether a new request would be paid for: a dry run, it costs nothing."""
+        self._checked(request)
+        return self._budgets.can_spend(request.data_set, request.cost)
+
+    def artefact(self, publication_id: str) -> Artefact | None:
+        """Return what is stored of a publication, or None."""
+        stored = self._shelf.published(publication_id)
+        return None if stored is None else unpack(stored)
+
+    def state(self, request: Request) -> State:
+        """Return how far a publication is."""
+        if self._shelf.published(request.publication_id) is not None:
+            return State.STORED
+        charged = self._budgets.entries(request.data_set)
+        is_charged = any(entry.spend_id == request.publication_id for entry in charged)
+        return State.CHARGED if is_charged else State.UNKNOWN
+
+    def _charge(self, request: Request, claim: Claim) -> Entry:
+        return self._budgets.spend(
+            request.data_set, request.publication_id, request.cost, request.method, claim.proved
+        )
+
+    def _checked(self, request: Request) -> tuple[Method, Claim]:
+        """Return method and claim of a request that can be served; nothing is spent yet."""
+        if request.data_set not in self._data_sets:
+            raise BadParameter("data_set", "<text>", "one that is published from")
+        method = self._methods.get(request.method)
+        if method is None:
+            raise BadParameter("method", "<text>", f"one of {', '.join(sorted(self._methods))}")
+        claim = Claim(request.cost, method.proved(request))
+        if claim.verdict != "holds" and not self._is_experiment:
+            rule = f"at least what is proved of {method.name}"
+            raise BadParameter("cost", claim.claimed.epsilon, rule)
+        return method, claim
+
+
+def _card(request: Request, method: Method, claim: Claim, content: bytes) -> dict[str, object]:
+    return {
+        "publication_id": request.publication_id,
+        "data_set": request.data_set,
+        "method": method.name,
+        "parameters": dict(request.parameters),
+        "guarantee": in_words(claim.proved),
+        "claims": claim_fields(claim),
+        "request_sha256": request.digest,
+        "content_sha256": hashlib.sha256(content).hexdigest(),
+        "content_bytes": len(content),
+    }
+
+
+def _answer(request: Request, stored: bytes) -> Artefact:
+    """Return what is stored, unless it was made for another request."""
+    artefact = unpack(stored)
+    if artefact.card["request_sha256"] != request.digest:
+        raise SpendConflict(
+            f"Publication {request.publication_id} was made for another request. A retry has to "
+            "repeat it; a new publication needs a new id."
+        )
+    return artefact

@@ -1,0 +1,26 @@
+"""What the ledger on the server refuses beyond the errors of the ledger in memory.
+
+NoisefloorError
+├── LedgerAbsent            there is no ledger of that name, or it is not the one that was opened
+├── UnlikeTerms             the ledger has another budget, relation or model
+├── ReleaseUnspent          something was to be released that nobody paid for
+└── ReleaseSealed           what a restored spend released is not known, and is never redrawn
+"""
+
+from noisefloor.errors import NoisefloorError
+
+
+class LedgerAbsent(NoisefloorError):
+    """The server holds no such ledger; an empty server must not pass for an unspent budget."""
+
+
+class UnlikeTerms(NoisefloorError):
+    """The ledger on the server has another budget, relation or model."""
+
+
+class ReleaseUnspent(NoisefloorError):
+    """Nothing was spent under this id: spend first, release afterwards."""
+
+
+class ReleaseSealed(NoisefloorError):
+    """The spend came from a backup without its release; drawing it again would be a second one."""

@@ -1,0 +1,130 @@
+"""Users of the Redis server: each service may do what it does, on its own keys, and nothing else.
+
+The ad server may append frames and count how many wait; it can read none back. The aggregator has
+the streams and the sums. The publisher has the ledger, and no command that takes anything away
+from it. The monitor reads numbers. The operator looks at the server's settings, which the probe
+at start-up needs, and changes none. Nobody may empty the server, set it up or list its keys, or
+run a script as text; the user that needs no password is off.
+
+What this cannot do: a server runs a script with the rights of whoever calls it. So the publisher's
+user has to have HINCRBY on the ledger's totals, and a publisher that was taken over could lower
+them. It cannot delete entries, though, and totals that do not fit the entries are refused.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from noisefloor.errors import BadParameter
+from noisefloor_services.security.credentials import LEAST_TOKEN_SIGNS
+
+_PASSWORD = re.compile(rf"[A-Za-z0-9._~+/=-]{{{LEAST_TOKEN_SIGNS},512}}", re.ASCII)
+_NAMESPACE = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
+_CONNECTION = ("ping", "hello", "auth", "client|setinfo", "client|setname", "client|id", "select")
+_TRANSACTION = ("multi", "exec", "discard")
+_SCRIPT = ("evalsha", "script|load", "script|exists")
+_AGGREGATOR = (
+    *("xlen", "xack", "xdel", "xreadgroup", "xautoclaim", "xclaim", "xpending", "xrange"),
+    *("xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xinfo"),
+    *("hget", "hmget", "hgetall", "hset", "hsetnx", "hincrby", "hdel", "hexists", "hlen"),
+    *("sadd", "srem", "scard", "smembers", "sismember", "smismember"),
+    *("get", "set", "getrange", "setrange", "strlen", "rpush", "lrange", "llen"),
+    *("exists", "del", "unlink", "info"),
+)
+_PUBLISHER = (
+    *("hget", "hmget", "hgetall", "hkeys", "hlen", "hexists", "hset", "hincrby"),
+    *("sadd", "smembers", "sismember", "get", "set", "info"),
+)
+_MONITOR = ("info", "xlen", "xinfo", "hget", "hmget", "hgetall", "hlen", "scard", "strlen")
+_OPERATOR = ("info", "config|get", "set", "del", "waitaof")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """What one service may do.
+
+    Attributes:
+        name: Of the user.
+        commands: As the server names them.
+        keys: Patterns of keys, each with the server's sign for how they may be used: ``~`` for
+            all, ``%R~`` for reading, ``%W~`` for writing.
+    """
+
+    name: str
+    commands: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    def line(self, password: str) -> str:
+        """Write the user as a line of the file; the password is in it as a hash."""
+        if not _PASSWORD.fullmatch(password):
+            rule = f"at least {LEAST_TOKEN_SIGNS} signs that match {_PASSWORD.pattern}"
+            raise BadParameter("password", "<password>", rule)
+        digest = hashlib.sha256(password.encode("ascii")).hexdigest()
+        allowed = (f"+{command}" for command in (*_CONNECTION, *self.commands))
+        start = ("user", self.name, "on", f"#{digest}", "resetkeys", "resetchannels", "-@all")
+        return " ".join((*start, *self.keys, *allowed))
+
+
+def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> tuple[User, ...]:
+    """Return the users of a topology.
+
+    Args:
+        namespace: First part of every key.
+        has_report_tokens: Whether the ad server spends one-use tokens of reports.
+    """
+    if not _NAMESPACE.fullmatch(namespace):
+        raise BadParameter("namespace", namespace, f"to match {_NAMESPACE.pattern}")
+    parts, tokens = f"{namespace}:{{p[0-9]*}}:", f"~{namespace}:{{tokens}}:*"
+    settings = f"{namespace}:settings"
+    ad_server = User(
+        "ad-server",
+        (*_TRANSACTION, "xadd", "xlen", "hmget"),
+        (f"%W~{parts}frames", f"%R~{settings}"),
+    )
+    if has_report_tokens:
+        commands = (*ad_server.commands, *_SCRIPT, "hget", "hset", "hsetnx", "hlen", "unlink")
+        ad_server = User(ad_server.name, commands, (*ad_server.keys, tokens))
+    return (
+        ad_server,
+        User(
+            "aggregator", (*_TRANSACTION, *_SCRIPT, *_AGGREGATOR), (f"~{parts}*", f"~{settings}")
+        ),
+        User("publisher", (*_SCRIPT, *_PUBLISHER), (f"~{namespace}:{{ledger-*}}:*",)),
+        User("monitor", _MONITOR, (f"%R~{namespace}:*",)),
+        User("operator", _OPERATOR, (f"~{namespace}:probe",)),
+    )
+
+
+def write_acl_file(
+    path: Path,
+    passwords: Mapping[str, str],
+    *,
+    namespace: str = "noisefloor",
+    has_report_tokens: bool = False,
+) -> None:
+    """Write the file that the server is started with (``--aclfile``), readable by its owner only.
+
+    Args:
+        path: Where; what is there is replaced in one step.
+        passwords: By the name of the user, for each of them; long and random.
+        namespace: First part of every key.
+        has_report_tokens: Whether the ad server spends one-use tokens of reports.
+    """
+    listed = users(namespace, has_report_tokens=has_report_tokens)
+    if set(passwords) != {user.name for user in listed}:
+        names = ", ".join(user.name for user in listed)
+        raise BadParameter("passwords", sorted(passwords), f"one for each of {names}")
+    if len(set(passwords.values())) < len(passwords):
+        raise BadParameter("passwords", "<passwords>", "each user's its own")
+    lines = ["user default off resetpass resetkeys resetchannels -@all"]
+    lines += [user.line(passwords[user.name]) for user in listed]
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write("\n".join(lines) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

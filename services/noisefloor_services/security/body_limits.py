@@ -1,0 +1,156 @@
+"""Limits on request bodies: size, depth, time and encoding, before any route sees them.
+
+A body is read whole here, within its limits, and handed on in one piece; so a refusal is a clean
+answer and no half of a body was acted upon. That holds for chunked bodies also, whose length
+nobody announces. Compressed bodies are refused: a kilobyte of them may be a gigabyte.
+"""
+
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from noisefloor.checks import check_count, check_finite
+from noisefloor.errors import BadParameter
+from noisefloor_services.security.answers import refuse
+from noisefloor_services.security.deadline import Deadline
+from noisefloor_services.security.json_depth import is_deeper
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a request body.
+
+    Attributes:
+        size_bytes: At most so long.
+        depth: JSON nests at most so deep.
+        time_s: All of it has to be there within this time, or a quarter of it more.
+    """
+
+    size_bytes: int = 1 << 20
+    depth: int = 32
+    time_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_count(self.size_bytes, "size_bytes", least=0)
+        check_count(self.depth, "depth")
+        if check_finite(self.time_s, "time_s") <= 0:
+            raise BadParameter("time_s", self.time_s, "> 0")
+
+
+class _Refused(Exception):
+    """A body breaks a limit: status, name, sentence."""
+
+
+_TOO_LARGE = (413, "body-too-large", "The body is longer than is accepted here.")
+_TOO_SLOW = (408, "body-too-slow", "The body took longer than is waited for here.")
+_TOO_DEEP = (422, "json-too-deep", "The JSON nests deeper than is accepted here.")
+_ENCODED = (415, "encoded-body", "Content-Encoding is not accepted: send it as it is.")
+_LENGTH = (400, "bad-length", "Content-Length is not one whole number.")
+
+
+class BodyLimits:
+    """Reads each body within its limits, or refuses it.
+
+    Args:
+        app: What gets the bodies.
+        limits: Their bounds.
+    """
+
+    __slots__ = ("_app", "_deadline", "_limits")
+
+    def __init__(self, app: ASGIApp, limits: Limits | None = None) -> None:
+        self._app = app
+        self._limits = limits or Limits()
+        self._deadline = Deadline(self._limits.time_s)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            announced = _announced(scope, self._limits.size_bytes)
+            if not announced.has_body:
+                await self._app(scope, receive, send)
+                return
+            body = await self._read(receive, may_be_json=announced.may_be_json)
+        except _Refused as error:
+            status, name, detail = error.args
+            await refuse(send, status, name, detail, headers={"Connection": "close"})
+            return
+        if body is not None:
+            await self._app(scope, _replayed(body, receive), send)
+
+    async def _read(self, receive: Receive, *, may_be_json: bool) -> bytes | None:
+        """Return the whole body; None if the caller went away."""
+        try:
+            body = await self._deadline.bound(self._gathered(receive))
+        except TimeoutError:
+            raise _Refused(*_TOO_SLOW) from None
+        if body and may_be_json and is_deeper(body, self._limits.depth):
+            raise _Refused(*_TOO_DEEP)
+        return body
+
+    async def _gathered(self, receive: Receive) -> bytes | None:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._limits.size_bytes:
+                raise _Refused(*_TOO_LARGE)
+            parts.append(part)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+@dataclass(slots=True)
+class _Announced:
+    """What the headers say of the body.
+
+    Attributes:
+        has_body: Whether there may be one.
+        may_be_json: Whether it may be parsed as JSON: FastAPI tries where no type is given, too.
+    """
+
+    has_body: bool
+    may_be_json: bool = True
+
+
+def _announced(scope: Scope, most_bytes: int) -> _Announced:
+    """Read the headers, once, and refuse by them what can be refused by them."""
+    found = _Announced(has_body=scope["method"] not in ("GET", "HEAD"))
+    has_length = has_type = False
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            _check_length(value, most_bytes, is_second=has_length)
+            has_length = found.has_body = True
+        elif name == b"content-type":
+            is_json = b"json" in value.lower()
+            found.may_be_json = is_json or (has_type and found.may_be_json)
+            has_type = True
+        elif name == b"transfer-encoding":
+            found.has_body = True
+        elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
+            raise _Refused(*_ENCODED)
+    return found
+
+
+def _check_length(value: bytes, most_bytes: int, *, is_second: bool) -> None:
+    if is_second or not value.isdigit() or len(value) > 19:
+        raise _Refused(*_LENGTH)
+    if int(value) > most_bytes:
+        raise _Refused(*_TOO_LARGE)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Hand the body on once; then whatever comes, which is the caller going away."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replay

@@ -1,0 +1,145 @@
+"""Answers to failed requests: what was wrong and where, never what was sent.
+
+FastAPI's own answers repeat the input. These name fields that the interface itself describes, and
+the rule that was broken; an unknown field is called unknown, since its name is input as well.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from redis.exceptions import RedisError
+from starlette.exceptions import HTTPException
+
+from noisefloor.errors import (
+    BadFrame,
+    BadParameter,
+    BudgetExceeded,
+    BusFull,
+    NoisefloorError,
+    SpendConflict,
+    UnlikeNeighbours,
+)
+from noisefloor_services.ledger_errors import LedgerAbsent, ReleaseSealed, ReleaseUnspent
+
+RETRY_AFTER = {"Retry-After": "1"}
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
+_MOST_FAULTS = 20
+
+_ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
+    (BudgetExceeded, 409, "budget-exceeded"),
+    (SpendConflict, 409, "spend-conflict"),
+    (UnlikeNeighbours, 422, "unlike-neighbours"),
+    (BadFrame, 422, "bad-frame"),
+    (ReleaseSealed, 409, "release-sealed"),
+    (ReleaseUnspent, 409, "release-unspent"),
+    (LedgerAbsent, 503, "ledger-absent"),
+    (BusFull, 503, "busy"),
+)
+
+
+def install(app: FastAPI) -> None:
+    """Make an application answer failures without repeating input."""
+    known: set[str] = set()
+
+    async def bad_input(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        if not known:
+            known.update(_names(app.openapi()))
+        return JSONResponse(
+            {"error": "bad-input", "detail": faults(error.errors(), known)}, status_code=422
+        )
+
+    async def plain(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        name = "http-error" if error.status_code >= 500 else "refused"
+        return JSONResponse(
+            {"error": name, "detail": str(error.detail)},
+            status_code=error.status_code,
+            headers=dict(error.headers or {}),
+        )
+
+    async def known_error(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, NoisefloorError)
+        return _known(error)
+
+    async def away(_: Request, __: Exception) -> JSONResponse:
+        detail = "The store does not answer; nothing is promised. Send the same again."
+        return JSONResponse({"error": "store-away", "detail": detail}, 503, RETRY_AFTER)
+
+    async def fault(_: Request, __: Exception) -> JSONResponse:
+        return JSONResponse({"error": "fault", "detail": "A fault of the service."}, 500)
+
+    app.add_exception_handler(RequestValidationError, bad_input)
+    app.add_exception_handler(HTTPException, plain)
+    app.add_exception_handler(NoisefloorError, known_error)
+    app.add_exception_handler(RedisError, away)
+    app.add_exception_handler(Exception, fault)
+
+
+def faults(errors: Iterable[Mapping[str, Any]], known: Iterable[str]) -> list[dict[str, object]]:
+    """Write what a validator found: where, which rule, and the bounds of the rule.
+
+    Args:
+        errors: As pydantic lists them (Any: their context is free in form).
+        known: Every name that the interface itself uses.
+    """
+    names = set(known) | {"body", "query", "path", "header", "cookie"}
+    listed = []
+    for error in list(errors)[:_MOST_FAULTS]:
+        context = error.get("ctx") or {}
+        bounds = {name: context[name] for name in _BOUNDS if name in context}
+        where = _where(error.get("loc", ()), names)
+        listed.append({"where": where, "rule": str(error.get("type", "")), **bounds})
+    return listed
+
+
+def _where(places: Sequence[object], names: set[str]) -> str:
+    shown = [
+        str(place) if isinstance(place, int) or place in names else "<unknown>" for place in places
+    ]
+    return ".".join(shown)
+
+
+def _names(value: object) -> Iterable[str]:
+    """Walk a description and yield the names of its parameters and properties."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _names(item)
+    if isinstance(value, dict):
+        properties = value.get("properties")
+        if isinstance(properties, dict):
+            yield from properties
+        if isinstance(value.get("name"), str) and "in" in value:
+            yield value["name"]
+        for item in value.values():
+            yield from _names(item)
+
+
+def _known(error: NoisefloorError) -> JSONResponse:
+    """Answer an error that was raised on purpose; of a parameter, name and rule only."""
+    if isinstance(error, BadParameter):
+        detail = f"Expected {error.name} {error.rule}."
+        return JSONResponse({"error": "bad-parameter", "detail": detail}, 422)
+    wait_s = getattr(error, "retry_after_s", None)  # errors that pass have it
+    if wait_s is not None:
+        detail = f"Try again in {int(wait_s)} s: send the same."
+        headers = {"Retry-After": str(int(wait_s))}
+        return JSONResponse({"error": "busy", "detail": detail}, 503, headers)
+    for kind, status, name in _ANSWERS:
+        if isinstance(error, kind):
+            later = RETRY_AFTER if status == 503 else None
+            return JSONResponse({"error": name, "detail": _detail(error)}, status, later)
+    return JSONResponse({"error": "refused", "detail": type(error).__name__}, 400)
+
+
+def _detail(error: NoisefloorError) -> str:
+    if isinstance(error, BudgetExceeded):
+        return f"Nothing was spent: {error.left} left. Ask the ledger what spent it."
+    if isinstance(error, BadFrame):
+        return str(error)  # field and rule; such errors never hold a value
+    if isinstance(error, SpendConflict):
+        return "The id stands for something else already. A retry has to repeat the first request."
+    return type(error).__name__

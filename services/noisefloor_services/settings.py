@@ -1,0 +1,218 @@
+"""Settings of a service: read once from the environment into a frozen value.
+
+Every variable begins with NOISEFLOOR_. An error names the variable and the rule and never the
+value, which may be a secret. A name that is not known is refused: a misspelt limit is no limit.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from noisefloor.errors import NoisefloorError
+from noisefloor.privacy import Neighbours
+from noisefloor_services.security.credentials import BadCredentials, Credentials
+
+PREFIX = "NOISEFLOOR_"
+OF_OTHERS = frozenset({"NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"})
+"""Variables of the rest of the project, which a service leaves alone."""
+
+_MOST_FILE_BYTES = 1 << 20
+_HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}", re.ASCII)
+
+
+class BadSetting(NoisefloorError):
+    """A variable breaks its rule.
+
+    Args:
+        variable: Its name.
+        rule: What it has to be, read after the name: ``has to be a port``.
+    """
+
+    def __init__(self, variable: str, rule: str) -> None:
+        super().__init__(f"{variable} {rule}.")
+        self.variable = variable
+        self.rule = rule
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.variable, self.rule)
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) or not least <= int(text) <= most:
+            raise ValueError(f"has to be a whole number in [{least}, {most}]")
+        return int(text)
+
+    return read
+
+
+def _real(least: float, most: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        rule = f"has to be a number in [{least:g}, {most:g}]"
+        if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,24})?(e-?[0-9]{1,2})?", text, re.ASCII):
+            raise ValueError(rule)
+        if not least <= float(text) <= most:
+            raise ValueError(rule)
+        return float(text)
+
+    return read
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"has to be one of {', '.join(words)}")
+        return text
+
+    return read
+
+
+def _redis_url(text: str) -> str:
+    if urlsplit(text).scheme not in ("redis", "rediss", "unix") or len(text) > 2048:
+        raise ValueError("has to be an address that begins with redis://, rediss:// or unix://")
+    return text
+
+
+def _host(text: str) -> str:
+    if not _HOST.fullmatch(text):
+        raise ValueError("has to be an address or a name of a host")
+    return text
+
+
+def _folder(text: str) -> Path:
+    if not Path(text).is_absolute():
+        raise ValueError("has to be an absolute path")
+    return Path(text)
+
+
+def _switch(text: str) -> bool:
+    return _one_of("off", "on")(text) == "on"
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", text, re.ASCII):
+        raise ValueError("has to be lower-case letters, digits and hyphens, at most 64")
+    return text
+
+
+def _neighbours(text: str) -> Neighbours:
+    return Neighbours(_one_of(*(one.value for one in Neighbours))(text))
+
+
+_READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
+    "host": _host,
+    "port": _whole(0, 65535),
+    "redis_url": _redis_url,
+    "durability": _one_of("disk", "memory"),
+    "partitions": _whole(1, 1024),
+    "high_water": _whole(1, 10**9),
+    "body_bytes": _whole(1024, 1 << 26),
+    "body_time_s": _real(0.01, 600),
+    "rate": _real(0.01, 1e6),
+    "burst": _whole(1, 10**6),
+    "report_tokens": _switch,
+    "ledger": _name,
+    "ledger_epsilon": _real(0, 1e9),
+    "ledger_delta": _real(0, 0.009),
+    "ledger_neighbours": _neighbours,
+    "log_level": _one_of("INFO", "WARNING", "ERROR"),
+    "data_folder": _folder,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a service is told. Each field is a variable: ``port`` is NOISEFLOOR_PORT.
+
+    Attributes:
+        host: Where to listen; the loopback address unless told.
+        port: Where to listen; 0 for one that is free.
+        redis_url: The Redis or Valkey server; it may hold a password and is never shown.
+        durability: ``disk``: acknowledged is on disk; ``memory``: acknowledged is with Redis.
+        partitions: Of the streams.
+        high_water: Frames that may wait in a stream before more are refused.
+        body_bytes: Of a request body, at most.
+        body_time_s: Within which a body has to be there.
+        rate: Requests a second and credential.
+        burst: Requests at once and credential.
+        report_tokens: Whether reports need one-use tokens.
+        ledger: Name of the ledger.
+        ledger_epsilon: Each data set's budget.
+        ledger_delta: Each data set's budget of delta.
+        ledger_neighbours: The ledger's relation.
+        log_level: From which level on things are logged.
+        data_folder: Where an embedded server keeps its data.
+        credentials: Whose tokens are accepted; from NOISEFLOOR_TOKENS (one credential a line) or
+            from the file that NOISEFLOOR_TOKENS_FILE names.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    redis_url: str = field(default="redis://127.0.0.1:6379/0", repr=False)
+    durability: str = "disk"
+    partitions: int = 1
+    high_water: int = 10_000
+    body_bytes: int = 1 << 20
+    body_time_s: float = 10.0
+    rate: float = 50.0
+    burst: int = 100
+    report_tokens: bool = False
+    ledger: str = "publications"
+    ledger_epsilon: float = 10.0
+    ledger_delta: float = 1e-5
+    ledger_neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE
+    log_level: str = "INFO"
+    data_folder: Path | None = None
+    credentials: Credentials = field(default_factory=lambda: Credentials(()))
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> "Settings":
+        """Read every setting, or raise BadSetting with the variable and its rule."""
+        readers = {PREFIX + name.upper(): name for name in _READERS}
+        tokens = {"NOISEFLOOR_TOKENS", "NOISEFLOOR_TOKENS_FILE"}
+        known = {*readers, *tokens, *OF_OTHERS}
+        for variable in sorted(environment):
+            if variable.startswith(PREFIX) and variable not in known:
+                raise BadSetting(variable, "is not a setting")
+        given = {
+            name: _value(variable, environment[variable], _READERS[name])
+            for variable, name in readers.items()
+            if variable in environment
+        }
+        return cls(**given, credentials=_credentials(environment))
+
+
+def _value(name: str, text: str, read: Callable[[str], Any]) -> Any:  # Any: as in the table
+    try:
+        return read(text)
+    except ValueError as error:
+        raise BadSetting(name, str(error)) from None
+
+
+def _credentials(environment: Mapping[str, str]) -> Credentials:
+    """Read the tokens from the one place that holds them."""
+    inline, file = environment.get("NOISEFLOOR_TOKENS"), environment.get("NOISEFLOOR_TOKENS_FILE")
+    if inline is not None and file is not None:
+        raise BadSetting("NOISEFLOOR_TOKENS", "and NOISEFLOOR_TOKENS_FILE exclude each other")
+    name = "NOISEFLOOR_TOKENS" if file is None else "NOISEFLOOR_TOKENS_FILE"
+    text = (inline or "") if file is None else _secret_file(name, Path(file))
+    try:
+        return Credentials(re.split(r"[\n;]", text))
+    except BadCredentials as error:
+        raise BadSetting(name, f"breaks a rule: {str(error).rstrip('.')}") from None
+
+
+def _secret_file(name: str, path: Path) -> str:
+    """Return the text of a file that nobody but its owner can change."""
+    try:
+        state = path.stat()
+        if state.st_mode & 0o022:
+            raise BadSetting(name, "names a file that others may write: chmod go-w")
+        if state.st_size > _MOST_FILE_BYTES:
+            raise BadSetting(name, f"names a file of more than {_MOST_FILE_BYTES} bytes")
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        raise BadSetting(name, "names a file that cannot be read as ASCII") from None

@@ -1,0 +1,265 @@
+"""A batch of deliveries on its way into the sums: decoded once, merged, judged by the script.
+
+The reduction is the kinds' own. Frames of one kind, epoch and partition make a group, whose merged
+delta is applied by one call. The script may know better which of them are new; then the others
+are taken out of the delta and the call is made again. Each round settles an entry or learns of
+one that is lost, so there are at most as many rounds as entries, and one more.
+"""
+
+import hashlib
+import logging
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noisefloor.errors import BadFrame
+from noisefloor.roles.epochs import Limits
+from noisefloor.wire.columns import Tally
+from noisefloor.wire.frames import Frame, decode_frame
+from noisefloor.wire.kinds import Kind, Reduction, joined
+from noisefloor_services.streams.keys import GROUP, Keys
+from noisefloor_services.streams.scripts import APPLY, BURY, Command, Word
+
+PIECE_CELLS = 512
+"""Cells that are added at once; a piece without a change is not sent."""
+
+NEW, REPEAT, FULL, AHEAD = "n", "r", "f", "a"
+_REASONS = {FULL: "Frame: epoch is full.", AHEAD: "Frame: epoch is too far ahead."}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An entry as it was handed out; ``attempt`` counts how often, this time included."""
+
+    partition: int
+    entry_id: str
+    data: bytes
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every call has in common."""
+
+    kinds: Mapping[str, Kind]
+    limits: Limits
+    consumer: str
+    group: "type[Group]"
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A delivery that could be read, and what is claimed of it."""
+
+    delivery: Delivery
+    frame: Frame
+    claim: str = NEW
+
+
+class Group:
+    """Frames of one kind, epoch and partition, each id once, in the order of their entries."""
+
+    __slots__ = ("_delta", "context", "entries", "epoch", "keys", "kind")
+
+    def __init__(self, context: Context, keys: Keys, entries: list[_Entry]) -> None:
+        self.context = context
+        self.keys = keys
+        self.entries = entries
+        self.kind, self.epoch = entries[0].frame.kind, entries[0].frame.epoch
+        self._delta: Tally | None = None
+        if self.kind.reduction is Reduction.SUM:
+            self._delta = self._tally(entries)
+
+    def command(self) -> Command:
+        """Return the call that applies what is claimed to be new."""
+        kind, epoch, keys, limits = self.kind.name, self.epoch, self.keys, self.context.limits
+        frames = [entry.frame for entry in self.entries]
+        names = [
+            keys.frames,
+            keys.counters,
+            keys.window(kind),
+            keys.epochs(kind),
+            keys.epoch(kind, epoch),
+            keys.seen(kind, epoch),
+            keys.late(kind, epoch),
+            keys.kept(kind, epoch),
+        ]
+        fixed: list[Word] = [
+            GROUP,
+            self.context.consumer,
+            epoch,
+            limits.open_epochs,
+            limits.frames,
+            limits.rows,
+            limits.collected_bytes,
+            self.kind.reduction.value,
+            len(frames),
+            "".join(entry.claim for entry in self.entries),
+            b"".join(frame.batch_id for frame in frames),
+            _packed(frame.batch.num_rows for frame in frames),
+            _packed(0 if self._delta is not None else frame.batch.nbytes for frame in frames),
+        ]
+        entry_ids = (entry.delivery.entry_id for entry in self.entries)
+        return APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
+
+    def take(self, truth: str) -> "list[Letter]":
+        """Believe the script; return the dead letters among the entries.
+
+        An entry that is lost is left out. So is a repeat that is new after all (the server was
+        rolled back in between): it stays pending, and comes again by itself.
+        """
+        dropped, letters, kept = [], [], []
+        for entry, is_now in zip(self.entries, truth, strict=True):
+            if entry.claim == NEW and is_now != NEW:
+                dropped.append(entry)
+            if is_now in _REASONS:
+                letters.append(Letter(entry.delivery, entry.frame.batch_id, _REASONS[is_now]))
+            elif is_now == REPEAT or is_now == entry.claim:
+                kept.append(_Entry(entry.delivery, entry.frame, is_now))
+        if self._delta is not None and dropped:
+            self._delta -= self._tally(dropped)
+        self.entries = kept
+        return letters
+
+    def _tally(self, entries: Iterable[_Entry]) -> Tally:
+        return self.kind.tally(joined(self.kind, [entry.frame.batch for entry in entries]))
+
+    def _payload(self) -> Iterator[Word]:
+        """Return what is to be added, as the script takes it."""
+        if self._delta is None:
+            for entry in self.entries:
+                if entry.claim == NEW:
+                    yield entry.frame.batch.serialize().to_pybytes()
+            return
+        cells = self._delta.astype("<i8", copy=False)
+        for start in range(0, len(cells), PIECE_CELLS):
+            piece = cells[start : start + PIECE_CELLS]
+            if piece.any():
+                yield 8 * start
+                yield piece.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A delivery that can never count, and why."""
+
+    delivery: Delivery
+    batch_id: bytes | None
+    reason: str
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """What the script takes: entry, key, reason, size; the key as the aggregator has it."""
+        data = self.delivery.data
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        key = f"id:{self.batch_id.hex()}" if self.batch_id else f"digest:{digest}"
+        return self.delivery.entry_id, key, self.reason, len(data)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Deliveries that were handed out together, until each is settled or left to others.
+
+    Attributes:
+        context: What every call has in common.
+        keys: The keys of each partition that is served.
+        failed: Deliveries whose handling broke: they stay pending and come again, one by one.
+    """
+
+    context: Context
+    keys: Mapping[int, Keys]
+    failed: int = 0
+    _groups: list[Group] = field(default_factory=list)
+    _letters: list[Letter] = field(default_factory=list)
+    _again: list[list[_Entry]] = field(default_factory=list)
+    _asked: list[Group] = field(default_factory=list)
+
+    def add(self, deliveries: Iterable[Delivery]) -> None:
+        """Decode deliveries and merge them by kind, epoch and partition."""
+        sorted_: dict[tuple[int, str, int], list[_Entry]] = {}
+        for delivery in deliveries:
+            frame = self._decode(delivery)
+            if frame is not None:
+                place = (delivery.partition, frame.kind.name, frame.epoch)
+                sorted_.setdefault(place, []).append(_Entry(delivery, frame))
+        for entries in sorted_.values():
+            self._merge(entries)
+
+    def bury(self, letter: Letter) -> None:
+        """Add a dead letter."""
+        self._letters.append(letter)
+
+    def commands(self) -> list[Command]:
+        """Return the next round of calls, none if all is done."""
+        self._asked, self._groups = self._groups, []
+        if not self._asked:
+            # Repeats within the batch wait for the first of their id.
+            again, self._again = self._again, []
+            for entries in again:
+                self._merge(entries)
+            self._asked, self._groups = self._groups, []
+        letters, self._letters = self._letters, []
+        return [group.command() for group in self._asked] + self._burials(letters)
+
+    def take(self, replies: Iterable[bytes | int]) -> None:
+        """Take the replies of a round in the order of its calls."""
+        for group, reply in zip(self._asked, replies, strict=False):
+            if isinstance(reply, bytes) and reply:
+                self._letters += group.take(reply.decode())
+                if group.entries:
+                    self._groups.append(group)
+        self._asked = []
+
+    def _decode(self, delivery: Delivery) -> Frame | None:
+        try:
+            most = self.context.limits.frame_bytes
+            return decode_frame(delivery.data, self.context.kinds, most_bytes=most)
+        except BadFrame as error:
+            self._letters.append(Letter(delivery, error.batch_id, str(error)))
+        # A fault of ours, not of the frame: others may do better, and five attempts are enough.
+        except Exception as error:
+            _log.error("a frame could not be handled: %s", type(error).__name__)
+            self.failed += 1
+        return None
+
+    def _merge(self, entries: list[_Entry]) -> None:
+        firsts: dict[bytes, _Entry] = {}
+        repeats = [one for one in entries if firsts.setdefault(one.frame.batch_id, one) is not one]
+        keys = self.keys[entries[0].delivery.partition]
+        try:
+            self._groups.append(self.context.group(self.context, keys, list(firsts.values())))
+        except Exception as error:
+            _log.error("frames could not be merged: %s", type(error).__name__)
+            self.failed += len(firsts)
+        if repeats:
+            self._again.append(repeats)
+
+    def _burials(self, letters: list[Letter]) -> list[Command]:
+        by_place: dict[int, list[Word]] = {}
+        for letter in letters:
+            by_place.setdefault(letter.delivery.partition, []).extend(letter.words)
+        fixed = (GROUP, self.context.consumer, self.context.limits.dead_letters)
+        return [
+            BURY.command(
+                [self.keys[place].frames, self.keys[place].counters, self.keys[place].letters],
+                [*fixed, *words],
+            )
+            for place, words in by_place.items()
+        ]
+
+
+def _packed(numbers: Iterable[int]) -> bytes:
+    listed = list(numbers)
+    return struct.pack(f"<{len(listed)}I", *listed)
+
+
+def cells_of(blob: bytes | None, count: int) -> Tally:
+    """Return sums as the script keeps them; cells that never changed may be missing at the end."""
+    cells: Tally = np.zeros(count, dtype=np.int64)
+    kept = np.frombuffer(blob or b"", dtype="<i8")
+    cells[: len(kept)] = kept
+    return cells

@@ -1,0 +1,58 @@
+"""Whether every frame that was taken is accounted for, by Redis' own numbers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from noisefloor_services.streams.keys import Keys
+from noisefloor_services.streams.scripts import ACCOUNT, Command
+
+
+@dataclass(frozen=True, slots=True)
+class Conservation:
+    """Frames by what became of them. Nothing is estimated, and nothing is counted twice.
+
+    Attributes:
+        accepted: Entries ever added to the streams, as the streams themselves count them.
+        counted: In the sums, or among the collected rows.
+        duplicates: Repeats of frames that were settled before.
+        dead_letters: Frames that can never count.
+        late: Refused, because their epoch was closed.
+        pending: In the streams still, handed out or not.
+        reports: Rows of the counted frames.
+    """
+
+    accepted: int = 0
+    counted: int = 0
+    duplicates: int = 0
+    dead_letters: int = 0
+    late: int = 0
+    pending: int = 0
+    reports: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Frames without an outcome; negative if some have two. It has to be 0."""
+        settled = self.counted + self.duplicates + self.dead_letters + self.late
+        return self.accepted - settled - self.pending
+
+    @property
+    def is_conserved(self) -> bool:
+        """Whether every frame that was accepted has exactly one outcome, or waits for one."""
+        return self.missing == 0
+
+    @classmethod
+    def total(cls, parts: Iterable["Conservation"]) -> "Conservation":
+        """Return the sum of several partitions."""
+        listed = list(parts)
+        return cls(*(sum(getattr(part, one.name) for part in listed) for one in fields(cls)))
+
+
+def question(keys: Keys) -> Command:
+    """Return what to ask of a partition."""
+    return ACCOUNT.command([keys.frames, keys.counters], [])
+
+
+def read(reply: Sequence[int]) -> Conservation:
+    """Return a partition's numbers from the reply."""
+    accepted, pending, counted, duplicates, dead_letters, late, reports = reply
+    return Conservation(accepted, counted, duplicates, dead_letters, late, pending, reports)

@@ -1,0 +1,30 @@
+"""When a report counts as taken: once it is on disk, or once Redis has it in memory."""
+
+from enum import Enum
+
+
+class Durability(Enum):
+    """What an acknowledgement to a device promises."""
+
+    DISK = "disk"
+    MEMORY = "memory"
+
+    @property
+    def promise(self) -> str:
+        """The promise in one sentence, for a status page."""
+        if self is Durability.DISK:
+            return "A report that was acknowledged is on disk and survives a crash of Redis."
+        return "A report that was acknowledged is in Redis' memory: a crash of Redis may lose it."
+
+    @property
+    def server_settings(self) -> dict[str, str]:
+        """The settings that a server needs to keep the promise."""
+        if self is Durability.MEMORY:
+            return {"appendonly": "no", "save": '""'}
+        # Without the last one, nothing would be synced while the log is being rewritten.
+        return {
+            "appendonly": "yes",
+            "appendfsync": "always",
+            "no-appendfsync-on-rewrite": "no",
+            "save": '""',
+        }

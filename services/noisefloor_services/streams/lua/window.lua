@@ -1,0 +1,18 @@
+-- What every script that judges frames knows of a kind's epochs. Put before apply, close, retire.
+-- A window is a hash: "floor" is the oldest open epoch, a field named after a later epoch means
+-- that it is closed. Epochs have at most ten digits: doubles hold them exactly.
+
+local function whole(number)
+  return string.format("%.0f", number)
+end
+
+local function window_floor(window)
+  local floor = redis.call("HGET", window, "floor")
+  return floor and tonumber(floor)
+end
+
+local function is_closed(window, floor, epoch)
+  return epoch < floor or redis.call("HEXISTS", window, whole(epoch)) == 1
+end
+
+local NO_WINDOW = redis.error_reply("NOWINDOW the kind has no window here: prepare it first")

@@ -1,0 +1,227 @@
+"""Epochs in Redis: closed, released and retired as the aggregator role does it in memory.
+
+Each partition holds its own part of an epoch. An epoch is closed once it is closed in every
+partition; closing is repeated until it is, and what a partition took before its own close counts.
+The result is that of one aggregator that saw the frames in some order.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from redis.exceptions import ResponseError
+
+from noisefloor.checks import check_count
+from noisefloor.errors import BadParameter, EpochOpen
+from noisefloor.roles.epochs import EpochSummary, Limits
+from noisefloor.roles.outcomes import DeadLetter
+from noisefloor.wire.columns import Tally
+from noisefloor.wire.frames import MOST_EPOCH
+from noisefloor.wire.kinds import Kind, Reduction, joined, sorted_rows
+from noisefloor_services.streams import conservation
+from noisefloor_services.streams.batch import cells_of
+from noisefloor_services.streams.conservation import Conservation
+from noisefloor_services.streams.errors import BadStore
+from noisefloor_services.streams.keys import GROUP, Keys, Layout
+from noisefloor_services.streams.scripts import CLOSE, RETIRE, Command
+from noisefloor_services.streams.server import Server
+
+
+class EpochStore:
+    """Sums and collections of several kinds, by epoch, in Redis.
+
+    Args:
+        server: Where they are.
+        layout: How they are spread.
+        kinds: What is accepted.
+        limits: Bounds of the whole; every partition gets an equal share of them.
+    """
+
+    __slots__ = ("kinds", "layout", "limits", "server")
+
+    def __init__(
+        self,
+        server: Server,
+        layout: Layout,
+        kinds: Iterable[Kind],
+        *,
+        limits: Limits | None = None,
+    ) -> None:
+        listed = list(kinds)
+        self.kinds: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in listed})
+        if not listed or len(self.kinds) < len(listed):
+            raise BadParameter("kinds", sorted(self.kinds), "at least one, each named once")
+        self.server = server
+        self.layout = layout
+        self.limits = _share(limits or Limits(), layout.partitions)
+
+    def prepare(self, first_epoch: int = 0) -> None:
+        """Make groups and windows where there are none; what is there is left as it is."""
+        check_count(first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
+        self._check_settings()
+        for keys in self._partitions:
+            windows = [("HSETNX", keys.window(name), "floor", first_epoch) for name in self.kinds]
+            self.server.all(windows)
+            try:
+                self.server.call("XGROUP", "CREATE", keys.frames, GROUP, "0", "MKSTREAM")
+            except ResponseError as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
+
+    def close(self, kind: str, epoch: int) -> None:
+        """Freeze an epoch, once or again: frames that come later are refused and counted."""
+        self._kind(kind)
+        check_count(epoch, "epoch", least=0, most=MOST_EPOCH)
+        for keys in self._partitions:
+            names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch)]
+            done = self.server.call(*CLOSE.command(names, [epoch, self.limits.open_epochs]))
+            if done < 0:
+                raise BadParameter("epoch", epoch, "within the window of open epochs")
+
+    def is_closed(self, kind: str, epoch: int) -> bool:
+        """Whether the epoch takes no more frames, in any partition."""
+        self._kind(kind)
+        return all(
+            self._is_shut(window, epoch)
+            for (window,) in self._ask(lambda keys: [_window_question(keys.window(kind), epoch)])
+        )
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        cells = np.zeros(self._kind(kind, Reduction.SUM).cells, dtype=np.int64)
+        rows = 0
+        for held, part in self._closed(kind, epoch, "GET"):
+            cells += cells_of(part, len(cells))
+            rows += held
+        return cells, rows
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        known = self._kind(kind, Reduction.COLLECT)
+        parts = [
+            part for _, listed in self._closed(kind, epoch, "LRANGE", 0, -1) for part in listed
+        ]
+        batches = [pa.ipc.read_record_batch(pa.py_buffer(part), known.schema) for part in parts]
+        return sorted_rows(joined(known, batches))
+
+    def retire(self, kind: str, epoch: int) -> None:
+        """Drop sums, rows and seen ids of a closed epoch; its frames stay refused for ever."""
+        if not self.is_closed(kind, epoch):
+            raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is retired.")
+        for keys in self._partitions:
+            names = [
+                keys.window(kind),
+                keys.epochs(kind),
+                keys.epoch(kind, epoch),
+                keys.seen(kind, epoch),
+                keys.late(kind, epoch),
+                keys.kept(kind, epoch),
+            ]
+            self.server.call(*RETIRE.command(names, [epoch]))
+
+    def summary(self, kind: str, epoch: int) -> EpochSummary:
+        """Return an epoch in numbers; one that nothing is kept of has none."""
+        self._kind(kind)
+        parts = self._ask(
+            lambda keys: [
+                _window_question(keys.window(kind), epoch),
+                ("SCARD", keys.seen(kind, epoch)),
+                ("SCARD", keys.late(kind, epoch)),
+                ("HMGET", keys.epoch(kind, epoch), "rows", "late_rows"),
+            ]
+        )
+        numbers = [
+            (seen, int(one[0] or 0), late, int(one[1] or 0)) for _, seen, late, one in parts
+        ]
+        is_closed = all(self._is_shut(window, epoch) for window, *_ in parts)
+        return EpochSummary(is_closed, *(sum(column) for column in zip(*numbers, strict=True)))
+
+    def epochs(self, kind: str) -> tuple[int, ...]:
+        """Return the epochs of a kind that something is kept of."""
+        self._kind(kind)
+        parts = self._ask(lambda keys: [("SMEMBERS", keys.epochs(kind))])
+        return tuple(sorted({int(epoch) for (members,) in parts for epoch in members}))
+
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """Return the dead letters that are kept, sorted by key."""
+        letters = []
+        for (fields,) in self._ask(lambda keys: [("HGETALL", keys.letters)]):
+            for key, value in zip(fields[::2], fields[1::2], strict=True):
+                size, reason = value.decode().split(" ", 1)
+                letters.append(DeadLetter(key.decode(), reason, int(size)))
+        return tuple(sorted(letters))
+
+    def conservation(self) -> Conservation:
+        """Return what became of every frame; a partition's numbers are of one instant."""
+        replies = self.server.all([conservation.question(keys) for keys in self._partitions])
+        return Conservation.total(map(conservation.read, replies))
+
+    def waiting(self) -> int:
+        """Return how many frames are not settled yet."""
+        return int(sum(self.server.all([("XLEN", keys.frames) for keys in self._partitions])))
+
+    @property
+    def _partitions(self) -> list[Keys]:
+        return [self.layout.keys(place) for place in range(self.layout.partitions)]
+
+    def _ask(self, questions: Callable[[Keys], Sequence[Command]]) -> list[list[Any]]:
+        """Return the replies of every partition, a partition's all of one instant."""
+        return [self.server.atomically(questions(keys)) for keys in self._partitions]
+
+    def _kind(self, name: str, reduction: Reduction | None = None) -> Kind:
+        if name not in self.kinds:
+            raise BadParameter("kind", name, f"one of {', '.join(sorted(self.kinds))}")
+        if reduction not in (None, self.kinds[name].reduction):
+            raise BadParameter("kind", name, "one of the other reduction")
+        return self.kinds[name]
+
+    def _closed(self, kind: str, epoch: int, read: str, *more: int) -> list[tuple[int, Any]]:
+        """Return rows and contents of a closed epoch, partition by partition."""
+        parts = self._ask(
+            lambda keys: [
+                _window_question(keys.window(kind), epoch),
+                ("HGET", keys.epoch(kind, epoch), "rows"),
+                (read, keys.kept(kind, epoch), *more),
+            ]
+        )
+        if not all(self._is_shut(window, epoch) for window, *_ in parts):
+            raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is released.")
+        if any(rows is None for _, rows, _ in parts):
+            raise BadParameter("epoch", epoch, "one that is kept (it was retired, or never open)")
+        return [(int(rows), kept) for _, rows, kept in parts]
+
+    @staticmethod
+    def _is_shut(window: list[bytes | None], epoch: int) -> bool:
+        floor, mark = window
+        return mark is not None or (floor is not None and epoch < int(floor))
+
+    def _check_settings(self) -> None:
+        """Refuse keys that were written with another layout or with other kinds."""
+        settings = {"partitions": str(self.layout.partitions)} | {
+            f"kind:{name}": hashlib.sha256(repr(kind).encode()).hexdigest()
+            for name, kind in self.kinds.items()
+        }
+        key = self.layout.settings
+        self.server.all([("HSETNX", key, name, value) for name, value in settings.items()])
+        for name, kept in zip(settings, self.server.call("HMGET", key, *settings), strict=True):
+            if kept.decode() != settings[name]:
+                raise BadStore(f"Redis holds {key} with another {name}: choose another namespace.")
+
+
+def _window_question(window: str, epoch: int) -> Command:
+    return ("HMGET", window, "floor", epoch)
+
+
+def _share(limits: Limits, partitions: int) -> Limits:
+    """Return a partition's share: the sum over all of them then still fits in 64 bits."""
+    return replace(
+        limits,
+        frames=max(1, limits.frames // partitions),
+        rows=max(1, limits.rows // partitions),
+        collected_bytes=max(1, limits.collected_bytes // partitions),
+        dead_letters=limits.dead_letters // partitions,
+    )

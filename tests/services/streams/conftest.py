@@ -1,0 +1,25 @@
+"""One real server for all tests of the streams; each test has keys of its own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.server import Server
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """Start a server that keeps everything in memory."""
+    folder = tmp_path_factory.mktemp("valkey")
+    with EmbeddedServer(folder, Durability.MEMORY) as embedded:
+        yield embedded
+
+
+@pytest.fixture(scope="session")
+def server(valkey: EmbeddedServer) -> Iterator[Server]:
+    """Connect to it."""
+    connected = Server(valkey.url)
+    yield connected
+    connected.close()

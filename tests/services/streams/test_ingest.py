@@ -1,0 +1,190 @@
+"""Requests share transactions, are refused in time, and are promised nothing that is not kept."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+
+from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.streams.errors import StoreAway, StreamFull
+from noisefloor_services.streams.ingest import Ingest
+from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.worker import Worker
+from stream_cases import CLICKS, frame, new_store, sent
+
+FRAMES = [(frame(CLICKS, 0, number), number.to_bytes(16, "big")) for number in range(64)]
+
+
+def transactions(server: Server) -> int:
+    stats = server.call("INFO", "commandstats").decode()
+    lines = [line for line in stats.splitlines() if line.startswith("cmdstat_exec:")]
+    return int(lines[0].split("calls=")[1].split(",")[0]) if lines else 0
+
+
+async def outcomes(work: list[Coroutine[object, object, None]]) -> list[str]:
+    done = await asyncio.gather(*work, return_exceptions=True)
+    return [type(one).__name__ for one in done]
+
+
+async def appended(ingest: Ingest, count: int) -> list[str]:
+    return await outcomes([ingest.append(data, batch_id) for data, batch_id in FRAMES[:count]])
+
+
+def test_concurrent_requests_share_a_transaction(valkey: EmbeddedServer, server: Server) -> None:
+    store = new_store(server, 3)
+
+    async def scenario() -> list[str]:
+        ingest = Ingest(valkey.url, store.layout)
+        await ingest.start()
+        try:
+            return await appended(ingest, 64)
+        finally:
+            await ingest.stop()
+
+    before = transactions(server)
+    assert asyncio.run(scenario()) == ["NoneType"] * 64
+    assert transactions(server) - before == 1
+    Worker(store).drain()
+    account = store.conservation()
+    assert (account.accepted, account.counted, account.missing) == (64, 64, 0)
+
+
+def test_a_retry_by_way_of_the_producer_finds_the_same_partition(
+    valkey: EmbeddedServer, server: Server
+) -> None:
+    store = new_store(server, 5)
+
+    async def scenario() -> None:
+        ingest = Ingest(valkey.url, store.layout)
+        await ingest.start()
+        await appended(ingest, 64)
+        await ingest.stop()
+
+    asyncio.run(scenario())
+    Worker(sent(store, [data for data, _ in FRAMES])).drain()
+    assert store.conservation().duplicates == 64
+
+
+def test_a_long_stream_refuses_until_it_is_shorter(valkey: EmbeddedServer, server: Server) -> None:
+    store = new_store(server)
+
+    async def scenario() -> tuple[list[str], list[str], list[str]]:
+        ingest = Ingest(valkey.url, store.layout, high_water=10)
+        await ingest.start()
+        first = await appended(ingest, 10)
+        refused = await appended(ingest, 20)
+        await asyncio.to_thread(Worker(store).drain)
+        for _ in range(200):
+            again = await appended(ingest, 1)
+            if again == ["NoneType"]:
+                break
+            await asyncio.sleep(0.01)
+        await ingest.stop()
+        return first, refused, again
+
+    first, refused, again = asyncio.run(scenario())
+    assert first == ["NoneType"] * 10
+    assert refused == ["StreamFull"] * 20
+    assert again == ["NoneType"]
+    assert store.conservation().accepted == 11
+
+
+def test_the_queue_of_requests_is_bounded(valkey: EmbeddedServer, server: Server) -> None:
+    store = new_store(server)
+
+    async def scenario() -> list[str]:
+        ingest = Ingest(valkey.url, store.layout, most_waiting=16)
+        await ingest.start()
+        try:
+            return await appended(ingest, 64)
+        finally:
+            await ingest.stop()
+
+    done = asyncio.run(scenario())
+    assert done.count("StreamFull") == 48
+    assert store.conservation().accepted == 16
+
+
+def test_stopping_finishes_what_waits_and_refuses_what_comes(
+    valkey: EmbeddedServer, server: Server
+) -> None:
+    store = new_store(server)
+
+    async def scenario() -> tuple[list[str], list[str]]:
+        ingest = Ingest(valkey.url, store.layout)
+        await ingest.start()
+        waiting = asyncio.create_task(appended(ingest, 64))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await ingest.stop()
+        return await waiting, await appended(ingest, 3)
+
+    done, refused = asyncio.run(scenario())
+    assert done == ["NoneType"] * 64
+    assert refused == ["StoreAway"] * 3
+    assert store.conservation().accepted == 64
+
+
+def test_a_server_that_is_away_promises_nothing_and_comes_back(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as embedded:
+        store = new_store(Server(embedded.url))
+
+        async def scenario() -> list[list[str]]:
+            ingest = Ingest(embedded.url, store.layout)
+            await ingest.start()
+            seen = [await appended(ingest, 3)]
+            embedded.kill()
+            seen.append(await appended(ingest, 3))
+            embedded.start()
+            seen.append(await appended(ingest, 3))
+            await ingest.stop()
+            return seen
+
+        assert asyncio.run(scenario()) == [["NoneType"] * 3, ["StoreAway"] * 3, ["NoneType"] * 3]
+        Worker(store).drain()
+        account = store.conservation()
+        assert (account.counted, account.missing) == (3, 0)
+
+
+def test_full_memory_refuses_producers_and_lets_workers_free_it(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as embedded:
+        server = Server(embedded.url)
+        store = new_store(server)
+
+        async def scenario() -> list[list[str]]:
+            ingest = Ingest(embedded.url, store.layout)
+            await ingest.start()
+            seen = [await appended(ingest, 8)]
+            server.call("CONFIG", "SET", "maxmemory", "1mb")
+            seen.append(await appended(ingest, 8))
+            server.call("CONFIG", "SET", "maxmemory", "1gb")
+            seen.append(await appended(ingest, 8))
+            await ingest.stop()
+            return seen
+
+        assert asyncio.run(scenario()) == [["NoneType"] * 8, ["StreamFull"] * 8, ["NoneType"] * 8]
+        server.call("CONFIG", "SET", "maxmemory", "1mb")
+        Worker(store).drain()  # memory is only freed if what waits can still be counted
+        account = store.conservation()
+        assert (account.accepted, account.counted, account.missing) == (16, 8, 0)
+
+
+def test_a_producer_respects_the_high_water_mark(server: Server) -> None:
+    store: EpochStore = new_store(server)
+    producer = Producer(server, store.layout, store.kinds, high_water=5)
+    producer.append([data for data, _ in FRAMES[:5]])
+    with pytest.raises(StreamFull, match="Partition 0") as refused:
+        producer.append([FRAMES[5][0]])
+    assert refused.value.retry_after_s == 1
+    assert store.waiting() == 5
+
+
+def test_an_address_with_a_password_is_not_shown() -> None:
+    server = Server("redis://:hunter2@127.0.0.1:1/0")
+    with pytest.raises(StoreAway) as away:
+        server.call("PING")
+    assert "hunter2" not in str(away.value)
+    assert away.value.__cause__ is None

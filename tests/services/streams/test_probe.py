@@ -1,0 +1,88 @@
+"""The probe says which promise a server cannot make, and lets no server vouch for itself."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.probe import Promise, ServerFacts, probe
+from noisefloor_services.streams.server import Server
+
+SOUND = ServerFacts(
+    product="redis",
+    version="7.4.1",
+    compatible_with=(7, 4, 1),
+    role="master",
+    appendonly="yes",
+    appendfsync="always",
+    no_appendfsync_on_rewrite="no",
+    maxmemory_policy="noeviction",
+    maxmemory=1 << 30,
+)
+
+
+def unkept(facts: ServerFacts, durability: Durability = Durability.DISK) -> list[Promise]:
+    return [one.promise for one in facts.unkept(durability)]
+
+
+def test_a_sound_server_keeps_every_promise() -> None:
+    assert unkept(SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "promise"),
+    [
+        ({"compatible_with": (6, 2, 0)}, Promise.COMMANDS),
+        ({"appendonly": "no"}, Promise.DISK),
+        ({"appendfsync": "everysec"}, Promise.DISK),
+        ({"appendfsync": None}, Promise.DISK),
+        ({"no_appendfsync_on_rewrite": "yes"}, Promise.DISK),
+        ({"maxmemory_policy": "allkeys-lru"}, Promise.NO_EVICTION),
+        ({"maxmemory": 0}, Promise.MEMORY_BOUND),
+        ({"role": "slave"}, Promise.WRITABLE),
+        ({"is_waitaof_honest": False}, Promise.WAITAOF),
+    ],
+)
+def test_every_fault_is_named(fault: dict[str, object], promise: Promise) -> None:
+    facts = replace(SOUND, **fault)  # type: ignore[arg-type]  # fields by name
+    assert unkept(facts) == [promise]
+    assert facts.unkept(Durability.DISK)[0].text.endswith(".")
+
+
+def test_memory_needs_no_log() -> None:
+    assert unkept(replace(SOUND, appendonly="no", appendfsync=None), Durability.MEMORY) == []
+
+
+@pytest.mark.parametrize("durability", list(Durability))
+def test_the_embedded_server_keeps_what_its_durability_says(
+    tmp_path: Path, durability: Durability
+) -> None:
+    with EmbeddedServer(tmp_path, durability) as embedded:
+        facts = probe(Server(embedded.url))
+    assert facts.product == "valkey"
+    assert unkept(facts, durability) == []
+    assert (Promise.DISK in unkept(facts)) == (durability is Durability.MEMORY)
+    assert durability.promise.endswith(".")
+
+
+def test_a_server_that_syncs_once_a_second_does_not_keep_disk_nor_tell_the_truth(
+    tmp_path: Path,
+) -> None:
+    lazy = {"appendonly": "yes", "appendfsync": "everysec"}
+    with EmbeddedServer(tmp_path, settings=lazy) as embedded:
+        server = Server(embedded.url)
+        facts = probe(server)
+        assert server.call("DBSIZE") == 0  # the probe leaves nothing behind
+    assert Promise.DISK in unkept(facts)
+    # What this release answers; where it becomes honest, the promise is simply kept.
+    assert (Promise.WAITAOF in unkept(facts)) == (facts.is_waitaof_honest is False)
+    assert facts.is_waitaof_honest is not None
+
+
+def test_settings_that_may_not_be_read_count_as_not_kept(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path, settings={"rename-command": 'CONFIG ""'}) as embedded:
+        facts = probe(Server(embedded.url))
+    assert unkept(facts) == [Promise.DISK] * 3
+    assert "unknown" in facts.unkept(Durability.DISK)[0].text

@@ -1,0 +1,116 @@
+"""Settings are read once; an error names the variable and the rule and never the value."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from noisefloor.privacy import Neighbours
+from noisefloor_services.security.credentials import Role
+from noisefloor_services.settings import BadSetting, Settings
+
+TOKEN = "t" * 40
+
+
+def test_nothing_set_is_the_defaults() -> None:
+    made = Settings.read({"PATH": "/bin", "NOISEFLOOR_PROFILE": "ci"})
+    assert (made.host, made.port, made.durability) == ("127.0.0.1", 0, "disk")
+    assert len(made.credentials) == 0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.port = 1  # type: ignore[misc]  # on purpose
+
+
+def test_every_setting_is_read() -> None:
+    given = {
+        "HOST": "::1",
+        "PORT": "8080",
+        "REDIS_URL": "unix:///run/redis.sock",
+        "DURABILITY": "memory",
+        "PARTITIONS": "4",
+        "HIGH_WATER": "100",
+        "BODY_BYTES": "2048",
+        "BODY_TIME_S": "0.5",
+        "RATE": "2.5",
+        "BURST": "7",
+        "REPORT_TOKENS": "on",
+        "LEDGER": "models",
+        "LEDGER_EPSILON": "3.5",
+        "LEDGER_DELTA": "1e-6",
+        "LEDGER_NEIGHBOURS": "user",
+        "LOG_LEVEL": "WARNING",
+        "DATA_FOLDER": "/var/lib/noisefloor",
+    }
+    made = Settings.read({f"NOISEFLOOR_{name}": text for name, text in given.items()})
+    assert made.report_tokens is True
+    assert made.ledger_neighbours is Neighbours.USER
+    assert made.data_folder == Path("/var/lib/noisefloor")
+    assert (made.body_time_s, made.rate, made.ledger_delta) == (0.5, 2.5, 1e-6)
+    default = Settings()
+    fields = {one.name for one in dataclasses.fields(Settings)}
+    assert {name.lower() for name in given} | {"credentials"} == fields
+    assert all(getattr(made, name.lower()) != getattr(default, name.lower()) for name in given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "70000"),
+        ("PORT", "-1"),
+        ("PORT", "٣"),
+        ("PORT", ""),
+        ("RATE", "nan"),
+        ("RATE", "inf"),
+        ("RATE", "0"),
+        ("LEDGER_DELTA", "0.5"),
+        ("LEDGER_EPSILON", "-1"),
+        ("LEDGER_NEIGHBOURS", "enemy-value"),
+        ("DURABILITY", "hope-value"),
+        ("REDIS_URL", "http://user:secret-value@host"),
+        ("DATA_FOLDER", "relative-value"),
+        ("HOST", "a b"),
+        ("LEDGER", "../value"),
+        ("LOG_LEVEL", "DEBUG"),
+        ("REPORT_TOKENS", "maybe-value"),
+        ("TOKENS", f"a king {TOKEN}"),
+        ("TOKENS_FILE", "/no/such/value"),
+        ("PROT", "8080"),
+        ("SEED", "1"),
+    ],
+)
+def test_an_error_names_the_variable_and_a_rule_and_no_value(name: str, value: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        Settings.read({f"NOISEFLOOR_{name}": value})
+    assert str(caught.value).startswith(f"NOISEFLOOR_{name} ")
+    assert caught.value.rule in str(caught.value)
+    assert len(value) < 4 or value not in str(caught.value)
+    assert "value" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_tokens_come_from_a_variable_or_a_file_and_not_from_both(tmp_path: Path) -> None:
+    line = f"tool admin,read {TOKEN}"
+    file = tmp_path / "tokens"
+    file.write_text(f"# tools\n{line}\n")
+    file.chmod(0o600)
+    inline = {"NOISEFLOOR_TOKENS": f"{line};other ledger {'u' * 40}"}
+    named = {"NOISEFLOOR_TOKENS_FILE": str(file)}
+    for environment, count in ((inline, 2), (named, 1)):
+        made = Settings.read(environment)
+        assert len(made.credentials) == count
+        found = made.credentials.find(TOKEN)
+        assert found is not None
+        assert found.roles == {Role.ADMIN, Role.READ}
+        assert TOKEN not in repr(made)
+    with pytest.raises(BadSetting, match="exclude"):
+        Settings.read({**inline, **named})
+    file.chmod(0o622)
+    with pytest.raises(BadSetting, match="chmod"):
+        Settings.read(named)
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    made = Settings.read({"NOISEFLOOR_REDIS_URL": "redis://u:hunter2@127.0.0.1:1/0"})
+    assert "hunter2" not in repr(made)
+    assert "hunter2" in made.redis_url
+    assert "hunter2" not in os.environ.get("NOISEFLOOR_REDIS_URL", "")

