@@ -3,9 +3,9 @@
 One round of version 2 (bits of gradients) with a gradient step and with ridge regression on the
 devices, and all three rounds of version 3 (spectral). Ratings are made before the clock starts;
 then devices, frames, bus, server and update all count. Every run is in a fresh process, one
-thread; rates are the best of the repeats, growth is the median of pairs run in turn. The baseline
-in the same run is the arithmetic alone: devices and tally, without frames and bus. It reports; it
-does not fail on a missed target.
+thread, and trains several times over; rates are the best of all, growth compares the sums of
+processes run in turn. The baseline in the same run is the arithmetic alone: devices and tally,
+without frames and bus. It reports; it does not fail on a missed target.
 """
 
 import argparse
@@ -42,7 +42,9 @@ from noisefloor.wire.memory_bus import MemoryBus
 
 COHORT = 65_536
 USERS, QUICK_USERS = 1_000_000, 200_000
-REPEATS, QUICK_REPEATS = 5, 1
+REPEATS, QUICK_REPEATS = 3, 1
+TIMES = 5
+"""How often a process trains: one round of a million users is over in a fraction of a second."""
 
 RATE_TARGETS = {"step": 1_500_000.0, "ridge": 500_000.0, "spectral": 200_000.0}
 GROWTH_TARGET, MEMORY_TARGET_MB = 2.2, 600.0
@@ -157,11 +159,14 @@ def run_case(case: str, users: int, *, with_bus: bool) -> Answer:
     work = through_bus if with_bus else arithmetic
     with new_run():
         work(training, ratings[: 1 << 12], lots[: 1 << 12])  # warm up
-    start = time.process_time()
-    with new_run():
-        work(training, ratings, lots)
-    cpu_s = time.process_time() - start
-    return {"cpu_s": cpu_s, "peak_mb": peak_bytes() / 1e6, "users": users}
+    taken = []
+    for _ in range(TIMES):
+        start = time.process_time()
+        with new_run():
+            work(training, ratings, lots)
+        taken.append(time.process_time() - start)
+    peak_mb = peak_bytes() / 1e6
+    return {"cpu_s": min(taken), "all_cpu_s": sum(taken), "peak_mb": peak_mb, "users": users}
 
 
 def _fresh(case: str, users: int, *, with_bus: bool = True) -> Answer:
@@ -219,7 +224,9 @@ def measure(*, quick: bool = False) -> list[Row]:
             bare.append(_fresh(case, users, with_bus=False))
             if case in ("step", "ridge"):
                 twos.append(_fresh(case, 2 * users))
-        ratios = [two["cpu_s"] / one["cpu_s"] for one, two in zip(ones, twos, strict=False)]
+        ratios = [
+            two["all_cpu_s"] / one["all_cpu_s"] for one, two in zip(ones, twos, strict=False)
+        ]
         rows.append(
             Row(
                 name,
