@@ -1,0 +1,219 @@
+"""What the services have in common: health, metrics, limits, tokens, and answers without input.
+
+Outside in: the latencies, the access log, the guard (tokens, roles, rates), the limits on bodies,
+the routes. A route without a rule is denied.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from redis.exceptions import RedisError
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from noisefloor.errors import BadFrame, EpochOpen, NoisefloorError
+from noisefloor_services import metrics
+from noisefloor_services.direct import Direct
+from noisefloor_services.logs import AccessLog
+from noisefloor_services.metrics import Latency, Sample
+from noisefloor_services.readiness import Readiness
+from noisefloor_services.security import error_bodies
+from noisefloor_services.security.body_limits import BodyLimits, Limits
+from noisefloor_services.security.credentials import Role
+from noisefloor_services.security.guard import Guard
+from noisefloor_services.security.policy import Open, Policy, Rule
+from noisefloor_services.security.rate_limit import RateLimit
+from noisefloor_services.settings import Settings
+from noisefloor_services.streams.errors import BadStore, StreamFull
+
+DESCRIPTION = "/openapi.json"
+COMMON: Mapping[str, Rule] = {
+    "GET /healthz": Open.PUBLIC,
+    "GET /readyz": Open.PUBLIC,
+    "GET /metrics": Role.READ,
+    f"GET {DESCRIPTION}": Open.PUBLIC,
+}
+UNAVAILABLE: dict[int | str, dict[str, Any]] = {  # Any: as FastAPI types it
+    503: {"description": "Nothing is promised. Send the same again after Retry-After seconds."}
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What makes one service different from another.
+
+    Attributes:
+        name: Of the service.
+        description: For a client developer.
+        add: Adds its routes.
+        rules: Who may call them.
+        runs: What runs beside them, as a context.
+        samples: Numbers at the time of asking; may block.
+        unlogged: Paths of devices, which the access log leaves out.
+        direct: Paths that are served the short way, see ``Direct``.
+    """
+
+    name: str
+    description: str
+    add: Callable[[APIRouter], None]
+    rules: Mapping[str, Rule]
+    runs: Callable[[], AbstractAsyncContextManager[None]]
+    samples: Callable[[], Iterable[Sample]]
+    unlogged: tuple[str, ...] = ()
+    direct: Mapping[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
+
+
+class Service:
+    """One service as an ASGI application.
+
+    Args:
+        parts: What makes it different.
+        settings: What it was told.
+        readiness: Whether it may be sent requests.
+    """
+
+    __slots__ = ("_asgi", "_latency", "api", "name", "policy", "readiness")
+
+    def __init__(self, parts: Parts, settings: Settings, readiness: Readiness) -> None:
+        self.name = parts.name
+        self.readiness = readiness
+        self.policy = Policy({**COMMON, **parts.rules})
+        self.api = _api(parts, readiness)
+        self._add_common(parts)
+        described = self.policy.describe(self.api.openapi())
+        self.api.openapi_schema = described
+        limits = Limits(settings.body_bytes, time_s=settings.body_time_s)
+        rate = RateLimit(settings.rate, settings.burst, clock=time.monotonic)
+        guarded = Guard(
+            BodyLimits(Direct(self.api, parts.direct), limits),
+            self.policy,
+            settings.credentials,
+            limit=rate,
+        )
+        logged = AccessLog(guarded, unlogged=parts.unlogged)
+        self._latency = Latency(logged, described["paths"])
+        self._asgi: ASGIApp = self._latency
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        await self._asgi(scope, receive, send)
+
+    def _add_common(self, parts: Parts) -> None:
+        @self.api.get("/healthz", tags=["health"], summary="Whether the process runs.")
+        async def health() -> dict[str, str]:
+            return {"status": "alive"}
+
+        @self.api.get(
+            "/readyz",
+            tags=["health"],
+            summary="Whether requests should be sent here, and if not, why.",
+            responses={503: {"description": "Not now; `lacks` says why."}},
+        )
+        async def ready() -> JSONResponse:
+            return _readiness(self.readiness)
+
+        @self.api.get(
+            "/metrics", tags=["health"], summary="Numbers, in the text form of Prometheus."
+        )
+        def numbers() -> Response:
+            return Response(self._numbers(parts), media_type=metrics.MEDIA_TYPE)
+
+    def _numbers(self, parts: Parts) -> str:
+        """Write every number; those that Redis has are left out while it is away."""
+        samples = list(_common_samples(self.readiness))
+        try:
+            samples += parts.samples()
+        except (NoisefloorError, RedisError) as error:
+            _log.warning("numbers cannot be had: %s", type(error).__name__)
+        return metrics.written(samples, self._latency.lines())
+
+
+def _api(parts: Parts, readiness: Readiness) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(readiness.look)
+        watch = asyncio.create_task(readiness.watch(), name="readiness")
+        try:
+            async with parts.runs():
+                yield
+        finally:
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+            readiness.close()
+
+    api = FastAPI(
+        title=f"noisefloor {parts.name}",
+        version=_version(),
+        description=parts.description,
+        lifespan=lifespan,
+        openapi_url=DESCRIPTION,
+        docs_url=None,  # their scripts come from elsewhere
+        redoc_url=None,
+    )
+    error_bodies.install(api)
+    api.add_exception_handler(BadFrame, _bad_frame)
+    api.add_exception_handler(StreamFull, _full)
+    api.add_exception_handler(EpochOpen, _open_epoch)
+    api.add_exception_handler(BadStore, _bad_store)
+    parts.add(api.router)
+    return api
+
+
+def _readiness(readiness: Readiness) -> JSONResponse:
+    lacks = readiness.lacks
+    body = {
+        "status": "not ready" if lacks else "ready",
+        "lacks": list(lacks),
+        "durability": readiness.durability.value,
+        "promise": readiness.durability.promise,
+        "unkept": [{"promise": one.promise.value, "why": one.text} for one in readiness.unkept],
+    }
+    return JSONResponse(body, 503 if lacks else 200, {"Cache-Control": "no-store"})
+
+
+def _common_samples(readiness: Readiness) -> Iterable[Sample]:
+    yield Sample("ready", "Whether requests should be sent here.", int(not readiness.lacks))
+    text = "Whether the store answered when last asked."
+    yield Sample("store_reachable", text, int(readiness.is_reachable))
+    text = "Promises that the store cannot make."
+    yield Sample("promises_unkept", text, len(readiness.unkept))
+
+
+async def _bad_frame(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, BadFrame)
+    told = {"error": "bad-frame", "detail": str(error), "field": error.field, "rule": error.rule}
+    return JSONResponse(told, 400)
+
+
+async def _full(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, StreamFull)
+    detail = f"Too much waits: send the same in {error.retry_after_s} s."
+    headers = {"Retry-After": str(error.retry_after_s)}
+    return JSONResponse({"error": "too-much-waits", "detail": detail}, 429, headers)
+
+
+async def _open_epoch(_: Request, __: Exception) -> JSONResponse:
+    detail = "The epoch is open: it is released once it is closed."
+    return JSONResponse({"error": "epoch-open", "detail": detail}, 409)
+
+
+async def _bad_store(_: Request, __: Exception) -> JSONResponse:
+    detail = "The store holds something else, or lost what it held."
+    return JSONResponse({"error": "bad-store", "detail": detail}, 503, error_bodies.RETRY_AFTER)
+
+
+def _version() -> str:
+    try:
+        return version("noisefloor")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,46 @@
+"""Bodies as they came: their type is checked, and JSON is read in one pass."""
+
+from typing import Any, TypeVar
+
+from fastapi import HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+
+FRAME_TYPE = "application/vnd.apache.arrow.stream"
+_JSON_TYPE = "application/json"
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+async def frame_body(request: Request) -> bytes:
+    """Return a body that is called a frame."""
+    if request.headers.get("content-type") != FRAME_TYPE:
+        raise HTTPException(415, f"Expected a body of type {FRAME_TYPE}.")
+    return await request.body()
+
+
+async def json_body(request: Request, model: type[_Body]) -> _Body:
+    """Return a body of JSON that obeys every rule of the model."""
+    told = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if told != _JSON_TYPE:
+        raise HTTPException(415, f"Expected a body of type {_JSON_TYPE}.")
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        found = [
+            {**one, "loc": ("body", *one["loc"])}
+            for one in error.errors(include_url=False, include_input=False)
+        ]
+        raise RequestValidationError(found) from None
+
+
+def described(model: type[BaseModel]) -> dict[str, Any]:  # Any: JSON
+    """Describe a body of JSON for the interface."""
+    content = {_JSON_TYPE: {"schema": model.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def described_frame() -> dict[str, Any]:  # Any: JSON
+    """Describe a body that is a frame for the interface."""
+    content = {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}
+    return {"requestBody": {"required": True, "content": content}}

@@ -1,0 +1,69 @@
+"""What is asked of the model publisher and what it answers, as JSON."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from noisefloor.privacy import Neighbours
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")]
+Text = Annotated[str, Field(max_length=1024)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
+
+
+class Cost(BaseModel):
+    """What a publication may cost; this is what is charged."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+    delta: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+    neighbours: Neighbours
+
+
+class Publication(BaseModel):
+    """What is to be published."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    publication_id: Name
+    data_set: Name
+    method: Name
+    cost: Cost
+    parameters: Annotated[
+        dict[Text, bool | Whole | Number | Text], Field(max_length=64, default_factory=dict)
+    ]
+    dry_run: bool = False
+
+
+class Outcome(BaseModel):
+    """What became of a request; after a dry run nothing did."""
+
+    publication_id: str
+    dry_run: bool
+    would_publish: bool
+    detail: str
+    card: dict[str, Any] | None = None  # Any: JSON
+
+
+class LedgerLine(BaseModel):
+    """What one release took."""
+
+    release: str
+    count: int
+    epsilon: float
+    delta: float
+    share: float
+
+
+class Statement(BaseModel):
+    """A data set's budget: what was spent, by what, and what is left."""
+
+    subject: str
+    spent_micro_epsilon: int
+    left_micro_epsilon: int
+    spent_delta: float
+    left_delta: float
+    what_spent_it: list[LedgerLine]
+    why: str

@@ -1,0 +1,255 @@
+"""The ad server: what is answered with 202 counts once; everything else promises nothing."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from live_apps import Live, bearer, credentials, live
+from noisefloor.randomness import SecureSource
+from noisefloor.roles import Aggregator
+from noisefloor.wire.frames import encode_frame
+from noisefloor_services import ad_server
+from noisefloor_services.bodies import FRAME_TYPE
+from noisefloor_services.collection import Collection, example
+from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.security.credentials import Role
+from noisefloor_services.settings import Settings
+from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.worker import Worker
+from stream_cases import KINDS, broken, frame
+
+FRAME = {"Content-Type": FRAME_TYPE}
+COLLECTION = Collection(example(5).catalogue, {kind.name: kind for kind in KINDS})
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as embedded:
+        yield embedded
+
+
+@pytest.fixture
+def settings(valkey: EmbeddedServer) -> Settings:
+    server = Server(valkey.url)
+    server.call("FLUSHALL")
+    server.close()
+    return Settings(redis_url=valkey.url, partitions=2, credentials=credentials())
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Live]:
+    with live(ad_server.create(settings, COLLECTION)) as running:
+        running.wait_ready()
+        yield running
+
+
+def a_store(settings: Settings, collection: Collection = COLLECTION) -> EpochStore:
+    layout = Layout(collection.namespace, settings.partitions)
+    store = EpochStore(Server(settings.redis_url), layout, collection.kinds.values())
+    store.prepare()
+    return store
+
+
+def counted(settings: Settings) -> EpochStore:
+    store = a_store(settings)
+    Worker(store).drain(patience_s=20)
+    return store
+
+
+def test_catalogue_and_model_are_sent_once(app: Live) -> None:
+    first = app("GET", "/catalogue")
+    assert first.content == COLLECTION.catalogue.content
+    tag = {"If-None-Match": f'"other", {first.headers["etag"]}'}
+    again = app("GET", "/catalogue", headers=tag)
+    assert (again.status_code, again.content) == (304, b"")
+    assert app("GET", "/model").status_code == 404
+
+
+def test_the_model_on_the_board_is_handed_out(app: Live, settings: Settings) -> None:
+    store = a_store(settings)
+    for content in (b"first", b"second"):
+        store.server.call("HSET", store.layout.settings, "broadcast", content)
+        app.wait(lambda content=content: app("GET", "/model").content == content)  # type: ignore[misc]
+    tag = {"If-None-Match": app("GET", "/model").headers["etag"]}
+    assert app("GET", "/model", headers=tag).status_code == 304
+
+
+def test_frames_count_exactly_once(app: Live, settings: Settings) -> None:
+    role = Aggregator(COLLECTION.kinds.values())
+    for number in range(20):
+        for kind in KINDS:
+            data = frame(kind, 0, number)
+            role.apply(data)
+            for _ in range(1 + number % 2):
+                answer = app("POST", "/frames", content=data, headers=FRAME)
+                assert (answer.status_code, answer.content) == (202, b"")
+                assert set(answer.headers) <= {"content-length", "content-type"}
+    store = counted(settings)
+    for kind in KINDS[:2]:
+        for holder in (store, role):
+            holder.close(kind.name, 0)
+        ours, theirs = store.release(kind.name, 0), role.release(kind.name, 0)
+        assert (ours[0].tobytes(), ours[1]) == (theirs[0].tobytes(), theirs[1])
+    numbers = app("GET", "/metrics", headers=bearer(Role.READ)).text
+    assert 'noisefloor_frames_accepted{kind="clicks"} 30' in numbers
+
+
+def test_what_is_no_frame_is_refused_and_nothing_is_kept(app: Live, settings: Settings) -> None:
+    for data in (b"", b"nonsense", broken(1), frame(KINDS[0], 0, 1)[:-1]):
+        answer = app("POST", "/frames", content=data, headers=FRAME)
+        assert answer.status_code == 400
+        told = answer.json()
+        assert told["error"] == "bad-frame"
+        assert told["field"] and told["rule"]
+    data = frame(KINDS[0], 0, 1)
+    for headers in ({}, {"Content-Type": "application/json"}):
+        assert app("POST", "/frames", content=data, headers=headers).status_code == 415
+    encoded = {**FRAME, "Content-Encoding": "gzip"}
+    assert app("POST", "/frames", content=data, headers=encoded).status_code == 415
+    assert app("POST", "/frames", content=bytes(2 << 20), headers=FRAME).status_code == 413
+    assert a_store(settings).conservation().accepted == 0
+
+
+def test_an_ad_request_counts_its_index_and_a_slate_counts_nothing(
+    app: Live, settings: Settings
+) -> None:
+    for index in (1, 1, 4):
+        shown = app("POST", "/requests", json={"index": index}).json()
+        assert [ad["ad_id"] for ad in shown["ads"]] == [f"ad-{index}"]
+    slate = app("POST", "/requests", json={"slate": [3, 0]}).json()
+    assert [ad["index"] for ad in slate["ads"]] == [3, 0]
+    wrong: list[object] = [{}, {"index": 1, "slate": [1]}, {"index": 5}, {"slate": []}, [1]]
+    for bad in (*wrong, {"index": "1"}):
+        assert app("POST", "/requests", json=bad).status_code == 422
+    assert app("POST", "/requests", content=b"{").status_code == 415
+    store = counted(settings)
+    store.close("impressions", 0)
+    cells, rows = store.release("impressions", 0)
+    assert (cells.tolist(), rows) == ([0, 2, 0, 0, 1], 3)
+
+
+def test_single_reports_are_counted_like_frames(app: Live, settings: Settings) -> None:
+    reports: dict[str, object] = {
+        "clicks": [0, 1, 0, 1, 1],
+        "grid": -7,
+        "notes": {"age": 3, "note": "n"},
+        "impressions": 2,
+    }
+    for kind, report in reports.items():
+        answer = app("POST", f"/reports/{kind}", json={"epoch": 0, "report": report})
+        assert (answer.status_code, answer.content) == (202, b"")
+    bad: dict[str, list[object]] = {
+        "clicks": [[0, 1], [0, 1, 0, 1, 2], 1, "x", {"bits": 1}, {"other": [0] * 5}, None],
+        "grid": [1 << 40, 1 << 70, 0.5, True, [1, 2], "x"],
+        "notes": [{"age": 121, "note": "n"}, {"age": 3, "note": "too long a note"}, {"age": 3}, 1],
+        "impressions": [5, -1],
+    }
+    for kind, listed in bad.items():
+        for report in listed:
+            answer = app("POST", f"/reports/{kind}", json={"epoch": 0, "report": report})
+            assert answer.status_code == 422, (kind, report)
+    assert app("POST", "/reports/none", json={"epoch": 0, "report": 1}).status_code == 404
+    store = counted(settings)
+    for kind in ("clicks", "grid", "impressions", "notes"):
+        store.close(kind, 0)
+    assert store.release("clicks", 0)[0].tolist() == [0, 1, 0, 1, 1]
+    assert store.release("grid", 0)[0].tolist() == [-7]
+    assert store.release_rows("notes", 0).to_pydict() == {"age": [3], "note": ["n"]}
+    assert store.conservation().counted == 4
+
+
+def test_too_much_that_waits_is_429_with_retry_after(settings: Settings) -> None:
+    told = Settings(redis_url=settings.redis_url, high_water=3)
+    with live(ad_server.create(told, COLLECTION)) as app:
+        answers = [
+            app("POST", "/frames", content=frame(KINDS[0], 0, number), headers=FRAME)
+            for number in range(6)
+        ]
+        assert [one.status_code for one in answers] == [202] * 3 + [429] * 3
+        assert answers[-1].headers["retry-after"] == "1"
+        store = a_store(told)
+        assert store.waiting() == 3
+        Worker(store).drain(patience_s=20)
+        data = frame(KINDS[0], 0, 9)
+        app.wait(lambda: app("POST", "/frames", content=data, headers=FRAME).status_code == 202)
+
+
+def test_reports_take_a_token_where_they_have_to(valkey: EmbeddedServer) -> None:
+    told = Settings(redis_url=valkey.url, report_tokens=True, credentials=credentials())
+    with live(ad_server.create(told, COLLECTION)) as app:
+        asked = {"json": {"count": 2}, "headers": bearer(Role.ADMIN)}
+        first, second = app("POST", "/tokens/0", **asked).json()
+        data, other = frame(KINDS[0], 0, 1), frame(KINDS[0], 0, 2)
+
+        def sent(content: bytes, **more: str) -> int:
+            headers = {**FRAME, **{name.replace("_", "-"): value for name, value in more.items()}}
+            return app("POST", "/frames", content=content, headers=headers).status_code
+
+        assert sent(data) == 403
+        assert sent(data, report_token=first) == 202
+        assert sent(data, report_token=first) == 202  # the same again is a retry
+        assert sent(other, report_token=first) == 403
+        assert sent(frame(KINDS[0], 1, 2), report_token=second) == 403
+        assert sent(other, report_token=second) == 202
+
+
+def test_without_redis_it_is_503_and_never_a_promise(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as valkey:
+        settings = Settings(redis_url=valkey.url)
+        with live(ad_server.create(settings, COLLECTION)) as app:
+            app.wait_ready()
+            taken = [frame(KINDS[0], 0, number) for number in range(3)]
+            for data in taken:
+                assert app("POST", "/frames", content=data, headers=FRAME).status_code == 202
+            valkey.kill()
+            late = frame(KINDS[0], 0, 7)
+            for _ in range(20):
+                answer = app("POST", "/frames", content=late, headers=FRAME)
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+                report = app("POST", "/requests", json={"index": 1})
+                assert report.status_code == 503
+                assert app("GET", "/catalogue").status_code == 200
+            app.wait(lambda: app("GET", "/readyz").status_code == 503)
+            assert app("GET", "/healthz").status_code == 200
+            valkey.start()
+            app.wait(
+                lambda: app("POST", "/frames", content=late, headers=FRAME).status_code == 202
+            )
+            app.wait_ready()
+        store = counted(settings)
+        assert store.conservation().counted == 4
+        assert store.conservation().is_conserved
+
+
+def test_requests_under_way_share_one_sync(app: Live, settings: Settings) -> None:
+    frames = [frame(KINDS[0], 0, number) for number in range(64)]
+
+    async def send() -> list[int]:
+        transport = httpx.ASGITransport(app.service)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            sent = [client.post("/frames", content=data, headers=FRAME) for data in frames]
+            return [one.status_code for one in await asyncio.gather(*sent)]
+
+    answers = asyncio.run_coroutine_threadsafe(send(), app._loop).result(20)
+    assert answers == [202] * 64
+    assert a_store(settings).conservation().accepted == 64
+
+
+def test_the_largest_frames_pass(app: Live) -> None:
+    rows = np.zeros((1 << 16, 5), dtype=bool)
+    data = encode_frame(KINDS[0], 0, rows, SecureSource())
+    assert app("POST", "/frames", content=data, headers=FRAME).status_code == 202
+
+
+def test_the_description_has_the_frame_and_the_report(app: Live) -> None:
+    paths = app("GET", "/openapi.json").json()["paths"]
+    assert FRAME_TYPE in paths["/frames"]["post"]["requestBody"]["content"]
+    assert json.dumps(paths["/reports/{kind}"]["post"]["requestBody"]).count("epoch")
+    assert {"400", "413", "415", "429", "503"} <= set(paths["/frames"]["post"]["responses"])
