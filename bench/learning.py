@@ -34,6 +34,7 @@ from noisefloor.ads.factors import AdModel, Ratings, fit_tastes, random_model
 from noisefloor.ads.spectral import SpectralTraining
 from noisefloor.ads.training import Training
 from noisefloor.randomness import SeededSource, new_run
+from noisefloor_sim.pipelines.curves import student_interval
 
 OUT = ROOT / "bench/results/learning.json"
 RIDGE, CLIP, BLOCK, SCORED = 0.1, 0.03, 65_536, 65_536
@@ -239,13 +240,8 @@ def _gap(trials: Sequence[Trial], names: Sequence[str]) -> Gap:
 
 def interval(gaps: NDArray[np.float64]) -> tuple[float, float, float]:
     """Return the mean gap and its 95 % interval by Student's law."""
-    from scipy.special import stdtrit
-
     mean = float(gaps.mean())
-    if len(gaps) < 2:
-        return mean, -math.inf, math.inf
-    reach = float(stdtrit(len(gaps) - 1, 0.975)) * float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-    return mean, mean - reach, mean + reach
+    return mean, *student_interval(gaps.tolist())
 
 
 def printed(rows: Sequence[Row]) -> str:

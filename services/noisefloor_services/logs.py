@@ -15,7 +15,9 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from noisefloor_services.asgi import watched
 
 OWN = "noisefloor"
 ACCESS = f"{OWN}.access"
@@ -95,20 +97,13 @@ class AccessLog:
         if scope["type"] != "http" or scope["path"] in self._unlogged:
             await self._app(scope, receive, send)
             return
-        status, started = 500, self._clock()
 
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        finally:
-            taken_ms = round((self._clock() - started) * 1000, 3)
+        def tell(status: int, taken_s: float) -> None:
             fields = {"method": _method(scope), "route": _route(scope), "status": status}
+            taken_ms = round(taken_s * 1000, 3)
             self._logger.info("request", extra={"fields": {**fields, "duration_ms": taken_ms}})
+
+        await watched(self._app, scope, receive, send, clock=self._clock, tell=tell)
 
 
 def _method(scope: Scope) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from noisefloor_services.asgi import watched
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
@@ -89,18 +91,14 @@ class Latency:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, started = 500, self._clock()
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        finally:
-            self._note(scope, status, self._clock() - started)
+        await watched(
+            self._app,
+            scope,
+            receive,
+            send,
+            clock=self._clock,
+            tell=lambda status, taken_s: self._note(scope, status, taken_s),
+        )
 
     def lines(self) -> Iterable[str]:
         """Write the histograms."""

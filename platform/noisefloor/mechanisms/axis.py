@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import numpy as np
 
 from noisefloor.agreements import agreements
 from noisefloor.checks import blocks, check_count, check_epsilon, check_reals
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
     Floats,
     Reports,
     Tally,
     check_reports_counted,
-    log_of,
     unsupported,
 )
 from noisefloor.mechanisms.cosets import (
@@ -37,7 +34,7 @@ from noisefloor.mechanisms.direction import (
     scaled,
     untied,
 )
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
+from noisefloor.mechanisms.holding import hold_epsilon, hold_weight, log_mixture
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -77,7 +74,6 @@ class LeaningAxis:
     top: int = 0
     hold: int = field(init=False)
 
-    @in_sixty_digits
     def __post_init__(self) -> None:
         dimension = check_count(self.dimension, "dimension", least=2, most=1 << 10)
         epsilon = check_epsilon(self.epsilon)
@@ -88,8 +84,7 @@ class LeaningAxis:
             raise BadParameter("rows", rows, f">= the length, {length}")
         best = self.top or best_top(epsilon, rows, rows, 2)[0]
         top = check_count(best, "top", least=1, most=rows - 1)
-        raised = top * exp(epsilon)
-        hold = floor64(ratio(raised, raised + Decimal(rows - top)))
+        hold = hold_weight(epsilon, top, rows)
         for name, value in zip(
             ("length", "rows", "top", "hold"), (length, rows, top, hold), strict=True
         ):
@@ -129,8 +124,7 @@ class LeaningAxis:
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
-        inside = self.hold * (self.rows - self.top)
-        return Guarantee(epsilon_of(inside, (ONE - self.hold) * self.top), neighbours)
+        return Guarantee(hold_epsilon(self.hold, self.top, self.rows), neighbours)
 
     def log_likelihood(self, reports: Reports, value: object) -> Floats:
         """Return ln P(report | vector), summed over every s and candidate that give the report."""
@@ -140,9 +134,7 @@ class LeaningAxis:
         whole = self.coset.whole(scaled(vector, lengths_of(vector)))
         rows = np.asarray(reports, dtype=np.bool_)
         share = self.coset.share_on_top(rows, whole[0], self.top)
-        high = np.exp(log_of(self.hold, ONE * self.top))
-        low = np.exp(log_of(ONE - self.hold, ONE * (self.rows - self.top)))
-        logs = np.log(share * high + (1 - share) * low)
+        logs = log_mixture(share, self.hold, self.top, self.rows)
         return np.asarray(logs + np.log(self.rows) - self.length * np.log(2.0))
 
     def tally(self, reports: Reports) -> Tally:

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import blocks, check_count, check_epsilon, check_reals
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
     Floats,
     Reports,
     Tally,
     check_reports_counted,
-    log_of,
     unsupported,
 )
 from noisefloor.mechanisms.cosets import (
@@ -31,7 +28,7 @@ from noisefloor.mechanisms.cosets import (
     minus_signs,
     rows_for,
 )
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
+from noisefloor.mechanisms.holding import hold_epsilon, hold_weight, log_mixture
 from noisefloor.mechanisms.unary import all_rows
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source, Words
@@ -88,7 +85,6 @@ class LeaningSigns:
     top: int = 0
     hold: int = field(init=False)
 
-    @in_sixty_digits
     def __post_init__(self) -> None:
         dimension = check_count(self.dimension, "dimension", most=1 << 16)
         epsilon = check_epsilon(self.epsilon)
@@ -96,8 +92,7 @@ class LeaningSigns:
         rows = check_power(self.rows or rows_for(epsilon, length), "rows")
         best = self.top or best_top(epsilon, rows, 2 * rows, 1)[0]
         top = check_count(best, "top", least=1, most=rows)
-        raised = top * exp(epsilon)
-        hold = floor64(ratio(raised, raised + Decimal(2 * rows - top)))
+        hold = hold_weight(epsilon, top, 2 * rows)
         for name, value in zip(
             ("length", "rows", "top", "hold"), (length, rows, top, hold), strict=True
         ):
@@ -150,8 +145,7 @@ class LeaningSigns:
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
-        inside = self.hold * (2 * self.rows - self.top)
-        return Guarantee(epsilon_of(inside, (ONE - self.hold) * self.top), neighbours)
+        return Guarantee(hold_epsilon(self.hold, self.top, 2 * self.rows), neighbours)
 
     def log_likelihood(self, reports: Reports, value: object) -> Floats:
         """Return ln P(report | vector), summed over every s and candidate that give the report.
@@ -174,14 +168,8 @@ class LeaningSigns:
         # A product of 0 counts as leaning for one of the two signs of its row.
         ahead = on_top * np.where(own > 0, 1.0, np.where(own < 0, 0.0, 0.5))
         behind = on_top * np.where(own < 0, 1.0, np.where(own > 0, 0.0, 0.5))
-        return self._log_mixture(forward * ahead + (1 - forward) * behind)
-
-    def _log_mixture(self, share: Floats) -> Floats:
-        """Return the log-probability of reports in the top set with these shares."""
-        candidates = 2 * self.rows
-        high = np.exp(log_of(self.hold, ONE * self.top))
-        low = np.exp(log_of(ONE - self.hold, ONE * (candidates - self.top)))
-        logs = np.log(share * high + (1 - share) * low)
+        share, candidates = forward * ahead + (1 - forward) * behind, 2 * self.rows
+        logs = log_mixture(share, self.hold, self.top, candidates)
         return np.asarray(logs + np.log(candidates) - self.length * np.log(2.0))
 
     def tally(self, reports: Reports) -> Tally:

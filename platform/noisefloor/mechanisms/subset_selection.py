@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
+from noisefloor.mechanisms.holding import hold_epsilon, hold_weight
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -51,15 +50,13 @@ class SubsetSelection:
     subset: int = 0
     hold: int = field(init=False)
 
-    @in_sixty_digits
     def __post_init__(self) -> None:
         size = check_count(self.size, "size", least=2, most=1 << 16)
         epsilon = check_epsilon(self.epsilon)
         best = max(1, round(size / (math.exp(epsilon) + 1)))
         subset = check_count(self.subset or best, "subset", least=1, most=size - 1)
         object.__setattr__(self, "subset", subset)
-        raised = subset * exp(epsilon)
-        object.__setattr__(self, "hold", floor64(ratio(raised, raised + Decimal(size - subset))))
+        object.__setattr__(self, "hold", hold_weight(epsilon, subset, size))
 
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return one row of ``size`` flags per user, ``subset`` of them set."""
@@ -84,8 +81,7 @@ class SubsetSelection:
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
-        inside = self.hold * (self.size - self.subset)
-        return Guarantee(epsilon_of(inside, (ONE - self.hold) * self.subset), neighbours)
+        return Guarantee(hold_epsilon(self.hold, self.subset, self.size), neighbours)
 
     def log_likelihood(self, reports: Reports, value: Any) -> Floats:
         """Return ln P(set | value): all sets with the value are alike, and all without."""

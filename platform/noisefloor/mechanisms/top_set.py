@@ -16,8 +16,8 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
+from noisefloor.mechanisms.holding import hold_epsilon, hold_weight
 from noisefloor.mechanisms.scores import Chooser, Scores
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -54,12 +54,10 @@ class TopSetResponse(Chooser):
     high: float = 1.0
     hold: int = field(init=False)
 
-    @in_sixty_digits
     def __post_init__(self) -> None:
         size = self.scores.size
         top = check_count(self.top, "top", least=1, most=size - 1)
-        raised = top * exp(check_epsilon(self.epsilon))
-        object.__setattr__(self, "hold", floor64(ratio(raised, raised + size - top)))
+        object.__setattr__(self, "hold", hold_weight(check_epsilon(self.epsilon), top, size))
 
     @property
     def scores(self) -> Scores:  # type: ignore[override]  # follows from the parameters
@@ -84,8 +82,7 @@ class TopSetResponse(Chooser):
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
-        inside = self.hold * (self.size - self.top)
-        return Guarantee(epsilon_of(inside, (ONE - self.hold) * self.top), neighbours)
+        return Guarantee(hold_epsilon(self.hold, self.top, self.size), neighbours)
 
     @property
     def _member(self) -> float:
