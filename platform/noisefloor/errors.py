@@ -9,12 +9,15 @@
     ├── BudgetExceeded          a ledger was asked for more than it has; nothing was spent
     ├── SpendConflict           a spend id came back with another cost or release
     ├── BadSnapshot             a snapshot of a ledger or of a role cannot be read
+    ├── BadCollection           the document of a collection cannot be read or breaks a rule
     ├── BadFrame                bytes from the bus are not a frame that was asked for
     ├── BusFull                 a bounded bus takes no more: back-pressure, try later
     ├── TranscriptFull          a transcript would outgrow its bound
     ├── EpochOpen               an epoch's sums were asked for before it was closed
     ├── UnresolvedRate          a sample is too small for the rate that was asked of it
     ├── BadScenario             a scenario cannot be read or breaks a rule
+    ├── ServicesAway            services that a run needs do not answer, or do not run
+    ├── ServicesRefused         services answered a run's request with a refusal
     ├── BadRunDirectory         a run directory is in the way, damaged, or cannot be written
     ├── UnknownDataSet          a name that no data set has
     ├── MissingData             a data set was not fetched yet
@@ -92,6 +95,10 @@ class SpendConflict(NoisefloorError):
 
 class BadSnapshot(NoisefloorError):
     """A snapshot is damaged, or of another ledger or role."""
+
+
+class BadCollection(NoisefloorError):
+    """The document of a collection cannot be read or breaks a rule."""
 
 
 class BadFrame(NoisefloorError):
@@ -178,6 +185,14 @@ class BadScenario(NoisefloorError):
 
     def __reduce__(self) -> tuple[type, tuple[str, tuple[Fault, ...]]]:
         return type(self), (self.file, self.faults)
+
+
+class ServicesAway(NoisefloorError):
+    """Services that a run needs do not answer, or do not run."""
+
+
+class ServicesRefused(NoisefloorError):
+    """Services answered a run's request with a refusal; the text says which, and why."""
 
 
 class BadRunDirectory(NoisefloorError):

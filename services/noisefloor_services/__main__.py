@@ -10,10 +10,11 @@ from pathlib import Path
 from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
+from noisefloor.roles.collection import Collection, example
 from noisefloor_services import ad_server, aggregator, logs, model_publisher
 from noisefloor_services.apps import Service
-from noisefloor_services.collection import Collection, example
-from noisefloor_services.counting import Counting
+from noisefloor_services.counting import Counting, CountingAll
+from noisefloor_services.registry import Registry
 from noisefloor_services.security.secure_start import check_environment, secure_source
 from noisefloor_services.serving import serve
 from noisefloor_services.settings import Settings
@@ -90,18 +91,20 @@ def _service(
 
 def _work(settings: Settings, collection: Collection) -> None:
     """Count beside other workers, without an API, until a signal."""
-    store = EpochStore(
-        Server(settings.redis_url),
-        Layout(collection.namespace, settings.partitions),
-        collection.kinds.values(),
-    )
+
+    def counting(one: Collection) -> Counting:
+        layout = Layout(one.namespace, settings.partitions)
+        store = EpochStore(Server(settings.redis_url), layout, one.kinds.values())
+        return Counting(store, Durability(settings.durability), one.first_epoch)
+
     signals = {signal.SIGTERM, signal.SIGINT}
-    # Blocked before the thread starts, which inherits it: the signal waits for sigwait.
+    # Blocked before a thread starts, which inherits it: the signal waits for sigtimedwait.
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    counting = Counting(store, Durability(settings.durability), collection.first_epoch)
-    counting.start()
-    signal.sigwait(signals)
-    counting.stop()
+    layout = Layout(collection.namespace, settings.partitions)
+    registry = Registry(Server(settings.redis_url), layout)
+    CountingAll(collection, counting, registry).run(
+        lambda pause_s: signal.sigtimedwait(signals, pause_s) is not None
+    )
 
 
 if __name__ == "__main__":

@@ -17,22 +17,25 @@ from noisefloor.errors import NoisefloorError, OutOfDomain
 from noisefloor.randomness import Source
 from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.collection import Collection
 from noisefloor.wire.frames import MOST_BYTES, MOST_EPOCH, decode_frame, seal
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.ad_messages import AdRequest, NewTokens, Report, ShownAd, ShownAds
-from noisefloor_services.apps import UNAVAILABLE, Parts, Service
-from noisefloor_services.board import Board, Notice
+from noisefloor_services.apps import UNAVAILABLE, Parts, Service, rate_limit
+from noisefloor_services.board import MODEL_TYPE, Board, Notice
 from noisefloor_services.bodies import (
     described,
     described_frame,
     frame_body,
     json_body,
 )
-from noisefloor_services.collection import Collection
 from noisefloor_services.metrics import Counter, Sample
 from noisefloor_services.readiness import Readiness
+from noisefloor_services.registry import Registry
+from noisefloor_services.rooms import Rooms
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Open, Rule
+from noisefloor_services.security.rate_limit import RateLimit
 from noisefloor_services.security.report_tokens import ReportTokens
 from noisefloor_services.security.secure_start import secure_source
 from noisefloor_services.settings import Settings
@@ -43,8 +46,7 @@ from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 
 NAME = "ad-server"
-MODEL_TYPE = "application/octet-stream"
-_MODEL_EVERY_S = 0.5
+_MODEL_EVERY_S = 0.2
 RULES: Mapping[str, Rule] = {
     "GET /catalogue": Open.DEVICE,
     "GET /model": Open.DEVICE,
@@ -60,6 +62,9 @@ metadata (version, kind, epoch, batch id). There is exactly one way to write a f
 `noisefloor.wire.encode_frame`. A frame that was answered with 202 counts exactly once, however
 often it is sent: after any other answer, or none, send the **same bytes** again. 429 and 503 say
 when, by Retry-After. No request needs a token, and none is looked at.
+
+Collections that are registered at the aggregator are served under `/collections/NAME`, each with
+all routes and a description of its own: `/collections/NAME/openapi.json`.
 """
 
 
@@ -130,9 +135,13 @@ class _AdServer:
         """Spend a one-use token where reports need one."""
         if not self.settings.report_tokens:
             return
-        tokens = ReportTokens(self.token_client, epoch)
+        tokens = self.tokens(epoch)
         if token is None or not await asyncio.to_thread(tokens.spend, token, batch_id):
             raise HTTPException(403, "Reports take a one-use token here: header Report-Token.")
+
+    def tokens(self, epoch: int) -> ReportTokens:
+        """Return the one-use tokens of an epoch."""
+        return ReportTokens(self.token_client, epoch, namespace=self.layout.namespace)
 
     def samples(self) -> Iterable[Sample]:
         """Return what was taken and what waits."""
@@ -157,7 +166,7 @@ def create(
     environment: Mapping[str, str] | None = None,
     source: Source | None = None,
 ) -> Service:
-    """Make the ad server.
+    """Make the ad server, with rooms for collections that are registered beside its own.
 
     Args:
         settings: What it was told.
@@ -166,8 +175,29 @@ def create(
         source: Nothing, or a SecureSource.
     """
     drawn = secure_source(environment or {}, settings, source)
+    rate = rate_limit(settings)
+    registry = Registry(
+        Server(settings.redis_url, timeout_s=5.0),
+        Layout(collection.namespace, settings.partitions),
+    )
+
+    def room(other: Collection) -> Service:
+        return _service(settings, other, drawn, rate=rate)
+
+    rooms = Rooms(registry, room, is_eager=False)
+    return _service(settings, collection, drawn, rate=rate, rooms=rooms)
+
+
+def _service(
+    settings: Settings,
+    collection: Collection,
+    source: Source,
+    *,
+    rate: RateLimit,
+    rooms: Rooms | None = None,
+) -> Service:
     readiness = Readiness(settings.redis_url, Durability(settings.durability))
-    shared = _AdServer(settings, collection, drawn, readiness)
+    shared = _AdServer(settings, collection, source, readiness)
 
     def add(router: APIRouter) -> None:
         for part in (_add_frames, _add_reports, _add_requests, _add_downloads, _add_tokens):
@@ -177,7 +207,7 @@ def create(
     direct: dict[str, tuple[str, dict[str, str]]] = {"/frames": ("/frames", {}), **reports}
     unlogged = (*direct, "/requests")
     parts = Parts(NAME, DESCRIPTION, add, RULES, shared.running, shared.samples, unlogged, direct)
-    return Service(parts, settings, readiness)
+    return Service(parts, settings, readiness, rooms=rooms, rate=rate)
 
 
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
@@ -303,7 +333,7 @@ def _add_tokens(router: APIRouter, shared: _AdServer) -> None:
     def tokens(epoch: Annotated[int, Path(ge=0, le=MOST_EPOCH)], wanted: NewTokens) -> list[str]:
         if not shared.settings.report_tokens:
             raise HTTPException(404, "Reports take no tokens here.")
-        return ReportTokens(shared.token_client, epoch).issue(wanted.count)
+        return shared.tokens(epoch).issue(wanted.count)
 
 
 def _columns(kind: Kind, report: object) -> dict[str, list[object]]:

@@ -14,21 +14,25 @@ import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Path, Response
 from pydantic import BaseModel
 
-from noisefloor.ads.training import Training
 from noisefloor.errors import BadParameter
+from noisefloor.roles.collection import Collection
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.wire.frames import MOST_EPOCH
 from noisefloor.wire.kinds import Kind, Reduction
-from noisefloor_services.apps import UNAVAILABLE, Parts, Service
-from noisefloor_services.board import Board
+from noisefloor_services.apps import UNAVAILABLE, Parts, Service, rate_limit
+from noisefloor_services.board import MODEL_TYPE, Board
 from noisefloor_services.bodies import FRAME_TYPE
-from noisefloor_services.collection import Collection
 from noisefloor_services.counting import Counting
 from noisefloor_services.metrics import Sample
 from noisefloor_services.readiness import Readiness
+from noisefloor_services.registering import RULES as REGISTERING_RULES
+from noisefloor_services.registering import Registering
+from noisefloor_services.registry import Registry
+from noisefloor_services.rooms import Rooms
 from noisefloor_services.rounds import Rounds
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Rule
+from noisefloor_services.security.rate_limit import RateLimit
 from noisefloor_services.security.secure_start import check_environment, check_settings
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams.conservation import Conservation
@@ -40,15 +44,21 @@ from noisefloor_services.streams.store import EpochStore
 NAME = "aggregator"
 RULES: Mapping[str, Rule] = {
     "GET /statistics/{kind}/{epoch}": Role.READ,
+    "GET /epochs/{kind}/{epoch}": Role.READ,
     "POST /epochs/{kind}/{epoch}/close": Role.ADMIN,
     "GET /conservation": Role.READ,
     "GET /state": Role.READ,
+    "GET /model": Role.READ,
 }
 DESCRIPTION = """Counts reports exactly once, and shows the sums of epochs that are closed.
 
 Kinds that are summed are answered as JSON: the cells in the order of the kind's columns. Kinds
 that are collected are answered as an Arrow IPC stream of their rows, sorted by content.
 Every route takes a bearer token with the role that it names.
+
+Other collections are registered by `PUT /collections/NAME` with a document as the first one's
+file: catalogue, kinds, training. Each is then served under `/collections/NAME`, here and by the
+ad servers, with all routes and a description of its own.
 """
 
 KindName = Annotated[str, Path(max_length=32, description="Name of a kind of report.")]
@@ -114,18 +124,17 @@ class CollectionState(BaseModel):
 class _Aggregator:
     """What the routes share."""
 
-    def __init__(
-        self, settings: Settings, collection: Collection, training: Training | None
-    ) -> None:
+    def __init__(self, settings: Settings, collection: Collection) -> None:
         self.settings = settings
         self.server = Server(settings.redis_url)
-        layout = Layout(collection.namespace, settings.partitions)
+        layout, training = Layout(collection.namespace, settings.partitions), collection.training
+        self.board = Board(self.server, layout)
         self.store = EpochStore(self.server, layout, collection.kinds.values())
         self.durability = Durability(settings.durability)
         self.counting = Counting(self.store, self.durability, collection.first_epoch)
         self.rounds: Rounds | None = None
         if training is not None:
-            self.rounds = Rounds(self.store, Board(self.server, layout), training)
+            self.rounds = Rounds(self.store, self.board, training)
         self._has_started = training is None
         self.readiness = Readiness(
             settings.redis_url, self.durability, (self.counting.lacks, self.rounds_lack)
@@ -177,26 +186,50 @@ def create(
     collection: Collection,
     *,
     environment: Mapping[str, str] | None = None,
-    training: Training | None = None,
 ) -> Service:
-    """Make the aggregator.
+    """Make the aggregator, with rooms for collections that are registered beside its own.
 
     Args:
         settings: What it was told.
-        collection: Catalogue and kinds.
+        collection: Catalogue, kinds, and what is learnt.
         environment: As the process got it; a seed in it is refused.
-        training: What is learnt from closed rounds, if anything; its kinds are the collection's.
     """
     check_environment(environment or {})
     check_settings(settings)
-    shared = _Aggregator(settings, collection, training)
+    rate = rate_limit(settings)
+    layout = Layout(collection.namespace, settings.partitions)
+    registry = Registry(Server(settings.redis_url), layout)
 
+    def room(other: Collection) -> Service:
+        return _service(settings, _Aggregator(settings, other), rate=rate)
+
+    rooms = Rooms(registry, room, is_eager=True)
+    return _service(
+        settings,
+        _Aggregator(settings, collection),
+        rate=rate,
+        rooms=rooms,
+        registering=Registering(settings, registry, rooms),
+    )
+
+
+def _service(
+    settings: Settings,
+    shared: _Aggregator,
+    *,
+    rate: RateLimit,
+    rooms: Rooms | None = None,
+    registering: Registering | None = None,
+) -> Service:
     def add(router: APIRouter) -> None:
-        for part in (_add_statistics, _add_closing, _add_state):
+        for part in (_add_statistics, _add_closing, _add_state, _add_model):
             part(router, shared)
+        if registering is not None:
+            registering.add(router)
 
-    parts = Parts(NAME, DESCRIPTION, add, RULES, shared.running, shared.samples)
-    return Service(parts, settings, shared.readiness)
+    rules = {**RULES, **(REGISTERING_RULES if registering is not None else {})}
+    parts = Parts(NAME, DESCRIPTION, add, rules, shared.running, shared.samples)
+    return Service(parts, settings, shared.readiness, rooms=rooms, rate=rate)
 
 
 _UNKNOWN: dict[int | str, dict[str, Any]] = {
@@ -247,7 +280,36 @@ def _add_closing(router: APIRouter, shared: _Aggregator) -> None:
         return _epoch(epoch, shared.store.summary(kind, epoch))
 
 
+def _add_model(router: APIRouter, shared: _Aggregator) -> None:
+    @router.get(
+        "/model",
+        tags=["statistics"],
+        summary="The current broadcast of the trainer; `roles.read_broadcast` reads it.",
+        responses={
+            200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            404: {"description": "There is no model yet."},
+            **UNAVAILABLE,
+        },
+        response_class=Response,
+    )
+    def model() -> Response:
+        notice = shared.board.read()
+        if notice is None:
+            raise HTTPException(404, "There is no model yet.")
+        return Response(notice.content, media_type=MODEL_TYPE, headers={"ETag": notice.etag})
+
+
 def _add_state(router: APIRouter, shared: _Aggregator) -> None:
+    @router.get(
+        "/epochs/{kind}/{epoch}",
+        tags=["state"],
+        summary="One epoch in numbers, open or closed; its sums are not among them.",
+        responses=_UNKNOWN,
+    )
+    def epoch_state(kind: KindName, epoch: EpochNumber) -> Epoch:
+        shared.kind(kind)
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
     @router.get(
         "/conservation",
         tags=["state"],

@@ -24,6 +24,7 @@ from noisefloor_services.direct import Direct
 from noisefloor_services.logs import AccessLog
 from noisefloor_services.metrics import Latency, Sample
 from noisefloor_services.readiness import Readiness
+from noisefloor_services.rooms import PREFIX, Rooms
 from noisefloor_services.security import error_bodies
 from noisefloor_services.security.body_limits import BodyLimits, Limits
 from noisefloor_services.security.credentials import Role
@@ -79,25 +80,35 @@ class Service:
         parts: What makes it different.
         settings: What it was told.
         readiness: Whether it may be sent requests.
+        rooms: Other collections that it serves.
+        rate: Of requests with a token; rooms share it with the service whose rooms they are.
     """
 
-    __slots__ = ("_asgi", "_latency", "api", "name", "policy", "readiness")
+    __slots__ = ("_asgi", "_latency", "api", "name", "policy", "readiness", "rooms")
 
-    def __init__(self, parts: Parts, settings: Settings, readiness: Readiness) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        settings: Settings,
+        readiness: Readiness,
+        *,
+        rooms: Rooms | None = None,
+        rate: RateLimit | None = None,
+    ) -> None:
         self.name = parts.name
         self.readiness = readiness
+        self.rooms = rooms
         self.policy = Policy({**COMMON, **parts.rules})
-        self.api = _api(parts, readiness)
+        self.api = _api(parts, readiness, rooms)
         self._add_common(parts)
         described = self.policy.describe(self.api.openapi())
         self.api.openapi_schema = described
         limits = Limits(settings.body_bytes, time_s=settings.body_time_s)
-        rate = RateLimit(settings.rate, settings.burst, clock=time.monotonic)
         guarded = Guard(
             BodyLimits(Direct(self.api, parts.direct), limits),
             self.policy,
             settings.credentials,
-            limit=rate,
+            limit=rate or rate_limit(settings),
         )
         logged = AccessLog(guarded, unlogged=parts.unlogged)
         self._latency = Latency(logged, described["paths"])
@@ -105,7 +116,17 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
+        if self.rooms is not None and scope["type"] == "http":
+            is_inside = scope["path"].startswith(PREFIX)
+            if is_inside and await self.rooms.serve(scope, receive, send):
+                return
         await self._asgi(scope, receive, send)
+
+    def stop(self) -> None:
+        """Ask for no more requests."""
+        self.readiness.stop()
+        if self.rooms is not None:
+            self.rooms.stop()
 
     def _add_common(self, parts: Parts) -> None:
         @self.api.get("/healthz", tags=["health"], summary="Whether the process runs.")
@@ -137,14 +158,23 @@ class Service:
         return metrics.written(samples, self._latency.lines())
 
 
-def _api(parts: Parts, readiness: Readiness) -> FastAPI:
+def rate_limit(settings: Settings) -> RateLimit:
+    """Return the limit of requests with a token that the settings ask for."""
+    return RateLimit(settings.rate, settings.burst, clock=time.monotonic)
+
+
+def _api(parts: Parts, readiness: Readiness, rooms: Rooms | None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(readiness.look)
         watch = asyncio.create_task(readiness.watch(), name="readiness")
         try:
             async with parts.runs():
+                if rooms is not None:
+                    rooms.start()
                 yield
+                if rooms is not None:
+                    await rooms.close()
         finally:
             watch.cancel()
             with suppress(asyncio.CancelledError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 
+MODEL_TYPE = "application/octet-stream"
 _FIELD = "broadcast"
 
 

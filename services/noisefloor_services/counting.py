@@ -3,8 +3,13 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
+
+from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
+from noisefloor.roles.collection import Collection
+from noisefloor_services.registry import Registry
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.errors import BadStore, StoreAway, StreamFull
 from noisefloor_services.streams.store import EpochStore
@@ -79,3 +84,45 @@ class Counting:
         self._stopping.wait(PAUSE_S)
         has_lost = isinstance(error, BadStore) and self._durability is Durability.MEMORY
         return is_prepared and not has_lost
+
+
+class CountingAll:
+    """Counts in the first collection and in every one that is registered beside it.
+
+    Args:
+        first: The first collection.
+        counting: Makes the counter of a collection.
+        registry: Which others there are.
+    """
+
+    def __init__(
+        self,
+        first: Collection,
+        counting: Callable[[Collection], Counting],
+        registry: Registry,
+    ) -> None:
+        self._counting = counting
+        self._registry = registry
+        self._first = counting(first)
+        self._others: dict[str, Counting] = {}
+
+    def run(self, is_stopping: Callable[[float], bool]) -> None:
+        """Count until told to stop; ``is_stopping`` waits for so many seconds and says so."""
+        self._first.start()
+        while not is_stopping(PAUSE_S):
+            try:
+                self._look()
+            except (NoisefloorError, RedisError) as error:
+                _log.warning("collections cannot be looked up: %s", type(error).__name__)
+        for counting in (self._first, *self._others.values()):
+            counting.stop()
+
+    def _look(self) -> None:
+        names = set(self._registry.names())
+        for name in set(self._others) - names:
+            self._others.pop(name).stop()
+        for name in names - set(self._others):
+            collection = self._registry.find(name)
+            if collection is not None:
+                self._others[name] = self._counting(collection)
+                self._others[name].start()

@@ -55,7 +55,7 @@ def serve(service: Service, settings: Settings) -> None:
 
 async def _serve(service: Service, server: _Server, listening: socket.socket) -> None:
     def stop() -> None:
-        service.readiness.stop()
+        service.stop()
         server.should_exit = True
 
     loop = asyncio.get_running_loop()

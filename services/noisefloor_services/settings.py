@@ -16,7 +16,7 @@ from noisefloor.privacy import Neighbours
 from noisefloor_services.security.credentials import BadCredentials, Credentials
 
 PREFIX = "NOISEFLOOR_"
-OF_OTHERS = frozenset({"NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"})
+OF_OTHERS = frozenset({"NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"})
 """Variables of the rest of the project, which a service leaves alone."""
 
 _MOST_FILE_BYTES = 1 << 20

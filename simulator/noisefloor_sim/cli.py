@@ -91,6 +91,15 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an unfinished run.")
     ] = False,
+    bus: Annotated[
+        str,
+        typer.Option(
+            metavar="BUS",
+            help="memory; services or services:FOLDER for what `noisefloor up` runs; or the "
+            "address of a Redis server (redis://...), on which services run for the time being.",
+            envvar="NOISEFLOOR_BUS",
+        ),
+    ] = "memory",
 ) -> None:
     """Run a scenario: metrics, claims and a report in one folder.
 
@@ -107,6 +116,7 @@ def run(
             jobs=jobs or os.cpu_count() or 1,
             force=force,
             resume=resume,
+            bus=bus,
         )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; finished points are kept: add --resume.\n")

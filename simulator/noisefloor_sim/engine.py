@@ -13,24 +13,23 @@ import simpy
 from numpy.typing import NDArray
 
 from noisefloor.accounting.entry import MICRO, Amount
+from noisefloor.ads.training import Training
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.ad_server import AdServer
-from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.collection import Collection
 from noisefloor.roles.outcomes import Counters
-from noisefloor.wire.bus import Bus, drain
+from noisefloor.roles.protocols import TrainingServer
 from noisefloor.wire.frames import split_frames
-from noisefloor.wire.kinds import symbol_kind
-from noisefloor.wire.memory_bus import MemoryBus
+from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Visits, show, visit
 from noisefloor_sim.devices import Account, Line
-from noisefloor_sim.network import HOUR_S, Network, Receiver, Steps, Traffic
+from noisefloor_sim.hosting import Hosting, InProcess, Receiver
+from noisefloor_sim.network import HOUR_S, Network, Steps, Traffic
 from noisefloor_sim.pipelines.base import (
     Findings,
     Metric,
     Pipeline,
     PipelineType,
     Served,
-    Servers,
 )
 from noisefloor_sim.population import Cohort, cohort_sizes, make_cohort
 from noisefloor_sim.scenario.model import Scenario
@@ -38,9 +37,6 @@ from noisefloor_sim.scenario.model import Scenario
 DAY_S = 24 * HOUR_S
 
 Progress = Callable[[int, int], None]
-
-_NOTHING = symbol_kind("nothing", 1)
-"""What the aggregator of a world counts in which no pipeline sends it anything."""
 
 
 @dataclass(slots=True)
@@ -78,6 +74,7 @@ class Engine:
         types: The pipelines that exist, by name.
         order: The order in which cohorts wake; any order gives the same results.
         watched: A user whose spends are written down.
+        hosting: Where the server's roles run; in this process if nothing is said.
     """
 
     def __init__(
@@ -87,6 +84,7 @@ class Engine:
         *,
         order: Sequence[int] | None = None,
         watched: int | None = None,
+        hosting: Hosting | None = None,
     ) -> None:
         self.scenario = scenario
         self.source = SeededSource(scenario.seed, "world")
@@ -95,11 +93,13 @@ class Engine:
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
-        self.aggregator = Aggregator(kinds) if kinds else Aggregator([_NOTHING])
-        self.ad_server = AdServer(self.world.catalogue)
-        self.bus: Bus = MemoryBus()
-        self._to_aggregator = self.over_bus("reports", self.aggregator.apply)
-        self._to_ad_server = self.over_bus("impressions", self.ad_server.apply)
+        self.hosted = (hosting or InProcess()).open(self._collection(kinds))
+        self.aggregator, self.ad_server = (
+            self.hosted.servers.aggregator,
+            self.hosted.servers.ad_server,
+        )
+        self._to_aggregator = self.hosted.receiver("reports", self.aggregator.apply)
+        self._to_ad_server = self.hosted.receiver("impressions", self.ad_server.apply)
         self.env = simpy.Environment()
         self.network = Network(self.env, scenario.network, self.source)
         self.census = Census()
@@ -114,10 +114,13 @@ class Engine:
     def run(self, progress: Progress | None = None) -> Outcome:
         """Let all days pass, then let every pipeline read and score."""
         self._progress = progress
-        self.live()
-        servers = Servers(self.aggregator, self.ad_server)
-        findings = {name: pipeline.finish(servers) for name, pipeline in self.pipelines.items()}
-        return Outcome(findings, tuple(self._world_metrics()))
+        try:
+            self.live()
+            servers = self.hosted.servers
+            found = {name: pipeline.finish(servers) for name, pipeline in self.pipelines.items()}
+            return Outcome(found, tuple(self._world_metrics()))
+        finally:
+            self.hosted.close()
 
     def live(self) -> None:
         """Let all days pass."""
@@ -159,14 +162,18 @@ class Engine:
         """Start a frame on its way to a role."""
         self.network.send(frame, receive, *name)
 
-    def over_bus(self, topic: str, handle: Receiver) -> Receiver:
-        """Return a receiver that publishes a frame, and handles all that the topic holds."""
+    def trainer(self, training: Training) -> tuple[TrainingServer, Receiver]:
+        """Return who learns from rounds of training, and how frames reach it."""
+        trainer = self.hosted.trainer(training)
+        return trainer, self.hosted.receiver("training", trainer.apply)
 
-        def receive(data: bytes) -> None:
-            self.bus.publish(topic, data)
-            drain(self.bus, topic, handle)
-
-        return receive
+    def _collection(self, kinds: Sequence[Kind]) -> Collection:
+        """Say what the servers of this world collect."""
+        learnt = [one.learns for one in self.pipelines.values() if one.learns is not None]
+        training = learnt[0] if learnt else None
+        return Collection(
+            self.world.catalogue, {kind.name: kind for kind in kinds}, training=training
+        )
 
     def _day(self, day: int) -> Steps:
         """Wake every cohort at the end of the day."""

@@ -3,23 +3,20 @@
 A retry sends the same bytes again, with the same batch id: so the server can tell.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
 import simpy
 
 from noisefloor.randomness import SeededSource
+from noisefloor_sim.hosting import Receiver
 from noisefloor_sim.scenario.network import Network as Shape
 
 HOUR_S = 3600.0
 
 Steps = Generator[simpy.Event, Any, None]
 """What SimPy calls a process: it yields events and gets their values."""
-
-
-Receiver = Callable[[bytes], object]
-"""What a role does with a frame."""
 
 
 @dataclass(slots=True)

@@ -161,6 +161,14 @@ def _card_lines(card: dict[str, Any]) -> list[tuple[str, str]]:
         ("Points", str(card["points"])),
         ("Software", f"noisefloor {card['noisefloor']}, Python {card['python']}, {packages}"),
         ("Commit", str(card["commit"])),
+        ("Bus", _bus_line(card)),
         ("Time", f"{card['wall_s']:.1f} s on the clock, {card['cpu_s']:.1f} s of processor"),
         ("Peak memory of a process", f"{card['peak_mb']:.0f} MB"),
     ]
+
+
+def _bus_line(card: dict[str, Any]) -> str:
+    """Say what carried the frames, and what an acknowledgement was worth."""
+    if card.get("bus", "memory") == "memory":
+        return "memory, in the run's own processes"
+    return f"services, durability {card['durability']}: {card['promise']}"

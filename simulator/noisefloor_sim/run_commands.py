@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from noisefloor.errors import BadParameter, BadRunDirectory
 from noisefloor.randomness import new_run
-from noisefloor_sim import engine
+from noisefloor_sim import buses, engine
 from noisefloor_sim.gating import check_gates
 from noisefloor_sim.pages import page_of
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
@@ -28,6 +28,7 @@ def run(
     jobs: int,
     force: bool,
     resume: bool,
+    bus: str = buses.MEMORY,
 ) -> int:
     """Run a scenario file into a run directory, and return the exit code that its gates decide."""
     if seed is not None:
@@ -37,15 +38,17 @@ def run(
     points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
     folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     directory = RunDirectory(folder)
-    directory.create(text, force=force, resume=resume)
-    with _progress() as bar:
-        task = bar.add_task(scenario.name, total=len(points))
-        found = run_scenario(
-            scenario,
-            directory,
-            jobs=jobs,
-            done=lambda done, _: bar.update(task, completed=done),
-        )
+    with buses.open_bus(bus) as opened:  # before anything is written: it may not be there
+        directory.create(text, force=force, resume=resume)
+        with _progress() as bar:
+            task = bar.add_task(scenario.name, total=len(points))
+            found = run_scenario(
+                scenario,
+                directory,
+                jobs=jobs,
+                bus=opened,
+                done=lambda done, _: bar.update(task, completed=done),
+            )
     _finish(directory, found)
     _tell(directory, found)
     return 0 if found.passed else 1

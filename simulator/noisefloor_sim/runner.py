@@ -19,16 +19,21 @@ from pathlib import Path
 
 from noisefloor.checks import check_count
 from noisefloor.randomness import new_run
+from noisefloor_sim.buses import Bus
 from noisefloor_sim.engine import Engine, Progress
 from noisefloor_sim.gating import GateResult, check_gates
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.base import Findings
+from noisefloor_sim.remote import Addresses, OnServices
 from noisefloor_sim.results import PointResult, RunDirectory
 from noisefloor_sim.scenario import Point, Scenario, expand, loads, scenario_hash, scenario_text
 
 _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 }
+
+Job = tuple[str, str, str, Addresses | None]
+"""What a worker is told: point, settings, scenario as text, and where the roles run."""
 
 Done = Callable[[float, int], None]
 """Called with the number of finished points, parts of one included, and of all."""
@@ -55,13 +60,26 @@ class Run:
 
 
 def simulate(
-    point_id: str, settings: str, text: str, progress: Progress | None = None
+    point_id: str,
+    settings: str,
+    text: str,
+    services: Addresses | None = None,
+    progress: Progress | None = None,
 ) -> PointResult:
-    """Run one point in this process; a worker's whole job."""
+    """Run one point in this process; a worker's whole job.
+
+    Args:
+        point_id: Of the point.
+        settings: Its swept keys, as text.
+        text: Its scenario.
+        services: Where the server's roles run, if not here.
+        progress: Told how many cohorts have woken.
+    """
     start = time.process_time()
     scenario = loads(text, BLOCKS)
+    hosting = None if services is None else OnServices(services)
     with new_run():
-        outcome = Engine(scenario, PIPELINES).run(progress)
+        outcome = Engine(scenario, PIPELINES, hosting=hosting).run(progress)
     findings = {**outcome.findings, "world": Findings(outcome.world, ())}
     return PointResult(
         point_id,
@@ -75,7 +93,12 @@ def simulate(
 
 
 def run_scenario(
-    scenario: Scenario, directory: RunDirectory, *, jobs: int, done: Done | None = None
+    scenario: Scenario,
+    directory: RunDirectory,
+    *,
+    jobs: int,
+    bus: Bus | None = None,
+    done: Done | None = None,
 ) -> Run:
     """Run all points that the directory does not hold yet, then write tables and manifest."""
     start = time.monotonic()
@@ -91,33 +114,36 @@ def run_scenario(
         if done:
             done(len(results) + woken / of, len(points))
 
-    for result in _results(missing, check_count(jobs, "jobs", most=1024), part):
+    check_count(jobs, "jobs", most=1024)
+    services = None if bus is None else bus.services
+    for result in _results([_job(point, services) for point in missing], jobs, part):
         directory.write_point(result)
         results[result.id] = result
         if done:
             done(len(results), len(points))
     gates = tuple(check_gates(scenario.gates, points, results))
     card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
+    card |= {"bus": "memory"} if bus is None else bus.card
     run = Run(scenario, points, results, gates, card)
     directory.write_tables(run.in_order())
     return run
 
 
-def _job(point: Point) -> tuple[str, str, str]:
+def _job(point: Point, services: Addresses | None) -> Job:
     settings = ", ".join(f"{key}={value}" for key, value in point.settings)
-    return point.id, settings, scenario_text(point.scenario)
+    return point.id, settings, scenario_text(point.scenario), services
 
 
-def _results(points: Sequence[Point], jobs: int, part: Progress) -> Iterator[PointResult]:
+def _results(points: Sequence[Job], jobs: int, part: Progress) -> Iterator[PointResult]:
     """Yield results as they come: here for one job, from a pool for more."""
     if jobs == 1 or len(points) < 2:
         for point in points:
-            yield simulate(*_job(point), part)
+            yield simulate(*point, part)
         return
     os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(points)), mp_context=context) as pool:
-        left: set[Future[PointResult]] = {pool.submit(simulate, *_job(p)) for p in points}
+        left: set[Future[PointResult]] = {pool.submit(simulate, *point) for point in points}
         try:
             while left:
                 finished, left = wait(left, return_when=FIRST_COMPLETED)

@@ -12,10 +12,10 @@ import pytest
 from live_apps import Live, bearer, credentials, live
 from noisefloor.randomness import SecureSource
 from noisefloor.roles import Aggregator
+from noisefloor.roles.collection import Collection, example
 from noisefloor.wire.frames import encode_frame
 from noisefloor_services import ad_server
 from noisefloor_services.bodies import FRAME_TYPE
-from noisefloor_services.collection import Collection, example
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings

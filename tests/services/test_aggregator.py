@@ -4,6 +4,7 @@ import json
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -18,12 +19,12 @@ from noisefloor.ads.factors import AdModel
 from noisefloor.ads.training import Broadcast
 from noisefloor.randomness import SecureSource
 from noisefloor.roles import Aggregator, read_broadcast
+from noisefloor.roles.collection import Collection, example
 from noisefloor.wire import grid_kind
 from noisefloor.wire.frames import encode_frame, read_batch_id
 from noisefloor.wire.kinds import Kind
 from noisefloor_services import ad_server, aggregator
 from noisefloor_services.bodies import FRAME_TYPE
-from noisefloor_services.collection import Collection, example
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
@@ -184,7 +185,7 @@ class Adding:
 
 def test_a_closed_round_becomes_the_model_that_the_ad_server_hands_out(settings: Settings) -> None:
     training = Adding()
-    counting = aggregator.create(settings, COLLECTION, training=training)  # type: ignore[arg-type]
+    counting = aggregator.create(settings, replace(COLLECTION, training=training))  # type: ignore[arg-type]
     with live(counting) as app, live(ad_server.create(settings, COLLECTION)) as serving:
         app.wait_ready()
 

@@ -29,7 +29,8 @@ _SCRIPT = ("evalsha", "script|load", "script|exists")
 _AGGREGATOR = (
     *("xlen", "xack", "xdel", "xreadgroup", "xautoclaim", "xclaim", "xpending", "xrange"),
     *("xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xinfo"),
-    *("hget", "hmget", "hgetall", "hset", "hsetnx", "hincrby", "hdel", "hexists", "hlen"),
+    *("hget", "hmget", "hgetall", "hkeys", "hset", "hsetnx", "hincrby", "hdel", "hexists"),
+    "hlen",
     *("sadd", "srem", "scard", "smembers", "sismember", "smismember"),
     *("get", "set", "getrange", "setrange", "strlen", "rpush", "lrange", "llen"),
     *("exists", "del", "unlink", "info"),
@@ -77,23 +78,32 @@ def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> 
     """
     if not _NAMESPACE.fullmatch(namespace):
         raise BadParameter("namespace", namespace, f"to match {_NAMESPACE.pattern}")
-    parts, tokens = f"{namespace}:{{p[0-9]*}}:", f"~{namespace}:{{tokens}}:*"
-    settings = f"{namespace}:settings"
+    tokens = (f"~{namespace}:{{tokens}}:*", f"~{namespace}.*:{{tokens}}:*")
+    # Collections beside the first have namespaces that begin with the first one's and a dot.
+    parts = (f"{namespace}:{{p[0-9]*}}:", f"{namespace}.*:{{p[0-9]*}}:")
+    settings = (f"{namespace}:settings", f"{namespace}.*:settings")
+    collections = f"{namespace}:collections"
     ad_server = User(
         "ad-server",
         (*_TRANSACTION, "xadd", "xlen", "hmget"),
-        (f"%W~{parts}frames", f"%R~{settings}"),
+        (
+            *(f"%W~{one}frames" for one in parts),
+            *(f"%R~{one}" for one in (*settings, collections)),
+        ),
     )
     if has_report_tokens:
         commands = (*ad_server.commands, *_SCRIPT, "hget", "hset", "hsetnx", "hlen", "unlink")
-        ad_server = User(ad_server.name, commands, (*ad_server.keys, tokens))
+        ad_server = User(ad_server.name, commands, (*ad_server.keys, *tokens))
+    own = (*(f"{one}*" for one in parts), *settings, f"{collections}*")
     return (
         ad_server,
         User(
-            "aggregator", (*_TRANSACTION, *_SCRIPT, *_AGGREGATOR), (f"~{parts}*", f"~{settings}")
+            "aggregator",
+            (*_TRANSACTION, *_SCRIPT, *_AGGREGATOR),
+            tuple(f"~{one}" for one in own),
         ),
         User("publisher", (*_SCRIPT, *_PUBLISHER), (f"~{namespace}:{{ledger-*}}:*",)),
-        User("monitor", _MONITOR, (f"%R~{namespace}:*",)),
+        User("monitor", _MONITOR, (f"%R~{namespace}:*", f"%R~{namespace}.*")),
         User("operator", _OPERATOR, (f"~{namespace}:probe",)),
     )
 

@@ -47,13 +47,21 @@ class ReportTokens:
         client: One that returns bytes.
         epoch: Whose reports they admit.
         most: How many there may be, spent ones included: the bound on an epoch's reports.
+        namespace: Of the collection.
     """
 
     __slots__ = ("_client", "_issue", "_key", "_most", "_spend")
 
-    def __init__(self, client: "Redis", epoch: int, *, most: int = 10_000_000) -> None:
+    def __init__(
+        self,
+        client: "Redis",
+        epoch: int,
+        *,
+        most: int = 10_000_000,
+        namespace: str = "noisefloor",
+    ) -> None:
         self._client = client
-        self._key = f"noisefloor:{{tokens}}:{check_count(epoch, 'epoch', least=0)}"
+        self._key = f"{namespace}:{{tokens}}:{check_count(epoch, 'epoch', least=0)}"
         self._most = check_count(most, "most")
         self._issue = client.register_script(_ISSUE)
         self._spend = client.register_script(_SPEND)

@@ -89,6 +89,16 @@ class Layout:
         """Hash: partitions and kinds, as they were when the first service came."""
         return f"{self.namespace}:settings"
 
+    @property
+    def collections(self) -> str:
+        """Hash: the documents of collections that are served beside this one, by name."""
+        return f"{self.namespace}:collections"
+
+    @property
+    def used_names(self) -> str:
+        """Set: names of collections that were dropped."""
+        return f"{self.namespace}:collections:used"
+
     def keys(self, partition: int) -> Keys:
         """Return the keys of a partition."""
         check_count(partition, "partition", least=0, most=self.partitions - 1)

@@ -123,6 +123,22 @@ class EpochStore:
             ]
             self.server.call(*RETIRE.command(names, [epoch]))
 
+    def drop(self) -> None:
+        """Drop everything that is kept here, frames that wait included; nobody may count now."""
+        for keys in self._partitions:
+            names = [keys.frames, keys.counters, keys.letters]
+            for kind in self.kinds:
+                names += [keys.window(kind), keys.epochs(kind)]
+                for epoch in map(int, self.server.call("SMEMBERS", keys.epochs(kind))):
+                    names += [
+                        keys.epoch(kind, epoch),
+                        keys.seen(kind, epoch),
+                        keys.late(kind, epoch),
+                        keys.kept(kind, epoch),
+                    ]
+            self.server.all([("UNLINK", name) for name in names])
+        self.server.call("UNLINK", self.layout.settings)
+
     def summary(self, kind: str, epoch: int) -> EpochSummary:
         """Return an epoch in numbers; one that nothing is kept of has none."""
         self._kind(kind)

@@ -10,14 +10,15 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from noisefloor.ads.training import Training
 from noisefloor.privacy import Claim
-from noisefloor.roles.ad_server import AdServer
-from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.outcomes import Counters
+from noisefloor.roles.protocols import TrainingServer
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Day, Visits
 from noisefloor_sim.devices import Account
-from noisefloor_sim.network import Receiver, Steps
+from noisefloor_sim.hosting import Receiver, Servers
+from noisefloor_sim.network import Steps
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.report.spec import Section
 from noisefloor_sim.scenario.blocks import PipelineBlock
@@ -86,14 +87,6 @@ class Served:
     is_public: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """The roles whose results a pipeline may read at the end."""
-
-    aggregator: Aggregator
-    ad_server: AdServer
-
-
 class Stage(Protocol):
     """The world as a pipeline with phases of its own uses it, beyond its daily wakes."""
 
@@ -123,8 +116,8 @@ class Stage(Protocol):
         """Start a frame on its way to a role; ``name`` names its stream of chances."""
         ...
 
-    def over_bus(self, topic: str, handle: Receiver) -> Receiver:
-        """Return a receiver that takes frames by the bus."""
+    def trainer(self, training: Training) -> tuple[TrainingServer, Receiver]:
+        """Return who learns from rounds of training, and how frames reach it."""
         ...
 
 
@@ -135,6 +128,11 @@ class Pipeline(ABC):
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of frames that it sends to the aggregator."""
         return ()
+
+    @property
+    def learns(self) -> Training | None:
+        """What a server learns from rounds of reports, if anything."""
+        return None
 
     def phases(self, stage: Stage) -> Iterable[Steps]:
         """Return processes of its own on the clock, such as rounds of training."""

@@ -11,7 +11,7 @@ from noisefloor.ads.delivery import Choice, Delivery
 from noisefloor.ads.factors import Single
 from noisefloor.ads.impressions import ImpressionReport
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.protocols import Aggregation
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Visits
 from noisefloor_sim.devices import Account, in_contact
@@ -170,7 +170,7 @@ class DeliveryPhase:
         if self.reports is not None:
             yield from self.reports.frames(cohort, day, _contact(cohort, day), account)
 
-    def finish(self, aggregator: Aggregator) -> list[Metric]:
+    def finish(self, aggregator: Aggregation) -> list[Metric]:
         """Tell what was shown, how well it was liked, and what asking for it cost."""
         protected = [] if self.reports is None else self.reports.metrics(aggregator)
         return delivery_metrics(self.books, self.asked) + protected

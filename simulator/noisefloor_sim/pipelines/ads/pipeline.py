@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from noisefloor.accounting.entry import MICRO, Amount
+from noisefloor.ads.training import Training
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.outcomes import Counters
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Day, Visits
 from noisefloor_sim.devices import Account
+from noisefloor_sim.hosting import Servers
 from noisefloor_sim.network import Steps
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.bid_requests import market_source
@@ -19,7 +21,7 @@ from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
 from noisefloor_sim.pipelines.ads.flows import flow_metrics, flows_of_a_day
 from noisefloor_sim.pipelines.ads.market import MarketPhase
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, Served, Servers, Stage
+from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, Served, Stage
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.scenario.model import Scenario
 
@@ -48,6 +50,11 @@ class AdsPipeline(Pipeline):
     def kinds(self) -> tuple[Kind, ...]:
         """Those of delivery; training has a server of its own."""
         return self.delivery.kinds
+
+    @property
+    def learns(self) -> Training | None:
+        """What the training's server learns."""
+        return self.training.training
 
     @property
     def counters(self) -> tuple[Counters, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from noisefloor.ads.training import Sent
-from noisefloor.roles.trainer import Trainer
+from noisefloor.roles.protocols import TrainingServer
 from noisefloor_sim.pipelines.base import Metric
 
 
@@ -48,7 +48,7 @@ class RoundBook:
         return math.sqrt(math.fsum(self.squares) / max(1, self.values))
 
 
-def round_metrics(books: Sequence[RoundBook], trainer: Trainer | None) -> list[Metric]:
+def round_metrics(books: Sequence[RoundBook], trainer: TrainingServer | None) -> list[Metric]:
     """Tell of each round how many reported, how much was clipped, how far the model moved."""
     metrics = []
     for number, book in enumerate(books):
@@ -71,7 +71,7 @@ def round_metrics(books: Sequence[RoundBook], trainer: Trainer | None) -> list[M
     return metrics + [Metric(name, float(count)) for name, count in totals.items()]
 
 
-def _counted(trainer: Trainer | None, rounds: int) -> dict[str, int]:
+def _counted(trainer: TrainingServer | None, rounds: int) -> dict[str, int]:
     """Return what the server made of the reports: counted in time, or refused as too late."""
     closed = [] if trainer is None else [trainer.summary(number) for number in range(rounds)]
     return {

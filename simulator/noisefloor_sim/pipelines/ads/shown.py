@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from noisefloor.accounting.entry import Amount
 from noisefloor.ads.impressions import ImpressionReport
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.protocols import Aggregation
 from noisefloor.wire.frames import split_frames
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import Visits
@@ -78,7 +78,7 @@ class ShownReports:
         coins = self.source.child("shown-frame", cohort.number, day)
         yield from split_frames(self.kind, day, reports, coins)
 
-    def metrics(self, aggregator: Aggregator) -> list[Metric]:
+    def metrics(self, aggregator: Aggregation) -> list[Metric]:
         """Compare estimated with true impressions per ad, and the error with its formula."""
         misses, errors = [], []
         for day, truth in sorted(self.truth.items()):

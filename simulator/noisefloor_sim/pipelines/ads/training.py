@@ -13,10 +13,11 @@ from noisefloor.ads.training import Training
 from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.outcomes import Counters
-from noisefloor.roles.trainer import Trainer
+from noisefloor.roles.protocols import TrainingServer
 from noisefloor.wire.frames import split_frames
 from noisefloor_sim.devices import in_contact
-from noisefloor_sim.network import HOUR_S, Receiver, Steps
+from noisefloor_sim.hosting import Receiver
+from noisefloor_sim.network import HOUR_S, Steps
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.evaluation import evaluate, means_of, open_model
 from noisefloor_sim.pipelines.ads.forgery import check_pushed, forged_reports
@@ -48,7 +49,7 @@ class Session:
     """
 
     training: Training
-    trainer: Trainer
+    trainer: TrainingServer
     receive: Receiver
     stage: Stage
 
@@ -60,7 +61,7 @@ class TrainingPhase:
     scenario: Scenario
     source: SeededSource
     training: Training | None = field(init=False)
-    trainer: Trainer | None = field(init=False)
+    trainer: TrainingServer | None = None
     books: list[RoundBook] = field(default_factory=list)
     kept: dict[int, Single] = field(default_factory=dict)
     noise: GradientNoise | None = None
@@ -71,7 +72,6 @@ class TrainingPhase:
     def __post_init__(self) -> None:
         check_pushed(self.scenario)
         self.training = training_of(self.scenario)
-        self.trainer = None if self.training is None else Trainer(self.training)
         if isinstance(self.training, BitTraining | LaplaceTraining):
             self.noise = GradientNoise(self.training)
         if isinstance(self.training, BitTraining) and self.scenario.threat.fakes:
@@ -116,9 +116,9 @@ class TrainingPhase:
     def run(self, stage: Stage) -> Steps:
         """Go through the rounds: broadcast, collect while the round is open, close."""
         self.stage = stage
-        if self.training is None or self.trainer is None:
+        if self.training is None:
             return
-        receive = stage.over_bus("training", self.trainer.apply)
+        self.trainer, receive = stage.trainer(self.training)
         session = Session(self.training, self.trainer, receive, stage)
         for number in range(self.training.rounds):
             self._open()

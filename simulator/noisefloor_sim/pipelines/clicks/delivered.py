@@ -16,7 +16,8 @@ from noisefloor.privacy import Claim, Neighbours
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import Day
 from noisefloor_sim.devices import Account
-from noisefloor_sim.pipelines.base import Findings, NamedClaim, Pipeline, Servers
+from noisefloor_sim.hosting import Servers
+from noisefloor_sim.pipelines.base import Findings, NamedClaim, Pipeline
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days
 from noisefloor_sim.pipelines.clicks.books import DayBook
 from noisefloor_sim.pipelines.clicks.flow import REPORT, Flow

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from noisefloor.ads.rates import LEVEL, click_through, counts_of, deviations
 from noisefloor.mechanisms.base import Estimate, Mechanism
-from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.protocols import Aggregation
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.clicks.books import DayBook
 
@@ -36,7 +36,7 @@ class DayEstimate:
 
 
 def released(
-    mechanism: Mechanism, aggregator: Aggregator, kind: str, days: int
+    mechanism: Mechanism, aggregator: Aggregation, kind: str, days: int
 ) -> list[DayEstimate]:
     """Return the estimates of the days that anything was released of."""
     found = []

@@ -14,7 +14,8 @@ from noisefloor.wire.frames import split_frames
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import Day
 from noisefloor_sim.devices import Account, Exhausted, in_contact
-from noisefloor_sim.pipelines.base import Metric, Servers
+from noisefloor_sim.hosting import Servers
+from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.clicks.block import policy_of
 from noisefloor_sim.pipelines.clicks.books import DayBook, budget_metrics, exhausted_metrics
 from noisefloor_sim.pipelines.clicks.estimates import estimate_metrics, rate_metrics, released

@@ -11,7 +11,7 @@ from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Estimate
 from noisefloor.mechanisms.unary import UnaryEncoding
 from noisefloor.randomness import Generator, SeededSource
-from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.protocols import Aggregation
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.clicks.books import DayBook
 from noisefloor_sim.pipelines.clicks.estimates import Z, sum_of
@@ -29,7 +29,7 @@ a rate of one in a hundred."""
 def fraud_metrics(
     forger: Forger | None,
     books: Sequence[DayBook],
-    aggregator: Aggregator,
+    aggregator: Aggregation,
     kind: str,
     source: SeededSource,
     *,

@@ -13,7 +13,8 @@ from noisefloor.randomness import SeededSource
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import Day
 from noisefloor_sim.devices import Account
-from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim, Pipeline, Servers
+from noisefloor_sim.hosting import Servers
+from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim, Pipeline
 from noisefloor_sim.pipelines.clicks.block import (
     block_of,
     fresh_days,

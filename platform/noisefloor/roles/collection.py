@@ -1,0 +1,102 @@
+"""What is collected: catalogue, kinds of report, and what is learnt from them, as a document.
+
+Ad server and aggregator have to agree on it; Redis remembers it and refuses another.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from noisefloor.ads.training import Training
+from noisefloor.errors import BadCollection, BadParameter
+from noisefloor.roles import kinds as kind_descriptions
+from noisefloor.roles import trainings
+from noisefloor.roles.ad_server import IMPRESSIONS
+from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.kinds import kinds_of
+from noisefloor.wire.kinds import Kind
+
+MOST_BYTES = 1 << 26
+_PARTS = frozenset({"catalogue", "kinds", "training", "first_epoch", "namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """One collection.
+
+    Attributes:
+        catalogue: Ads in order.
+        kinds: Kinds of report by name; impressions of the catalogue and the reports of the
+            training are always among them.
+        first_epoch: The oldest epoch that is open at the start.
+        namespace: First part of every key in Redis.
+        training: What is learnt from closed rounds, if anything; a round is an epoch.
+    """
+
+    catalogue: Catalogue
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    first_epoch: int = 0
+    namespace: str = "noisefloor"
+    training: Training | None = None
+
+    def __post_init__(self) -> None:
+        needed = kinds_of({IMPRESSIONS: {"size": len(self.catalogue)}})
+        if self.training is not None:
+            rounds = range(self.training.rounds)
+            needed |= {kind.name: kind for kind in map(self.training.kind, rounds)}
+        for name, kind in needed.items():
+            if self.kinds.get(name, kind) != kind:
+                raise BadParameter("kinds", name, "of the size that catalogue and training have")
+        object.__setattr__(self, "kinds", {**needed, **self.kinds})
+
+    @classmethod
+    def read(cls, path: Path) -> "Collection":
+        """Read a collection from its file, or raise BadCollection."""
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                raise BadCollection(f"A collection's file has at most {MOST_BYTES} bytes.")
+            return cls.parse(path.read_bytes())
+        except OSError as error:
+            raise BadCollection(f"A collection cannot be read: {type(error).__name__}.") from None
+
+    @classmethod
+    def parse(cls, content: bytes) -> "Collection":
+        """Read a collection from its document, or raise BadCollection."""
+        try:
+            told = json.loads(content)
+            if not set(told) <= _PARTS:
+                raise BadCollection(f"A collection has {', '.join(sorted(_PARTS))}.")
+            listed = told["catalogue"]
+            catalogue = Catalogue(listed["version"], tuple(Ad(**ad) for ad in listed["ads"]))
+            rest = {name: told[name] for name in ("first_epoch", "namespace") if name in told}
+            if told.get("training") is not None:
+                rest["training"] = trainings.training_of(told["training"])
+            return cls(catalogue, kinds_of(told.get("kinds", {})), **rest)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            why = f"{error.name} has to be {error.rule}" if isinstance(error, BadParameter) else ""
+            text = "A collection cannot be used: " + (why or type(error).__name__)
+            raise BadCollection(f"{text}.") from None
+
+    @property
+    def content(self) -> bytes:
+        """The document, in one form only."""
+        told: dict[str, Any] = {  # Any: JSON
+            "catalogue": json.loads(self.catalogue.content),
+            "kinds": {
+                name: kind_descriptions.description(self.kinds[name])
+                for name in sorted(self.kinds)
+            },
+            "first_epoch": self.first_epoch,
+            "namespace": self.namespace,
+        }
+        if self.training is not None:
+            told["training"] = trainings.description(self.training)
+        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+
+
+def example(ads: int = 20) -> Collection:
+    """Return a small collection to try things with: some ads, and clicks on them."""
+    listed = tuple(Ad(f"ad-{place}", place % 5) for place in range(ads))
+    return Collection(Catalogue(1, listed), kinds_of({"clicks": {"size": ads}}))

@@ -1,0 +1,92 @@
+"""What a role offers to whoever stands before it, wherever it runs: here, or behind a socket."""
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from noisefloor.ads.training import Broadcast
+from noisefloor.roles.epochs import EpochSummary
+from noisefloor.roles.outcomes import Counters
+from noisefloor.wire.columns import Tally
+from noisefloor.wire.kinds import Kind
+
+
+class Aggregation(Protocol):
+    """Counts frames exactly once, by kind and epoch."""
+
+    @property
+    def counters(self) -> Counters:
+        """Frames by outcome, once everything that was sent is settled."""
+        ...
+
+    def apply(self, data: bytes) -> object:
+        """Take one frame as it came."""
+        ...
+
+    def close(self, kind: str, epoch: int) -> None:
+        """Freeze an epoch, once or again, after everything that came before."""
+        ...
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        ...
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        ...
+
+    def summary(self, kind: str, epoch: int) -> EpochSummary:
+        """Return an epoch in numbers."""
+        ...
+
+
+class ImpressionServer(Protocol):
+    """Counts which ads were shown."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of frame that it counts."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """Frames by outcome."""
+        ...
+
+    def apply(self, data: bytes) -> object:
+        """Take one frame of impressions."""
+        ...
+
+    def close(self, epoch: int) -> None:
+        """Freeze an epoch's impressions."""
+        ...
+
+    def impressions(self, epoch: int) -> Tally:
+        """Return the impressions of each ad in a closed epoch."""
+        ...
+
+
+class TrainingServer(Protocol):
+    """Broadcasts a model, counts a round's reports, and takes the next step."""
+
+    @property
+    def broadcast(self) -> Broadcast:
+        """What devices are to answer now; after the last round, what was learnt."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """Frames by outcome."""
+        ...
+
+    def apply(self, data: bytes) -> object:
+        """Take one frame of reports."""
+        ...
+
+    def close(self, number: int) -> None:
+        """Close the current round and learn from it."""
+        ...
+
+    def summary(self, number: int) -> EpochSummary:
+        """Return a round in numbers."""
+        ...

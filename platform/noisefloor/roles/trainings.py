@@ -1,0 +1,54 @@
+"""Every way of training that a server may be asked for, listed in one place, as plain data.
+
+A way of training is a frozen value; its parameters are public, the seed of the untrained model
+included. So server and devices can agree on one by a description.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+from noisefloor.ads.bit_training import BitTraining
+from noisefloor.ads.gradient_noise import Form
+from noisefloor.ads.laplace_training import LaplaceTraining
+from noisefloor.ads.spectral import SpectralTraining
+from noisefloor.ads.training import Training
+from noisefloor.errors import BadParameter
+
+METHODS: Mapping[str, Callable[..., Training]] = MappingProxyType(
+    {"bits": BitTraining, "laplace": LaplaceTraining, "spectral": SpectralTraining}
+)
+
+
+def training_of(told: Mapping[str, Any]) -> Training:  # Any: JSON
+    """Make the training that was asked for: ``{"method": "bits", "ads": 20, ...}``."""
+    given = dict(told)
+    method = given.pop("method", None)
+    if method not in METHODS:
+        raise BadParameter("method", method, f"one of {', '.join(METHODS)}")
+    if "form" in given and method == "laplace":
+        forms = {form.value: form for form in Form}
+        if given["form"] not in forms:
+            raise BadParameter("form", given["form"], f"one of {', '.join(forms)}")
+        given["form"] = forms[given["form"]]
+    if "shares" in given:
+        given["shares"] = tuple(given["shares"])
+    try:
+        return METHODS[method](**given)
+    except TypeError:
+        raise BadParameter(
+            method, sorted(given), "the parameters that this method takes"
+        ) from None
+
+
+def description(training: Training) -> dict[str, Any]:  # Any: JSON
+    """Describe a training as plain data that ``training_of`` reads."""
+    names = {made: name for name, made in METHODS.items()}
+    told: dict[str, Any] = {"method": names[type(training)]}
+    for one in fields(training):  # type: ignore[arg-type]  # each of them is a dataclass
+        if one.init:
+            value = getattr(training, one.name)
+            told[one.name] = value.value if isinstance(value, Enum) else value
+    return told

@@ -1,0 +1,70 @@
+"""Which bus a run uses: memory, running services, or services started for it on a Redis server."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from noisefloor.errors import BadParameter
+from noisefloor_sim.remote import Addresses
+from noisefloor_sim.remote.caller import Caller
+from noisefloor_sim.topology import Topology, running, start
+
+MEMORY, SERVICES = "memory", "services"
+FOLDER = Path(".noisefloor")
+_SCHEMES = ("redis://", "rediss://", "unix://")
+_SETTINGS = {"rate": "10000", "burst": "10000"}
+"""Whoever runs services for one run alone need not be held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bus:
+    """What carries frames to the roles.
+
+    Attributes:
+        services: Where the roles run, if not in the run's own processes.
+        card: What the run card says of it.
+    """
+
+    services: Addresses | None
+    card: dict[str, str]
+
+
+@contextmanager
+def open_bus(named: str) -> Iterator[Bus]:
+    """Open a bus for the time of a run.
+
+    Args:
+        named: ``memory``; ``services`` or ``services:FOLDER`` for services that run; or the
+            address of a Redis server, on which services are started and stopped again.
+    """
+    kind, _, folder = named.partition(":")
+    if named == MEMORY:
+        yield Bus(None, {"bus": MEMORY})
+    elif kind == SERVICES:
+        yield _bus_of(running(Path(folder) if folder else FOLDER))
+    elif named.startswith(_SCHEMES):
+        with tempfile.TemporaryDirectory(prefix="noisefloor-") as made:
+            topology = start(Path(made), redis_url=named, settings=_SETTINGS)
+            try:
+                yield _bus_of(topology)
+            finally:
+                topology.stop()
+    else:
+        # What was given may hold a password: it is not shown.
+        rule = "one of memory, services, services:FOLDER, redis://..., rediss://..., unix://..."
+        raise BadParameter("bus", "<bus>", rule)
+
+
+def _bus_of(topology: Topology) -> Bus:
+    addresses = Addresses(
+        topology.url("ad-server"),
+        topology.url("aggregator"),
+        topology.token("read"),
+        topology.token("admin"),
+    )
+    told = json.loads(Caller(addresses.aggregator).call("GET", "/readyz").body)
+    card = {"bus": SERVICES, "durability": told["durability"], "promise": told["promise"]}
+    return Bus(addresses, card)

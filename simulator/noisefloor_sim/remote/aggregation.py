@@ -1,0 +1,128 @@
+"""The aggregator behind a socket: frames go to the ad server, sums come from the aggregator."""
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from noisefloor.errors import ServicesAway
+from noisefloor.roles.ad_server import IMPRESSIONS
+from noisefloor.roles.collection import Collection
+from noisefloor.roles.epochs import EpochSummary
+from noisefloor.roles.outcomes import Counters
+from noisefloor.wire.columns import Tally
+from noisefloor.wire.kinds import Kind
+from noisefloor_sim.remote.addresses import Addresses
+from noisefloor_sim.remote.caller import PATIENCE_S, Caller
+
+FRAME_TYPE = "application/vnd.apache.arrow.stream"
+_FRAME = {"Content-Type": FRAME_TYPE}
+
+
+class RemoteAggregation:
+    """Counts in a collection of running services.
+
+    Args:
+        addresses: Of the services.
+        name: Of the collection, which is registered there.
+    """
+
+    def __init__(self, addresses: Addresses, name: str) -> None:
+        prefix = f"/collections/{name}"
+        self._devices = Caller(addresses.ad_server, prefix)
+        self._operator = Caller(addresses.aggregator, prefix)
+        self._read = {"Authorization": f"Bearer {addresses.token}"}
+        self._admin = {"Authorization": f"Bearer {addresses.admin_token or addresses.token}"}
+        self._is_settled = True
+
+    @property
+    def counters(self) -> Counters:
+        """Frames by outcome, of everything that the collection took."""
+        told = self._settle()
+        names = ("accepted", "counted", "duplicates", "late", "dead_letters")
+        return Counters(**{name: told[name] for name in names})
+
+    def apply(self, data: bytes) -> None:
+        """Send one frame, and return once it is promised to be kept."""
+        self._is_settled = False
+        self._devices.call("POST", "/frames", data, _FRAME)
+
+    def close(self, kind: str, epoch: int) -> None:
+        """Close an epoch when everything that was sent before is settled."""
+        if not self._is_settled:
+            self._settle()
+        self._operator.call("POST", f"/epochs/{kind}/{epoch}/close", b"", self._admin)
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        told = self._get(f"/statistics/{kind}/{epoch}")
+        return np.asarray(told["cells"], dtype=np.int64), int(told["rows"])
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        answer = self._operator.call("GET", f"/statistics/{kind}/{epoch}", None, self._read)
+        with pa.ipc.open_stream(answer.body) as reader:
+            return reader.read_next_batch()
+
+    def summary(self, kind: str, epoch: int) -> EpochSummary:
+        """Return an epoch in numbers."""
+        told = self._get(f"/epochs/{kind}/{epoch}")
+        names = ("is_closed", "frames", "rows", "late_frames", "late_rows")
+        return EpochSummary(**{name: told[name] for name in names})
+
+    def model(self) -> bytes | None:
+        """Return the broadcast that devices get now, if there is one yet."""
+        answer = self._devices.call("GET", "/model", known=(404,))
+        return answer.body if answer.status == 200 else None
+
+    def give_back(self) -> None:
+        """Give the connections back."""
+        self._devices.close()
+        self._operator.close()
+
+    def _get(self, path: str) -> dict[str, Any]:  # Any: JSON
+        told: dict[str, Any] = json.loads(self._operator.call("GET", path, None, self._read).body)
+        return told
+
+    def _settle(self) -> dict[str, Any]:  # Any: JSON
+        """Wait until nothing is pending, and return what became of every frame."""
+        deadline, pause_s = time.monotonic() + PATIENCE_S, 0.002
+        while True:
+            told = self._get("/conservation")
+            if not told["pending"]:
+                self._is_settled = True
+                return told
+            if time.monotonic() > deadline:
+                raise ServicesAway(
+                    f"The aggregator does not count: {told['pending']} frames wait."
+                )
+            time.sleep(pause_s)
+            pause_s = min(0.1, 1.5 * pause_s)
+
+
+class RemoteImpressions:
+    """Impressions are one kind of the collection.
+
+    Args:
+        aggregation: Who counts.
+        collection: What is collected.
+    """
+
+    def __init__(self, aggregation: RemoteAggregation, collection: Collection) -> None:
+        self._aggregation = aggregation
+        self.kind: Kind = collection.kinds[IMPRESSIONS]
+        self.counters = Counters()  # those of the collection hold these frames
+
+    def apply(self, data: bytes) -> None:
+        """Send one frame of impressions."""
+        self._aggregation.apply(data)
+
+    def close(self, epoch: int) -> None:
+        """Freeze an epoch's impressions."""
+        self._aggregation.close(IMPRESSIONS, epoch)
+
+    def impressions(self, epoch: int) -> Tally:
+        """Return the impressions of each ad in a closed epoch."""
+        return self._aggregation.release(IMPRESSIONS, epoch)[0]

@@ -1,0 +1,59 @@
+"""A collection as a document: what is read is what was written, for every kind and training."""
+
+import pytest
+
+from noisefloor.ads.bit_training import BitTraining
+from noisefloor.ads.gradient_noise import Form
+from noisefloor.ads.laplace_training import LaplaceTraining
+from noisefloor.ads.spectral import SpectralTraining
+from noisefloor.ads.training import Training
+from noisefloor.errors import BadCollection, BadParameter
+from noisefloor.roles import kinds, trainings
+from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.collection import Collection
+from noisefloor.wire.columns import Column, Integers, Symbols
+from noisefloor.wire.kinds import record_kind
+from noisefloor.wire.text import Text
+
+SIZES = {"gradient-noise": {"ads": 4, "dimension": 3}}
+TRAININGS: list[Training] = [
+    BitTraining(8, 3, 1.5, 4, clip=0.1, rate=0.3, once=True, local="step"),
+    LaplaceTraining(8, 3, 2, epsilon_bits=1 / 3, epsilon_values=0.1, form=Form.BLOCK),
+    SpectralTraining(8, 3, 2.0, shares=(0.1, 0.2, 0.7), form="lite"),
+]
+CATALOGUE = Catalogue(3, tuple(Ad(f"ad-{place}", place) for place in range(8)))
+
+
+@pytest.mark.parametrize("name", sorted(kinds.BUILDERS))
+def test_every_kind_reads_back_from_its_columns(name: str) -> None:
+    (kind,) = kinds.kinds_of({name: SIZES.get(name, {"size": 6})}).values()
+    assert kinds.kinds_of({name: kinds.description(kind)}) == {name: kind}
+
+
+def test_records_of_somebody_s_own_read_back() -> None:
+    columns: dict[str, Column] = {"age": Integers(-3, 99), "blood": Symbols(4), "note": Text(80)}
+    kind = record_kind("records", columns)
+    read = kinds.kinds_of({"records": kinds.description(kind)})["records"]
+    assert read == kind
+    assert read.reduction is kind.reduction
+
+
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda one: type(one).__name__)
+def test_every_training_reads_back(training: Training) -> None:
+    assert trainings.training_of(trainings.description(training)) == training
+    collection = Collection(CATALOGUE, training=training)
+    read = Collection.parse(collection.content)
+    assert read == collection
+    assert read.content == collection.content
+    assert {training.kind(number).name for number in range(training.rounds)} <= set(read.kinds)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff", b"[" * 100_000])
+def test_anything_else_is_refused(content: bytes) -> None:
+    with pytest.raises(BadCollection):
+        Collection.parse(content)
+
+
+def test_kinds_have_the_sizes_of_catalogue_and_training() -> None:
+    with pytest.raises(BadParameter, match="kinds"):
+        Collection(CATALOGUE, kinds.kinds_of({"impressions": {"size": 7}}))

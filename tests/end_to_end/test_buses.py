@@ -1,0 +1,87 @@
+"""The same scenario and seed on the memory bus and on services: equal to the last digit."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from live_apps import LINES, TOKENS, process
+from noisefloor.randomness import new_run
+from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.security.credentials import Role
+from noisefloor_sim.engine import Engine, Outcome
+from noisefloor_sim.hosting import Hosting
+from noisefloor_sim.pipelines import BLOCKS, PIPELINES
+from noisefloor_sim.remote import Addresses, OnServices
+from noisefloor_sim.scenario import loads
+
+LOSSY = "network: {loss: 0.2, duplicate: 0.2, reorder: 0.3, retries: 6, retry_after_s: 600}"
+CLICKS = f"""
+name: clicks
+question: Is a report counted once, wherever it is counted?
+seed: 5
+days: 3
+grace_h: 0.2
+population: {{users: 3000, cohort: 512}}
+{LOSSY}
+pipelines:
+  clicks: {{form: one-click}}
+"""
+ADS = """
+name: ads
+question: Do services learn what the simulator learns?
+seed: 6
+days: 2
+population: {users: 2000, cohort: 512}
+behaviour: {ads: 8}
+pipelines:
+  ads:
+    training: {method: METHOD, rounds: 3, dimension: 3}
+  clicks: {}
+"""
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnServices]:
+    """Run an ad server and an aggregator on a real store."""
+    folder = tmp_path_factory.mktemp("services")
+    with EmbeddedServer(folder / "store") as store:
+        told = {"REDIS_URL": store.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
+        told |= {"RATE": "5000", "BURST": "5000"}
+        with (
+            process("aggregator", folder, told) as aggregator,
+            process("ad-server", folder, told) as ad_server,
+        ):
+            for url in (ad_server.url, aggregator.url):
+                wait_ready(url)
+            yield OnServices(
+                Addresses(ad_server.url, aggregator.url, TOKENS[Role.READ], TOKENS[Role.ADMIN])
+            )
+
+
+def wait_ready(url: str) -> None:
+    for _ in range(500):
+        if httpx.get(f"{url}/readyz").status_code == 200:
+            return
+    raise AssertionError("not ready")
+
+
+def outcome(text: str, hosting: Hosting | None = None) -> Outcome:
+    with new_run():
+        return Engine(loads(text, BLOCKS), PIPELINES, hosting=hosting).run()
+
+
+def test_clicks_over_a_lossy_network_are_counted_alike(services: OnServices) -> None:
+    here, there = outcome(CLICKS), outcome(CLICKS, services)
+    assert repr(there) == repr(here)
+    counted = {metric.name: metric.value for metric in here.world}
+    assert counted["frames_duplicate"] > 0
+    assert counted["frames_late"] > 0  # the grace is shorter than the retries
+    assert counted["frames_dead"] == 0
+
+
+@pytest.mark.parametrize("method", ["bits", "laplace", "spectral"])
+def test_services_learn_the_same_model(services: OnServices, method: str) -> None:
+    text = ADS.replace("METHOD", method)
+    here, there = outcome(text), outcome(text, services)
+    assert repr(there) == repr(here)
