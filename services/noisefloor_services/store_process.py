@@ -77,9 +77,7 @@ def _server(
     names = tuple(user.name for user in users(namespace))
     passwords = kept_passwords(folder / PASSWORDS, names)
     rules = folder / "users.acl"
-    write_acl_file(
-        rules, passwords, namespace=namespace, has_report_tokens=settings.report_tokens
-    )
+    write_acl_file(rules, passwords, namespace=namespace, has_report_tokens=settings.report_tokens)
     operator = ("operator", passwords["operator"])
     durability, told = Durability(settings.durability), {"aclfile": f'"{rules}"'}
     return EmbeddedServer(folder, durability, settings=told, login=operator), operator
