@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
 from noisefloor.roles.collection import Collection, example
-from noisefloor_services import ad_server, aggregator, logs, model_publisher
+from noisefloor_services import ad_server, aggregator, logs, model_publisher, store_process
 from noisefloor_services.apps import Service
 from noisefloor_services.counting import Counting, CountingAll
 from noisefloor_services.registry import Registry
@@ -24,7 +24,10 @@ from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
 WORKER, LEDGER = "worker", "create-ledger"
-NAMES = (ad_server.NAME, aggregator.NAME, model_publisher.NAME, WORKER, LEDGER)
+NAMES = (
+    *(ad_server.NAME, aggregator.NAME, model_publisher.NAME),
+    *(store_process.NAME, WORKER, LEDGER),
+)
 
 
 def main(
@@ -72,6 +75,8 @@ def _run(
         model_publisher.create_ledger(settings)
     elif given.name == WORKER:
         _work(settings, collection)
+    elif given.name == store_process.NAME:
+        store_process.run(settings, collection.namespace)
     else:
         serve(_service(given, settings, collection, environment), settings)
 

@@ -4,12 +4,14 @@ It listens on the loopback address or on a Unix socket only. Nothing here is a s
 counts on this server counts on any other.
 """
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -21,6 +23,9 @@ from noisefloor_services.streams.server import Server
 
 START_S = 20.0
 STOP_S = 10.0
+LOCK_S = 5.0
+"""For what a killed server left behind: a child that writes the log anew may outlive it."""
+
 _PAUSE_S = 0.01
 _MOST_PORTS = 5
 """A free port may be taken by somebody else before the server has it: then another is tried."""
@@ -51,6 +56,7 @@ class EmbeddedServer:
         unix_socket: Listen there instead of on a free loopback port; at most some 100 characters.
         max_memory: Bound of its memory, as the server writes it: ``512mb``. Nothing is evicted.
         settings: Further settings of the server.
+        login: User and password to ask it with, where the settings name users (``aclfile``).
     """
 
     def __init__(
@@ -61,12 +67,14 @@ class EmbeddedServer:
         unix_socket: Path | None = None,
         max_memory: str = "1gb",
         settings: Mapping[str, str] = _NO_SETTINGS,
+        login: tuple[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self.durability = durability
         self._unix_socket = unix_socket
         self._port = 0
         self._settings = {"maxmemory": max_memory, "maxmemory-policy": "noeviction", **settings}
+        self._login = login
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -75,6 +83,15 @@ class EmbeddedServer:
         if self._unix_socket:
             return f"unix://{self._unix_socket}"
         return f"redis://127.0.0.1:{self._port}/0"
+
+    def url_for(self, user: str, password: str) -> str:
+        """Return its address with a user's password in it: not to be shown."""
+        return self.url.replace("://", f"://{user}:{password}@", 1)
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 on a Unix socket."""
+        return self._port
 
     @property
     def pid(self) -> int:
@@ -152,7 +169,7 @@ class EmbeddedServer:
     def _launch(self) -> bool:
         """Start the process, and say whether it came up."""
         # A session of its own: an interrupt from the keyboard is for whoever started it.
-        with self._log.open("ab") as log:
+        with self._log.open("ab") as log, self._locked() as lock:
             self._process = subprocess.Popen(
                 [str(server_binary()), str(self._write_settings())],
                 stdin=subprocess.DEVNULL,
@@ -160,6 +177,7 @@ class EmbeddedServer:
                 stderr=log,
                 cwd=self.folder,
                 start_new_session=True,
+                pass_fds=(lock,),
             )
         if self._answers():
             return True
@@ -169,7 +187,8 @@ class EmbeddedServer:
     def _answers(self) -> bool:
         """Wait for an answer of this very process, not of another on the same port."""
         deadline = time.monotonic() + START_S
-        server = Server(self.url, timeout_s=2.0)
+        url = self.url_for(*self._login) if self._login else self.url
+        server = Server(url, timeout_s=2.0)
         try:
             while self.is_running and time.monotonic() < deadline:
                 try:
@@ -181,6 +200,23 @@ class EmbeddedServer:
             return False
         finally:
             server.close()
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Lock the folder; the server inherits the lock, which so ends with it and not with us.
+
+        Two servers on one folder would write into one log.
+        """
+        handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            deadline = time.monotonic() + LOCK_S
+            while not _is_locked(handle):
+                if time.monotonic() > deadline:
+                    raise ServerNotStarted(f"Another server runs on {self.folder}.")
+                time.sleep(_PAUSE_S)
+            yield handle
+        finally:
+            os.close(handle)
 
     def _write_settings(self) -> Path:
         """Write the settings to a file: an argument would be seen by every user of the machine."""
@@ -194,6 +230,15 @@ class EmbeddedServer:
                 f"{key} {value}\n" for key, value in {**lines, **self._settings}.items()
             )
         return path
+
+
+def _is_locked(handle: int) -> bool:
+    """Try to lock a file, and say whether that was done."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _free_port() -> int:

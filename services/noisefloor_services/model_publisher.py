@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from noisefloor.accounting import Amount
+from noisefloor.accounting import Amount, Ledger
 from noisefloor.errors import NoisefloorError
 from noisefloor.privacy import Guarantee, Model
 from noisefloor.randomness import Source
@@ -22,7 +22,13 @@ from noisefloor_services.apps import UNAVAILABLE, Parts, Service
 from noisefloor_services.ledger import RedisLedger
 from noisefloor_services.ledger_terms import Terms
 from noisefloor_services.metrics import Counter, Sample
-from noisefloor_services.publication_messages import LedgerLine, Outcome, Publication, Statement
+from noisefloor_services.publication_messages import (
+    Balance,
+    LedgerLine,
+    Outcome,
+    Publication,
+    Statement,
+)
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Rule
@@ -35,6 +41,7 @@ RULES: Mapping[str, Rule] = {
     "POST /publications": Role.PUBLISH,
     "GET /publications/{publication_id}": Role.READ,
     "GET /publications/{publication_id}/card": Role.READ,
+    "GET /ledger": Role.LEDGER,
     "GET /ledger/{subject}": Role.LEDGER,
 }
 DESCRIPTION = """Publishes from data sets, each with a privacy budget that cannot be overspent.
@@ -229,6 +236,15 @@ def _add_reading(router: APIRouter, shared: _Publisher) -> None:
 
 def _add_ledger(router: APIRouter, shared: _Publisher) -> None:
     @router.get(
+        "/ledger",
+        tags=["ledger"],
+        summary="The budgets of all data sets that are published from.",
+        responses=UNAVAILABLE,
+    )
+    def balances() -> list[Balance]:
+        return [_balance(shared.ledger(), name) for name in sorted(shared.data_sets)]
+
+    @router.get(
         "/ledger/{subject}",
         tags=["ledger"],
         summary="A data set's budget, and what spent it.",
@@ -238,20 +254,12 @@ def _add_ledger(router: APIRouter, shared: _Publisher) -> None:
         if subject not in shared.data_sets:
             raise HTTPException(404, "Nothing is published from it.")
         account = shared.ledger().account(subject)
-        spent, left = account.spent(subject), account.left(subject)
         lines = [
             _line(one.release, one.count, Amount(one.micro_epsilon, one.delta_units), one.share)
             for one in account.what_spent(subject)
         ]
-        return Statement(
-            subject=subject,
-            spent_micro_epsilon=spent.micro_epsilon,
-            left_micro_epsilon=left.micro_epsilon,
-            spent_delta=spent.delta,
-            left_delta=left.delta,
-            what_spent_it=lines,
-            why=account.why(subject),
-        )
+        balance = _balance(account, subject).model_dump()
+        return Statement(**balance, what_spent_it=lines, why=account.why(subject))
 
 
 def _request(asked: Publication) -> Request:
@@ -276,6 +284,17 @@ def _outcome(
         would_publish=is_allowed,
         detail=detail,
         card=card,
+    )
+
+
+def _balance(ledger: Ledger | RedisLedger, subject: str) -> Balance:
+    spent, left = ledger.spent(subject), ledger.left(subject)
+    return Balance(
+        subject=subject,
+        spent_micro_epsilon=spent.micro_epsilon,
+        left_micro_epsilon=left.micro_epsilon,
+        spent_delta=spent.delta,
+        left_delta=left.delta,
     )
 
 

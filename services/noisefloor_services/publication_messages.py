@@ -57,13 +57,18 @@ class LedgerLine(BaseModel):
     share: float
 
 
-class Statement(BaseModel):
-    """A data set's budget: what was spent, by what, and what is left."""
+class Balance(BaseModel):
+    """A data set's budget: what was spent, and what is left."""
 
     subject: str
     spent_micro_epsilon: int
     left_micro_epsilon: int
     spent_delta: float
     left_delta: float
+
+
+class Statement(Balance):
+    """A data set's budget: what was spent, by what, and what is left."""
+
     what_spent_it: list[LedgerLine]
     why: str

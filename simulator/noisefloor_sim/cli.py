@@ -31,6 +31,10 @@ _INTERRUPTED = 130
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+ServicesFolder = Annotated[
+    Path, typer.Option("--folder", metavar="FOLDER", help="Data, logs and tokens of the services.")
+]
+_SERVICES = Path(".noisefloor")
 
 app = typer.Typer(
     name="noisefloor",
@@ -158,6 +162,77 @@ def schema() -> None:
     from noisefloor_sim.pipelines import BLOCKS
 
     print(scenario_commands.schema_text(BLOCKS), end="")
+
+
+@app.command()
+def up(
+    folder: ServicesFolder = _SERVICES,
+    redis_url: Annotated[
+        str | None,
+        typer.Option(
+            "--redis",
+            metavar="URL",
+            envvar="NOISEFLOOR_REDIS_URL",
+            help="A Redis or Valkey server to use; embedded ones are started without it. An "
+            "address with a password belongs in the variable, not on the command line.",
+        ),
+    ] = None,
+    durability: Annotated[
+        str, typer.Option(help="disk: what is acknowledged is on disk; memory: Redis has it.")
+    ] = "disk",
+    collection: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Catalogue and kinds; an example of 20 ads without."),
+    ] = None,
+    data_sets: Annotated[
+        list[str] | None,
+        typer.Option("--data-set", metavar="NAME", help="May be published from; repeatable."),
+    ] = None,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Stay, and stop everything on Ctrl-C.")
+    ] = False,
+) -> None:
+    """Start all services on this machine: ad server, aggregator, model publisher, and stores."""
+    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
+
+    try:
+        code = service_commands.up(
+            folder,
+            redis_url=redis_url,
+            durability=durability,
+            collection=collection,
+            data_sets=data_sets or [],
+            foreground=foreground,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; noisefloor status says what runs.\n")
+        code = _INTERRUPTED
+    raise typer.Exit(code)
+
+
+@app.command()
+def status(
+    folder: ServicesFolder = _SERVICES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show the services: health, lag, promises, conservation and the ledger.
+
+    Exit code 0 if all are ready and every frame is accounted for, 1 if not, 2 if nothing runs.
+    """
+    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
+
+    raise typer.Exit(service_commands.status(folder, as_json=as_json))
+
+
+@app.command()
+def down(folder: ServicesFolder = _SERVICES) -> None:
+    """Let what waits be counted, and stop the services in order.
+
+    Exit code 0 if all stopped as they should, 1 if not, 2 if nothing runs.
+    """
+    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
+
+    raise typer.Exit(service_commands.down(folder))
 
 
 @data_app.command("list")

@@ -102,6 +102,10 @@ def test_the_budget_cannot_be_overspent(app: Live) -> None:
     assert (told["spent_micro_epsilon"], told["left_micro_epsilon"]) == (1_000_000, 0)
     assert [line["release"] for line in told["what_spent_it"]] == ["mean"]
     assert told["why"]
+    (balance,) = app("GET", "/ledger", headers=LEDGER).json()
+    assert balance == {name: told[name] for name in balance}
+    assert balance["left_micro_epsilon"] == 0
+    assert app("GET", "/ledger", headers=READ).status_code == 403
     numbers = app("GET", "/metrics", headers=READ).text
     assert 'noisefloor_ledger_left_micro_epsilon{data_set="films"} 0' in numbers
 

@@ -1,0 +1,158 @@
+"""What ``noisefloor up``, ``status`` and ``down`` do, behind the command line."""
+
+import json
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from noisefloor_sim.service_tables import print_status
+from noisefloor_sim.topology import NotRunning, Stopped, Topology, running, start
+from noisefloor_sim.topology.state import EMBEDDED
+from noisefloor_sim.topology.status import look, nothing
+from noisefloor_sim.topology.topology import found
+
+NOTHING_RUNS = 2
+_PAUSE_S = 0.25
+
+
+def up(
+    folder: Path,
+    *,
+    redis_url: str | None,
+    durability: str,
+    collection: Path | None,
+    data_sets: Sequence[str],
+    foreground: bool,
+) -> int:
+    """Start everything and say where it is; in the foreground, wait and stop it in the end."""
+    with _ending_on_signals():
+        with _progress() as bar:
+            task = bar.add_task("starting", total=None)
+            topology = start(
+                folder,
+                redis_url=redis_url,
+                durability=durability,
+                collection=collection,
+                data_sets=data_sets,
+                tell=lambda text: bar.update(task, description=text),
+            )
+        if foreground:
+            return _stay(topology)
+    _tell_up(topology, f"noisefloor down --folder {shlex.quote(str(folder))}")
+    return 0
+
+
+def status(folder: Path, *, as_json: bool) -> int:
+    """Print how everything is, and return the exit code that says so."""
+    try:
+        shown = look(running(folder))
+    except NotRunning as error:
+        if as_json:
+            print(json.dumps(nothing(folder, str(error)), indent=2))
+        return _nothing_runs(error)
+    if as_json:
+        print(json.dumps(shown.as_json(), indent=2))
+    else:
+        print_status(shown)
+    return 0 if shown.is_ready and shown.is_conserved else 1
+
+
+def down(folder: Path) -> int:
+    """Stop everything in order and say how each process ended."""
+    try:
+        topology = found(folder)
+    except NotRunning as error:
+        return _nothing_runs(error)
+    with _progress() as bar:
+        bar.add_task("counting what waits, and stopping", total=None)
+        stopped = topology.stop()
+    return _tell_down(stopped)
+
+
+def _stay(topology: Topology) -> int:
+    """Wait for a signal, or for a process that ends by itself, and stop everything."""
+    gone: tuple[str, ...] = ()
+    try:
+        _tell_up(topology, "Ctrl-C")
+        while not gone:
+            time.sleep(_PAUSE_S)
+            gone = topology.gone
+    except KeyboardInterrupt:
+        pass
+    for name in gone:
+        sys.stderr.write(f"noisefloor: {name} {topology.how_ended(name)}: stopping the others.\n")
+    return _tell_down(topology.stop())
+
+
+def _tell_up(topology: Topology, how_to_stop: str) -> None:
+    """Say where everything is, how to try it, and how to stop it."""
+    for name, process in topology.processes.items():
+        print(f"{name:<16} {topology.url(name):<26} pid {process.pid}")
+    if topology.state.redis != EMBEDDED:
+        print(f"{'redis':<16} {topology.state.redis}")
+    body = json.dumps({"epoch": topology.state.first_epoch, "index": 0})
+    asked = topology.url("ad-server") + "/requests"
+    seen = topology.url("aggregator") + "/conservation"
+    tokens = shlex.quote(str(topology.places.tokens))
+    print(f"\ntokens, one a role: {topology.places.tokens}")
+    print("ask for an ad, which counts as an impression, and see that it was counted:")
+    print(f"  curl -H 'Content-Type: application/json' -d '{body}' {asked}")
+    # By way of a pipe: everybody on the machine can read a command line.
+    print(f"  awk '/^read /{{print \"Authorization: Bearer \" $3}}' {tokens} | curl -H @- {seen}")
+    print(f"how it is: noisefloor status --folder {shlex.quote(str(topology.places.folder))}")
+    print(f"to stop:   {how_to_stop}", flush=True)
+
+
+def _tell_down(stopped: Stopped) -> int:
+    for ending in stopped.endings:
+        print(ending)
+    if stopped.waiting is None:
+        print(
+            "what waited to be counted is not known: what is on disk is counted after the next up"
+        )
+    elif stopped.waiting:
+        print(
+            f"{stopped.waiting:,} frames still wait: what is on disk is counted after the next up"
+        )
+    else:
+        print("everything that was accepted is counted")
+    return 0 if stopped.is_clean else 1
+
+
+def _nothing_runs(error: NotRunning) -> int:
+    sys.stderr.write(f"noisefloor: {error}\n")
+    return NOTHING_RUNS
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: nothing half-started is to be left behind."""
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _progress() -> Progress:
+    """Return a spinner with the time taken; nothing is shown when nobody looks."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )

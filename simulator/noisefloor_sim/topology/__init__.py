@@ -1,0 +1,30 @@
+"""All services on one machine: started as processes, looked at, and stopped in order.
+
+Nothing of the services is imported here: they are started by name and asked over HTTP.
+"""
+
+from noisefloor_sim.topology.errors import (
+    BadState,
+    FolderBusy,
+    NotRunning,
+    ServicesMissing,
+    StaleState,
+    StartFailed,
+)
+from noisefloor_sim.topology.starting import start
+from noisefloor_sim.topology.stopping import Ending, Stopped
+from noisefloor_sim.topology.topology import Topology, running
+
+__all__ = [
+    "BadState",
+    "Ending",
+    "FolderBusy",
+    "NotRunning",
+    "ServicesMissing",
+    "StaleState",
+    "StartFailed",
+    "Stopped",
+    "Topology",
+    "running",
+    "start",
+]

@@ -1,0 +1,89 @@
+"""Where the files of a topology lie: everything is in one folder."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from noisefloor_sim.topology.errors import FolderBusy
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files of the topology in a folder.
+
+    Attributes:
+        folder: An absolute path.
+    """
+
+    folder: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> "Places":
+        """Return the files of a folder, however it is named."""
+        return cls(folder.resolve())
+
+    @property
+    def state(self) -> Path:
+        """What runs; no secret is in it."""
+        return self.folder / "topology.json"
+
+    @property
+    def tokens(self) -> Path:
+        """A bearer token for each role; its owner's alone."""
+        return self.folder / "tokens"
+
+    @property
+    def ledgers(self) -> Path:
+        """Where ledgers were made, an address a line: none is ever made twice."""
+        return self.folder / "ledgers"
+
+    def data(self, name: str) -> Path:
+        """Return the data folder of a store."""
+        return self.folder / name
+
+    def log(self, name: str) -> Path:
+        """Return the log of a process."""
+        return self.folder / "logs" / f"{name}.log"
+
+    def pid(self, name: str) -> Path:
+        """Return the file with a process's number."""
+        return self.folder / "run" / f"{name}.pid"
+
+    def exit_code(self, name: str) -> Path:
+        """Return the file with the exit code of a process that has ended."""
+        return self.folder / "run" / f"{name}.exit"
+
+    def make(self) -> None:
+        """Make the folders; nothing in them is for others, or for a repository."""
+        for folder in (self.folder, self.folder / "logs", self.folder / "run"):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self.folder / ".gitignore").write_text("*\n", encoding="ascii")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep everybody else from starting or stopping anything here, or raise FolderBusy."""
+        handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FolderBusy(
+                    f"{self.folder}: somebody else starts or stops the services here just now."
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, in one step."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

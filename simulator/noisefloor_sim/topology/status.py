@@ -1,0 +1,265 @@
+"""What a topology is doing: who is ready, what waits, what is promised, and what was spent."""
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from noisefloor_sim.topology import prometheus
+from noisefloor_sim.topology.calls import Answer, ask
+from noisefloor_sim.topology.environment import store_url
+from noisefloor_sim.topology.errors import BadState
+from noisefloor_sim.topology.names import (
+    AD_SERVER,
+    AGGREGATOR,
+    PUBLISHER,
+    SERVICES,
+    STORES,
+)
+from noisefloor_sim.topology.process import Process
+from noisefloor_sim.topology.redis_address import RedisAddress
+from noisefloor_sim.topology.state import EMBEDDED
+from noisefloor_sim.topology.topology import Topology
+
+READY, NOT_READY, GONE = "ready", "not ready", "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """One process.
+
+    Attributes:
+        name: Of the process.
+        state: ``ready``, ``not ready`` or ``gone``.
+        why: Why it is not ready; empty if it is.
+        address: Where it listens.
+        pid: Its number.
+        uptime_s: Seconds since its start; 0 if it is gone.
+        memory_bytes: Resident memory, a store's server included.
+        waiting: Frames that wait here; None where none do, or nobody can tell.
+        log: Where its log is.
+    """
+
+    name: str
+    state: str
+    why: str
+    address: str
+    pid: int
+    uptime_s: float
+    memory_bytes: int
+    waiting: int | None
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unkept:
+    """A promise that a store does not keep, and why."""
+
+    store: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What an acknowledgement promises.
+
+    Attributes:
+        setting: ``disk`` or ``memory``.
+        promise: The promise in one sentence; empty if nobody is there to make it.
+        unkept: What the stores do not keep.
+    """
+
+    setting: str
+    promise: str
+    unkept: tuple[Unkept, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conservation:
+    """Frames by what became of them; ``missing`` has to be 0."""
+
+    accepted: int
+    counted: int
+    duplicates: int
+    dead_letters: int
+    late: int
+    pending: int
+    reports: int
+    missing: int
+    is_conserved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A data set's budget."""
+
+    data_set: str
+    spent_epsilon: float
+    left_epsilon: float
+    spent_delta: float
+    left_delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The whole topology.
+
+    Attributes:
+        folder: Where it runs.
+        redis: ``embedded``, or the address of the server that is used.
+        processes: Each of them.
+        durability: What is promised.
+        conservation: What became of the frames; None if nobody can tell.
+        ledger: The budgets; None if nobody can tell.
+    """
+
+    folder: str
+    redis: str
+    processes: tuple[ProcessStatus, ...]
+    durability: Durability
+    conservation: Conservation | None
+    ledger: tuple[Budget, ...] | None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every process is ready."""
+        return all(one.state == READY for one in self.processes)
+
+    @property
+    def is_conserved(self) -> bool:
+        """Whether every frame that was accepted is accounted for; not if nobody can tell."""
+        return self.conservation is not None and self.conservation.is_conserved
+
+    @property
+    def verdict(self) -> str:
+        """Say in one line how it is."""
+        unwell = [f"{one.name} is {one.state}" for one in self.processes if one.state != READY]
+        ready = f"NOT READY ({'; '.join(unwell)})" if unwell else "READY"
+        if self.conservation is None:
+            return f"{ready}, conservation UNKNOWN: the aggregator does not tell."
+        if not self.is_conserved:
+            return f"{ready}, NOT CONSERVED: {self.conservation.missing} frames are missing."
+        return f"{ready}, CONSERVED."
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        """Return everything as one object."""
+        judged = {"is_ready": self.is_ready, "is_conserved": self.is_conserved}
+        return {"verdict": self.verdict, **judged, **asdict(self)}
+
+
+def nothing(folder: Path, why: str) -> dict[str, Any]:  # Any: JSON
+    """Return the same keys for a folder in which nothing runs."""
+    judged = {"verdict": why, "is_ready": False, "is_conserved": False}
+    nobody = dict.fromkeys(("redis", "durability", "conservation", "ledger"))
+    return {**judged, "folder": str(folder.resolve()), "processes": [], **nobody}
+
+
+def look(topology: Topology) -> Status:
+    """Ask every process how it is; each answer is waited for within bounds."""
+    answers = {
+        name: ask(topology.processes[name].port, "/readyz")
+        for name in SERVICES
+        if name in topology.processes and topology.processes[name].is_running
+    }
+    return Status(
+        folder=str(topology.places.folder),
+        redis=topology.state.redis,
+        processes=tuple(
+            _process(topology, one, answers.get(one.name)) for one in topology.state.processes
+        ),
+        durability=_durability(topology, answers),
+        conservation=_conservation(topology),
+        ledger=_ledger(topology),
+    )
+
+
+def _process(topology: Topology, process: Process, answer: Answer | None) -> ProcessStatus:
+    state, why = _health(topology, process, answer)
+    return ProcessStatus(
+        name=process.name,
+        state=state,
+        why=why,
+        address=topology.url(process.name),
+        pid=process.pid,
+        uptime_s=0.0 if state == GONE else round(max(0.0, time.time() - process.since), 1),
+        memory_bytes=process.memory_bytes,
+        waiting=_waiting(topology, process.name),
+        log=str(topology.places.log(process.name)),
+    )
+
+
+def _health(topology: Topology, process: Process, answer: Answer | None) -> tuple[str, str]:
+    """Return a process's state, and why it is not ready."""
+    if not process.is_running:
+        orphan = "; its server still runs" if process.is_server_running else ""
+        return GONE, topology.how_ended(process.name) + orphan
+    if process.name in STORES:
+        trouble = _store_trouble(topology, process)
+        return (NOT_READY, trouble) if trouble else (READY, "")
+    if answer is None:
+        return NOT_READY, "it does not answer"
+    if answer.status != 200:
+        return NOT_READY, " ".join((answer.json() or {}).get("lacks", ()))
+    return READY, ""
+
+
+def _store_trouble(topology: Topology, process: Process) -> str:
+    try:
+        url = store_url(topology.places.data(process.name), "monitor", process.port)
+    except BadState as error:
+        return str(error)
+    return RedisAddress.read(url).trouble()
+
+
+def _waiting(topology: Topology, name: str) -> int | None:
+    """Return the frames that wait: for the store in the ad server, to be counted after it."""
+    if name == AGGREGATOR:
+        return topology.waiting()
+    if name == AD_SERVER:
+        answer = _told(topology, AD_SERVER, "/metrics", "read")
+        found = prometheus.read(answer.body.decode()).get("ingest_waiting") if answer else None
+        return None if found is None else int(found)
+    return None
+
+
+def _durability(topology: Topology, answers: dict[str, Answer | None]) -> Durability:
+    """Return what is promised; what an embedded store does not keep, it found out itself."""
+    bodies = {name: (one.json() if one else None) or {} for name, one in answers.items()}
+    if topology.state.redis == EMBEDDED:
+        stores = [one for one in topology.state.processes if one.name in STORES]
+        unkept = [Unkept(one.name, why) for one in stores for why in one.unkept]
+    else:
+        told = (one["why"] for body in bodies.values() for one in body.get("unkept", ()))
+        unkept = [Unkept(topology.state.redis, why) for why in dict.fromkeys(told)]
+    promises = [bodies.get(name, {}).get("promise", "") for name in (AGGREGATOR, AD_SERVER)]
+    promise = next(filter(None, promises), "")  # the publisher's is about the ledger
+    return Durability(topology.state.durability, promise, tuple(unkept))
+
+
+def _conservation(topology: Topology) -> Conservation | None:
+    answer = _told(topology, AGGREGATOR, "/conservation", "read")
+    return Conservation(**answer.json()) if answer else None
+
+
+def _ledger(topology: Topology) -> tuple[Budget, ...] | None:
+    answer = _told(topology, PUBLISHER, "/ledger", "ledger")
+    return tuple(map(_budget, answer.json())) if answer else None
+
+
+def _budget(told: dict[str, Any]) -> Budget:  # Any: JSON
+    return Budget(
+        data_set=told["subject"],
+        spent_epsilon=told["spent_micro_epsilon"] / 1e6,
+        left_epsilon=told["left_micro_epsilon"] / 1e6,
+        spent_delta=told["spent_delta"],
+        left_delta=told["left_delta"],
+    )
+
+
+def _told(topology: Topology, name: str, path: str, role: str) -> Answer | None:
+    """Return a good answer of a process, None if there is none."""
+    process = topology.processes.get(name)
+    if process is None or not process.is_running:
+        return None
+    answer = ask(process.port, path, topology.token(role))
+    return answer if answer is not None and answer.status == 200 else None
