@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,7 @@ def _bus_of(topology: Topology) -> Bus:
         topology.token("read"),
         topology.token("admin"),
     )
-    told = json.loads(Caller(addresses.aggregator).call("GET", "/readyz").body)
+    with closing(Caller(addresses.aggregator)) as caller:
+        told = json.loads(caller.call("GET", "/readyz").body)
     card = {"bus": SERVICES, "durability": told["durability"], "promise": told["promise"]}
     return Bus(addresses, card)

@@ -1,19 +1,23 @@
 """The same scenario and seed on the memory bus and on services: equal to the last digit."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from live_apps import LINES, TOKENS, process
+from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import new_run
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.security.credentials import Role
+from noisefloor_sim import run_commands
 from noisefloor_sim.engine import Engine, Outcome
 from noisefloor_sim.hosting import Hosting
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.remote import Addresses, OnServices
 from noisefloor_sim.scenario import loads
+from noisefloor_sim.topology import start
 
 LOSSY = "network: {loss: 0.2, duplicate: 0.2, reorder: 0.3, retries: 6, retry_after_s: 600}"
 CLICKS = f"""
@@ -85,3 +89,54 @@ def test_services_learn_the_same_model(services: OnServices, method: str) -> Non
     text = ADS.replace("METHOD", method)
     here, there = outcome(text), outcome(text, services)
     assert repr(there) == repr(here)
+
+
+RUN = """
+name: two-buses
+question: Does a run write the same files, whatever carries its frames?
+seed: 9
+days: 2
+population: {users: 1500, cohort: 512}
+behaviour: {ads: 6}
+pipelines: {clicks: {canaries: 1000}}
+sweep:
+  seeds: 2
+  variant: [paper, corrected]
+"""
+
+
+def written(folder: Path, scenario: Path, bus: str, jobs: int) -> tuple[bytes, ...]:
+    out = folder / f"run-{jobs}-{len(list(folder.iterdir()))}"
+    code = run_commands.run(
+        scenario, settings=[], seed=None, out=out, jobs=jobs, force=False, resume=False, bus=bus
+    )
+    assert code == 0
+    return tuple((out / name).read_bytes() for name in ("metrics.csv", "privacy.json"))
+
+
+@pytest.mark.slow
+def test_a_run_writes_the_same_files_on_every_bus(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(RUN)
+    here = written(tmp_path, scenario, "memory", jobs=1)
+    topology = start(tmp_path / "up")
+    try:
+        assert written(tmp_path, scenario, f"services:{tmp_path / 'up'}", jobs=2) == here
+        token = {"Authorization": f"Bearer {topology.token('read')}"}
+        left = httpx.get(f"{topology.url('aggregator')}/collections", headers=token).json()
+        assert left == {"collections": []}  # a run leaves nothing behind
+    finally:
+        topology.stop()
+    with EmbeddedServer(tmp_path / "store") as store:
+        assert written(tmp_path, scenario, store.url, jobs=1) == here
+
+
+@pytest.mark.parametrize("bus", ["carrier-pigeon", "http://127.0.0.1:1", "services:nowhere"])
+def test_a_bus_that_is_not_there_is_refused_before_anything_is_written(
+    tmp_path: Path, bus: str
+) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(RUN)
+    with pytest.raises(NoisefloorError):
+        written(tmp_path, scenario, bus, jobs=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]

@@ -39,9 +39,12 @@ def scenario(tmp_path: Path) -> Path:
     return path
 
 
-def run(scenario: Path, out: Path, jobs: int = 1, **options: bool) -> int:
-    chosen = {"force": False, "resume": False, **options}
-    return run_commands.run(scenario, settings=[], seed=None, out=out, jobs=jobs, **chosen)
+def run(
+    scenario: Path, out: Path, jobs: int = 1, *, force: bool = False, resume: bool = False
+) -> int:
+    return run_commands.run(
+        scenario, settings=[], seed=None, out=out, jobs=jobs, force=force, resume=resume
+    )
 
 
 def noisefloor(*words: str | Path) -> subprocess.CompletedProcess[str]:
