@@ -63,7 +63,9 @@ def mounted(service: Tree) -> dict[str, str]:
 def server_options(service: Tree) -> dict[str, str]:
     """Return the options of a Valkey server's command line."""
     words = service["command"][1:]
-    return {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2])}
+    return {
+        name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)
+    }
 
 
 def is_ours(service: Tree) -> bool:
@@ -194,7 +196,9 @@ def _reach(
 ) -> Iterator[str]:
     """Only the ad server is reached from outside, and from this machine only."""
     networks = compose.get("networks", {})
-    outer = [one for one in service.get("networks", []) if not networks.get(one, {}).get("internal")]
+    outer = [
+        one for one in service.get("networks", []) if not networks.get(one, {}).get("internal")
+    ]
     if not service.get("networks"):
         yield "networks: none, which is the default one"
     port = image_settings.get("NOISEFLOOR_PORT")
@@ -213,21 +217,23 @@ def _dependencies(service: Tree, services: Tree) -> Iterator[str]:
             yield f"depends_on: {other} may not be up"
         elif "test" not in services[other].get("healthcheck", {}):
             yield f"depends_on: {other} has no health check"
-        elif not set(service["networks"]) & set(services[other]["networks"]):
+        elif not set(service.get("networks", [])) & set(services[other].get("networks", [])):
             yield f"depends_on: {other} is on no network of it"
     if is_ours(service) and not service.get("depends_on"):
         yield "depends_on: no store"
 
 
 def _store(service: Tree) -> Iterator[str]:
-    """A store keeps what it acknowledges, evicts nothing, and lets nobody in without a password."""
+    """A store keeps what it acknowledges, evicts nothing, and is closed to strangers."""
     options = server_options(service)
     wanted = {key: value.strip('"') for key, value in Durability.DISK.server_settings.items()}
     wanted |= {"maxmemory-policy": "noeviction", "aclfile": f"{SECRETS_FOLDER}users.acl"}
     for key, value in wanted.items():
         if options.get(key) != value:
             yield f"command: --{key} is not {value}"
-    if 2 * size_bytes(options.get("maxmemory", "99g")) > size_bytes(service.get("mem_limit", "1k")):
+    if 2 * size_bytes(options.get("maxmemory", "99g")) > size_bytes(
+        service.get("mem_limit", "1k")
+    ):
         yield "command: --maxmemory is more than half of mem_limit"
     if not any(one.endswith(f":{options.get('dir')}") for one in service.get("volumes", [])):
         yield "command: --dir is on no volume"
@@ -242,7 +248,9 @@ def _run(service: Tree, image_settings: Mapping[str, str]) -> Iterator[str]:
     except SystemExit:
         yield "command: is not known"
         return
-    if given.name in ("worker", "create-ledger") and service.get("healthcheck") != {"disable": True}:
+    if given.name in ("worker", "create-ledger") and service.get("healthcheck") != {
+        "disable": True
+    }:
         yield "healthcheck: it has no API that the image's could ask"
     told = {**image_settings, **service.get("environment", {})}
     files = {f"{REDIS_URL}_FILE", f"{TOKENS}_FILE"}

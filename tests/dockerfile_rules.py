@@ -49,7 +49,9 @@ class Stage:
     @property
     def variables(self) -> dict[str, str]:
         """What ENV sets."""
-        pairs = (one for line in self.lines if line.word == "ENV" for one in shlex.split(line.text))
+        pairs = (
+            one for line in self.lines if line.word == "ENV" for one in shlex.split(line.text)
+        )
         return dict(one.split("=", 1) for one in pairs)
 
 
