@@ -123,7 +123,7 @@ def test_an_address_comes_from_a_variable_or_a_file_and_not_from_both(tmp_path: 
     file.chmod(0o644)
     file.write_text("http://u:hunter2@127.0.0.1:1/0\n")
     with pytest.raises(
-        BadSetting, match="^NOISEFLOOR_REDIS_URL_FILE has to be an address"
+        BadSetting, match=r"^NOISEFLOOR_REDIS_URL_FILE has to be an address"
     ) as told:
         Settings.read(named)
     assert "hunter2" not in str(told.value)
