@@ -15,6 +15,7 @@ from noisefloor_services import ad_server, aggregator, logs, model_publisher, st
 from noisefloor_services.apps import Service
 from noisefloor_services.counting import Counting, CountingAll
 from noisefloor_services.registry import Registry
+from noisefloor_services.secret_files import make_secrets
 from noisefloor_services.security.secure_start import check_environment, secure_source
 from noisefloor_services.serving import serve
 from noisefloor_services.settings import Settings
@@ -23,10 +24,10 @@ from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
-WORKER, LEDGER = "worker", "create-ledger"
+WORKER, LEDGER, SECRETS = "worker", "create-ledger", "make-secrets"
 NAMES = (
     *(ad_server.NAME, aggregator.NAME, model_publisher.NAME),
-    *(store_process.NAME, WORKER, LEDGER),
+    *(store_process.NAME, WORKER, LEDGER, SECRETS),
 )
 
 
@@ -34,7 +35,7 @@ def main(
     arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
 ) -> int:
     """Run what is named; 2 for a start that is refused, with the reason in one line."""
-    given = _parser().parse_args(arguments)
+    given = read_arguments(arguments)
     try:
         check_environment(environment)
         settings = Settings.read(environment)
@@ -52,12 +53,23 @@ def main(
     return 0
 
 
+def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line, or end with what is wrong with it."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if (given.folder is None) == (given.name == SECRETS):
+        parser.error(f"{SECRETS} takes a folder, and nothing else does")
+    return given
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m noisefloor_services",
         description="Run one service. Settings are variables that begin with NOISEFLOOR_.",
     )
     parser.add_argument("name", choices=NAMES, help="what to run")
+    text = "where to make the secrets of a topology in containers; nothing may be there yet"
+    parser.add_argument("folder", nargs="?", type=Path, help=text)
     text = "file of JSON with catalogue and kinds; an example of 20 ads without"
     parser.add_argument("--collection", type=Path, metavar="FILE", help=text)
     text = "a data set that may be published from; may be given several times"
@@ -71,7 +83,11 @@ def _run(
     collection: Collection,
     environment: Mapping[str, str],
 ) -> None:
-    if given.name == LEDGER:
+    if given.name == SECRETS:
+        namespace, has_tokens = collection.namespace, settings.report_tokens
+        made = make_secrets(given.folder, namespace=namespace, has_report_tokens=has_tokens)
+        print(f"{given.folder}: {', '.join(made)}")
+    elif given.name == LEDGER:
         model_publisher.create_ledger(settings)
     elif given.name == WORKER:
         _work(settings, collection)

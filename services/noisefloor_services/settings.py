@@ -19,6 +19,10 @@ PREFIX = "NOISEFLOOR_"
 OF_OTHERS = frozenset({"NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"})
 """Variables of the rest of the project, which a service leaves alone."""
 
+TOKENS, REDIS_URL = "NOISEFLOOR_TOKENS", "NOISEFLOOR_REDIS_URL"
+_SECRETS = (TOKENS, REDIS_URL)
+"""May stand in a file, which the same name with _FILE at its end names."""
+
 _MOST_FILE_BYTES = 1 << 20
 _HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}", re.ASCII)
 
@@ -105,7 +109,6 @@ def _neighbours(text: str) -> Neighbours:
 _READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
     "host": _host,
     "port": _whole(0, 65535),
-    "redis_url": _redis_url,
     "durability": _one_of("disk", "memory"),
     "partitions": _whole(1, 1024),
     "high_water": _whole(1, 10**9),
@@ -130,7 +133,8 @@ class Settings:
     Attributes:
         host: Where to listen; the loopback address unless told.
         port: Where to listen; 0 for one that is free.
-        redis_url: The Redis or Valkey server; it may hold a password and is never shown.
+        redis_url: The Redis or Valkey server; it may hold a password and is never shown. It may
+            stand in a file that NOISEFLOOR_REDIS_URL_FILE names instead.
         durability: ``disk``: acknowledged is on disk; ``memory``: acknowledged is with Redis.
         partitions: Of the streams.
         high_water: Frames that may wait in a stream before more are refused.
@@ -172,8 +176,8 @@ class Settings:
     def read(cls, environment: Mapping[str, str]) -> "Settings":
         """Read every setting, or raise BadSetting with the variable and its rule."""
         readers = {PREFIX + name.upper(): name for name in _READERS}
-        tokens = {"NOISEFLOOR_TOKENS", "NOISEFLOOR_TOKENS_FILE"}
-        known = {*readers, *tokens, *OF_OTHERS}
+        secrets = {name + ending for name in _SECRETS for ending in ("", "_FILE")}
+        known = {*readers, *secrets, *OF_OTHERS}
         for variable in sorted(environment):
             if variable.startswith(PREFIX) and variable not in known:
                 raise BadSetting(variable, "is not a setting")
@@ -182,7 +186,7 @@ class Settings:
             for variable, name in readers.items()
             if variable in environment
         }
-        return cls(**given, credentials=_credentials(environment))
+        return cls(**given | _address(environment), credentials=_credentials(environment))
 
 
 def _value(name: str, text: str, read: Callable[[str], Any]) -> Any:  # Any: as in the table
@@ -194,15 +198,27 @@ def _value(name: str, text: str, read: Callable[[str], Any]) -> Any:  # Any: as 
 
 def _credentials(environment: Mapping[str, str]) -> Credentials:
     """Read the tokens from the one place that holds them."""
-    inline, file = environment.get("NOISEFLOOR_TOKENS"), environment.get("NOISEFLOOR_TOKENS_FILE")
-    if inline is not None and file is not None:
-        raise BadSetting("NOISEFLOOR_TOKENS", "and NOISEFLOOR_TOKENS_FILE exclude each other")
-    name = "NOISEFLOOR_TOKENS" if file is None else "NOISEFLOOR_TOKENS_FILE"
-    text = (inline or "") if file is None else _secret_file(name, Path(file))
+    name, text = _secret(environment, TOKENS)
     try:
-        return Credentials(re.split(r"[\n;]", text))
+        return Credentials(re.split(r"[\n;]", text or ""))
     except BadCredentials as error:
         raise BadSetting(name, f"breaks a rule: {str(error).rstrip('.')}") from None
+
+
+def _address(environment: Mapping[str, str]) -> dict[str, str]:
+    """Read the server's address from the one place that holds it; nothing if none does."""
+    name, text = _secret(environment, REDIS_URL)
+    return {} if text is None else {"redis_url": _value(name, text.strip(), _redis_url)}
+
+
+def _secret(environment: Mapping[str, str], name: str) -> tuple[str, str | None]:
+    """Return the variable that holds a secret, or names the file that does, and the secret."""
+    inline, file = environment.get(name), environment.get(f"{name}_FILE")
+    if inline is not None and file is not None:
+        raise BadSetting(name, f"and {name}_FILE exclude each other")
+    if file is None:
+        return name, inline
+    return f"{name}_FILE", _secret_file(f"{name}_FILE", Path(file))
 
 
 def _secret_file(name: str, path: Path) -> str:

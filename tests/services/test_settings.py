@@ -74,6 +74,7 @@ def test_every_setting_is_read() -> None:
         ("REPORT_TOKENS", "maybe-value"),
         ("TOKENS", f"a king {TOKEN}"),
         ("TOKENS_FILE", "/no/such/value"),
+        ("REDIS_URL_FILE", "/no/such/value"),
         ("PROT", "8080"),
         ("SEED", "1"),
     ],
@@ -105,6 +106,28 @@ def test_tokens_come_from_a_variable_or_a_file_and_not_from_both(tmp_path: Path)
     with pytest.raises(BadSetting, match="exclude"):
         Settings.read({**inline, **named})
     file.chmod(0o622)
+    with pytest.raises(BadSetting, match="chmod"):
+        Settings.read(named)
+
+
+def test_an_address_comes_from_a_variable_or_a_file_and_not_from_both(tmp_path: Path) -> None:
+    file = tmp_path / "address"
+    file.write_text("redis://u:hunter2@127.0.0.1:1/0\n")
+    file.chmod(0o444)
+    named = {"NOISEFLOOR_REDIS_URL_FILE": str(file)}
+    made = Settings.read(named)
+    assert made.redis_url == "redis://u:hunter2@127.0.0.1:1/0"
+    assert "hunter2" not in repr(made)
+    with pytest.raises(BadSetting, match="exclude"):
+        Settings.read({**named, "NOISEFLOOR_REDIS_URL": "redis://127.0.0.1:1/0"})
+    file.chmod(0o644)
+    file.write_text("http://u:hunter2@127.0.0.1:1/0\n")
+    with pytest.raises(
+        BadSetting, match=r"^NOISEFLOOR_REDIS_URL_FILE has to be an address"
+    ) as told:
+        Settings.read(named)
+    assert "hunter2" not in str(told.value)
+    file.chmod(0o666)
     with pytest.raises(BadSetting, match="chmod"):
         Settings.read(named)
 

@@ -1,0 +1,38 @@
+# The services in one image: its argument is the NAME of `python -m noisefloor_services NAME`.
+#
+# The base is named by its exact version. To fix its content as well, write the digest behind the
+# tag (tag@sha256:...), once for both stages, as this prints it:
+#   docker buildx imagetools inspect python:3.11.16-slim-bookworm --format '{{.Manifest.Digest}}'
+ARG PYTHON_IMAGE=python:3.11.16-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
+# As variables, the constraints hold for what builds the wheel, too.
+ENV PIP_CONSTRAINT=/src/constraints.txt PIP_BUILD_CONSTRAINT=/src/constraints.txt
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY platform platform
+COPY simulator simulator
+COPY services services
+# Wheels only: nothing is compiled, so no stage has a compiler. The environment itself has no pip.
+RUN python -m venv --without-pip /opt/noisefloor \
+    && pip --python /opt/noisefloor/bin/python install --no-cache-dir \
+       --disable-pip-version-check --only-binary :all: -c constraints.txt '.[services]'
+
+FROM ${PYTHON_IMAGE} AS service
+RUN groupadd --gid 10001 noisefloor \
+    && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin noisefloor
+COPY --from=build /opt/noisefloor /opt/noisefloor
+# Nothing is written: the file system may be read-only. Modules come from the environment alone,
+# never from the current folder.
+ENV PATH=/opt/noisefloor/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONSAFEPATH=1 \
+    PYTHONUNBUFFERED=1 \
+    OPENBLAS_NUM_THREADS=1 \
+    NOISEFLOOR_HOST=0.0.0.0 \
+    NOISEFLOOR_PORT=8080
+USER 10001:10001
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import http.client, os, sys; it = http.client.HTTPConnection('127.0.0.1', int(os.environ['NOISEFLOOR_PORT']), timeout=3); it.request('GET', '/healthz'); sys.exit(it.getresponse().status != 200)"]
+ENTRYPOINT ["python", "-m", "noisefloor_services"]
