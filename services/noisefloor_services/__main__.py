@@ -6,27 +6,25 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services import ad_server, aggregator, logs, model_publisher, store_process
-from noisefloor_services.apps import Service
+from noisefloor_services import logs, store_process
 from noisefloor_services.collection import Collection, example
-from noisefloor_services.counting import Counting
 from noisefloor_services.security.secure_start import check_environment, secure_source
-from noisefloor_services.serving import serve
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 
+if TYPE_CHECKING:  # what a store does without is loaded where it is used
+    from noisefloor_services.apps import Service
+
+AD_SERVER, AGGREGATOR, PUBLISHER = "ad-server", "aggregator", "model-publisher"
 WORKER, LEDGER = "worker", "create-ledger"
-NAMES = (
-    *(ad_server.NAME, aggregator.NAME, model_publisher.NAME),
-    *(store_process.NAME, WORKER, LEDGER),
-)
+NAMES = (AD_SERVER, AGGREGATOR, PUBLISHER, store_process.NAME, WORKER, LEDGER)
 
 
 def main(
@@ -71,12 +69,16 @@ def _run(
     environment: Mapping[str, str],
 ) -> None:
     if given.name == LEDGER:
+        from noisefloor_services import model_publisher
+
         model_publisher.create_ledger(settings)
     elif given.name == WORKER:
         _work(settings, collection)
     elif given.name == store_process.NAME:
         store_process.run(settings, collection.namespace)
     else:
+        from noisefloor_services.serving import serve
+
         serve(_service(given, settings, collection, environment), settings)
 
 
@@ -85,16 +87,21 @@ def _service(
     settings: Settings,
     collection: Collection,
     environment: Mapping[str, str],
-) -> Service:
-    if given.name == ad_server.NAME:
+) -> "Service":
+    from noisefloor_services import ad_server, aggregator, model_publisher
+
+    if given.name == AD_SERVER:
         return ad_server.create(settings, collection, environment=environment)
-    if given.name == aggregator.NAME:
+    if given.name == AGGREGATOR:
         return aggregator.create(settings, collection, environment=environment)
     return model_publisher.create(settings, {}, data_sets=given.data_set, environment=environment)
 
 
 def _work(settings: Settings, collection: Collection) -> None:
     """Count beside other workers, without an API, until a signal."""
+    from noisefloor_services.counting import Counting
+    from noisefloor_services.streams.store import EpochStore
+
     store = EpochStore(
         Server(settings.redis_url),
         Layout(collection.namespace, settings.partitions),
