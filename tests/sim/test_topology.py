@@ -225,6 +225,7 @@ def test_a_process_that_does_not_come_up_is_named_and_nothing_is_left(folder: Pa
     assert caught.value.name in ("stream-store", "ledger-store")
     places = Places.of(folder)
     assert not places.state.exists()
+    assert not places.ledgers.exists()
     for path in (folder / "run").glob("*.pid"):
         assert pids.birth(int(path.read_text())) is None
     with pytest.raises(NotRunning):

@@ -127,6 +127,7 @@ class _Start:
             self.tell(f"waiting for the {name}")
             self.listen(name)
             self.wait_ready(name)
+        self.note_ledger()
         return Topology(self.places, self.state)
 
     def undo(self) -> None:
@@ -155,22 +156,26 @@ class _Start:
     def wait_ready(self, name: str) -> None:
         """Wait until a service takes requests."""
         port, lacks = self.process(name).port, [""]
+        hint: list[str] = []
+        if name == PUBLISHER and self.state.redis in self.known_ledgers():
+            hint = [
+                "A ledger was made before: if it is lost, restore it, for a new one would "
+                f"forget what was spent. If nothing was, remove {self.places.ledgers}."
+            ]
 
         def is_ready() -> bool:
             answer = ask(port, "/readyz")
             if answer is not None and answer.status != 200:
                 told = answer.json() or {}
                 unkept = (one["why"] for one in told.get("unkept", ()))
-                lacks[0] = " ".join((*told.get("lacks", ()), *unkept))
+                lacks[0] = " ".join((*told.get("lacks", ()), *unkept, *hint))
             return answer is not None and answer.status == 200
 
         self.wait(name, lambda: is_ready() or None, READY_S, lacks)
 
     def make_ledger(self) -> None:
         """Make the ledger where none was ever made: one that was lost is restored by people."""
-        made = self.places.ledgers
-        known = made.read_text(encoding="utf-8").splitlines() if made.exists() else []
-        if self.state.redis in known:
+        if self.state.redis in self.known_ledgers():
             return
         self.tell("making the ledger")
         command = [sys.executable, "-P", "-m", "noisefloor_services", "create-ledger"]
@@ -188,7 +193,16 @@ class _Start:
                 )
         except subprocess.SubprocessError:
             raise StartFailed("create-ledger", last_line(log), str(log)) from None
-        made.write_text("\n".join((*known, self.state.redis, "")), encoding="utf-8")
+
+    def note_ledger(self) -> None:
+        """Write down that there is a ledger, now that somebody could spend from it."""
+        known = dict.fromkeys((*self.known_ledgers(), self.state.redis, ""))
+        self.places.ledgers.write_text("\n".join(known), encoding="utf-8")
+
+    def known_ledgers(self) -> list[str]:
+        """Return where ledgers were made by earlier starts."""
+        made = self.places.ledgers
+        return made.read_text(encoding="utf-8").splitlines() if made.exists() else []
 
     def told(self, name: str) -> dict[str, str]:
         """Return the environment of a process."""
