@@ -3,10 +3,10 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from noisefloor.errors import BadParameter
 from noisefloor_sim.topology import pids
@@ -156,24 +156,23 @@ class _Start:
     def wait_ready(self, name: str) -> None:
         """Wait until a service takes requests."""
         port, lacks = self.process(name).port, [""]
-        hint: list[str] = []
-        if name == PUBLISHER and self.state.redis in self.known_ledgers():
-            hint = [
-                "A ledger was made before: if it is lost, restore it, for a new one would "
-                f"forget what was spent. If nothing was, remove {self.places.ledgers}."
-            ]
 
-        def is_ready() -> bool:
+        def is_ready() -> bool | None:
             answer = ask(port, "/readyz")
             if answer is not None and answer.status != 200:
-                told = answer.json() or {}
-                # Of an embedded store a service may not look at the settings: it knows none.
-                listed = () if self.state.redis == EMBEDDED else told.get("unkept", ())
-                unkept = (one["why"] for one in listed)
-                lacks[0] = " ".join((*told.get("lacks", ()), *unkept, *hint))
-            return answer is not None and answer.status == 200
+                lacks[0] = " ".join(self.lacks(name, answer.json() or {}))
+            return True if answer is not None and answer.status == 200 else None
 
-        self.wait(name, lambda: is_ready() or None, READY_S, lacks)
+        self.wait(name, is_ready, READY_S, lacks)
+
+    def lacks(self, name: str, told: Mapping[str, Any]) -> Iterable[str]:  # Any: JSON
+        """Return what a service lacks by its own words, and what to do about a lost ledger."""
+        yield from told.get("lacks", ())
+        if self.state.redis != EMBEDDED:  # of an embedded store, services may not know more
+            yield from (one["why"] for one in told.get("unkept", ()))
+        if name == PUBLISHER and self.state.redis in self.known_ledgers():
+            yield "A ledger was made before: if it is lost, restore it, for a new one would forget"
+            yield f"what was spent. If nothing was, remove {self.places.ledgers}."
 
     def make_ledger(self) -> None:
         """Make the ledger where none was ever made: one that was lost is restored by people."""
