@@ -14,7 +14,14 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from noisefloor_sim.service_tables import print_status
-from noisefloor_sim.topology import NotRunning, Stopped, Topology, running, start
+from noisefloor_sim.topology import (
+    FolderBusy,
+    NotRunning,
+    Stopped,
+    Topology,
+    running,
+    start,
+)
 from noisefloor_sim.topology.state import EMBEDDED
 from noisefloor_sim.topology.status import look, nothing
 from noisefloor_sim.topology.topology import found
@@ -87,9 +94,15 @@ def _stay(topology: Topology) -> int:
             gone = topology.gone
     except KeyboardInterrupt:
         pass
-    for name in gone:
+    for name in gone if topology.places.state.exists() else ():
         sys.stderr.write(f"noisefloor: {name} {topology.how_ended(name)}: stopping the others.\n")
-    return _tell_down(topology.stop())
+    try:
+        if topology.places.state.exists():
+            return _tell_down(topology.stop())
+    except FolderBusy:
+        pass
+    print("stopped by noisefloor down")
+    return 0
 
 
 def _tell_up(topology: Topology, how_to_stop: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from noisefloor.errors import BadParameter
 from noisefloor_sim.topology.errors import FolderBusy
 
 
@@ -57,10 +58,16 @@ class Places:
         return self.folder / "run" / f"{name}.exit"
 
     def make(self) -> None:
-        """Make the folders; nothing in them is for others, or for a repository."""
-        for folder in (self.folder, self.folder / "logs", self.folder / "run"):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (self.folder / ".gitignore").write_text("*\n", encoding="ascii")
+        """Make the folders: nothing in them is for others, or for a repository."""
+        try:
+            is_new = not self.folder.exists()
+            for folder in (self.folder, self.folder / "logs", self.folder / "run"):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if is_new:
+                (self.folder / ".gitignore").write_text("*\n", encoding="ascii")
+        except OSError as error:
+            rule = f"a folder that can be written ({error.strerror})"
+            raise BadParameter("folder", str(self.folder), rule) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:

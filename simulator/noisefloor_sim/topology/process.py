@@ -15,6 +15,7 @@ from noisefloor_sim.topology.places import Places
 # A shell of a session of its own stays behind as the parent and writes down how it ended: only a
 # parent is told, and we may be gone by then.
 _SCRIPT = '( "$@" & echo $! >"$0.pid"; wait $!; echo $? >"$0.exit" ) &'
+_ACCESS = "noisefloor.access"
 _PAUSE_S = 0.02
 _SIGNALLED = 128
 """What a shell adds to the signal that ended a process."""
@@ -113,12 +114,14 @@ def told(log: Path, message: str) -> dict[str, Any] | None:  # Any: JSON
 
 
 def last_line(log: Path) -> str:
-    """Return the last thing that a log says, as a sentence."""
-    lines = _lines(log)
-    if not lines:
-        return "it said nothing."
-    said = str(_parsed(lines[-1]).get("message", lines[-1])).removeprefix("noisefloor: ")
-    return said if said.endswith(".") else f"{said}."
+    """Return the last thing that a log says, as a sentence; requests are not told."""
+    said = [_said(line) for line in _lines(log) if _parsed(line).get("logger") != _ACCESS]
+    last = said[-1] if said else "it said nothing"
+    return last if last.endswith(".") else f"{last}."
+
+
+def _said(line: str) -> str:
+    return str(_parsed(line).get("message", line)).removeprefix("noisefloor: ")
 
 
 def _lines(log: Path) -> list[str]:

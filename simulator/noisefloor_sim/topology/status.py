@@ -1,7 +1,7 @@
 """What a topology is doing: who is ready, what waits, what is promised, and what was spent."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +238,9 @@ def _durability(topology: Topology, answers: dict[str, Answer | None]) -> Durabi
 
 def _conservation(topology: Topology) -> Conservation | None:
     answer = _told(topology, AGGREGATOR, "/conservation", "read")
-    return Conservation(**answer.json()) if answer else None
+    if answer is None:
+        return None
+    return Conservation(**{one.name: answer.json()[one.name] for one in fields(Conservation)})
 
 
 def _ledger(topology: Topology) -> tuple[Budget, ...] | None:

@@ -91,12 +91,13 @@ def drained(waiting: Waiting, within_s: float = DRAIN_S) -> int | None:
 def end(process: Process, places: Places) -> Ending:
     """Stop one process, and its database server if it left one behind."""
     limit_s = STORE_S if process.name in STORES else SERVICE_S
-    how = "was gone"
+    how, seen_s = "was gone", 0.2
     if process.is_running:
+        seen_s = 2.0
         how = _ended(process.pid, process.born, limit_s)
     if process.is_server_running:
         _ended(process.server_pid, process.server_born, STORE_S)
-    return Ending(process.name, how, exit_code(process.name, places))
+    return Ending(process.name, how, exit_code(process.name, places, seen_s))
 
 
 def _ended(pid: int, born: str, limit_s: float) -> str:

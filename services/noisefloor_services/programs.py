@@ -1,0 +1,164 @@
+"""Every program of the services by name: what it takes, and what it does.
+
+A program imports what it needs when it runs: a store does without FastAPI.
+"""
+
+import argparse
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from noisefloor.roles.collection import Collection, example
+from noisefloor_services.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a program is started with.
+
+    Attributes:
+        given: Its arguments.
+        settings: From the environment.
+        environment: As the process got it.
+    """
+
+    given: argparse.Namespace
+    settings: Settings
+    environment: Mapping[str, str]
+
+    @property
+    def collection(self) -> Collection:
+        """What is collected: from a file, or an example."""
+        file: Path | None = self.given.collection
+        return example() if file is None else Collection.read(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program.
+
+    Attributes:
+        text: What it is, for people.
+        run: Runs it until it is done.
+        options: Its own arguments.
+    """
+
+    text: str
+    run: Callable[[Start], None]
+    options: tuple[Callable[[argparse.ArgumentParser], None], ...] = ()
+
+
+def _with_collection(parser: argparse.ArgumentParser) -> None:
+    text = "file of JSON with catalogue, kinds and training; an example of 20 ads without"
+    parser.add_argument("--collection", type=Path, metavar="FILE", help=text)
+
+
+def _with_data_sets(parser: argparse.ArgumentParser) -> None:
+    text = "a data set that may be published from; may be given several times"
+    parser.add_argument("--data-set", action="append", default=[], metavar="NAME", help=text)
+
+
+def _with_folder(parser: argparse.ArgumentParser) -> None:
+    text = "where to make them; nothing may be there yet"
+    parser.add_argument("folder", type=Path, help=text)
+
+
+def _ad_server(start: Start) -> None:
+    from noisefloor_services import ad_server
+    from noisefloor_services.serving import serve
+
+    made = ad_server.create(start.settings, start.collection, environment=start.environment)
+    serve(made, start.settings)
+
+
+def _aggregator(start: Start) -> None:
+    from noisefloor_services import aggregator
+    from noisefloor_services.serving import serve
+
+    made = aggregator.create(start.settings, start.collection, environment=start.environment)
+    serve(made, start.settings)
+
+
+def _model_publisher(start: Start) -> None:
+    from noisefloor_services import model_publisher
+    from noisefloor_services.serving import serve
+
+    data_sets, environment = start.given.data_set, start.environment
+    made = model_publisher.create(
+        start.settings, {}, data_sets=data_sets, environment=environment
+    )
+    serve(made, start.settings)
+
+
+def _create_ledger(start: Start) -> None:
+    from noisefloor_services import model_publisher
+
+    model_publisher.create_ledger(start.settings)
+
+
+def _store(start: Start) -> None:
+    from noisefloor_services import store_process
+
+    store_process.run(start.settings, start.collection.namespace)
+
+
+def _make_secrets(start: Start) -> None:
+    from noisefloor_services.secret_files import make_secrets
+
+    folder, has_tokens = start.given.folder, start.settings.report_tokens
+    namespace = start.collection.namespace
+    made = make_secrets(folder, namespace=namespace, has_report_tokens=has_tokens)
+    print(f"{folder}: {', '.join(made)}")
+
+
+def _worker(start: Start) -> None:
+    """Count beside other workers, without an API, until a signal."""
+    from noisefloor_services.counting import Counting, CountingAll
+    from noisefloor_services.registry import Registry
+    from noisefloor_services.streams.durability import Durability
+    from noisefloor_services.streams.keys import Layout
+    from noisefloor_services.streams.server import Server
+    from noisefloor_services.streams.store import EpochStore
+
+    settings, first = start.settings, start.collection
+
+    def counting(one: Collection) -> Counting:
+        layout = Layout(one.namespace, settings.partitions)
+        store = EpochStore(Server(settings.redis_url), layout, one.kinds.values())
+        return Counting(store, Durability(settings.durability), one.first_epoch)
+
+    signals = {signal.SIGTERM, signal.SIGINT}
+    # Blocked before a thread starts, which inherits it: the signal waits for sigtimedwait.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    layout = Layout(first.namespace, settings.partitions)
+    registry = Registry(Server(settings.redis_url), layout)
+    CountingAll(first, counting, registry).run(
+        lambda pause_s: signal.sigtimedwait(signals, pause_s) is not None
+    )
+
+
+PROGRAMS: Mapping[str, Program] = MappingProxyType(
+    {
+        "ad-server": Program(
+            "catalogue and model out, ad requests and reports in", _ad_server, (_with_collection,)
+        ),
+        "aggregator": Program(
+            "counts reports, and shows what was counted", _aggregator, (_with_collection,)
+        ),
+        "model-publisher": Program(
+            "publishes against a ledger", _model_publisher, (_with_data_sets,)
+        ),
+        "worker": Program(
+            "counts beside the aggregator, without an API", _worker, (_with_collection,)
+        ),
+        "store": Program("an embedded Valkey server", _store, (_with_collection,)),
+        "create-ledger": Program("makes the publisher's ledger, once", _create_ledger),
+        "make-secrets": Program(
+            "makes the secrets of a topology in containers",
+            _make_secrets,
+            (_with_folder, _with_collection),
+        ),
+    }
+)
