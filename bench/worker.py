@@ -92,7 +92,7 @@ class Worker:
         self._requests: IO[str] = self._process.stdin
         self._replies: IO[str] = self._process.stdout
 
-    def ask(self, **request: str | int) -> Answer:
+    def ask(self, **request: str | float) -> Answer:
         """Return the answer, or an error when the process is gone."""
         try:
             print(json.dumps(request), file=self._requests, flush=True)

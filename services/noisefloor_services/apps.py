@@ -7,7 +7,7 @@ the routes. A route without a rule is denied.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -98,14 +98,15 @@ class Service:
             self.policy,
             settings.credentials,
             limit=rate,
+            usual=[("POST", path) for path in parts.direct],
         )
         logged = AccessLog(guarded, unlogged=parts.unlogged)
         self._latency = Latency(logged, described["paths"])
         self._asgi: ASGIApp = self._latency
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one connection."""
-        await self._asgi(scope, receive, send)
+        return self._asgi(scope, receive, send)
 
     def _add_common(self, parts: Parts) -> None:
         @self.api.get("/healthz", tags=["health"], summary="Whether the process runs.")
