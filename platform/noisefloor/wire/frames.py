@@ -107,7 +107,7 @@ def seal(
     check_count(batch.num_rows, "rows", most=MOST_ROWS)
     if len(batch_id) != ID_BYTES:
         raise BadParameter("batch_id", f"<{len(batch_id)} bytes>", f"of {ID_BYTES} bytes")
-    head = _schema_message(kind, f"{epoch:010}", batch_id.hex())
+    head = _head(kind).written(epoch, batch_id)
     data = b"".join((head, _batch_message(kind, batch), _END))
     if len(data) > most_bytes:
         raise BadParameter("frame", f"<{len(data)} bytes>", f"of at most {most_bytes} bytes")
@@ -170,10 +170,17 @@ def _batch_message(kind: Kind, batch: pa.RecordBatch) -> pa.Buffer:
 class _Head:
     """The schema message of a kind, where epoch and batch id go in it, and what may follow it."""
 
+    blank: bytes
     message: Template
     epoch: slice
     batch_id: slice
     batches: Templates
+
+    def written(self, epoch: int, batch_id: bytes) -> bytes:
+        """Write the message of a frame."""
+        made = bytearray(self.blank)
+        made[self.epoch], made[self.batch_id] = b"%010d" % epoch, batch_id.hex().encode()
+        return bytes(made)
 
 
 @lru_cache(maxsize=256)
@@ -185,7 +192,7 @@ def _head(kind: Kind) -> _Head:
     first, second = sorted((epoch, batch_id), key=lambda hole: hole.start)
     rests = (slice(0, first.start), slice(first.stop, second.start), slice(second.stop, None))
     fixed = tuple((rest.start or 0, blank[rest]) for rest in rests)
-    return _Head(Template(len(blank), fixed), epoch, batch_id, Templates())
+    return _Head(blank, Template(len(blank), fixed), epoch, batch_id, Templates())
 
 
 def _changed(first: bytes, second: bytes) -> slice:
