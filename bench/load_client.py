@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,12 @@ from typing import Any
 
 import numpy as np
 import uvloop
+from bench.processes import cpu_s
 
 from noisefloor.randomness import SeededSource
 from noisefloor.wire.frames import seal
 from noisefloor_services.bodies import FRAME_TYPE
 from noisefloor_services.collection import example
-
-from bench.processes import cpu_s
 
 FRAMES, JSON = "frames", "json"
 _DISTINCT = 64
@@ -138,20 +138,20 @@ class Run:
         return _Connection(self._note_open if self._load.rate else self._note_closed)
 
     async def _closed(self) -> dict[str, Any]:
-        self._until_s = self._loop.time() + self._load.warm_s + self._load.seconds
+        self._until_s = time.monotonic() + self._load.warm_s + self._load.seconds
         for connection in self._connections:
-            self._send(connection, self._loop.time())
+            self._send(connection, time.monotonic())
         await asyncio.sleep(self._load.warm_s)
         self._statuses.clear()
         self._latencies_s.clear()
-        start_s, start_cpu_s = self._loop.time(), cpu_s(self._load.pid)
+        start_s, start_cpu_s = time.monotonic(), cpu_s(self._load.pid)
         await asyncio.sleep(self._load.seconds)
-        return self._told(self._loop.time() - start_s, cpu_s(self._load.pid) - start_cpu_s)
+        return self._told(time.monotonic() - start_s, cpu_s(self._load.pid) - start_cpu_s)
 
     def _note_closed(
         self, connection: _Connection, status: int, has_retry: bool, due_s: float
     ) -> None:
-        now_s = self._loop.time()
+        now_s = time.monotonic()
         self._note(status, has_retry, now_s - due_s)
         if now_s < self._until_s:
             self._send(connection, now_s)
@@ -160,12 +160,12 @@ class Run:
         load = self._load
         count = max(1, round(load.rate * load.seconds))
         gaps = SeededSource(load.seed, "schedule").generator().exponential(1 / load.rate, count)
-        start_s, start_cpu_s = self._loop.time() + 0.05, cpu_s(load.pid)
+        start_s, start_cpu_s = time.monotonic() + 0.05, cpu_s(load.pid)
         self._schedule = (start_s + np.cumsum(gaps)).tolist()
         self._place = 0
-        self._loop.call_at(self._schedule[0], self._tick)
-        await asyncio.sleep(self._schedule[-1] - self._loop.time())
-        taken_s = self._loop.time() - start_s
+        self._loop.call_later(0.05, self._tick)
+        await asyncio.sleep(self._schedule[-1] - time.monotonic())
+        taken_s = time.monotonic() - start_s
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 await self._done.wait()
@@ -175,7 +175,7 @@ class Run:
 
     def _tick(self) -> None:
         """Send whatever is due."""
-        schedule, now_s = self._schedule, self._loop.time()
+        schedule, now_s = self._schedule, time.monotonic()
         while self._place < len(schedule) and schedule[self._place] <= now_s:
             self._backlog.append(schedule[self._place])
             self._place += 1
@@ -184,7 +184,7 @@ class Run:
             self._not_sent += len(self._backlog)
             self._backlog.clear()
         if self._place < len(schedule):
-            self._loop.call_at(schedule[self._place], self._tick)
+            self._loop.call_later(max(0.0, schedule[self._place] - now_s), self._tick)
         self._look_whether_done()
 
     def _pump(self) -> None:
@@ -199,7 +199,7 @@ class Run:
     def _note_open(
         self, connection: _Connection, status: int, has_retry: bool, due_s: float
     ) -> None:
-        self._note(status, has_retry, self._loop.time() - due_s)
+        self._note(status, has_retry, time.monotonic() - due_s)
         if len(connection.due) == self._load.depth - 1:  # it was full
             self._free.append(connection)
         self._pump()
@@ -222,23 +222,21 @@ class Run:
             self._with_retry_after += has_retry
 
     def _told(self, taken_s: float, app_cpu_s: float) -> dict[str, Any]:
-        """Return the numbers; a request without an answer counts as one that took for ever."""
-        under_way = sum(len(one.due) for one in self._connections) + len(self._backlog)
-        unanswered = under_way if self._load.rate else 0
-        latencies_ms = 1000 * np.array(self._latencies_s)
-        if unanswered:
-            latencies_ms = np.append(latencies_ms, [np.inf] * unanswered)
-        marks = np.quantile(latencies_ms, (0.5, 0.9, 0.99, 1.0), method="higher").tolist()
+        """Return the numbers; in an open loop, what has no answer yet counts as answered now."""
+        late = [due_s for one in self._connections for due_s in one.due] + list(self._backlog)
+        unanswered = late if self._load.rate else []
+        latencies_s = [*self._latencies_s, *(time.monotonic() - due_s for due_s in unanswered)]
+        marks = np.quantile(latencies_s, (0.5, 0.9, 0.99, 1.0), method="higher") * 1000
         return {
             "seconds": taken_s,
             "app_cpu_s": app_cpu_s,
             "statuses": {str(status): count for status, count in self._statuses.items()},
             "answered": len(self._latencies_s),
-            "unanswered": unanswered,
+            "unanswered": len(unanswered),
             "not_sent": self._not_sent,
             "refused": self._refused,
             "refused_with_retry_after": self._with_retry_after,
-            **dict(zip(("p50_ms", "p90_ms", "p99_ms", "max_ms"), marks, strict=True)),
+            **dict(zip(("p50_ms", "p90_ms", "p99_ms", "max_ms"), marks.tolist(), strict=True)),
         }
 
 
@@ -246,9 +244,7 @@ def requests_of(load: Load) -> Iterator[bytes]:
     """Yield requests without end; no two frames have the same batch id."""
     bodies = json_bodies() if load.what == JSON else frame_bodies(load.reports)
     path, media_type = (
-        ("/reports/clicks", "application/json")
-        if load.what == JSON
-        else ("/frames", FRAME_TYPE)
+        ("/reports/clicks", "application/json") if load.what == JSON else ("/frames", FRAME_TYPE)
     )
     whole = [
         b"POST %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b"

@@ -64,7 +64,7 @@ def running(name: str, folder: Path, settings: Mapping[str, str]) -> Iterator[Pr
 
 
 def cpu_s(pid: int) -> float:
-    """Return the user and system time that a process took, all of its threads; 0 for no process."""
+    """Return the user and system time of a process, all of its threads; 0 for no process."""
     if not pid:
         return 0.0
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

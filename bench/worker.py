@@ -88,6 +88,7 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.pid = self._process.pid
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests: IO[str] = self._process.stdin
         self._replies: IO[str] = self._process.stdout

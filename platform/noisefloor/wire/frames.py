@@ -10,8 +10,8 @@ There is exactly one way to write a frame. A reader compares the schema message 
 with that of the kinds it knows before Arrow sees it, and writes the batch again to compare it with
 what came: compression, dictionaries, further metadata, other buffers, padding that is not zero and
 trailing bytes all fail, without a rule for each. (A frame that differs from one that passed in id,
-epoch and rows alone is not written again, see ``templates``.) pyarrow 20 and 26 write the same bytes; a writer
-that does not is refused.
+epoch and rows alone is not written again, see ``templates``.) pyarrow 20 and 26 write the same
+bytes; a writer that does not is refused.
 """
 
 import re

@@ -98,7 +98,7 @@ def test_frames_that_are_mixed_have_the_verdict_of_the_long_way(drawn: st.DataOb
 def batch_start(data: bytes) -> int:
     """Return where the schema message ends."""
     metadata = pa.ipc.read_message(data).metadata
-    return data.index(metadata.to_pybytes()) + metadata.size
+    return data.index(metadata.to_pybytes()) + int(metadata.size)
 
 
 def test_frames_of_rows_of_one_width_are_learnt_and_others_are_not() -> None:
