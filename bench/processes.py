@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -43,8 +44,17 @@ class Process:
             time.sleep(0.02)
         raise RuntimeError(f"a service did not start: {self._log.read_text()[-2000:]}")
 
+    def pause(self) -> None:
+        """Let it hang."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
+
     def end(self) -> None:
         """Ask it to stop, and end it if it does not."""
+        self.resume()
         self._process.terminate()
         try:
             self._process.wait(15)

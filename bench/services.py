@@ -171,31 +171,43 @@ def is_quiet(answer: Answer) -> bool:
 
 
 def overload(client: Worker, folder: Path, rate: float, sizes: Sizes) -> Answer:
-    """Offer many times the saturated rate; for the first half, nobody counts.
+    """Offer many times the saturated rate to an ad server whose aggregator hangs half of the time.
 
-    The high water is what the ad server takes in a second, so that it is reached soon.
+    The high water is what the ad server takes in a quarter of a second: it is reached soon.
     """
-    high_water = round(rate)
-    with stack(folder, Durability.DISK, high_water) as one, ExitStack() as later:
+    high_water = round(rate / 4)
+    with (
+        stack(folder, Durability.DISK, high_water) as one,
+        running(aggregator.NAME, one.folder, one.settings) as counting,
+    ):
         load = {"rate": OVERLOAD * rate, "seconds": sizes.overload_s, "connections": 512}
         load |= {"depth": 8, "drops": True, "port": one.app.port, "pid": one.app.pid}
+        assert counting.port  # it runs
+        counting.pause()
+        later = threading.Timer(sizes.overload_s / 2, counting.resume)
+        later.start()
         answers: list[Answer] = []
         asking = threading.Thread(target=lambda: answers.append(client.ask(**load)))
         asking.start()
-        server, store = _store(one)
-        longest, start_s = 0, time.monotonic()
-        counting: Process | None = None
-        while asking.is_alive():
-            longest = max(longest, server.call("XLEN", store.layout.keys(0).frames))
-            if counting is None and time.monotonic() - start_s > sizes.overload_s / 2:
-                counting = later.enter_context(running(aggregator.NAME, one.folder, one.settings))
-            time.sleep(0.01)
-        peaks = {"ad_server_mb": memory_mb(one.app.pid, "VmHWM")}
-        if counting is not None:
-            peaks["aggregator_mb"] = memory_mb(counting.pid, "VmHWM")
-        answer = _checked(answers[0]) | peaks
-        server.close()
-    return answer | {"longest": longest, "high_water": high_water, "offered": OVERLOAD * rate}
+        longest = _longest_while(asking, one)
+        later.join()
+        peaks = {
+            "ad_server_mb": memory_mb(one.app.pid, "VmHWM"),
+            "aggregator_mb": memory_mb(counting.pid, "VmHWM"),
+        }
+    offered = {"offered": OVERLOAD * rate, "high_water": high_water}
+    return _checked(answers[0]) | peaks | offered | {"longest": longest}
+
+
+def _longest_while(asking: threading.Thread, one: Stack) -> int:
+    """Look at the stream again and again, and return how long it was at most."""
+    server, store = _store(one)
+    longest = 0
+    while asking.is_alive():
+        longest = max(longest, server.call("XLEN", store.layout.keys(0).frames))
+        time.sleep(0.01)
+    server.close()
+    return longest
 
 
 def counted(client: Worker, folder: Path, durability: Durability, sizes: Sizes) -> Answer:
