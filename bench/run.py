@@ -15,7 +15,8 @@ from typing import Any
 # `python bench/run.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import auction, compare, memory, startup, training, world
+from bench import auction, compare, memory, services, startup, streams, training, world
+from bench.machine import processor_ticks, steal_share
 from bench.worker import ROOT, Worker
 from bench.workloads import WORKLOADS
 
@@ -29,16 +30,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="workloads whose name contains this, no more")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/mechanisms.json")
     return parser.parse_args()
-
-
-def _processor_ticks() -> list[int]:
-    return [int(tick) for tick in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-
-
-def _steal_share(before: list[int]) -> float:
-    """Return which share of the time since then the host gave to somebody else."""
-    spent = [now - then for now, then in zip(_processor_ticks(), before, strict=True)]
-    return spent[7] / max(1, sum(spent[:8]))
 
 
 def _mechanisms(
@@ -59,9 +50,9 @@ def _speed(arguments: argparse.Namespace) -> dict[str, Any]:
     ours = Worker(sys.executable, "bench.ours")
     theirs = Worker(os.path.abspath(arguments.peers), "bench.peers") if arguments.peers else None
     versions = {"ours": ours.ask(forget=1), "peers": theirs.ask(forget=1) if theirs else None}
-    before = _processor_ticks()
+    before = processor_ticks()
     rows = _mechanisms(ours, theirs, arguments)
-    steal = _steal_share(before)
+    steal = steal_share(before)
     for worker in (ours, theirs):
         if worker is not None:
             worker.close()
@@ -101,6 +92,9 @@ def main() -> None:
     if not arguments.only:
         print()
         world.write(world.measure(quick=arguments.quick), arguments.out.with_name("world.json"))
+        for part, name in ((streams, "streams.json"), (services, "services.json")):
+            print()
+            part.write(part.measure(quick=arguments.quick), arguments.out.with_name(name))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 # `python bench/streams.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.machine import sync_ms
 from bench.table import aligned, figure
 from bench.worker import ROOT
 
@@ -40,10 +42,12 @@ from noisefloor_services.streams.worker import Worker
 
 OUT = ROOT / "bench/results/streams.json"
 TARGET = 0.80
+REPEATS = 7
 KIND = bit_vector_kind("clicks", 64)
 GROUPS: dict[str, type[Group]] = {"naive": NaiveGroup, "exactly once": Group}
-_SYNCS = 200
 _BATCH = 64
+
+Answer = dict[str, Any]  # JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +66,6 @@ class Turn:
     def cpu_s(self) -> float:
         """Of consumer and server together."""
         return self.worker_cpu_s + self.server_cpu_s
-
-
-def sync_ms(folder: Path) -> float:
-    """Return how long a sync of one written page takes here, as a median."""
-    took = []
-    with open(folder / "sync", "wb", buffering=0) as file:
-        for _ in range(_SYNCS):
-            file.write(bytes(4096))
-            start = time.perf_counter()
-            os.fdatasync(file.fileno())
-            took.append(time.perf_counter() - start)
-    return 1000 * statistics.median(took)
 
 
 def frames_of(count: int, reports: int) -> list[bytes]:
@@ -136,7 +128,7 @@ def compare(
     return turns
 
 
-def summary(turns: list[Turn]) -> dict[str, Any]:
+def summary(turns: list[Turn]) -> Answer:
     """Return medians, and the ratio of exactly once to naive as the median over the pairs."""
     ours = [one for one in turns if one.consumer == "exactly once"]
     naive = [one for one in turns if one.consumer == "naive"]
@@ -163,16 +155,12 @@ def summary(turns: list[Turn]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the frames, two pairs")
-    options = parser.parse_args()
-    scale, repeats = (10, 2) if options.quick else (1, options.repeats)
+def measure(*, quick: bool, repeats: int = REPEATS) -> Answer:
+    """Measure both consumers, print the table, and return the raw numbers."""
+    scale, repeats = (10, 2) if quick else (1, repeats)
     lines, turns = [], []
     with tempfile.TemporaryDirectory() as name:
-        synced = sync_ms(Path(name))
+        synced = sync_ms(Path(name))[0]
         for durability in Durability:
             with EmbeddedServer(Path(name, durability.value), durability) as embedded:
                 for reports_a_frame, frames in ((100, 8000), (1000, 3000)):
@@ -180,6 +168,16 @@ def main() -> None:
                     pair = compare(embedded, reports_a_frame, frames // scale, repeats)
                     turns += pair
                     lines.append(summary(pair))
+    print(_printed(lines))
+    print(f"One consumer, {KIND.cells} cells, {_BATCH} frames a call, medians of {repeats} pairs;")
+    print("CPU is that of consumer and server together.")
+    load_1m, cores = os.getloadavg()[0], os.cpu_count()
+    print(f"fdatasync takes {synced:.2f} ms; load {load_1m:.1f} on {cores} cores.")
+    machine = {"machine": platform.platform(), "cores": cores, "fdatasync_ms": synced}
+    return machine | {"summary": lines, "turns": [asdict(one) for one in turns]}
+
+
+def _printed(lines: Sequence[Answer]) -> str:
     header = ("durability", "reports/frame", "exact M/s", "naive M/s", "wall", "exact M/CPU-s",
               "naive M/CPU-s", "CPU", f"at least {TARGET:.0%}")  # fmt: skip
     rows = [
@@ -196,15 +194,22 @@ def main() -> None:
         )
         for line in lines
     ]
-    print(aligned(header, rows))
-    print(f"One consumer, {KIND.cells} cells, {_BATCH} frames a call, medians of {repeats} pairs;")
-    print("CPU is that of consumer and server together.")
-    load_1m, cores = os.getloadavg()[0], os.cpu_count()
-    print(f"fdatasync takes {synced:.2f} ms; load {load_1m:.1f} on {cores} cores.")
-    machine = {"machine": platform.platform(), "cores": cores, "fdatasync_ms": synced}
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    raw = machine | {"summary": lines, "turns": [asdict(one) for one in turns]}
-    OUT.write_text(json.dumps(raw, indent=1))
+    return aligned(header, rows)
+
+
+def write(results: Answer, out: Path = OUT) -> None:
+    """Write the raw numbers."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the frames, two pairs")
+    options = parser.parse_args()
+    write(measure(quick=options.quick, repeats=options.repeats))
 
 
 if __name__ == "__main__":

@@ -88,11 +88,12 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.pid = self._process.pid
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests: IO[str] = self._process.stdin
         self._replies: IO[str] = self._process.stdout
 
-    def ask(self, **request: str | int) -> Answer:
+    def ask(self, **request: str | float) -> Answer:
         """Return the answer, or an error when the process is gone."""
         try:
             print(json.dumps(request), file=self._requests, flush=True)

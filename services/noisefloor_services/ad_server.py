@@ -210,6 +210,7 @@ def _service(
     return Service(parts, settings, readiness, rooms=rooms, rate=rate)
 
 
+_ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serves all
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The device has this one already (If-None-Match)."}
 }
@@ -292,7 +293,7 @@ def _add_frames(router: APIRouter, shared: _AdServer) -> None:
             token = request.headers.get("report-token")
             await shared.admit(token, frame.epoch, frame.batch_id)
         await shared.take(data, frame.kind, frame.batch_id, frame.batch.num_rows)
-        return Response(status_code=202)
+        return _ACCEPTED
 
 
 def _add_reports(router: APIRouter, shared: _AdServer) -> None:
@@ -320,7 +321,7 @@ def _add_reports(router: APIRouter, shared: _AdServer) -> None:
             raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
         await shared.admit(request.headers.get("report-token"), told.epoch, batch_id)
         await shared.take(data, known, batch_id, 1)
-        return Response(status_code=202)
+        return _ACCEPTED
 
 
 def _add_tokens(router: APIRouter, shared: _AdServer) -> None:

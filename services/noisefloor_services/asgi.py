@@ -1,6 +1,6 @@
 """Watching a request from outside an app: its status and how long it took."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,11 +17,11 @@ async def watched(
     """Serve one request, and tell its status and seconds; 500 if the app broke off."""
     status, started = 500, clock()
 
-    async def noted(message: Message) -> None:
+    def noted(message: Message) -> Awaitable[None]:
         nonlocal status
         if message["type"] == "http.response.start":
             status = message["status"]
-        await send(message)
+        return send(message)
 
     try:
         await app(scope, receive, noted)

@@ -6,7 +6,10 @@ from fastapi import HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
+from noisefloor_services.security.answers import header
+
 FRAME_TYPE = "application/vnd.apache.arrow.stream"
+_FRAME_TYPES = [FRAME_TYPE.encode()]
 _JSON_TYPE = "application/json"
 
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -14,15 +17,15 @@ _Body = TypeVar("_Body", bound=BaseModel)
 
 async def frame_body(request: Request) -> bytes:
     """Return a body that is called a frame."""
-    if request.headers.get("content-type") != FRAME_TYPE:
+    if header(request.scope["headers"], b"content-type")[:1] != _FRAME_TYPES:
         raise HTTPException(415, f"Expected a body of type {FRAME_TYPE}.")
     return await request.body()
 
 
 async def json_body(request: Request, model: type[_Body]) -> _Body:
     """Return a body of JSON that obeys every rule of the model."""
-    told = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if told != _JSON_TYPE:
+    told = header(request.scope["headers"], b"content-type")
+    if not told or told[0].partition(b";")[0].strip().lower() != _JSON_TYPE.encode():
         raise HTTPException(415, f"Expected a body of type {_JSON_TYPE}.")
     try:
         return model.model_validate_json(await request.body())

@@ -11,7 +11,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -92,18 +92,17 @@ class AccessLog:
         self._clock = clock
         self._logger = logging.getLogger(ACCESS)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one connection."""
         if scope["type"] != "http" or scope["path"] in self._unlogged:
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
 
         def tell(status: int, taken_s: float) -> None:
             fields = {"method": _method(scope), "route": _route(scope), "status": status}
             taken_ms = round(taken_s * 1000, 3)
             self._logger.info("request", extra={"fields": {**fields, "duration_ms": taken_ms}})
 
-        await watched(self._app, scope, receive, send, clock=self._clock, tell=tell)
+        return watched(self._app, scope, receive, send, clock=self._clock, tell=tell)
 
 
 def _method(scope: Scope) -> str:

@@ -6,7 +6,7 @@ can add a line, and nothing that a client sent can be in one.
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,12 +86,11 @@ class Latency:
         self._clock = clock
         self._seen: dict[tuple[str, str, str], _Histogram] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one connection."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        await watched(
+            return self._app(scope, receive, send)
+        return watched(
             self._app,
             scope,
             receive,

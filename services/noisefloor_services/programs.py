@@ -86,9 +86,7 @@ def _model_publisher(start: Start) -> None:
     from noisefloor_services.serving import serve
 
     data_sets, environment = start.given.data_set, start.environment
-    made = model_publisher.create(
-        start.settings, {}, data_sets=data_sets, environment=environment
-    )
+    made = model_publisher.create(start.settings, {}, data_sets=data_sets, environment=environment)
     serve(made, start.settings)
 
 

@@ -57,7 +57,9 @@ class Readiness:
     @property
     def is_promise_kept(self) -> bool:
         """Whether the server was probed and keeps what has to be kept."""
-        return self._unkept is not None and not self._broken()
+        if not self._unkept:
+            return self._unkept is not None
+        return not self._broken()
 
     @property
     def is_reachable(self) -> bool:

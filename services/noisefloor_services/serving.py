@@ -41,6 +41,7 @@ def serve(service: Service, settings: Settings) -> None:
     """Serve until a signal; returns once everything is done."""
     config = uvicorn.Config(
         service,
+        interface="asgi3",
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=30,
         limit_concurrency=4096,

@@ -130,9 +130,26 @@ def test_a_websocket_is_closed() -> None:
     async def receive() -> Message:
         raise AssertionError
 
-    guard = Guard(an_app(), Policy(RULES), Credentials(LINES))
-    asyncio.run(guard({"type": "websocket", "path": "/healthz"}, receive, send))
+    async def connect() -> None:
+        guard = Guard(an_app(), Policy(RULES), Credentials(LINES))
+        await guard({"type": "websocket", "path": "/healthz"}, receive, send)
+
+    asyncio.run(connect())
     assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_what_is_usual_is_open_only_if_a_rule_says_so() -> None:
+    usual = [("POST", "/reports"), ("POST", "/publications"), ("POST", "/epochs/7/close")]
+    usual += [("POST", "/healthz"), ("GET", "/reports"), ("GET", "/nowhere")]
+    client = Caller(Guard(an_app(), Policy(RULES), Credentials(LINES), usual=usual))
+    assert client("POST", "/reports").json() == {"caller": None}
+    assert client("POST", "/reports", headers=bearer(TOKENS[Role.ADMIN])).json() == {
+        "caller": None
+    }
+    for method, path in usual[1:]:
+        assert client(method, path).status_code == 401
+        wrong = client(method, path, headers=bearer(TOKENS[Role.READ]))
+        assert wrong.status_code == 403
 
 
 def test_where_two_rules_match_both_have_to_admit() -> None:

@@ -15,6 +15,7 @@ from noisefloor.errors import BadFrame
 _HEADER = 2
 _LENGTH = 0
 _COMPRESSION = 3
+_U16, _I32, _U32, _I64 = (struct.Struct(form) for form in ("<H", "<i", "<I", "<q"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +28,31 @@ class BatchHeader:
 
 def read_batch_header(metadata: bytes) -> BatchHeader:
     """Read the flatbuffer of a record batch message, or raise BadFrame."""
-    message = _number(metadata, "<I", 0)
+    message = _number(metadata, _U32, 0)
     at = _field(metadata, message, _HEADER)
     if at is None:
         raise BadFrame("batch", "has no header")
-    batch = at + _number(metadata, "<I", at)
+    batch = at + _number(metadata, _U32, at)
     length = _field(metadata, batch, _LENGTH)
     return BatchHeader(
-        rows=0 if length is None else _number(metadata, "<q", length),
+        rows=0 if length is None else _number(metadata, _I64, length),
         is_compressed=_field(metadata, batch, _COMPRESSION) is not None,
     )
 
 
 def _field(metadata: bytes, table: int, index: int) -> int | None:
     """Return where a table's field lies, or None if the table has no such field."""
-    entries = table - _number(metadata, "<i", table)
+    entries = table - _number(metadata, _I32, table)
     place = 4 + 2 * index  # after the sizes of the list of entries and of the table
-    if place + 2 > _number(metadata, "<H", entries):
+    if place + 2 > _number(metadata, _U16, entries):
         return None
-    offset = _number(metadata, "<H", entries + place)
+    offset = _number(metadata, _U16, entries + place)
     return table + offset if offset else None
 
 
-def _number(metadata: bytes, form: str, at: int) -> int:
+def _number(metadata: bytes, form: struct.Struct, at: int) -> int:
     """Read one little-endian integer within bounds."""
-    if not 0 <= at <= len(metadata) - struct.calcsize(form):
+    if not 0 <= at <= len(metadata) - form.size:
         raise BadFrame("batch", "has a header that points outside itself")
-    number: int = struct.unpack_from(form, metadata, at)[0]
+    number: int = form.unpack_from(metadata, at)[0]
     return number

@@ -9,8 +9,9 @@ or time, and the rows are permuted.
 There is exactly one way to write a frame. A reader compares the schema message byte by byte
 with that of the kinds it knows before Arrow sees it, and writes the batch again to compare it with
 what came: compression, dictionaries, further metadata, other buffers, padding that is not zero and
-trailing bytes all fail, without a rule for each. pyarrow 20 and 26 write the same bytes; a writer
-that does not is refused.
+trailing bytes all fail, without a rule for each. (A frame that differs from one that passed in id,
+epoch and rows alone is not written again, see ``templates``.) pyarrow 20 and 26 write the same
+bytes; a writer that does not is refused.
 """
 
 import re
@@ -27,6 +28,7 @@ from noisefloor.errors import BadFrame, BadParameter, NoisefloorError
 from noisefloor.randomness import Source
 from noisefloor.wire.batch_header import read_batch_header
 from noisefloor.wire.kinds import Kind, joined
+from noisefloor.wire.templates import Template, Templates
 
 VERSION = 1
 MOST_ROWS = 1 << 16
@@ -105,7 +107,7 @@ def seal(
     check_count(batch.num_rows, "rows", most=MOST_ROWS)
     if len(batch_id) != ID_BYTES:
         raise BadParameter("batch_id", f"<{len(batch_id)} bytes>", f"of {ID_BYTES} bytes")
-    head = _schema_message(kind, f"{epoch:010}", batch_id.hex())
+    head = _head(kind).written(epoch, batch_id)
     data = b"".join((head, _batch_message(kind, batch), _END))
     if len(data) > most_bytes:
         raise BadParameter("frame", f"<{len(data)} bytes>", f"of at most {most_bytes} bytes")
@@ -118,9 +120,9 @@ def decode_frame(data: bytes, kinds: Mapping[str, Kind], *, most_bytes: int = MO
         raise BadFrame("frame", "is not bytes")
     if len(data) > most_bytes:
         raise BadFrame("frame", f"has more than {most_bytes} bytes")
-    kind, epoch, batch_id, size = _read_header(data, kinds.values())
+    kind, epoch, batch_id = _read_header(data, kinds.values())
     try:
-        batch = _read_batch(pa.py_buffer(data).slice(size), kind)
+        batch = _read_batch(data, kind)
     except BadFrame as error:
         raise BadFrame(error.field, error.rule, batch_id) from None
     return Frame(kind, epoch, batch_id, batch)
@@ -166,19 +168,19 @@ def _batch_message(kind: Kind, batch: pa.RecordBatch) -> pa.Buffer:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The schema message of a kind, with zeros where epoch and batch id go."""
+    """The schema message of a kind, where epoch and batch id go in it, and what may follow it."""
 
     blank: bytes
+    message: Template
     epoch: slice
     batch_id: slice
+    batches: Templates
 
-    def fits(self, data: bytes) -> bool:
-        """Whether a frame starts with this message, whatever its epoch and batch id."""
-        if len(data) < len(self.blank):
-            return False
-        start = bytearray(data[: len(self.blank)])
-        start[self.epoch], start[self.batch_id] = self.blank[self.epoch], self.blank[self.batch_id]
-        return start == self.blank
+    def written(self, epoch: int, batch_id: bytes) -> bytes:
+        """Write the message of a frame."""
+        made = bytearray(self.blank)
+        made[self.epoch], made[self.batch_id] = b"%010d" % epoch, batch_id.hex().encode()
+        return bytes(made)
 
 
 @lru_cache(maxsize=256)
@@ -187,7 +189,10 @@ def _head(kind: Kind) -> _Head:
     blank = _schema_message(kind, "0" * 10, "0" * 32)
     epoch = _changed(blank, _schema_message(kind, "1" * 10, "0" * 32))
     batch_id = _changed(blank, _schema_message(kind, "0" * 10, "1" * 32))
-    return _Head(blank, epoch, batch_id)
+    first, second = sorted((epoch, batch_id), key=lambda hole: hole.start)
+    rests = (slice(0, first.start), slice(first.stop, second.start), slice(second.stop, None))
+    fixed = tuple((rest.start or 0, blank[rest]) for rest in rests)
+    return _Head(blank, Template(len(blank), fixed), epoch, batch_id, Templates())
 
 
 def _changed(first: bytes, second: bytes) -> slice:
@@ -195,22 +200,40 @@ def _changed(first: bytes, second: bytes) -> slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-def _read_header(data: bytes, kinds: Iterable[Kind]) -> tuple[Kind, int, bytes, int]:
-    """Return kind, epoch and batch id, and where the batch starts."""
+def _read_header(data: bytes, kinds: Iterable[Kind]) -> tuple[Kind, int, bytes]:
+    """Return kind, epoch and batch id."""
     for kind in kinds:
         head = _head(kind)
-        if head.fits(data):
+        if head.message.fits(data):
             epoch, batch_id = data[head.epoch], data[head.batch_id]
             if not _EPOCH_FORM.fullmatch(epoch):
                 raise BadFrame("epoch", "is not ten digits")
             if not _ID_FORM.fullmatch(batch_id):
                 raise BadFrame("batch id", "is not 32 hexadecimal digits")
-            return kind, int(epoch), bytes.fromhex(batch_id.decode()), len(head.blank)
+            return kind, int(epoch), bytes.fromhex(batch_id.decode())
     raise BadFrame("header", f"is not that of version {VERSION} of a kind known here")
 
 
-def _read_batch(tail: pa.Buffer, kind: Kind) -> pa.RecordBatch:
+def _read_batch(data: bytes, kind: Kind) -> pa.RecordBatch:
     """Read what follows the schema message: one batch and the end mark."""
+    head = _head(kind)
+    start = head.message.size
+    tail = pa.py_buffer(data).slice(start)
+    is_known = head.batches.has(data, start)
+    batch = _known_batch(tail, kind) if is_known else _unknown_batch(tail, kind)
+    kind.check(batch)
+    if not is_known:
+        head.batches.learn(data, start, batch)
+    return batch
+
+
+def _known_batch(tail: pa.Buffer, kind: Kind) -> pa.RecordBatch:
+    """Read a batch that is in the one form, whatever its rows hold."""
+    return _arrow(pa.ipc.read_record_batch, _arrow(pa.ipc.read_message, tail), kind.schema)
+
+
+def _unknown_batch(tail: pa.Buffer, kind: Kind) -> pa.RecordBatch:
+    """Read a batch, and make sure that it is in the one form by writing it again."""
     length = tail.size - len(_END)
     if length < 0 or tail.slice(length).to_pybytes() != _END:
         raise BadFrame("frame", "does not stop at the end mark")
@@ -228,7 +251,6 @@ def _read_batch(tail: pa.Buffer, kind: Kind) -> pa.RecordBatch:
     # Before any other rule: columns then look at buffers of exactly the length they should have.
     if not _batch_message(kind, batch).equals(body):
         raise BadFrame("batch", "is not written in the one form")
-    kind.check(batch)
     return batch
 
 
@@ -246,7 +268,7 @@ def _arrow(
 def _rows_within(kind: Kind, most_bytes: int) -> int:
     """Return how many rows of the widest sort fit in a frame."""
     empty = joined(kind, [])
-    fixed = len(_head(kind).blank) + empty.serialize().size + len(_END) + 24 * len(kind.columns)
+    fixed = _head(kind).message.size + empty.serialize().size + len(_END) + 24 * len(kind.columns)
     rows: int = (most_bytes - fixed) // kind.row_bytes
     if rows < 1:
         raise BadParameter("most_bytes", most_bytes, f"enough for a row of {kind.name}")

@@ -69,11 +69,11 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         try:
-            announced = _announced(scope, self._limits.size_bytes)
-            if not announced.has_body:
+            has_body, may_be_json = _announced(scope, self._limits.size_bytes)
+            if not has_body:
                 await self._app(scope, receive, send)
                 return
-            body = await self._read(receive, may_be_json=announced.may_be_json)
+            body = await self._read(receive, may_be_json=may_be_json)
         except _Refused as error:
             status, name, detail = error.args
             await refuse(send, status, name, detail, headers={"Connection": "close"})
@@ -107,36 +107,28 @@ class BodyLimits:
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-@dataclass(slots=True)
-class _Announced:
-    """What the headers say of the body.
+def _announced(scope: Scope, most_bytes: int) -> tuple[bool, bool]:
+    """Read the headers, once, and refuse by them what can be refused by them.
 
-    Attributes:
-        has_body: Whether there may be one.
-        may_be_json: Whether it may be parsed as JSON: FastAPI tries where no type is given, too.
+    Returns:
+        Whether there may be a body, and whether it may be parsed as JSON: FastAPI tries where no
+        type is given, too.
     """
-
-    has_body: bool
-    may_be_json: bool = True
-
-
-def _announced(scope: Scope, most_bytes: int) -> _Announced:
-    """Read the headers, once, and refuse by them what can be refused by them."""
-    found = _Announced(has_body=scope["method"] not in ("GET", "HEAD"))
+    has_body = scope["method"] not in ("GET", "HEAD")
     has_length = has_type = False
+    may_be_json = True
     for name, value in scope["headers"]:
         if name == b"content-length":
             _check_length(value, most_bytes, is_second=has_length)
-            has_length = found.has_body = True
+            has_length = has_body = True
         elif name == b"content-type":
-            is_json = b"json" in value.lower()
-            found.may_be_json = is_json or (has_type and found.may_be_json)
+            may_be_json = b"json" in value.lower() or (has_type and may_be_json)
             has_type = True
         elif name == b"transfer-encoding":
-            found.has_body = True
+            has_body = True
         elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise _Refused(*_ENCODED)
-    return found
+    return has_body, may_be_json
 
 
 def _check_length(value: bytes, most_bytes: int, *, is_second: bool) -> None:

@@ -4,6 +4,8 @@ A dependency of FastAPI runs for its own routes only; this runs for mounted appl
 description of the interface, and for paths that nobody thought of.
 """
 
+from collections.abc import Awaitable, Iterable
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noisefloor_services.security.answers import header, refuse
@@ -25,9 +27,11 @@ class Guard:
         policy: Who may do what.
         credentials: Whose tokens are known.
         limit: For requests with a token, by the name of the credential; None for no limit.
+        usual: Methods and paths that most requests have. What the policy says of these is asked
+            once, at the start.
     """
 
-    __slots__ = ("_app", "_credentials", "_limit", "_policy")
+    __slots__ = ("_app", "_credentials", "_limit", "_open", "_policy")
 
     def __init__(
         self,
@@ -36,26 +40,27 @@ class Guard:
         credentials: Credentials,
         *,
         limit: RateLimit | None = None,
+        usual: Iterable[tuple[str, str]] = (),
     ) -> None:
         self._app = app
         self._policy = policy
         self._credentials = credentials
         self._limit = limit
+        self._open = frozenset(one for one in usual if policy.is_open(*one))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one connection."""
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["credential"] = None
+            asked = (scope["method"], scope["path"])
+            if asked in self._open or self._policy.is_open(*asked):
+                return self._app(scope, receive, send)
+            return self._http(scope, receive, send)
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._http(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+            return self._app(scope, receive, send)
+        return _closed(scope, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["credential"] = None
-        if self._policy.is_open(scope["method"], scope["path"]):
-            await self._app(scope, receive, send)
-            return
         caller = self._caller(scope)
         verdict = self._policy.judge(scope["method"], scope["path"], caller)
         if verdict is Verdict.UNKNOWN_CALLER:
@@ -83,3 +88,9 @@ class Guard:
         if len(presented) != 1 or presented[0][: len(_PREFIX)].lower() != _PREFIX:
             return None
         return self._credentials.find(presented[0][len(_PREFIX) :].strip().decode("latin-1"))
+
+
+async def _closed(scope: Scope, send: Send) -> None:
+    """Serve nothing but requests."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})

@@ -33,7 +33,7 @@ _REFRESH_S = 0.05
 _START, _END = b"*1\r\n$5\r\nMULTI\r\n", b"*1\r\n$4\r\nEXEC\r\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen ones take thrice as long to make
 class _Request:
     """A frame and whoever waits for it."""
 
