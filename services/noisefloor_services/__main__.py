@@ -22,7 +22,7 @@ from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
-WORKER, LEDGER = "worker", "create-ledger"
+WORKER, LEDGER, CHAOS = "worker", "create-ledger", "chaos"
 NAMES = (ad_server.NAME, aggregator.NAME, model_publisher.NAME, WORKER, LEDGER)
 
 
@@ -30,6 +30,11 @@ def main(
     arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
 ) -> int:
     """Run what is named; 2 for a start that is refused, with the reason in one line."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == [CHAOS]:
+        from noisefloor_services.chaos import command  # lazy: no service needs it
+
+        return command.main(words[1:])
     given = _parser().parse_args(arguments)
     try:
         check_environment(environment)
@@ -52,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m noisefloor_services",
         description="Run one service. Settings are variables that begin with NOISEFLOOR_.",
+        epilog="chaos [OPTION]... kills, stops and pauses services under load: chaos --help.",
     )
     parser.add_argument("name", choices=NAMES, help="what to run")
     text = "file of JSON with catalogue and kinds; an example of 20 ads without"

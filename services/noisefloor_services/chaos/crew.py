@@ -70,7 +70,7 @@ class Crew:
         victim = self._awake.pop(pick % len(self._awake))
         self._signal(victim, signal.SIGKILL)
         victim.join(_END_S)
-        self.held_frames += self._held_by(victim)
+        self.held_frames += held_by(self._server, self._post.layout, victim.pid)
         self._awake.append(self._hired())
         self.kills += 1
 
@@ -78,7 +78,7 @@ class Crew:
         """Stop a worker until what it holds was taken over; another is hired for it."""
         victim = self._awake.pop(pick % len(self._awake))
         self._signal(victim, signal.SIGSTOP)
-        self.held_frames += self._held_by(victim)
+        self.held_frames += held_by(self._server, self._post.layout, victim.pid)
         self._asleep.append((time.monotonic() + _ASLEEP_S, victim))
         self._awake.append(self._hired())
 
@@ -116,19 +116,19 @@ class Crew:
         worker.start()
         return worker
 
-    def _held_by(self, worker: BaseProcess) -> int:
-        """Return how many frames are handed out to a worker; none can be told without a server."""
-        mine, held = f"{worker.pid}-".encode(), 0
-        try:
-            for place in range(self._post.layout.partitions):
-                frames = self._post.layout.keys(place).frames
-                _, _, _, consumers = self._server.call("XPENDING", frames, GROUP)
-                held += sum(int(n) for name, n in consumers or () if name.startswith(mine))
-        except StoreAway:
-            return 0
-        return held
-
     @staticmethod
     def _signal(worker: BaseProcess, number: signal.Signals) -> None:
         if worker.pid is not None and worker.is_alive():
             os.kill(worker.pid, number)
+
+
+def held_by(server: Server, layout: Layout, pid: int | None) -> int:
+    """Return how many frames are handed out to a process; none can be told without a server."""
+    mine, held = f"{pid}-".encode(), 0
+    try:
+        for place in range(layout.partitions):
+            _, _, _, consumers = server.call("XPENDING", layout.keys(place).frames, GROUP)
+            held += sum(int(n) for name, n in consumers or () if name.startswith(mine))
+    except StoreAway:
+        return 0
+    return held

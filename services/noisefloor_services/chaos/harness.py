@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import SeededSource
 from noisefloor_services.chaos.crew import Crew, Post
-from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan
+from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan, Told
+from noisefloor_services.chaos.processes import ChaosStuck
 from noisefloor_services.chaos.traffic import (
     EPOCHS,
     KINDS,
@@ -39,15 +39,11 @@ _STUCK_S = 60.0
 _PAUSE_S = 0.005
 
 
-class ChaosStuck(NoisefloorError):
-    """No frame was settled for a minute."""
-
-
-def run_chaos(plan: ChaosPlan, folder: Path) -> ChaosOutcome:
+def run_chaos(plan: ChaosPlan, folder: Path, told: Told = lambda _: None) -> ChaosOutcome:
     """Run a plan with its data in a folder, and say what came of it."""
     start_s = time.monotonic()
     with EmbeddedServer(folder, plan.durability) as server:
-        run = _Run(plan, server)
+        run = _Run(plan, server, told)
         try:
             run.all_of_it()
         finally:
@@ -68,9 +64,10 @@ def run_chaos(plan: ChaosPlan, folder: Path) -> ChaosOutcome:
 class _Run:
     """One run: what was sent, what was done to it."""
 
-    def __init__(self, plan: ChaosPlan, server: EmbeddedServer) -> None:
+    def __init__(self, plan: ChaosPlan, server: EmbeddedServer, told: Told) -> None:
         layout = Layout("chaos", plan.partitions)
         self.plan = plan
+        self._told = told
         self.server = server
         self.store = EpochStore(Server(server.url), layout, KINDS)
         self.store.prepare()
@@ -185,6 +182,7 @@ class _Run:
         """Let faults strike that are due by now, and wake up those who slept long enough."""
         self.crew.wake_up()
         done = 1.0 if everything else self._settled / self._expected
+        self._told(min(1.0, done))
         while self._faults and done >= 1 - len(self._faults) / self._all_faults:
             fault, pick = self._faults.popleft(), int(self._generator.integers(1 << 16))
             if fault == "kill":

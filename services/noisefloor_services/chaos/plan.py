@@ -1,11 +1,15 @@
 """What is done to the services, and what came of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.durability import Durability
+
+Told = Callable[[float], None]
+"""Called with the share of a part that is done."""
 
 
 @dataclass(frozen=True, slots=True)
