@@ -55,7 +55,8 @@ class ClickTraffic:
             elif before and self._generator.random() < self._share:
                 yield Parcel(before[int(self._generator.integers(len(before)))])
             else:
-                before.append(self._frame(KINDS[number % len(KINDS)], number % EPOCHS))
+                turn, place = divmod(number, len(KINDS))
+                before.append(self._frame(KINDS[place], turn % EPOCHS))
                 yield Parcel(before[-1])
 
     def _frame(self, kind: Kind, epoch: int) -> bytes:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str]) -> int:
             found = run(order, out / "data" if out else Path(folder), as_lines=given.lines)
         if out:
             (out / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            with suppress(OSError):  # not empty: something failed, and its data stay
+                (out / "data").rmdir()
     except NoisefloorError as error:
         print(f"noisefloor: {error}", file=sys.stderr)
         return 2
@@ -78,7 +81,8 @@ def run(order: Order, folder: Path, *, as_lines: bool = False) -> Json:
 
 def _result(task: Task, place: Path, teller: "_Teller") -> Json:
     """Run a task; one that got stuck is a failure and not the end of the others."""
-    place.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(place, ignore_errors=True)  # what an earlier run left
+    place.mkdir(parents=True)
     start_s = time.monotonic()
     try:
         found = task.run(place, teller.tell)

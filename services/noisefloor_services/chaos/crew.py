@@ -1,5 +1,6 @@
 """Worker processes that are killed, stopped, woken up and replaced."""
 
+import logging
 import os
 import signal
 import time
@@ -34,6 +35,7 @@ class Post:
 
 def serve(post: Post) -> None:
     """Work until the signal to stop; the body of a worker process."""
+    logging.disable(logging.WARNING)  # that Redis is away is no news here
     server = Server(post.url)
     group: type[Group] = Group
     if post.is_naive:

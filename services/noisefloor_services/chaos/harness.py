@@ -52,6 +52,8 @@ def run_chaos(plan: ChaosPlan, folder: Path, told: Told = lambda _: None) -> Cha
         return ChaosOutcome(
             faults=faults,
             conservation=run.store.conservation(),
+            frames=run.traffic.truth.frames,
+            reports=run.traffic.truth.reports,
             worker_kills=run.crew.kills,
             zombies=run.crew.zombies,
             server_kills=run.server_kills,

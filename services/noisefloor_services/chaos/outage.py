@@ -172,8 +172,8 @@ class _Gone:
         return [f"{text}, {n} times" for text, n in Counter(found).items()]
 
     def _is_answered(self) -> bool:
-        """Whether everybody who asked before was answered; a store that hangs keeps them."""
-        return self._clients.oldest_s() > self.gone_s
+        """Whether those who asked before were answered, whom a store that hangs keeps, and more."""
+        return self._clients.oldest_s() > self.gone_s and bool(self.attempts())
 
     def _ask_on(self, path: str, ask: Callable[[], Reply]) -> None:
         """Ask again and again for something that needs the store; the body of a thread."""

@@ -197,7 +197,7 @@ def _away(outcome: OutageOutcome) -> Json:
     late = f"everything was as before after {outcome.recovery_s:.1f} s, not {RECOVERY_S:g}"
     if outcome.recovery_s > RECOVERY_S:
         outcome = replace(outcome, faults=(*outcome.faults, late))
-    return {**_plain(outcome), "recovery_s": outcome.recovery_s}
+    return {**_plain(outcome), "recovery_s": round(outcome.recovery_s, 3)}
 
 
 def _seeded(plan: ChaosPlan | ServicePlan, outcome: Outcome) -> Json:

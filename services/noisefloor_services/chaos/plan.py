@@ -64,6 +64,8 @@ class ChaosOutcome:
     Attributes:
         faults: Each difference to the truth, in words; none in a good run.
         conservation: Frames by what became of them, at the end.
+        frames: That have to count.
+        reports: In them.
         worker_kills: That were done.
         zombies: That were made and woken up.
         server_kills: That were done.
@@ -74,6 +76,8 @@ class ChaosOutcome:
 
     faults: tuple[str, ...]
     conservation: Conservation
+    frames: int
+    reports: int
     worker_kills: int
     zombies: int
     server_kills: int

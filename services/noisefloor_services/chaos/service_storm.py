@@ -31,7 +31,7 @@ class ServicePlan:
     """How much goes through the services, and what is done to them.
 
     Attributes:
-        reports: In all frames together, about.
+        reports: In all frames that are sent, repeats and poison included.
         reports_a_frame: In each.
         ad_server_kills: SIGKILLs of the ad server, with requests under way.
         aggregator_kills: SIGKILLs of the aggregator, with frames in its hands.
@@ -64,6 +64,8 @@ class ServiceOutcome:
     Attributes:
         faults: Each difference to the truth, in words; none in a good run.
         conservation: Frames by what became of them.
+        frames: That have to count.
+        reports: In them.
         ad_server_kills: That were done.
         aggregator_kills: That were done.
         zombies: That were made and woken up.
@@ -80,6 +82,8 @@ class ServiceOutcome:
 
     faults: tuple[str, ...]
     conservation: Conservation
+    frames: int
+    reports: int
     ad_server_kills: int
     aggregator_kills: int
     zombies: int
@@ -120,6 +124,8 @@ def run_services(plan: ServicePlan, folder: Path, told: Told = lambda _: None) -
     return ServiceOutcome(
         faults=tuple(faults),
         conservation=account,
+        frames=traffic.frames,
+        reports=traffic.reports,
         **storm.done,
         requests=len(clients.attempts),
         answered=answered,
