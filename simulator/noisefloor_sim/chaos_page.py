@@ -25,6 +25,7 @@ _FOUND = {
     "held_frames": "Frames in the hands of whoever was hit",
     "poison": "Frames that can never count, answered with 400",
     "cells": "Sums compared, one by one",
+    "longest_pause_s": "Longest pause in which nothing was settled, in seconds",
     "elapsed_s": "Seconds, all in all",
 }
 _ACCOUNT = {
@@ -45,6 +46,7 @@ _SINGLE = {
     "rounds": "SIGTERMs of each service",
     "ad_server_s": "Longest stop of an ad server, in seconds (at most 10)",
     "aggregator_s": "Longest stop of an aggregator, in seconds (at most 10)",
+    "hanging_s": "Longest stop while the store hangs, in seconds (at most 10)",
     "taken": "Frames that a stopping ad server had accepted",
     "lost": "Of these lost",
     "refused": "Requests answered with 503",

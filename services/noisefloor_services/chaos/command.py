@@ -46,6 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     except NoisefloorError as error:
         print(f"noisefloor: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("noisefloor: interrupted; whatever was started is ended.", file=sys.stderr)
+        return 128 + signal.SIGINT
     return 0 if found["is_exact"] else 1
 
 

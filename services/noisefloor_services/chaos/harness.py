@@ -59,6 +59,7 @@ def run_chaos(plan: ChaosPlan, folder: Path, told: Told = lambda _: None) -> Cha
             server_kills=run.server_kills,
             held_frames=run.crew.held_frames,
             cells=cells,
+            longest_pause_s=run.longest_pause_s,
             elapsed_s=time.monotonic() - start_s,
         )
 
@@ -76,6 +77,7 @@ class _Run:
         self.producer = Producer(self.store.server, layout, self.store.kinds)
         self.traffic = Traffic(plan)
         self.server_kills = 0
+        self.longest_pause_s = 0.0
         self._generator = SeededSource(plan.seed, "faults").generator()
         faults = ["kill"] * plan.worker_kills + ["stop"] * plan.zombies
         faults += ["crash"] * plan.server_kills
@@ -173,9 +175,11 @@ class _Run:
     def _waiting(self) -> int:
         """Return how much is not settled, and see to it that this does not stay so for ever."""
         waiting = self.store.waiting()
-        settled = self._sent - waiting
+        settled, now_s = self._sent - waiting, time.monotonic()
+        if settled != self._settled:
+            self.longest_pause_s = max(self.longest_pause_s, now_s - self._settled_s)
         if settled != self._settled or not waiting:
-            self._settled, self._settled_s = settled, time.monotonic()
+            self._settled, self._settled_s = settled, now_s
         if time.monotonic() > self._settled_s + _STUCK_S:
             raise ChaosStuck(f"{waiting} frames are not settled.")
         return waiting

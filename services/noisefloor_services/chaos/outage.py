@@ -172,7 +172,7 @@ class _Gone:
         return [f"{text}, {n} times" for text, n in Counter(found).items()]
 
     def _is_answered(self) -> bool:
-        """Whether those who asked before were answered, whom a store that hangs keeps, and more."""
+        """Whether those were answered whom a store that hangs kept waiting, and some others."""
         return self._clients.oldest_s() > self.gone_s and bool(self.attempts())
 
     def _ask_on(self, path: str, ask: Callable[[], Reply]) -> None:

@@ -46,6 +46,7 @@ class Order:
         stops: SIGTERMs of ad server and aggregator, each.
         spenders: Processes and threads in each.
         publisher_kills: SIGKILLs of the publisher.
+        is_small: Whether what only takes long is left out.
     """
 
     streams: ChaosPlan
@@ -56,6 +57,7 @@ class Order:
     stops: int = 3
     spenders: tuple[int, int] = (100, 1)
     publisher_kills: int = 20
+    is_small: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.outage_s <= MOST_OUTAGE_S:
@@ -91,6 +93,7 @@ class Order:
             stops=1,
             spenders=(10, 10),
             publisher_kills=3,
+            is_small=True,
         )
 
 
@@ -170,7 +173,11 @@ def _termination(order: Order) -> Iterator[Task]:
         "termination",
         "SIGTERM under load",
         "sigterm",
-        lambda folder, _: _plain(run_termination(order.stops, folder, durability=durability)),
+        lambda folder, _: _plain(
+            run_termination(
+                order.stops, folder, durability=durability, with_hang=not order.is_small
+            )
+        ),
     )
 
 

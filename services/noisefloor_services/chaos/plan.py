@@ -71,6 +71,8 @@ class ChaosOutcome:
         server_kills: That were done.
         held_frames: Frames that killed and stopped workers had in their hands, in all.
         cells: Integer sums that were compared, one by one.
+        longest_pause_s: The longest time without a frame that was settled while some waited;
+            restarts of the server are in it.
         elapsed_s: Of it all, the start of the server included.
     """
 
@@ -83,6 +85,7 @@ class ChaosOutcome:
     server_kills: int
     held_frames: int
     cells: int
+    longest_pause_s: float
     elapsed_s: float
 
     @property

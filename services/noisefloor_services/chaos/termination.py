@@ -1,5 +1,7 @@
 """SIGTERM under load: under way is answered, accepted is kept, and the exit code is 0."""
 
+import os
+import signal
 import threading
 import time
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ class TerminationOutcome:
         rounds: SIGTERMs of the ad server and of the aggregator, each.
         ad_server_s: The longest that an ad server took to stop.
         aggregator_s: The longest that an aggregator took to stop.
+        hanging_s: The longer of both stops with a store that hangs; 0 if that was left out.
         taken: Frames that were answered with 202 by ad servers that were asked to stop.
         lost: Of these, frames that were not in the streams afterwards.
         refused: Requests that were answered with 503.
@@ -40,6 +43,7 @@ class TerminationOutcome:
     rounds: int
     ad_server_s: float
     aggregator_s: float
+    hanging_s: float
     taken: int
     lost: int
     refused: int
@@ -61,6 +65,7 @@ def run_termination(
     frames: int = 600,
     seed: int = 1,
     durability: Durability = Durability.DISK,
+    with_hang: bool = False,
 ) -> TerminationOutcome:
     """Ask ad server and aggregator to stop under load, several times, and look what is left."""
     traffic = ClickTraffic(seed)
@@ -77,6 +82,8 @@ def run_termination(
         account = services.settle()
         services.aggregator.wait_ready()
         faults, cells = services.compared(traffic)
+        if with_hang:
+            run.stop_both_without_store()
     faults += services.miscounted(traffic, account) + run.faults
     faults += [f"answered with {status}, {n} times" for status, n in clients.odd.items()]
     untold = account.accepted - clients.answers(TAKEN)
@@ -87,6 +94,7 @@ def run_termination(
         rounds=rounds,
         ad_server_s=run.ad_server_s,
         aggregator_s=run.aggregator_s,
+        hanging_s=run.hanging_s,
         taken=run.taken,
         lost=run.lost,
         refused=clients.answers(AWAY),
@@ -102,7 +110,7 @@ class _Run:
 
     def __init__(self, services: Topology, frames: int, durability: Durability) -> None:
         self.faults: list[str] = []
-        self.ad_server_s = self.aggregator_s = 0.0
+        self.ad_server_s = self.aggregator_s = self.hanging_s = 0.0
         self.taken = self.lost = 0
         self._services = services
         self._frames = frames
@@ -137,6 +145,13 @@ class _Run:
             self.faults.append(f"{account.missing} frames have no outcome after a stop")
         # What waits now is counted by the next one; it is not looked for in the streams again.
         self._settled |= {one.data for one in tuple(clients.delivered)}
+
+    def stop_both_without_store(self) -> None:
+        """Stop both while the store hangs: they do not wait for it for longer than they may."""
+        services = self._services
+        os.kill(services.store.pid, signal.SIGSTOP)
+        self.hanging_s = max(map(self._stopped, (services.ad_server, services.aggregator)))
+        os.kill(services.store.pid, signal.SIGCONT)
 
     def _load(self, clients: Clients) -> None:
         """Let frames go out, and return while they do."""
