@@ -162,7 +162,8 @@ class _Gone:
         found = [
             f"frames were answered with {one.status}" for one in attempts if one.status != AWAY
         ]
-        found += ["503 without Retry-After" for one in attempts if not one.says_when]
+        silent = (one for one in attempts if one.status == AWAY and not one.says_when)
+        found += ["503 without Retry-After" for _ in silent]
         for path, reply in self.probes:
             if reply.status != AWAY:
                 found.append(f"{path} was answered with {reply.status}")
