@@ -80,13 +80,14 @@ def _prepare(folder: Path, *, force: bool) -> None:
 def _watched(command: Sequence[str]) -> int:
     """Run the storm, show how far it is, and return its exit code."""
     with _process(command) as process, _progress() as bar:
-        line = bar.add_task("starts", total=1.0)
+        task = bar.add_task("starts", total=1.0)
         for told in _lines(process):
             done = told["number"] + told["share"]
-            bar.update(line, description=told["task"], total=told["of"], completed=done)
+            bar.update(task, description=told["task"], total=told["of"], completed=done)
             if "is_exact" in told:
                 verdict = "exact" if told["is_exact"] else "; ".join(told["faults"])
-                bar.console.print(f"{told['task']}: {verdict}", markup=False, highlight=False)
+                line = f"{told['task']}: {verdict}"
+                bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
     return process.returncode
 
 

@@ -4,9 +4,12 @@ import logging
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+
+from redis.exceptions import NoScriptError
 
 from noisefloor_services.chaos.naive import NaiveGroup, load
 from noisefloor_services.chaos.traffic import KINDS
@@ -37,14 +40,17 @@ def serve(post: Post) -> None:
     """Work until the signal to stop; the body of a worker process."""
     logging.disable(logging.WARNING)  # that Redis is away is no news here
     server = Server(post.url)
-    group: type[Group] = Group
-    if post.is_naive:
-        load(server)
-        group = NaiveGroup
+    group: type[Group] = NaiveGroup if post.is_naive else Group
     store = EpochStore(server, post.layout, KINDS)
     worker = Worker(store, batch=16, abandoned_s=ABANDONED_S, group=group)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-    worker.run()
+    while True:
+        try:
+            worker.run()
+            return
+        except NoScriptError:  # the naive script is new to it, or it was restarted
+            with suppress(StoreAway):
+                load(server)
 
 
 class Crew:
