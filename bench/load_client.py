@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import uvloop
 from bench.processes import cpu_s
-from noisefloor_services.collection import example
 
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.collection import example
 from noisefloor.wire.frames import seal
 from noisefloor_services.bodies import FRAME_TYPE
 

@@ -30,8 +30,8 @@ from bench.machine import Watch, sync_ms
 from bench.processes import Process, memory_mb, running
 from bench.table import aligned, figure
 from bench.worker import ROOT, Worker
-from noisefloor_services.collection import example
 
+from noisefloor.roles.collection import example
 from noisefloor_services import ad_server, aggregator
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.settings import Settings

@@ -13,16 +13,23 @@ from noisefloor_services.programs import PROGRAMS, Start
 from noisefloor_services.security.secure_start import check_environment, secure_source
 from noisefloor_services.settings import Settings
 
+CHAOS = "chaos"
+
 
 def main(
     arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
 ) -> int:
     """Run what is named; 2 for a start that is refused, with the reason in one line."""
-    given = read_arguments(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == [CHAOS]:
+        from noisefloor_services.chaos import command  # lazy: no service needs it
+
+        return command.main(words[1:])
+    given = read_arguments(words)
     try:
         check_environment(environment)
         settings = Settings.read(environment)
-        settings.credentials.check_absent(sys.argv[1:] if arguments is None else arguments)
+        settings.credentials.check_absent(words)
         secure_source(environment, settings)
         logs.configure(settings.log_level)
         PROGRAMS[given.name].run(Start(given, settings, environment))
@@ -40,6 +47,7 @@ def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m noisefloor_services",
         description="Run one program. Settings are variables that begin with NOISEFLOOR_.",
+        epilog="chaos [OPTION]... kills, stops and pauses services under load: chaos --help.",
     )
     named = parser.add_subparsers(dest="name", required=True, metavar="NAME")
     for name, program in PROGRAMS.items():

@@ -47,6 +47,9 @@ from noisefloor_services.streams.server import Server
 
 NAME = "ad-server"
 _MODEL_EVERY_S = 0.2
+_TIMEOUT_S = 5.0
+"""For Redis; short enough that a stop has time for requests that wait for it."""
+
 RULES: Mapping[str, Rule] = {
     "GET /catalogue": Open.DEVICE,
     "GET /model": Open.DEVICE,
@@ -80,20 +83,23 @@ class _AdServer:
         self.layout = Layout(collection.namespace, settings.partitions)
         self.source = source
         self.readiness = readiness
-        self.server = Server(settings.redis_url, timeout_s=5.0)
+        self.server = Server(settings.redis_url, timeout_s=_TIMEOUT_S)
         self.board = Board(self.server, self.layout)
         self.ingest: Ingest | None = None
         self.notice: Notice | None = None
         self.reports = Counter("reports_accepted", "Reports that were taken.", "kind", self.kinds)
         self.frames = Counter("frames_accepted", "Frames that were taken.", "kind", self.kinds)
         # Redis itself keeps the tokens; an extra client since theirs is redis-py's own.
-        self.token_client = Redis.from_url(settings.redis_url, socket_timeout=5.0)
+        self.token_client = Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Take frames, and look for a new model now and then."""
         self.ingest = Ingest(
-            self.settings.redis_url, self.layout, high_water=self.settings.high_water
+            self.settings.redis_url,
+            self.layout,
+            high_water=self.settings.high_water,
+            timeout_s=_TIMEOUT_S,
         )
         await self.ingest.start()
         await asyncio.to_thread(self.look)

@@ -83,14 +83,14 @@ class Readiness:
             if self._unkept is None:
                 self._unkept = self._probed()
         except (NoisefloorError, RedisError):
+            # The checks ask the store as well: one that hangs would keep us from saying so.
             self._unkept = None
-            lacks.append("The store does not answer.")
+            self._tell(("The store does not answer.",))
+            return
         for promise in dict.fromkeys(one.promise.value for one in self._broken()):
             lacks.append(f"The store does not keep a promise: {promise}.")
         lacks += filter(None, (check() for check in self._checks))
-        if tuple(lacks) != self._lacks:
-            _log.warning("readiness: %s", " ".join(lacks) or "ready")
-        self._lacks = tuple(lacks)
+        self._tell(tuple(lacks))
 
     async def watch(self) -> None:
         """Look again and again, until cancelled."""
@@ -101,6 +101,11 @@ class Readiness:
     def close(self) -> None:
         """Give the connection back."""
         self._server.close()
+
+    def _tell(self, lacks: tuple[str, ...]) -> None:
+        if lacks != self._lacks:
+            _log.warning("readiness: %s", " ".join(lacks) or "ready")
+        self._lacks = lacks
 
     def _probed(self) -> tuple[Unkept, ...]:
         """Probe the server; one whose rights do not let us look was probed by its operator."""

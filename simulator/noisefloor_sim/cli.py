@@ -211,6 +211,41 @@ def up(
 
 
 @app.command()
+def chaos(
+    reports: Annotated[int, typer.Option(help="Of the workers' storm.")] = 1_000_000,
+    seeds: Annotated[str, typer.Option(help="With commas between.")] = "1,2,3",
+    quick: Annotated[bool, typer.Option("--quick", help="Everything in small.")] = False,
+    durability: Annotated[str, typer.Option(help="disk or memory.")] = "disk",
+    outage_s: Annotated[float, typer.Option(help="How long the store is away.")] = 30.0,
+    only: Annotated[
+        str, typer.Option(help="Some of streams,services,outage,termination,ledger.")
+    ] = "",
+    naive: Annotated[
+        bool, typer.Option("--naive", help="Count and spend as one should not: has to fail.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; runs/chaos-HASH if left out.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run.")] = False,
+) -> None:
+    """Kill, stop and pause the services under load, and compare every sum with the truth.
+
+    Exit code 1 if anything is not exact.
+    """
+    from noisefloor_sim import chaos_commands  # lazy: jinja2 and friends
+
+    options = ["--reports", str(reports), "--seeds", seeds, "--durability", durability]
+    options += ["--outage-s", str(outage_s), *(["--only", only] if only else [])]
+    options += [*(["--quick"] if quick else []), *(["--naive"] if naive else [])]
+    try:
+        code = chaos_commands.chaos(options, out=out, force=force)
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; whatever was started is ended.\n")
+        code = _INTERRUPTED
+    raise typer.Exit(code)
+
+
+@app.command()
 def status(
     folder: ServicesFolder = _SERVICES,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

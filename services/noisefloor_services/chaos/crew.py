@@ -1,11 +1,15 @@
 """Worker processes that are killed, stopped, woken up and replaced."""
 
+import logging
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+
+from redis.exceptions import NoScriptError
 
 from noisefloor_services.chaos.naive import NaiveGroup, load
 from noisefloor_services.chaos.traffic import KINDS
@@ -34,15 +38,19 @@ class Post:
 
 def serve(post: Post) -> None:
     """Work until the signal to stop; the body of a worker process."""
+    logging.disable(logging.WARNING)  # that Redis is away is no news here
     server = Server(post.url)
-    group: type[Group] = Group
-    if post.is_naive:
-        load(server)
-        group = NaiveGroup
+    group: type[Group] = NaiveGroup if post.is_naive else Group
     store = EpochStore(server, post.layout, KINDS)
     worker = Worker(store, batch=16, abandoned_s=ABANDONED_S, group=group)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-    worker.run()
+    while True:
+        try:
+            worker.run()
+            return
+        except NoScriptError:  # the naive script is new to it, or it was restarted
+            with suppress(StoreAway):
+                load(server)
 
 
 class Crew:
@@ -70,7 +78,7 @@ class Crew:
         victim = self._awake.pop(pick % len(self._awake))
         self._signal(victim, signal.SIGKILL)
         victim.join(_END_S)
-        self.held_frames += self._held_by(victim)
+        self.held_frames += held_by(self._server, self._post.layout, victim.pid)
         self._awake.append(self._hired())
         self.kills += 1
 
@@ -78,7 +86,7 @@ class Crew:
         """Stop a worker until what it holds was taken over; another is hired for it."""
         victim = self._awake.pop(pick % len(self._awake))
         self._signal(victim, signal.SIGSTOP)
-        self.held_frames += self._held_by(victim)
+        self.held_frames += held_by(self._server, self._post.layout, victim.pid)
         self._asleep.append((time.monotonic() + _ASLEEP_S, victim))
         self._awake.append(self._hired())
 
@@ -116,19 +124,19 @@ class Crew:
         worker.start()
         return worker
 
-    def _held_by(self, worker: BaseProcess) -> int:
-        """Return how many frames are handed out to a worker; none can be told without a server."""
-        mine, held = f"{worker.pid}-".encode(), 0
-        try:
-            for place in range(self._post.layout.partitions):
-                frames = self._post.layout.keys(place).frames
-                _, _, _, consumers = self._server.call("XPENDING", frames, GROUP)
-                held += sum(int(n) for name, n in consumers or () if name.startswith(mine))
-        except StoreAway:
-            return 0
-        return held
-
     @staticmethod
     def _signal(worker: BaseProcess, number: signal.Signals) -> None:
         if worker.pid is not None and worker.is_alive():
             os.kill(worker.pid, number)
+
+
+def held_by(server: Server, layout: Layout, pid: int | None) -> int:
+    """Return how many frames are handed out to a process; none can be told without a server."""
+    mine, held = f"{pid}-".encode(), 0
+    try:
+        for place in range(layout.partitions):
+            _, _, _, consumers = server.call("XPENDING", layout.keys(place).frames, GROUP)
+            held += sum(int(n) for name, n in consumers or () if name.startswith(mine))
+    except StoreAway:
+        return 0
+    return held

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import SeededSource
 from noisefloor_services.chaos.crew import Crew, Post
-from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan
+from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan, Told
+from noisefloor_services.chaos.processes import ChaosStuck
 from noisefloor_services.chaos.traffic import (
     EPOCHS,
     KINDS,
@@ -39,15 +39,11 @@ _STUCK_S = 60.0
 _PAUSE_S = 0.005
 
 
-class ChaosStuck(NoisefloorError):
-    """No frame was settled for a minute."""
-
-
-def run_chaos(plan: ChaosPlan, folder: Path) -> ChaosOutcome:
+def run_chaos(plan: ChaosPlan, folder: Path, told: Told = lambda _: None) -> ChaosOutcome:
     """Run a plan with its data in a folder, and say what came of it."""
     start_s = time.monotonic()
     with EmbeddedServer(folder, plan.durability) as server:
-        run = _Run(plan, server)
+        run = _Run(plan, server, told)
         try:
             run.all_of_it()
         finally:
@@ -56,11 +52,14 @@ def run_chaos(plan: ChaosPlan, folder: Path) -> ChaosOutcome:
         return ChaosOutcome(
             faults=faults,
             conservation=run.store.conservation(),
+            frames=run.traffic.truth.frames,
+            reports=run.traffic.truth.reports,
             worker_kills=run.crew.kills,
             zombies=run.crew.zombies,
             server_kills=run.server_kills,
             held_frames=run.crew.held_frames,
             cells=cells,
+            longest_pause_s=run.longest_pause_s,
             elapsed_s=time.monotonic() - start_s,
         )
 
@@ -68,15 +67,17 @@ def run_chaos(plan: ChaosPlan, folder: Path) -> ChaosOutcome:
 class _Run:
     """One run: what was sent, what was done to it."""
 
-    def __init__(self, plan: ChaosPlan, server: EmbeddedServer) -> None:
+    def __init__(self, plan: ChaosPlan, server: EmbeddedServer, told: Told) -> None:
         layout = Layout("chaos", plan.partitions)
         self.plan = plan
+        self._told = told
         self.server = server
         self.store = EpochStore(Server(server.url), layout, KINDS)
         self.store.prepare()
         self.producer = Producer(self.store.server, layout, self.store.kinds)
         self.traffic = Traffic(plan)
         self.server_kills = 0
+        self.longest_pause_s = 0.0
         self._generator = SeededSource(plan.seed, "faults").generator()
         faults = ["kill"] * plan.worker_kills + ["stop"] * plan.zombies
         faults += ["crash"] * plan.server_kills
@@ -174,9 +175,11 @@ class _Run:
     def _waiting(self) -> int:
         """Return how much is not settled, and see to it that this does not stay so for ever."""
         waiting = self.store.waiting()
-        settled = self._sent - waiting
+        settled, now_s = self._sent - waiting, time.monotonic()
+        if settled != self._settled:
+            self.longest_pause_s = max(self.longest_pause_s, now_s - self._settled_s)
         if settled != self._settled or not waiting:
-            self._settled, self._settled_s = settled, time.monotonic()
+            self._settled, self._settled_s = settled, now_s
         if time.monotonic() > self._settled_s + _STUCK_S:
             raise ChaosStuck(f"{waiting} frames are not settled.")
         return waiting
@@ -185,6 +188,7 @@ class _Run:
         """Let faults strike that are due by now, and wake up those who slept long enough."""
         self.crew.wake_up()
         done = 1.0 if everything else self._settled / self._expected
+        self._told(min(1.0, done))
         while self._faults and done >= 1 - len(self._faults) / self._all_faults:
             fault, pick = self._faults.popleft(), int(self._generator.integers(1 << 16))
             if fault == "kill":

@@ -1,11 +1,15 @@
 """What is done to the services, and what came of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.durability import Durability
+
+Told = Callable[[float], None]
+"""Called with the share of a part that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +64,28 @@ class ChaosOutcome:
     Attributes:
         faults: Each difference to the truth, in words; none in a good run.
         conservation: Frames by what became of them, at the end.
+        frames: That have to count.
+        reports: In them.
         worker_kills: That were done.
         zombies: That were made and woken up.
         server_kills: That were done.
         held_frames: Frames that killed and stopped workers had in their hands, in all.
         cells: Integer sums that were compared, one by one.
+        longest_pause_s: The longest time without a frame that was settled while some waited;
+            restarts of the server are in it.
         elapsed_s: Of it all, the start of the server included.
     """
 
     faults: tuple[str, ...]
     conservation: Conservation
+    frames: int
+    reports: int
     worker_kills: int
     zombies: int
     server_kills: int
     held_frames: int
     cells: int
+    longest_pause_s: float
     elapsed_s: float
 
     @property

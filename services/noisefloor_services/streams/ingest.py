@@ -170,10 +170,18 @@ class Ingest:
         except (StoreAway, StreamFull, RedisError) as error:
             for request in requests:
                 _fail(request, error)
+            if isinstance(error, StoreAway):
+                self._refuse_all(error)
             return
         for request in requests:
             if not request.taken.done():
                 request.taken.set_result(None)
+
+    def _refuse_all(self, error: StoreAway) -> None:
+        """Refuse whoever gathered meanwhile: nobody waits longer than one micro-batch may take."""
+        while self._waiting:
+            _fail(self._waiting.popleft(), error)
+        self._waiting_bytes = 0
 
     async def _exchange(self, requests: Sequence[_Request], places: Sequence[int]) -> None:
         """Send one transaction and take its replies; nothing is promised unless it returns."""

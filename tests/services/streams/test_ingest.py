@@ -1,6 +1,8 @@
 """Requests share transactions, are refused in time, and are promised nothing that is not kept."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Coroutine
 from pathlib import Path
 
@@ -144,6 +146,35 @@ def test_a_server_that_is_away_promises_nothing_and_comes_back(tmp_path: Path) -
             return seen
 
         assert asyncio.run(scenario()) == [["NoneType"] * 3, ["StoreAway"] * 3, ["NoneType"] * 3]
+        Worker(store).drain()
+        account = store.conservation()
+        assert (account.counted, account.missing) == (3, 0)
+
+
+def test_a_server_that_hangs_refuses_also_those_who_gathered_meanwhile(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as embedded:
+        store = new_store(Server(embedded.url))
+
+        async def scenario() -> list[list[str]]:
+            ingest = Ingest(embedded.url, store.layout, timeout_s=0.5)
+            await ingest.start()
+            seen = [await appended(ingest, 3)]
+            os.kill(embedded.pid, signal.SIGSTOP)
+            first = asyncio.create_task(appended(ingest, 3))
+            await asyncio.sleep(0.1)  # these are on their way; the next ones gather
+            second = asyncio.create_task(appended(ingest, 3))
+            seen.append(await first)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert second.done()  # refused with the first: no second wait for the server
+            seen.append(await second)
+            os.kill(embedded.pid, signal.SIGCONT)
+            seen.append(await appended(ingest, 3))
+            await ingest.stop()
+            return seen
+
+        away = ["StoreAway"] * 3
+        assert asyncio.run(scenario()) == [["NoneType"] * 3, away, away, ["NoneType"] * 3]
         Worker(store).drain()
         account = store.conservation()
         assert (account.counted, account.missing) == (3, 0)

@@ -1,0 +1,142 @@
+"""Clients in a closed loop: each sends a frame, and the same bytes again until they were taken."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from noisefloor_services.bodies import FRAME_TYPE
+from noisefloor_services.chaos.processes import BROKEN, NOBODY, ChaosStuck, Connection
+
+TAKEN, REFUSED, AWAY = 202, 400, 503
+_LATER = (BROKEN, NOBODY, AWAY, 429)
+_PAUSE_S = 0.02
+_STUCK_S = 120.0
+_HEADERS = {"Content-Type": FRAME_TYPE}
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A frame, and the answer that ends its way.
+
+    Attributes:
+        data: The same bytes at every attempt.
+        wanted: 202, or 400 for a frame that can never count.
+    """
+
+    data: bytes
+    wanted: int = TAKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request.
+
+    Attributes:
+        begun_s: On the monotonic clock.
+        ended_s: When the answer was there, or the connection broke.
+        status: As of a reply.
+        says_when: Whether it named a time to try again.
+    """
+
+    begun_s: float
+    ended_s: float
+    status: int
+    says_when: bool
+
+
+class Clients:
+    """Threads that take parcels from one iterator and deliver each.
+
+    Args:
+        port: Of the ad server; it stays the same when that is brought back.
+        parcels: What is sent, as far as ``allow`` goes; it need not end.
+        threads: How many requests are under way at once.
+    """
+
+    def __init__(self, port: int, parcels: Iterator[Parcel], threads: int = 8) -> None:
+        self.attempts: list[Attempt] = []
+        self.delivered: list[Parcel] = []
+        self.odd: Counter[int] = Counter()
+        self._port = port
+        self._parcels = parcels
+        self._lock = threading.Lock()
+        self._allowed = self._begun = 0
+        self._is_over = False
+        self._under_way: dict[int, float] = {}
+        self._errors: list[BaseException] = []
+        self._threads = [threading.Thread(target=self._body, daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def allow(self, count: int) -> None:
+        """Let this many more parcels go out."""
+        with self._lock:
+            self._allowed += count
+
+    def wait(self, count: int) -> None:
+        """Wait until this many parcels were delivered in all."""
+        self._wait(lambda: len(self.delivered) + self.odd.total() >= count)
+
+    def finish(self) -> None:
+        """Begin nothing new, and wait until everything that was begun is delivered."""
+        with self._lock:
+            self._is_over = True
+        self._wait(lambda: not any(thread.is_alive() for thread in self._threads))
+
+    def oldest_s(self) -> float:
+        """Return when the oldest request began that is under way."""
+        return min(tuple(self._under_way.values()), default=float("inf"))
+
+    def answers(self, status: int) -> int:
+        """Return how many requests were answered so."""
+        return sum(one.status == status for one in self.attempts)
+
+    def _wait(self, is_so: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _STUCK_S
+        while not is_so():
+            if self._errors:
+                raise self._errors[0]
+            if time.monotonic() > deadline:
+                raise ChaosStuck(f"{len(self.delivered)} frames were taken, and then no more.")
+            time.sleep(_PAUSE_S)
+
+    def _body(self) -> None:
+        connection = Connection(self._port)
+        try:
+            while (parcel := self._next()) is not None:
+                self._deliver(connection, parcel)
+        except Exception as error:
+            self._errors.append(error)
+        finally:
+            connection.close()
+
+    def _next(self) -> Parcel | None:
+        """Return the next parcel once one is allowed, or nothing when it is over."""
+        while True:
+            with self._lock:
+                if self._is_over:
+                    return None
+                if self._begun < self._allowed:
+                    self._begun += 1
+                    return next(self._parcels)
+            time.sleep(_PAUSE_S)
+
+    def _deliver(self, connection: Connection, parcel: Parcel) -> None:
+        """Send until the wanted answer is there; any that says neither yes nor later is odd."""
+        for _ in range(int(_STUCK_S / _PAUSE_S)):
+            begun_s = self._under_way[threading.get_ident()] = time.monotonic()
+            reply = connection.ask("POST", "/frames", parcel.data, _HEADERS)
+            del self._under_way[threading.get_ident()]
+            says_when = "retry-after" in reply.headers
+            self.attempts.append(Attempt(begun_s, time.monotonic(), reply.status, says_when))
+            if reply.status in _LATER:
+                time.sleep(_PAUSE_S)
+                continue
+            if reply.status == parcel.wanted:
+                self.delivered.append(parcel)
+            else:
+                self.odd[reply.status] += 1
+            return
+        raise ChaosStuck("A frame is not taken.")
