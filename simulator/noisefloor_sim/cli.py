@@ -20,21 +20,16 @@ from noisefloor.errors import (
     UnknownDataSet,
     UnknownMechanism,
 )
+from noisefloor_sim import service_cli
+from noisefloor_sim.service_cli import INTERRUPTED
 
 _BAD_INPUT = (
     *(BadParameter, BadRunDirectory, BadScenario, BadTable, OutOfDomain),
     *(UnknownDataSet, UnknownMechanism),
 )
 
-_INTERRUPTED = 130
-"""What shells expect of a program that was stopped by Ctrl-C."""
-
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
-ServicesFolder = Annotated[
-    Path, typer.Option("--folder", metavar="FOLDER", help="Data, logs and tokens of the services.")
-]
-_SERVICES = Path(".noisefloor")
 
 app = typer.Typer(
     name="noisefloor",
@@ -48,6 +43,7 @@ data_app = typer.Typer(
     help="Real data sets, with their sources and licences.", no_args_is_help=True
 )
 app.add_typer(data_app, name="data")
+service_cli.add(app)
 
 
 @app.callback()
@@ -124,7 +120,7 @@ def run(
         )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; finished points are kept: add --resume.\n")
-        code = _INTERRUPTED
+        code = INTERRUPTED
     raise typer.Exit(code)
 
 
@@ -164,112 +160,6 @@ def schema() -> None:
     print(scenario_commands.schema_text(BLOCKS), end="")
 
 
-@app.command()
-def up(
-    folder: ServicesFolder = _SERVICES,
-    redis_url: Annotated[
-        str | None,
-        typer.Option(
-            "--redis",
-            metavar="URL",
-            envvar="NOISEFLOOR_REDIS_URL",
-            help="A Redis or Valkey server to use; embedded ones are started without it. An "
-            "address with a password belongs in the variable, not on the command line.",
-        ),
-    ] = None,
-    durability: Annotated[
-        str, typer.Option(help="disk: what is acknowledged is on disk; memory: Redis has it.")
-    ] = "disk",
-    collection: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Catalogue and kinds; an example of 20 ads without."),
-    ] = None,
-    data_sets: Annotated[
-        list[str] | None,
-        typer.Option("--data-set", metavar="NAME", help="May be published from; repeatable."),
-    ] = None,
-    foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay, and stop everything on Ctrl-C.")
-    ] = False,
-) -> None:
-    """Start all services on this machine: ad server, aggregator, model publisher, and stores."""
-    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
-
-    try:
-        code = service_commands.up(
-            folder,
-            redis_url=redis_url,
-            durability=durability,
-            collection=collection,
-            data_sets=data_sets or [],
-            foreground=foreground,
-        )
-    except KeyboardInterrupt:
-        sys.stderr.write("noisefloor: interrupted; noisefloor status says what runs.\n")
-        code = _INTERRUPTED
-    raise typer.Exit(code)
-
-
-@app.command()
-def chaos(
-    reports: Annotated[int, typer.Option(help="Of the workers' storm.")] = 1_000_000,
-    seeds: Annotated[str, typer.Option(help="With commas between.")] = "1,2,3",
-    quick: Annotated[bool, typer.Option("--quick", help="Everything in small.")] = False,
-    durability: Annotated[str, typer.Option(help="disk or memory.")] = "disk",
-    outage_s: Annotated[float, typer.Option(help="How long the store is away.")] = 30.0,
-    only: Annotated[
-        str, typer.Option(help="Some of streams,services,outage,termination,ledger.")
-    ] = "",
-    naive: Annotated[
-        bool, typer.Option("--naive", help="Count and spend as one should not: has to fail.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Run directory; runs/chaos-HASH if left out.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing run.")] = False,
-) -> None:
-    """Kill, stop and pause the services under load, and compare every sum with the truth.
-
-    Exit code 1 if anything is not exact.
-    """
-    from noisefloor_sim import chaos_commands  # lazy: jinja2 and friends
-
-    options = ["--reports", str(reports), "--seeds", seeds, "--durability", durability]
-    options += ["--outage-s", str(outage_s), *(["--only", only] if only else [])]
-    options += [*(["--quick"] if quick else []), *(["--naive"] if naive else [])]
-    try:
-        code = chaos_commands.chaos(options, out=out, force=force)
-    except KeyboardInterrupt:
-        sys.stderr.write("noisefloor: interrupted; whatever was started is ended.\n")
-        code = _INTERRUPTED
-    raise typer.Exit(code)
-
-
-@app.command()
-def status(
-    folder: ServicesFolder = _SERVICES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Show the services: health, lag, promises, conservation and the ledger.
-
-    Exit code 0 if all are ready and every frame is accounted for, 1 if not, 2 if nothing runs.
-    """
-    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
-
-    raise typer.Exit(service_commands.status(folder, as_json=as_json))
-
-
-@app.command()
-def down(folder: ServicesFolder = _SERVICES) -> None:
-    """Let what waits be counted, and stop the services in order.
-
-    Exit code 0 if all stopped as they should, 1 if not, 2 if nothing runs.
-    """
-    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
-
-    raise typer.Exit(service_commands.down(folder))
-
-
 @data_app.command("list")
 def list_data_sets(
     as_json: Annotated[
@@ -296,7 +186,7 @@ def fetch_data_sets(
         code = data_commands.fetch(names or [], everything=everything)
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing half-written was left.\n")
-        code = _INTERRUPTED
+        code = INTERRUPTED
     raise typer.Exit(code)
 
 
