@@ -8,16 +8,15 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
-from fastapi import APIRouter, HTTPException, Path, Response
+from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel
 
 from noisefloor.ads.training import Training
 from noisefloor.errors import BadParameter
 from noisefloor.roles.epochs import EpochSummary
-from noisefloor.wire.frames import MOST_EPOCH
 from noisefloor.wire.kinds import Kind, Reduction
 from noisefloor_services.apps import UNAVAILABLE, Parts, Service
 from noisefloor_services.board import Board
@@ -25,6 +24,7 @@ from noisefloor_services.bodies import FRAME_TYPE
 from noisefloor_services.collection import Collection
 from noisefloor_services.counting import Counting
 from noisefloor_services.metrics import Sample
+from noisefloor_services.paths import EpochNumber, KindName
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.rounds import Rounds
 from noisefloor_services.security.credentials import Role
@@ -50,9 +50,6 @@ Kinds that are summed are answered as JSON: the cells in the order of the kind's
 that are collected are answered as an Arrow IPC stream of their rows, sorted by content.
 Every route takes a bearer token with the role that it names.
 """
-
-KindName = Annotated[str, Path(max_length=32, description="Name of a kind of report.")]
-EpochNumber = Annotated[int, Path(ge=0, le=MOST_EPOCH)]
 
 
 class Statistics(BaseModel):
