@@ -15,7 +15,7 @@ from noisefloor_services.serving import _bound
 @contextmanager
 def served(service: Service) -> Iterator[str]:
     """Serve on a free port of the loopback address, and yield the address."""
-    config = uvicorn.Config(service, lifespan="on", **uvicorn_options())
+    config = uvicorn.Config(service, lifespan="on", timeout_keep_alive=30, **uvicorn_options())
     server, listening = uvicorn.Server(config), _bound("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
