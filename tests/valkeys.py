@@ -3,6 +3,7 @@
 Unlike ``EmbeddedServer`` it may want passwords, takes any option, and ends without a warning.
 """
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -29,6 +30,14 @@ def binary_of(product: str) -> Path:
     if found is None:
         pytest.skip("redis-server is not on PATH: Debian has it as a package")
     return Path(found)
+
+
+def is_recent(binary: Path) -> bool:
+    """Tell whether a server is Valkey, or Redis of 7.2 or later."""
+    told = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"v=(\d+)\.(\d+)", told.stdout)
+    assert found is not None, told.stdout
+    return (int(found.group(1)), int(found.group(2))) >= (7, 2)
 
 
 @contextmanager
