@@ -194,6 +194,7 @@ def test_a_service_refuses_a_seed(settings: Settings, capsys: pytest.CaptureFixt
     assert SENTINEL not in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("lines")  # a start configures the logs: they are put back afterwards
 def test_a_bad_start_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
