@@ -1,11 +1,16 @@
 # make run: set up and run the quickstart.  make test: set up and check everything.  make bench: against peers.
+# make fuzz: 1,000 requests to every operation, 100,000 changed frames, 10 minutes of a guided fuzzer;
+# shorter with make fuzz EXAMPLES=50 FRAMES=10000 SECONDS=30.
 PYTHON ?= python3
 VENV ?= .venv
 PEERS ?= .venv-peers
 BIN = $(VENV)/bin
 PIP_FLAGS = --quiet --disable-pip-version-check
+EXAMPLES ?= 1000
+FRAMES ?= 100000
+SECONDS ?= 600
 
-.PHONY: run test bench clean
+.PHONY: run test bench fuzz clean
 
 run: $(VENV)/installed
 	$(BIN)/noisefloor run scenarios/quickstart.yaml --force
@@ -20,10 +25,18 @@ test: $(VENV)/installed
 bench: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python
 
+fuzz: $(VENV)/fuzzer
+	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest tests/services/test_interfaces.py --examples=$(EXAMPLES)
+	$(BIN)/python tests/fuzz_frames.py --frames=$(FRAMES) --seconds=$(SECONDS)
+
 # The stamp is made last: an interrupted installation starts over.
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(VENV)/fuzzer: $(VENV)/installed
+	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev,fuzz]'
 	touch $@
 
 # Peers get an environment of their own: their pins and ours do not resolve together.

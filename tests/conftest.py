@@ -18,6 +18,7 @@ from noisefloor.randomness import new_run
 FIXED_SEED = 20_261_116
 PROFILE = os.environ.get("NOISEFLOOR_PROFILE", "ci")
 SEED = pytest.StashKey[int]()
+NOTES = pytest.StashKey[list[str]]()
 
 # No deadlines: a test never times anything.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None)
@@ -30,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("noisefloor")
     group.addoption("--fresh-seed", action="store_true", help="draw the statistical seed anew")
     group.addoption("--seed", type=int, help="the statistical seed, to repeat a nightly run")
+    group.addoption("--examples", type=int, help="requests to each operation of the services")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_fresh = bool(config.getoption("--fresh-seed")) or PROFILE == "nightly"
     drawn = secrets.randbits(48) if is_fresh else FIXED_SEED
     config.stash[SEED] = drawn if given is None else given
+    config.stash[NOTES] = []
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -46,7 +49,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the seed last as well when it is not the fixed one: a quiet run has no header."""
+    """Print what tests noted, and a seed that is not the fixed one: a quiet run has no header."""
+    for line in terminalreporter.config.stash[NOTES]:
+        terminalreporter.write_line(line)
     seed = terminalreporter.config.stash[SEED]
     if seed != FIXED_SEED:
         terminalreporter.write_line(f"Statistical seed {seed}: repeat with --seed={seed}")
@@ -63,6 +68,12 @@ def run_of_its_own() -> Iterator[None]:
 def seed(pytestconfig: pytest.Config) -> int:
     """Return the seed of the statistical tests: fixed on commits, fresh at night."""
     return pytestconfig.stash[SEED]
+
+
+@pytest.fixture(scope="session")
+def note(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Return a function that has a line printed at the end of the run."""
+    return pytestconfig.stash[NOTES].append
 
 
 @pytest.fixture

@@ -97,7 +97,14 @@ def live(service: Service) -> Iterator[Live]:
 class Process:
     """A service as a process of its own."""
 
-    def __init__(self, name: str, folder: Path, settings: dict[str, str], *options: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        settings: dict[str, str],
+        *options: str,
+        program: tuple[str, ...] = ("-m", "noisefloor_services"),
+    ) -> None:
         self.log = folder / f"{name}.log"
         kept = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME")}
         roots = [str(ROOT / one) for one in ("platform", "services")]
@@ -105,7 +112,7 @@ class Process:
         environment |= {f"NOISEFLOOR_{key}": value for key, value in settings.items()}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "noisefloor_services", name, *options],
+                [sys.executable, *program, name, *options],
                 stdout=log,
                 stderr=log,
                 env=environment,
@@ -133,9 +140,15 @@ class Process:
 
 
 @contextmanager
-def process(name: str, folder: Path, settings: dict[str, str], *options: str) -> Iterator[Process]:
-    """Run a service as a process, and make sure that it ends."""
-    made = Process(name, folder, settings, *options)
+def process(
+    name: str,
+    folder: Path,
+    settings: dict[str, str],
+    *options: str,
+    program: tuple[str, ...] = ("-m", "noisefloor_services"),
+) -> Iterator[Process]:
+    """Run a service as a process, and make sure that it ends; the program may be another one."""
+    made = Process(name, folder, settings, *options, program=program)
     try:
         yield made
     finally:

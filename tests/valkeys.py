@@ -1,8 +1,9 @@
-"""A Valkey server for tests: the real one, on a unix socket, with a folder of its own.
+"""A Valkey or Redis server for tests: the real one, on a unix socket, with its own folder.
 
 Unlike ``EmbeddedServer`` it may want passwords, takes any option, and ends without a warning.
 """
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -11,18 +12,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 
 from noisefloor_services.embedded import server_binary
 
+VALKEY, REDIS = "valkey", "redis"
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 
 
+def binary_of(product: str) -> Path:
+    """Return the server of a product; where there is no Redis, the test is skipped."""
+    if product == VALKEY:
+        return server_binary()
+    found = shutil.which("redis-server")
+    if found is None:
+        pytest.skip("redis-server is not on PATH: Debian has it as a package")
+    return Path(found)
+
+
+def is_recent(binary: Path) -> bool:
+    """Tell whether a server is Valkey, or Redis of 7.2 or later."""
+    told = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"v=(\d+)\.(\d+)", told.stdout)
+    assert found is not None, told.stdout
+    return (int(found.group(1)), int(found.group(2))) >= (7, 2)
+
+
 @contextmanager
-def running_valkey(*options: str) -> Iterator[str]:
+def running_valkey(*options: str, binary: Path | None = None) -> Iterator[str]:
     """Start a server in a new folder, and yield its address."""
-    with folder() as place, server(place, *options) as address:
+    with folder() as place, server(place, *options, binary=binary) as address:
         yield address
 
 
@@ -37,13 +58,13 @@ def folder() -> Iterator[Path]:
 
 
 @contextmanager
-def server(place: Path, *options: str) -> Iterator[str]:
+def server(place: Path, *options: str, binary: Path | None = None) -> Iterator[str]:
     """Start a server that keeps what it acknowledges, and kill it in the end."""
     socket = place / "s"
     socket.unlink(missing_ok=True)
     where = ("--port", "0", "--unixsocket", str(socket), "--dir", str(place))
     process = subprocess.Popen(
-        [str(server_binary()), *where, *DURABLE, *options], stdout=subprocess.DEVNULL
+        [str(binary or server_binary()), *where, *DURABLE, *options], stdout=subprocess.DEVNULL
     )
     try:
         _wait(f"unix://{socket}", process)

@@ -1,6 +1,6 @@
 """What devices ask of the ad server and what it answers, as JSON; unknown fields are refused."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,10 +17,21 @@ Epoch = Annotated[int, Field(ge=0, le=MOST_EPOCH)]
 Index = Annotated[int, Field(ge=0, lt=1 << 20)]
 
 
+_EITHER: dict[str, Any] = {  # Any: JSON
+    "oneOf": [
+        {
+            "required": [one],
+            "properties": {one: {"not": {"type": "null"}}, other: {"type": "null"}},
+        }
+        for one, other in (("index", "slate"), ("slate", "index"))
+    ]
+}
+
+
 class AdRequest(BaseModel):
     """One ad by its index, or a slate of ads of which the device shows what it likes."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_EITHER)
 
     epoch: Epoch = 0
     index: Index | None = None

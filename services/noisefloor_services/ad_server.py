@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Request, Response
+from fastapi import APIRouter, Header, HTTPException, Request, Response
 from redis import Redis
 from redis.exceptions import RedisError
 
@@ -18,7 +18,7 @@ from noisefloor.randomness import Source
 from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.collection import Collection
-from noisefloor.wire.frames import MOST_BYTES, MOST_EPOCH, decode_frame, seal
+from noisefloor.wire.frames import MOST_BYTES, decode_frame, seal
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.ad_messages import AdRequest, NewTokens, Report, ShownAd, ShownAds
 from noisefloor_services.apps import UNAVAILABLE, Parts, Service, rate_limit
@@ -30,6 +30,7 @@ from noisefloor_services.bodies import (
     json_body,
 )
 from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.paths import EpochNumber, KindName
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.registry import Registry
 from noisefloor_services.rooms import Rooms
@@ -46,6 +47,7 @@ from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 
 NAME = "ad-server"
+TOKEN_HEADER = "Report-Token"
 _MODEL_EVERY_S = 0.2
 _TIMEOUT_S = 5.0
 """For Redis; short enough that a stop has time for requests that wait for it."""
@@ -143,7 +145,7 @@ class _AdServer:
             return
         tokens = self.tokens(epoch)
         if token is None or not await asyncio.to_thread(tokens.spend, token, batch_id):
-            raise HTTPException(403, "Reports take a one-use token here: header Report-Token.")
+            raise HTTPException(403, f"Reports take a one-use token here: header {TOKEN_HEADER}.")
 
     def tokens(self, epoch: int) -> ReportTokens:
         """Return the one-use tokens of an epoch."""
@@ -222,10 +224,20 @@ _UNCHANGED: dict[int | str, dict[str, Any]] = {
 }
 _TAKEN: dict[int | str, dict[str, Any]] = {
     202: {"description": "Taken: it counts, once. The answer is empty."},
-    413: {"description": "The body is too long."},
-    415: {"description": "The body is of another type."},
+    403: {"description": "Reports take a one-use token here, and none that admits this came."},
     429: {"description": "Too much waits: send the same again after Retry-After seconds."},
     **UNAVAILABLE,
+}
+_TOKEN = {
+    "parameters": [
+        {
+            "name": TOKEN_HEADER,
+            "in": "header",
+            "required": False,
+            "description": "A one-use token of the epoch, where reports take one.",
+            "schema": {"type": "string"},
+        }
+    ]
 }
 
 
@@ -244,7 +256,11 @@ def _add_downloads(router: APIRouter, shared: _AdServer) -> None:
         "/model",
         tags=["device"],
         summary="The current broadcast of the trainer; `roles.read_broadcast` reads it.",
-        responses={**_UNCHANGED, 404: {"description": "There is no model yet."}},
+        responses={
+            200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            **_UNCHANGED,
+            404: {"description": "There is no model yet."},
+        },
         response_class=Response,
     )
     async def model(if_none_match: Annotated[str | None, Header()] = None) -> Response:
@@ -288,7 +304,7 @@ def _add_frames(router: APIRouter, shared: _AdServer) -> None:
         tags=["device"],
         status_code=202,
         summary="Send a frame of up to thousands of reports.",
-        openapi_extra=described_frame(),
+        openapi_extra=described_frame() | _TOKEN,
         responses={400: {"description": "Not a frame; `field` and `rule` say why."}, **_TAKEN},
         response_class=Response,
     )
@@ -296,7 +312,7 @@ def _add_frames(router: APIRouter, shared: _AdServer) -> None:
         data = await frame_body(request)
         frame = decode_frame(data, shared.kinds, most_bytes=most_bytes)
         if shared.settings.report_tokens:
-            token = request.headers.get("report-token")
+            token = request.headers.get(TOKEN_HEADER)
             await shared.admit(token, frame.epoch, frame.batch_id)
         await shared.take(data, frame.kind, frame.batch_id, frame.batch.num_rows)
         return _ACCEPTED
@@ -310,11 +326,11 @@ def _add_reports(router: APIRouter, shared: _AdServer) -> None:
         summary="Send one report as JSON, for people with curl; devices send frames.",
         description="The report has to be protected already: what is sent is what is counted. "
         "Sent again, it counts again.",
-        openapi_extra=described(Report),
+        openapi_extra=described(Report) | _TOKEN,
         responses={404: {"description": "There is no such kind."}, **_TAKEN},
         response_class=Response,
     )
-    async def report(kind: Annotated[str, Path(max_length=32)], request: Request) -> Response:
+    async def report(kind: KindName, request: Request) -> Response:
         known = shared.kinds.get(kind)
         if known is None:
             raise HTTPException(404, "There is no such kind.")
@@ -325,7 +341,7 @@ def _add_reports(router: APIRouter, shared: _AdServer) -> None:
         except (OutOfDomain, ValueError, TypeError, OverflowError):
             names = ", ".join(name for name, _ in known.columns)
             raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
-        await shared.admit(request.headers.get("report-token"), told.epoch, batch_id)
+        await shared.admit(request.headers.get(TOKEN_HEADER), told.epoch, batch_id)
         await shared.take(data, known, batch_id, 1)
         return _ACCEPTED
 
@@ -337,7 +353,7 @@ def _add_tokens(router: APIRouter, shared: _AdServer) -> None:
         summary="Make one-use tokens, each of which admits one frame of an epoch.",
         responses={404: {"description": "Reports take no tokens here."}, **UNAVAILABLE},
     )
-    def tokens(epoch: Annotated[int, Path(ge=0, le=MOST_EPOCH)], wanted: NewTokens) -> list[str]:
+    def tokens(epoch: EpochNumber, wanted: NewTokens) -> list[str]:
         if not shared.settings.report_tokens:
             raise HTTPException(404, "Reports take no tokens here.")
         return shared.tokens(epoch).issue(wanted.count)

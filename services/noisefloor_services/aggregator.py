@@ -8,22 +8,22 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
-from fastapi import APIRouter, HTTPException, Path, Response
+from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel
 
 from noisefloor.errors import BadParameter
 from noisefloor.roles.collection import Collection
 from noisefloor.roles.epochs import EpochSummary
-from noisefloor.wire.frames import MOST_EPOCH
 from noisefloor.wire.kinds import Kind, Reduction
 from noisefloor_services.apps import UNAVAILABLE, Parts, Service, rate_limit
 from noisefloor_services.board import MODEL_TYPE, Board
 from noisefloor_services.bodies import FRAME_TYPE
 from noisefloor_services.counting import Counting
 from noisefloor_services.metrics import Sample
+from noisefloor_services.paths import EpochNumber, KindName
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.registering import RULES as REGISTERING_RULES
 from noisefloor_services.registering import Registering
@@ -60,9 +60,6 @@ Other collections are registered by `PUT /collections/NAME` with a document as t
 file: catalogue, kinds, training. Each is then served under `/collections/NAME`, here and by the
 ad servers, with all routes and a description of its own.
 """
-
-KindName = Annotated[str, Path(max_length=32, description="Name of a kind of report.")]
-EpochNumber = Annotated[int, Path(ge=0, le=MOST_EPOCH)]
 
 
 class Statistics(BaseModel):

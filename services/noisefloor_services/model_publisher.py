@@ -16,7 +16,7 @@ from noisefloor.accounting import Amount, Ledger
 from noisefloor.errors import NoisefloorError
 from noisefloor.privacy import Guarantee, Model
 from noisefloor.randomness import Source
-from noisefloor.roles.artefact import Artefact
+from noisefloor.roles.artefact import Artefact, unpack
 from noisefloor.roles.model_publisher import Method, ModelPublisher, Request
 from noisefloor_services.apps import UNAVAILABLE, Parts, Service
 from noisefloor_services.ledger import RedisLedger
@@ -117,10 +117,10 @@ class _Publisher:
 
     def found(self, publication_id: str) -> Artefact:
         """Return what is stored of a publication, or answer 404."""
-        made = self.publisher().artefact(publication_id)
-        if made is None:
+        stored = self.ledger().published(publication_id)
+        if stored is None:
             raise HTTPException(404, "There is no such publication, or it is not stored yet.")
-        return made
+        return unpack(stored)
 
     def samples(self) -> Iterable[Sample]:
         """Return the ledger in numbers, by the data sets that are published from."""
@@ -213,7 +213,11 @@ def _add_reading(router: APIRouter, shared: _Publisher) -> None:
         "/publications/{publication_id}",
         tags=["publication"],
         summary="The published bytes; the same for ever.",
-        responses={304: {"description": "The caller has it already (If-None-Match)."}, **missing},
+        responses={
+            200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}},
+            304: {"description": "The caller has it already (If-None-Match)."},
+            **missing,
+        },
         response_class=Response,
     )
     def artefact(

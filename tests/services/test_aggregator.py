@@ -233,14 +233,15 @@ def wait_settled(client: httpx.Client, url: str) -> dict[str, int]:
 
 
 def test_frames_over_http_come_to_the_sums_of_the_role_and_a_stop_loses_none(
-    tmp_path: Path,
+    tmp_path: Path, binary: Path
 ) -> None:
     kinds = example(20).kinds
     source, role = SecureSource(), Aggregator(kinds.values())
     rows = (np.arange(6000 * 20).reshape(6000, 20) % 7 == 0).astype(np.int64)
     frames = [encode_frame(kinds["clicks"], 0, part, source) for part in np.array_split(rows, 300)]
     taken: list[bytes] = []
-    with EmbeddedServer(tmp_path / "valkey") as valkey, httpx.Client() as client:
+    store = EmbeddedServer(tmp_path / "valkey", binary=binary)
+    with store as valkey, httpx.Client() as client:
         told, options = the_topology(valkey, tmp_path)
         with process("aggregator", tmp_path, told, *options) as counts:
             with process("ad-server", tmp_path, told, *options) as serves:

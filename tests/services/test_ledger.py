@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count as counting
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,8 +63,8 @@ histories = st.lists(spends, max_size=10)
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with running_valkey() as address:
+def url(binary: Path) -> Iterator[str]:
+    with running_valkey(binary=binary) as address:
         yield address
 
 

@@ -168,7 +168,14 @@ def test_without_redis_it_is_503_and_the_spend_survives(tmp_path: Path) -> None:
             assert spent(app) == 250_000
 
 
-def test_without_a_method_nothing_can_be_published(settings: Settings) -> None:
+def test_without_a_method_nothing_can_be_published_and_what_is_stored_is_handed_out(
+    settings: Settings,
+) -> None:
     with live(model_publisher.create(settings, {}, data_sets={"films"})) as app:
         assert publish(app).status_code == 422
         assert spent(app) == 0
+        assert app("GET", "/publications/p-1", headers=READ).status_code == 404
+    with live(model_publisher.create(settings, METHODS, data_sets={"films"})) as app:
+        publish(app)
+    with live(model_publisher.create(settings, {}, data_sets={"films"})) as app:
+        assert app("GET", "/publications/p-1", headers=READ).status_code == 200

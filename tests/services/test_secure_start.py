@@ -84,10 +84,15 @@ def test_way_4_a_subclass() -> None:
     class Renamed(SecureSource):
         pass
 
+    class Duck:
+        def words(self, count: int) -> Words:
+            return np.zeros(count, dtype=np.uint64)
+
     Renamed.__name__ = Renamed.__qualname__ = "SecureSource"
-    for source in (Known(), Renamed()):
+    Duck.__name__ = Duck.__qualname__ = "SecureSource"
+    for source in (Known(), Renamed(), Duck()):
         with pytest.raises(InsecureStart):
-            secure_source({}, Settings(), source)
+            secure_source({}, Settings(), source)  # type: ignore[arg-type]  # on purpose
 
 
 def zeros(self: SecureSource, count: int) -> Words:
@@ -146,17 +151,31 @@ def test_way_5_a_changed_secure_source(
     check_source(source)
 
 
-def test_two_forks_never_share_coins() -> None:
+def forked(draw: Callable[[], bytes]) -> list[bytes]:
+    """Return what two processes draw that were forked from this one, and what it draws itself."""
     reading, writing = os.pipe()
-    source = SecureSource()
-    mine = [source.words(4).tobytes()]
     for _ in range(2):
         child = os.fork()
         if not child:
-            os.write(writing, source.words(4).tobytes())
+            os.write(writing, draw())
             os._exit(0)
         os.waitpid(child, 0)
-    mine += [os.read(reading, 32), os.read(reading, 32), source.words(4).tobytes()]
+    drawn = [os.read(reading, 32), os.read(reading, 32), draw()]
     os.close(reading)
     os.close(writing)
-    assert len(set(mine)) == 4
+    return drawn
+
+
+def test_two_forks_never_share_coins() -> None:
+    source = secure_source({}, Settings())
+    mine = [source.words(4).tobytes()]
+    mine += forked(lambda: source.words(4).tobytes())
+    mine += forked(lambda: source.stage("noise").words(4).tobytes())
+    assert {len(one) for one in mine} == {32}
+    assert len(set(mine)) == 7
+
+
+def test_two_forks_of_a_generator_would_have_shared_them() -> None:
+    generator = SeededSource(1, "noise").generator()
+    generator.bytes(32)
+    assert len(set(forked(lambda: generator.bytes(32)))) == 1

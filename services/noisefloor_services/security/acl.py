@@ -24,6 +24,7 @@ from noisefloor_services.security.credentials import LEAST_TOKEN_SIGNS
 _PASSWORD = re.compile(rf"[A-Za-z0-9._~+/=-]{{{LEAST_TOKEN_SIGNS},512}}", re.ASCII)
 _NAMESPACE = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 _CONNECTION = ("ping", "hello", "auth", "client|setinfo", "client|setname", "client|id", "select")
+_SINCE_7_2 = frozenset({"client|setinfo", "waitaof"})
 _TRANSACTION = ("multi", "exec", "discard")
 _SCRIPT = ("evalsha", "script|load", "script|exists")
 _AGGREGATOR = (
@@ -58,13 +59,17 @@ class User:
     commands: tuple[str, ...]
     keys: tuple[str, ...]
 
-    def line(self, password: str) -> str:
+    def line(self, password: str, *, is_recent: bool = True) -> str:
         """Write the user as a line of the file; the password is in it as a hash."""
         if not _PASSWORD.fullmatch(password):
             rule = f"at least {LEAST_TOKEN_SIGNS} signs that match {_PASSWORD.pattern}"
             raise BadParameter("password", "<password>", rule)
         digest = hashlib.sha256(password.encode("ascii")).hexdigest()
-        allowed = (f"+{command}" for command in (*_CONNECTION, *self.commands))
+        allowed = (
+            f"+{command}"
+            for command in (*_CONNECTION, *self.commands)
+            if is_recent or command not in _SINCE_7_2
+        )
         start = ("user", self.name, "on", f"#{digest}", "resetkeys", "resetchannels", "-@all")
         return " ".join((*start, *self.keys, *allowed))
 
@@ -114,6 +119,7 @@ def write_acl_file(
     *,
     namespace: str = "noisefloor",
     has_report_tokens: bool = False,
+    is_recent: bool = True,
 ) -> None:
     """Write the file that the server is started with (``--aclfile``), readable by its owner only.
 
@@ -122,6 +128,8 @@ def write_acl_file(
         passwords: By the name of the user, for each of them; long and random.
         namespace: First part of every key.
         has_report_tokens: Whether the ad server spends one-use tokens of reports.
+        is_recent: Whether the server is Valkey, or Redis of 7.2 or later. An older one does not
+            start with a file that names commands which it does not have.
     """
     listed = users(namespace, has_report_tokens=has_report_tokens)
     if set(passwords) != {user.name for user in listed}:
@@ -130,7 +138,7 @@ def write_acl_file(
     if len(set(passwords.values())) < len(passwords):
         raise BadParameter("passwords", "<passwords>", "each user's its own")
     lines = ["user default off resetpass resetkeys resetchannels -@all"]
-    lines += [user.line(passwords[user.name]) for user in listed]
+    lines += [user.line(passwords[user.name], is_recent=is_recent) for user in listed]
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

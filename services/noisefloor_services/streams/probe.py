@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from enum import Enum
 
-from redis.exceptions import ResponseError
+from redis.exceptions import NoPermissionError, ResponseError
 
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.keys import Layout
@@ -54,7 +54,8 @@ class ServerFacts:
         no_appendfsync_on_rewrite: Whether it is not synced while it is rewritten.
         maxmemory_policy: What is thrown away when memory is full.
         maxmemory: Bound of its memory in bytes, 0 if there is none.
-        is_waitaof_honest: None if it was not tried.
+        is_waitaof_honest: None if it was not tried, or not allowed.
+        has_waitaof: Whether there is such a command, as far as it was tried.
     """
 
     product: str
@@ -67,6 +68,7 @@ class ServerFacts:
     maxmemory_policy: str | None
     maxmemory: int
     is_waitaof_honest: bool | None = None
+    has_waitaof: bool = True
 
     def unkept(self, durability: Durability) -> tuple[Unkept, ...]:
         """Return the promises that this server cannot make."""
@@ -77,7 +79,10 @@ class ServerFacts:
         ]
         if self.role != "master":
             found.append(Unkept(Promise.WRITABLE, f"It is a replica ({self.role})."))
-        if self.is_waitaof_honest is False:
+        if not self.has_waitaof:
+            text = "It has no WAITAOF, which Redis 7.2 and Valkey have: it is not relied on."
+            found.append(Unkept(Promise.WAITAOF, text))
+        elif self.is_waitaof_honest is False:
             text = "WAITAOF says that writes are synced before they are: it is not relied on."
             found.append(Unkept(Promise.WAITAOF, text))
         return tuple(found)
@@ -122,6 +127,7 @@ def probe(
     product = about.get("server_name", "redis")
     is_tried = tries_waitaof and settings["appendonly"] == "yes"
     is_tried = is_tried and settings["appendfsync"] == "everysec"
+    waitaof = _waitaof(server, layout or Layout()) if is_tried else {}
     return ServerFacts(
         product=product,
         version=about.get(f"{product}_version", "unknown"),
@@ -132,7 +138,7 @@ def probe(
         no_appendfsync_on_rewrite=settings["no-appendfsync-on-rewrite"],
         maxmemory_policy=memory.get("maxmemory_policy"),
         maxmemory=int(memory.get("maxmemory", 0)),
-        is_waitaof_honest=_is_waitaof_honest(server, layout or Layout()) if is_tried else None,
+        **waitaof,
     )
 
 
@@ -152,6 +158,16 @@ def _settings(server: Server) -> dict[str, str | None]:
     return {name: value.decode() if value else None for name, value in known.items()}
 
 
+def _waitaof(server: Server, layout: Layout) -> dict[str, bool]:
+    """Return whether there is a WAITAOF, and whether it is honest; nothing where it is denied."""
+    try:
+        return {"is_waitaof_honest": _is_waitaof_honest(server, layout)}
+    except NoPermissionError:
+        return {}
+    except ResponseError:
+        return {"has_waitaof": False}  # older than the command
+
+
 def _is_waitaof_honest(server: Server, layout: Layout) -> bool:
     """Write and wait several times: honest answers are about a second apart."""
     key, start_s = f"{layout.namespace}:probe", time.monotonic()
@@ -160,8 +176,6 @@ def _is_waitaof_honest(server: Server, layout: Layout) -> bool:
             _, synced = server.all([("SET", key, number), ("WAITAOF", 1, 0, _WAIT_MS)])
             if synced[0] != 1:
                 return False
-    except ResponseError:
-        return False  # older than the command
     finally:
         server.call("DEL", key)
     # The first answer may come at once; every further one has to wait for the next sync.

@@ -1,6 +1,7 @@
 """One real server for all tests of the streams; each test has keys of its own."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,10 @@ from noisefloor_services.streams.server import Server
 
 
 @pytest.fixture(scope="session")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    """Start a server that keeps everything in memory."""
+def valkey(tmp_path_factory: pytest.TempPathFactory, binary: Path) -> Iterator[EmbeddedServer]:
+    """Start a server, Valkey or Redis, that keeps everything in memory."""
     folder = tmp_path_factory.mktemp("valkey")
-    with EmbeddedServer(folder, Durability.MEMORY) as embedded:
+    with EmbeddedServer(folder, Durability.MEMORY, binary=binary) as embedded:
         yield embedded
 
 

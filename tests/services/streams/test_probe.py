@@ -43,6 +43,7 @@ def test_a_sound_server_keeps_every_promise() -> None:
         ({"maxmemory": 0}, Promise.MEMORY_BOUND),
         ({"role": "slave"}, Promise.WRITABLE),
         ({"is_waitaof_honest": False}, Promise.WAITAOF),
+        ({"has_waitaof": False}, Promise.WAITAOF),
     ],
 )
 def test_every_fault_is_named(fault: dict[str, object], promise: Promise) -> None:
@@ -57,32 +58,37 @@ def test_memory_needs_no_log() -> None:
 
 @pytest.mark.parametrize("durability", list(Durability))
 def test_the_embedded_server_keeps_what_its_durability_says(
-    tmp_path: Path, durability: Durability
+    tmp_path: Path, durability: Durability, product: str, binary: Path
 ) -> None:
-    with EmbeddedServer(tmp_path, durability) as embedded:
+    with EmbeddedServer(tmp_path, durability, binary=binary) as embedded:
         facts = probe(Server(embedded.url))
-    assert facts.product == "valkey"
+    assert facts.product == product
+    assert facts.compatible_with >= (7, 0)
     assert unkept(facts, durability) == []
     assert (Promise.DISK in unkept(facts)) == (durability is Durability.MEMORY)
     assert durability.promise.endswith(".")
 
 
 def test_a_server_that_syncs_once_a_second_does_not_keep_disk_nor_tell_the_truth(
-    tmp_path: Path,
+    tmp_path: Path, binary: Path
 ) -> None:
     lazy = {"appendonly": "yes", "appendfsync": "everysec"}
-    with EmbeddedServer(tmp_path, settings=lazy) as embedded:
+    with EmbeddedServer(tmp_path, settings=lazy, binary=binary) as embedded:
         server = Server(embedded.url)
         facts = probe(server)
         assert server.call("DBSIZE") == 0  # the probe leaves nothing behind
     assert Promise.DISK in unkept(facts)
+    assert facts.has_waitaof == (facts.compatible_with >= (7, 2))
+    assert (facts.is_waitaof_honest is not None) == facts.has_waitaof
     # What this release answers; where it becomes honest, the promise is simply kept.
-    assert (Promise.WAITAOF in unkept(facts)) == (facts.is_waitaof_honest is False)
-    assert facts.is_waitaof_honest is not None
+    assert (Promise.WAITAOF in unkept(facts)) == (not facts.is_waitaof_honest)
+    told = [one.text for one in facts.unkept(Durability.DISK) if one.promise is Promise.WAITAOF]
+    assert all(("has no WAITAOF" in text) != facts.has_waitaof for text in told)
 
 
-def test_settings_that_may_not_be_read_count_as_not_kept(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path, settings={"rename-command": 'CONFIG ""'}) as embedded:
+def test_settings_that_may_not_be_read_count_as_not_kept(tmp_path: Path, binary: Path) -> None:
+    hidden = {"rename-command": 'CONFIG ""'}
+    with EmbeddedServer(tmp_path, settings=hidden, binary=binary) as embedded:
         facts = probe(Server(embedded.url))
     assert unkept(facts) == [Promise.DISK] * 3
     assert "unknown" in facts.unkept(Durability.DISK)[0].text

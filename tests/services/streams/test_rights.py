@@ -1,0 +1,186 @@
+"""With the rights of their own users, services do all that they do, and nothing else works.
+
+The server itself counts what it denied: not one command of the work may be among it.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import NoPermissionError, ResponseError
+
+import valkeys
+from noisefloor.roles import Aggregator
+from noisefloor.wire.frames import read_batch_id
+from noisefloor_services.board import Board
+from noisefloor_services.security.acl import User, users, write_acl_file
+from noisefloor_services.security.report_tokens import ReportTokens
+from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.ingest import Ingest
+from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.probe import Promise, probe
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.worker import Worker
+from stream_cases import BAD, GOOD, KINDS, differences, frame
+
+LAYOUT = Layout(partitions=2)
+NAMED = {kind.name: kind for kind in KINDS}
+USERS = {user.name: user for user in users(has_report_tokens=True)}
+PASSWORDS = {name: f"{name}-".ljust(40, "x") for name in USERS}
+LAZY = ("--appendfsync", "everysec", "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")
+
+
+@pytest.fixture(scope="module")
+def address(binary: Path) -> Iterator[str]:
+    with valkeys.folder() as folder:
+        told, is_recent = folder / "users.acl", valkeys.is_recent(binary)
+        write_acl_file(told, PASSWORDS, has_report_tokens=True, is_recent=is_recent)
+        options = ("--aclfile", str(told), *LAZY)
+        with valkeys.server(folder, *options, binary=binary) as url:
+            yield url
+
+
+def url_of(address: str, user: str) -> str:
+    return address.replace("unix://", f"unix://{user}:{PASSWORDS[user]}@")
+
+
+def denied(address: str) -> dict[str, int]:
+    """Return how often the server denied anybody a command, a key or a channel."""
+    with Redis.from_url(url_of(address, "operator")) as client:
+        told = client.info("stats")
+    return {
+        name: count
+        for name, count in told.items()
+        if name.startswith("acl_access_denied_") and name != "acl_access_denied_auth"
+    }
+
+
+async def append(url: str, frames: list[bytes]) -> None:
+    ingest = Ingest(url, LAYOUT, high_water=1000)
+    await ingest.start()
+    try:
+        ids = (read_batch_id(data, NAMED) for data in frames)
+        await asyncio.gather(*map(ingest.append, frames, ids))
+    finally:
+        await ingest.stop()
+
+
+def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: str) -> None:
+    before = denied(address)
+    server = Server(url_of(address, "aggregator"))
+    store, role = EpochStore(server, LAYOUT, KINDS), Aggregator(KINDS)
+    store.prepare()
+    board = Board(server, LAYOUT)
+    board.start(b"first")
+    frames = [*GOOD, *BAD, *GOOD[:5]]
+    asyncio.run(append(url_of(address, "ad-server"), frames))
+    Worker(store, abandoned_s=0.001).drain(patience_s=20)  # even takes over from itself
+    for data in frames:
+        role.apply(data)
+    for kind in KINDS:
+        store.close(kind.name, 0)
+        role.close(kind.name, 0)
+    assert differences(store, role) == []
+    asyncio.run(append(url_of(address, "ad-server"), [frame(KINDS[0], 0, 99)]))
+    Worker(store).drain(patience_s=20)
+    assert store.conservation().late == 1
+    store.retire(KINDS[0].name, 0)
+    assert store.waiting() == 0
+    board.write(b"second")
+    reader = Server(url_of(address, "ad-server"))
+    notice = Board(reader, LAYOUT).read()
+    assert notice is not None and notice.content == b"second"
+    server.close()
+    reader.close()
+    assert denied(address) == before
+
+
+def test_report_tokens_work_with_the_rights_of_the_ad_server(address: str) -> None:
+    before = denied(address)
+    with Redis.from_url(url_of(address, "ad-server")) as client:
+        tokens = ReportTokens(client, 7)
+        (token,) = tokens.issue(1)
+        assert tokens.spend(token, b"one") and not tokens.spend(token, b"two")
+        tokens.retire()
+        assert not tokens.spend(token, b"one")
+    assert denied(address) == before
+
+
+def test_the_probe_works_with_the_rights_of_the_operator(address: str, product: str) -> None:
+    before = denied(address)
+    with closing(Server(url_of(address, "operator"))) as server:
+        facts = probe(server, LAYOUT)
+    assert (facts.product, facts.appendfsync, facts.appendonly) == (product, "everysec", "yes")
+    told = {one.promise for one in facts.unkept(Durability.DISK)}
+    assert {Promise.DISK} <= told <= {Promise.DISK, Promise.WAITAOF}
+    assert denied(address) == before
+
+
+def test_what_a_service_may_not_look_at_is_not_told_and_not_promised(address: str) -> None:
+    with closing(Server(url_of(address, "ad-server"))) as server:
+        with pytest.raises(NoPermissionError):
+            probe(server, LAYOUT)
+    with closing(Server(url_of(address, "aggregator"))) as server:
+        facts = probe(server, LAYOUT)
+    assert facts.appendonly is facts.appendfsync is None
+    assert Promise.DISK in {one.promise for one in facts.unkept(Durability.DISK)}
+
+
+def commands(keys: list[str]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """Yield commands that could do harm, with the name that a user's list would have."""
+    first = keys[0]
+    yield from (
+        ("flushall", ("FLUSHALL",)),
+        ("config|set", ("CONFIG", "SET", "appendfsync", "no")),
+        ("config|get", ("CONFIG", "GET", "*")),
+        ("eval", ("EVAL", "return 1", 0)),
+        ("keys", ("KEYS", "*")),
+        ("scan", ("SCAN", 0)),
+        ("acl|setuser", ("ACL", "SETUSER", "default", "on", "nopass", "+@all")),
+        ("info", ("INFO", "server")),
+    )
+    for key in keys:
+        yield from (
+            ("xrange", ("XRANGE", key, "-", "+")),
+            ("xread", ("XREAD", "STREAMS", key, "0")),
+            ("xreadgroup", ("XREADGROUP", "GROUP", "aggregators", "x", "STREAMS", key, ">")),
+            ("xtrim", ("XTRIM", key, "MAXLEN", 0)),
+            ("get", ("GET", key)),
+            ("hgetall", ("HGETALL", key)),
+            ("expire", ("EXPIRE", key, 1)),
+            ("rename", ("RENAME", key, first)),
+        )
+
+
+def is_denied(client: "Redis", command: tuple[str | int, ...]) -> bool:
+    try:
+        client.execute_command(*command)  # type: ignore[no-untyped-call]  # the library's
+    except NoPermissionError:
+        return True
+    except ResponseError:
+        return False  # allowed, and of another type
+    return False
+
+
+@pytest.mark.parametrize("user", USERS.values(), ids=lambda user: user.name)
+def test_what_is_not_on_a_users_list_is_denied(address: str, user: User) -> None:
+    one = LAYOUT.keys(0)
+    keys = [one.frames, one.counters, one.kept("clicks", 0), LAYOUT.settings, "elsewhere"]
+    containers = {name.partition("|")[0] for name in user.commands if "|" not in name}
+    with Redis.from_url(url_of(address, user.name)) as client:
+        for name, command in commands(keys):
+            is_listed = name in user.commands or name.partition("|")[0] in containers
+            assert is_listed or is_denied(client, command), (user.name, command)
+        assert is_denied(client, ("GET", "elsewhere"))
+
+
+def test_nobody_but_the_aggregator_reads_a_frame_back(address: str) -> None:
+    frames = LAYOUT.keys(0).frames
+    for name in USERS:
+        with Redis.from_url(url_of(address, name)) as client:
+            read = is_denied(client, ("XRANGE", frames, "-", "+"))
+            assert read == (name != "aggregator"), name
