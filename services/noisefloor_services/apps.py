@@ -7,7 +7,7 @@ the routes. A route without a rule is denied.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -134,22 +134,18 @@ class Service:
         self._latency = Latency(logged, described["paths"])
         self._asgi: ASGIApp = self._latency
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one connection."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection; one for a room goes there, if there is such a room."""
         if scope["type"] == "http" and scope["path"].startswith(PREFIX):
-            return self._inside(scope, receive, send)
-        return self._asgi(scope, receive, send)
+            if self.rooms is not None and await self.rooms.serve(scope, receive, send):
+                return
+        await self._asgi(scope, receive, send)
 
     def stop(self) -> None:
         """Ask for no more requests."""
         self.readiness.stop()
         if self.rooms is not None:
             self.rooms.stop()
-
-    async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request for a room; without such a room it is one for the service itself."""
-        if self.rooms is None or not await self.rooms.serve(scope, receive, send):
-            await self._asgi(scope, receive, send)
 
     def _add_common(self, parts: Parts) -> None:
         @self.api.get("/healthz", tags=["health"], summary="Whether the process runs.")
