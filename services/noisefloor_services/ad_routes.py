@@ -1,0 +1,187 @@
+"""The routes of the ad server."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, HTTPException, Request, Response
+
+from noisefloor.errors import OutOfDomain
+from noisefloor.roles.ad_server import IMPRESSIONS
+from noisefloor.roles.catalogue import Ad
+from noisefloor.wire.frames import MOST_BYTES, decode_frame
+from noisefloor.wire.kinds import Kind
+from noisefloor_services.ad_messages import AdRequest, NewTokens, Report, ShownAd, ShownAds
+from noisefloor_services.apps import UNAVAILABLE
+from noisefloor_services.board import MODEL_TYPE
+from noisefloor_services.bodies import described, described_frame, frame_body, json_body
+from noisefloor_services.intake import TOKEN_HEADER, Intake
+from noisefloor_services.paths import EpochNumber, KindName
+
+_ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serves all
+_UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The device has this one already (If-None-Match)."}
+}
+_TAKEN: dict[int | str, dict[str, Any]] = {
+    202: {"description": "Taken: it counts, once. The answer is empty."},
+    403: {"description": "Reports take a one-use token here, and none that admits this came."},
+    429: {"description": "Too much waits: send the same again after Retry-After seconds."},
+    **UNAVAILABLE,
+}
+_TOKEN = {
+    "parameters": [
+        {
+            "name": TOKEN_HEADER,
+            "in": "header",
+            "required": False,
+            "description": "A one-use token of the epoch, where reports take one.",
+            "schema": {"type": "string"},
+        }
+    ]
+}
+
+
+def add_routes(router: APIRouter, shared: Intake) -> None:
+    """Add every route."""
+    for part in (_add_frames, _add_reports, _add_requests, _add_downloads, _add_tokens):
+        part(router, shared)
+
+
+def _add_downloads(router: APIRouter, shared: Intake) -> None:
+    @router.get(
+        "/catalogue",
+        tags=["device"],
+        summary="The catalogue of ads; a place in it is the index that reports carry.",
+        responses=_UNCHANGED,
+    )
+    async def catalogue(if_none_match: Annotated[str | None, Header()] = None) -> Response:
+        made = shared.catalogue
+        return _tagged(made.content, made.etag, if_none_match, "application/json")
+
+    @router.get(
+        "/model",
+        tags=["device"],
+        summary="The current broadcast of the trainer; `roles.read_broadcast` reads it.",
+        responses={
+            200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            **_UNCHANGED,
+            404: {"description": "There is no model yet."},
+        },
+        response_class=Response,
+    )
+    async def model(if_none_match: Annotated[str | None, Header()] = None) -> Response:
+        notice = shared.notice
+        if notice is None:
+            raise HTTPException(404, "There is no model yet.")
+        return _tagged(notice.content, notice.etag, if_none_match, MODEL_TYPE)
+
+
+def _add_requests(router: APIRouter, shared: Intake) -> None:
+    @router.post(
+        "/requests",
+        tags=["device"],
+        summary="Ask for one ad by its index (counted as an impression), or for a slate.",
+        description="Of a request for one ad its index is counted, and nothing else; sent again, "
+        "it counts again. Of a slate nothing is counted: which ad was shown is the device's to "
+        "report, protected.",
+        openapi_extra=described(AdRequest),
+        responses={429: _TAKEN[429], **UNAVAILABLE},
+    )
+    async def requests(request: Request) -> ShownAds:
+        asked = await json_body(request, AdRequest)
+        if (asked.index is None) == (asked.slate is None):
+            raise HTTPException(422, "Expected either index or slate.")
+        indices = [asked.index] if asked.index is not None else asked.slate or []
+        if max(indices) >= len(shared.catalogue):
+            raise HTTPException(422, f"Expected an index below {len(shared.catalogue)}.")
+        if asked.index is not None:
+            kind = shared.kinds[IMPRESSIONS]
+            await shared.take_one(kind, asked.epoch, {kind.columns[0][0]: [asked.index]})
+        ads = shared.catalogue.ads
+        shown = [_shown(index, ads[index]) for index in indices]
+        return ShownAds(catalogue_version=shared.catalogue.version, ads=shown)
+
+
+def _add_frames(router: APIRouter, shared: Intake) -> None:
+    most_bytes = min(shared.settings.body_bytes, MOST_BYTES)
+
+    @router.post(
+        "/frames",
+        tags=["device"],
+        status_code=202,
+        summary="Send a frame of up to thousands of reports.",
+        openapi_extra=described_frame() | _TOKEN,
+        responses={400: {"description": "Not a frame; `field` and `rule` say why."}, **_TAKEN},
+        response_class=Response,
+    )
+    async def frames(request: Request) -> Response:
+        data = await frame_body(request)
+        frame = decode_frame(data, shared.kinds, most_bytes=most_bytes)
+        if shared.settings.report_tokens:
+            token = request.headers.get(TOKEN_HEADER)
+            await shared.admit(token, frame.epoch, frame.batch_id)
+        await shared.take(data, frame.kind, frame.batch_id, frame.batch.num_rows)
+        return _ACCEPTED
+
+
+def _add_reports(router: APIRouter, shared: Intake) -> None:
+    @router.post(
+        "/reports/{kind}",
+        tags=["device"],
+        status_code=202,
+        summary="Send one report as JSON, for people with curl; devices send frames.",
+        description="The report has to be protected already: what is sent is what is counted. "
+        "Sent again, it counts again.",
+        openapi_extra=described(Report) | _TOKEN,
+        responses={404: {"description": "There is no such kind."}, **_TAKEN},
+        response_class=Response,
+    )
+    async def report(kind: KindName, request: Request) -> Response:
+        known = shared.kinds.get(kind)
+        if known is None:
+            raise HTTPException(404, "There is no such kind.")
+        told = await json_body(request, Report)
+        try:
+            columns = _columns(known, told.report)
+            data, batch_id = shared.framed(known, told.epoch, columns)
+        except (OutOfDomain, ValueError, TypeError, OverflowError):
+            names = ", ".join(name for name, _ in known.columns)
+            raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
+        await shared.admit(request.headers.get(TOKEN_HEADER), told.epoch, batch_id)
+        await shared.take(data, known, batch_id, 1)
+        return _ACCEPTED
+
+
+def _add_tokens(router: APIRouter, shared: Intake) -> None:
+    @router.post(
+        "/tokens/{epoch}",
+        tags=["administration"],
+        summary="Make one-use tokens, each of which admits one frame of an epoch.",
+        responses={404: {"description": "Reports take no tokens here."}, **UNAVAILABLE},
+    )
+    def tokens(epoch: EpochNumber, wanted: NewTokens) -> list[str]:
+        if not shared.settings.report_tokens:
+            raise HTTPException(404, "Reports take no tokens here.")
+        return shared.tokens(epoch).issue(wanted.count)
+
+
+def _columns(kind: Kind, report: object) -> dict[str, list[object]]:
+    """Return a report as columns of one row."""
+    if isinstance(report, dict):
+        return {str(name): [value] for name, value in report.items()}
+    if len(kind.columns) != 1:
+        raise OutOfDomain(f"Expected an object of the columns of {kind.name}.")
+    return {kind.columns[0][0]: [report]}
+
+
+def _shown(index: int, ad: Ad) -> ShownAd:
+    return ShownAd(
+        index=index, ad_id=ad.ad_id, topic=ad.topic, price_floor_micros=ad.price_floor_micros
+    )
+
+
+def _tagged(content: bytes, etag: str, held: str | None, media_type: str) -> Response:
+    """Return the content, or 304 to whoever has it; ETags in a list are tried one by one."""
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    tags = {tag.strip().removeprefix("W/") for tag in (held or "").split(",")}
+    if etag in tags or "*" in tags:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)

@@ -1,0 +1,132 @@
+"""What the routes of the ad server share: frames in, model out."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from fastapi import HTTPException
+from redis import Redis
+from redis.exceptions import RedisError
+
+from noisefloor.errors import NoisefloorError
+from noisefloor.randomness import Source
+from noisefloor.roles.catalogue import Catalogue
+from noisefloor.roles.collection import Collection
+from noisefloor.wire.frames import seal
+from noisefloor.wire.kinds import Kind
+from noisefloor_services.board import Board, Notice
+from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.readiness import Readiness
+from noisefloor_services.security.report_tokens import ReportTokens
+from noisefloor_services.settings import Settings
+from noisefloor_services.streams.errors import StoreAway
+from noisefloor_services.streams.ingest import Ingest
+from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.server import Server
+
+TOKEN_HEADER = "Report-Token"
+_MODEL_EVERY_S = 0.2
+TIMEOUT_S = 5.0
+"""For Redis; short enough that a stop has time for requests that wait for it."""
+
+
+class Intake:
+    """What the routes share: the way of a frame into Redis, and of the model out of it.
+
+    Args:
+        settings: What the service was told.
+        collection: Catalogue and kinds.
+        source: Of batch ids for reports that came without one.
+        readiness: Whether anything may be promised.
+    """
+
+    def __init__(
+        self, settings: Settings, collection: Collection, source: Source, readiness: Readiness
+    ) -> None:
+        self.settings = settings
+        self.catalogue: Catalogue = collection.catalogue
+        self.kinds: Mapping[str, Kind] = collection.kinds
+        self.layout = Layout(collection.namespace, settings.partitions)
+        self.source = source
+        self.readiness = readiness
+        self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
+        self.board = Board(self.server, self.layout)
+        self.ingest: Ingest | None = None
+        self.notice: Notice | None = None
+        self.reports = Counter("reports_accepted", "Reports that were taken.", "kind", self.kinds)
+        self.frames = Counter("frames_accepted", "Frames that were taken.", "kind", self.kinds)
+        # Redis itself keeps the tokens; an extra client since theirs is redis-py's own.
+        self.token_client = Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take frames, and look for a new model now and then."""
+        self.ingest = Ingest(
+            self.settings.redis_url,
+            self.layout,
+            high_water=self.settings.high_water,
+            timeout_s=TIMEOUT_S,
+        )
+        await self.ingest.start()
+        await asyncio.to_thread(self.look)
+        watch = asyncio.create_task(self._watch(), name="model")
+        try:
+            yield
+        finally:
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+            await self.ingest.stop()
+            self.server.close()
+            self.token_client.close()
+
+    def look(self) -> None:
+        """Look for a new model; without Redis the last one stays."""
+        with suppress(NoisefloorError, RedisError):
+            self.notice = self.board.read()
+
+    async def take(self, data: bytes, kind: Kind, batch_id: bytes | None, rows: int) -> None:
+        """Hand a checked frame to Redis, or raise and promise nothing."""
+        if self.ingest is None or not self.readiness.is_promise_kept:
+            raise StoreAway("it does not keep what is promised")
+        await self.ingest.append(data, batch_id)
+        self.frames.add(kind.name)
+        self.reports.add(kind.name, rows)
+
+    async def take_one(self, kind: Kind, epoch: int, columns: Mapping[str, Any]) -> None:
+        """Hand one report to Redis, as a frame of one row."""
+        data, batch_id = self.framed(kind, epoch, columns)
+        await self.take(data, kind, batch_id, 1)
+
+    def framed(self, kind: Kind, epoch: int, columns: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """Write one report as a frame, and return its id as well; one row needs no order."""
+        batch_id = self.source.words(2).tobytes()
+        return seal(kind, epoch, kind.encode(columns), batch_id), batch_id
+
+    async def admit(self, token: str | None, epoch: int, batch_id: bytes) -> None:
+        """Spend a one-use token where reports need one."""
+        if not self.settings.report_tokens:
+            return
+        tokens = self.tokens(epoch)
+        if token is None or not await asyncio.to_thread(tokens.spend, token, batch_id):
+            raise HTTPException(403, f"Reports take a one-use token here: header {TOKEN_HEADER}.")
+
+    def tokens(self, epoch: int) -> ReportTokens:
+        """Return the one-use tokens of an epoch."""
+        return ReportTokens(self.token_client, epoch, namespace=self.layout.namespace)
+
+    def samples(self) -> Iterable[Sample]:
+        """Return what was taken and what waits."""
+        yield from self.frames.samples()
+        yield from self.reports.samples()
+        if self.ingest is not None:
+            text = "Requests that wait for the next micro-batch."
+            yield Sample("ingest_waiting", text, self.ingest.waiting)
+            text = "Frames that wait in the streams, when last looked at."
+            yield Sample("stream_length", text, sum(self.ingest.lengths))
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_MODEL_EVERY_S)
+            await asyncio.to_thread(self.look)
