@@ -10,7 +10,8 @@ from pathlib import Path
 from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services import ad_server, aggregator, logs, model_publisher
+from noisefloor.roles.methods import methods_of
+from noisefloor_services import ad_server, aggregator, data_sets, logs, model_publisher
 from noisefloor_services.apps import Service
 from noisefloor_services.collection import Collection, example
 from noisefloor_services.counting import Counting
@@ -22,8 +23,8 @@ from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
-WORKER, LEDGER = "worker", "create-ledger"
-NAMES = (ad_server.NAME, aggregator.NAME, model_publisher.NAME, WORKER, LEDGER)
+WORKER, LEDGER, RESTORE = "worker", "create-ledger", "restore-ledger"
+NAMES = (ad_server.NAME, aggregator.NAME, model_publisher.NAME, WORKER, LEDGER, RESTORE)
 
 
 def main(
@@ -56,7 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", choices=NAMES, help="what to run")
     text = "file of JSON with catalogue and kinds; an example of 20 ads without"
     parser.add_argument("--collection", type=Path, metavar="FILE", help=text)
-    text = "a data set that may be published from; may be given several times"
+    text = (
+        "a data set that may be published from, by its name or as NAME=FILE, with FILE's schema "
+        "beside it; may be given several times"
+    )
     parser.add_argument("--data-set", action="append", default=[], metavar="NAME", help=text)
     return parser
 
@@ -69,6 +73,8 @@ def _run(
 ) -> None:
     if given.name == LEDGER:
         model_publisher.create_ledger(settings)
+    elif given.name == RESTORE:
+        print(model_publisher.restore_ledger(settings))
     elif given.name == WORKER:
         _work(settings, collection)
     else:
@@ -85,7 +91,9 @@ def _service(
         return ad_server.create(settings, collection, environment=environment)
     if given.name == aggregator.NAME:
         return aggregator.create(settings, collection, environment=environment)
-    return model_publisher.create(settings, {}, data_sets=given.data_set, environment=environment)
+    records = data_sets.read(given.data_set)
+    methods = methods_of(records)
+    return model_publisher.create(settings, methods, data_sets=records, environment=environment)
 
 
 def _work(settings: Settings, collection: Collection) -> None:
