@@ -65,17 +65,14 @@ class LaplaceCells:
     epsilon: float
     neighbours: Neighbours
     mechanism: DiscreteLaplace = field(init=False, repr=False, compare=False)
+    guarantee: Guarantee = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        share = self.epsilon / changed_cells(self.neighbours)
-        made = DiscreteLaplace(share, 0, _MOST_COUNT, sensitivity=1, neighbours=self.neighbours)
-        object.__setattr__(self, "mechanism", made)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """One cell's cost for each cell that changes: their draws are independent."""
-        one = self.mechanism.guarantee(self.neighbours)
-        return sequential([one] * changed_cells(self.neighbours))
+        cells = changed_cells(self.neighbours)
+        mechanism, one = _laplace(self.epsilon / cells, self.neighbours)
+        object.__setattr__(self, "mechanism", mechanism)
+        # One cell's cost for each cell that changes: their draws are independent.
+        object.__setattr__(self, "guarantee", sequential([one] * cells))
 
     @property
     def facts(self) -> dict[str, str | float]:
@@ -179,6 +176,13 @@ def pair_excess(chances: Floats, epsilon: float) -> float:
     # Running sums of n floats are off by at most n units in the last place.
     margin = _MARGIN + len(here) * 2.0**-50
     return min(1.0, float(np.maximum(parts, 0.0).sum()) + margin)
+
+
+@lru_cache(maxsize=256)
+def _laplace(epsilon: float, neighbours: Neighbours) -> tuple[DiscreteLaplace, Guarantee]:
+    """Return the noise of one cell and its cost."""
+    made = DiscreteLaplace(epsilon, 0, _MOST_COUNT, sensitivity=1, neighbours=neighbours)
+    return made, made.guarantee(neighbours)
 
 
 def _excess(chances: Floats, epsilon: float, cells: int) -> float:
