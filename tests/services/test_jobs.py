@@ -1,7 +1,9 @@
 """Publications that take long: paid for first, made beside the requests, polled, stored once."""
 
 import threading
+import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from noisefloor_services.settings import Settings
 
 PUBLISH, READ, LEDGER = bearer(Role.PUBLISH), bearer(Role.READ), bearer(Role.LEDGER)
 RECORD = Neighbours.RECORD_ADD_REMOVE
+_names = (f"l{number}" for number in count())
 COST = Guarantee(0.25, RECORD, model=Model.CENTRAL)
 
 
@@ -50,10 +53,10 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
 
 
 @pytest.fixture
-def told(valkey: EmbeddedServer, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+def told(valkey: EmbeddedServer, tmp_path: Path) -> Settings:
     made = Settings(
         redis_url=valkey.url,
-        ledger=f"l{abs(hash(request.node.name))}",
+        ledger=next(_names),
         ledger_epsilon=1.0,
         ledger_anchor=tmp_path / "anchor",
         credentials=credentials(),
@@ -168,8 +171,10 @@ def test_too_much_waiting_is_refused_before_it_is_charged(
     assert charged == [1, 1]
     assert queue.waiting == 2
     queue.start()
-    while queue.waiting:
-        pass
+    for _ in range(1000):
+        if not queue.waiting:
+            break
+        time.sleep(0.01)
     assert queue.progress("p-0") is Progress.STORED
     assert queue.progress("p-9") is None
     assert queue.stop()

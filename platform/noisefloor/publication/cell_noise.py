@@ -28,7 +28,7 @@ _MARGIN = 1e-12
 LEAST_DELTA = 1e-9
 """Far above what is added for rounding."""
 
-LARGEST_SIGMA = 1 << 12
+LARGEST_SIGMA = 1 << 11
 """A wider table takes longer to sum up than somebody waits for an answer."""
 
 Counts = NDArray[np.int64]
