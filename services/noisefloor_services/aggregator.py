@@ -14,7 +14,7 @@ import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel
 
-from noisefloor.errors import BadParameter
+from noisefloor.errors import BadParameter, EpochOpen
 from noisefloor.roles.collection import Collection
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.wire.kinds import Kind, Reduction
@@ -46,6 +46,7 @@ RULES: Mapping[str, Rule] = {
     "GET /statistics/{kind}/{epoch}": Role.READ,
     "GET /epochs/{kind}/{epoch}": Role.READ,
     "POST /epochs/{kind}/{epoch}/close": Role.ADMIN,
+    "POST /epochs/{kind}/{epoch}/retire": Role.ADMIN,
     "GET /conservation": Role.READ,
     "GET /state": Role.READ,
     "GET /model": Role.READ,
@@ -176,6 +177,14 @@ class _Aggregator:
         yield Sample("conserved", text, int(account.is_conserved))
         yield Sample("stream_length", "Frames that wait in the streams.", account.pending)
         yield Sample("worker_up", "Whether frames are counted.", int(not self.counting.lacks()))
+        for place, behind in enumerate(self.store.lags()):
+            label = {"partition": str(place)}
+            text = "Frames that no worker has been given."
+            yield Sample("stream_undelivered", text, behind.undelivered, label)
+            text = "Frames that a worker holds and has not settled."
+            yield Sample("stream_unacknowledged", text, behind.unacknowledged, label)
+            text = "Seconds for which the first of those has been held."
+            yield Sample("stream_oldest_held_seconds", text, behind.oldest_held_s, label)
 
 
 def create(
@@ -274,6 +283,22 @@ def _add_closing(router: APIRouter, shared: _Aggregator) -> None:
         shared.store.close(kind, epoch)
         if shared.rounds is not None:
             shared.rounds.closed(kind, epoch)
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+    @router.post(
+        "/epochs/{kind}/{epoch}/retire",
+        tags=["administration"],
+        summary="Drop what is kept of a closed epoch, once or again; it cannot be undone.",
+        description="Sums, rows and the ids of its frames go. The epoch stays closed for ever: "
+        "frames that come for it are still refused and counted.",
+        responses={409: {"description": "The epoch is open."}, **_UNKNOWN},
+    )
+    def retire(kind: KindName, epoch: EpochNumber) -> Epoch:
+        shared.kind(kind)
+        try:
+            shared.store.retire(kind, epoch)
+        except EpochOpen:
+            raise HTTPException(409, "The epoch is open: close it first.") from None
         return _epoch(epoch, shared.store.summary(kind, epoch))
 
 

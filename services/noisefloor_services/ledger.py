@@ -10,8 +10,8 @@ release is already out.
 """
 
 import secrets
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, cast
 
 from redis import Redis
 
@@ -24,11 +24,14 @@ from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendCo
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor_services import ledger_scripts as scripts
 from noisefloor_services.ledger_errors import (
+    BEHIND,
     LedgerAbsent,
+    LedgerBehind,
     ReleaseSealed,
     ReleaseUnspent,
     UnlikeTerms,
 )
+from noisefloor_services.ledger_holdings import Held, Holdings
 from noisefloor_services.ledger_terms import EXACT, DryRun, Keys, Terms, check_text
 
 MOST_RELEASE_BYTES = 64 << 20
@@ -57,11 +60,11 @@ class RedisLedger:
         # register_script sends a script again to a server that has forgotten it.
         self._scripts = {
             name: client.register_script(getattr(scripts, name))
-            for name in ("SPEND", "PUBLISH", "READ", "MERGE")
+            for name in ("SPEND", "PUBLISH", "READ", "HELD", "SEAL", "MERGE")
         }
 
     @classmethod
-    def create(cls, client: "Redis", name: str, terms: Terms) -> "RedisLedger":
+    def create(cls, client: "Redis", name: str, terms: Terms) -> Self:
         """Make a ledger where there is none, or open the one that has the same terms.
 
         An act of whoever runs the service, once: a server that lost its data gets full budgets
@@ -70,7 +73,7 @@ class RedisLedger:
         return cls._opened(client, name, terms, secrets.token_hex(16), 0)
 
     @classmethod
-    def open(cls, client: "Redis", name: str, terms: Terms, seen: int = 0) -> "RedisLedger":
+    def open(cls, client: "Redis", name: str, terms: Terms, seen: int = 0) -> Self:
         """Open a ledger that is there: LedgerAbsent or UnlikeTerms otherwise.
 
         Args:
@@ -84,9 +87,7 @@ class RedisLedger:
         return cls._opened(client, name, terms, "", check_count(seen, "seen", least=0))
 
     @classmethod
-    def _opened(
-        cls, client: "Redis", name: str, terms: Terms, new_id: str, seen: int
-    ) -> "RedisLedger":
+    def _opened(cls, client: "Redis", name: str, terms: Terms, new_id: str, seen: int) -> Self:
         if client.get_connection_kwargs().get("decode_responses"):
             raise BadParameter("client", "<client>", "one that returns bytes")
         _check_no_eviction(client)
@@ -143,8 +144,9 @@ class RedisLedger:
         entry = Entry(spend_id, subject, release, count, debited, amount, reason)
         # At EXACT no budget suffices; the server then looks for a retry only.
         taken = [min(EXACT, part) for part in (debited.micro_epsilon, debited.delta_units)]
+        keys, written = self._subject_keys(subject), self._written(entry)
         answer, *totals = self._run(
-            "SPEND", self._subject_keys(subject), spend_id, subject, self._written(entry), *taken
+            "SPEND", keys, spend_id, subject, written, *taken, *self._least().of(subject).numbers
         )
         if answer == b"conflict":
             raise SpendConflict(_conflict(spend_id))
@@ -152,6 +154,7 @@ class RedisLedger:
             left = Amount(*map(int, totals)).left_of(self.budget)
             raise BudgetExceeded(subject, str(debited), str(left))
         self._seen = max(self._seen, int(totals[0]))
+        self._note(Holdings({subject: Held.of(*totals[1:])}))
         return entry
 
     def would_spend(self, subject: str, cost: Guarantee, count: int = 1) -> DryRun:
@@ -180,7 +183,8 @@ class RedisLedger:
         if not isinstance(content, bytes) or len(content) > MOST_RELEASE_BYTES:
             raise BadParameter("content", "<release>", f"at most {MOST_RELEASE_BYTES} bytes")
         keys = [self._keys.terms, self._keys.entries, self._keys.sealed]
-        answer, *kept = self._run("PUBLISH", [*keys, self._keys.kept(spend_id)], spend_id, content)
+        keys += [self._keys.kept(spend_id), self._keys.settled]
+        answer, *kept = self._run("PUBLISH", keys, spend_id, content, self._least().settled)
         if answer == b"unspent":
             raise ReleaseUnspent(f"Nothing was spent under {spend_id}: nothing is released.")
         if answer == b"sealed":
@@ -194,6 +198,11 @@ class RedisLedger:
         """Return what was released for a spend, or None while nothing was."""
         kept = self._client.get(self._keys.kept(check_text(spend_id, "spend_id")))
         return cast(bytes | None, kept)
+
+    def entry(self, spend_id: str) -> Entry | None:
+        """Return what was spent under an id, or None."""
+        written = self._client.hget(self._keys.entries, check_text(spend_id, "spend_id"))
+        return None if written is None else _entry(cast(bytes, written))
 
     def subjects(self) -> list[str]:
         """Return everybody who has an entry, sorted."""
@@ -256,7 +265,7 @@ class RedisLedger:
         for name in ("budget", "neighbours", "model"):
             if getattr(theirs, name) != getattr(self, name):
                 raise BadSnapshot(f"Ledger snapshot: {name} is that of another ledger.")
-        keys = [*self._subject_keys("")[:-1], self._keys.sealed]
+        keys = [*self._subject_keys("")[:-1], self._keys.sealed, self._keys.settled]
         arguments: list[str | bytes | int] = []
         for entry in theirs.entries:
             keys += [self._keys.ids(entry.subject), self._keys.kept(entry.spend_id)]
@@ -267,6 +276,27 @@ class RedisLedger:
         if answer == b"overflow":
             raise BadSnapshot("Ledger snapshot: entries add up to more than 64 bits hold.")
         return int(rest[0])
+
+    def holdings(self, subjects: Iterable[str] = ()) -> Holdings:
+        """Return what the server holds of everybody who has an entry, and of some others."""
+        names = sorted({*self.subjects(), *subjects})
+        keys = [*self._subject_keys("")[:-1], self._keys.settled]
+        keys += [self._keys.ids(name) for name in names]
+        _, settled, *rest = self._run("HELD", keys, *names)
+        parts = {name: Held.of(*rest[3 * at : 3 * at + 3]) for at, name in enumerate(names)}
+        return Holdings(parts, int(settled))
+
+    def seal(self) -> int:
+        """Seal every spend that has no release, and return how many there were."""
+        keys = self._keys
+        return int(self._run("SEAL", [keys.terms, keys.entries, keys.sealed, keys.settled])[1])
+
+    def _least(self) -> Holdings:
+        """Return what the server has to hold for anything to be spent or released."""
+        return Holdings()
+
+    def _note(self, holdings: Holdings) -> None:
+        """Take note of what the server holds, before anything can be released for it."""
 
     def _merged(self, entry: Entry, content: bytes | None) -> list[str | bytes | int]:
         for name in ("spend_id", "subject", "release"):
@@ -307,7 +337,8 @@ class RedisLedger:
         return [keys.terms, keys.entries, keys.epsilons, keys.deltas, keys.ids(subject)]
 
     def _run(self, name: str, keys: list[str], *arguments: str | bytes | int) -> list[bytes]:
-        seen = 0 if name == "MERGE" else self._seen  # what is missing may be brought back
+        is_mending = name in ("MERGE", "HELD", "SEAL")
+        seen = 0 if is_mending else self._seen  # what is missing may be brought back
         # Any: the library types one answer for its blocking and its asynchronous clients.
         answer: Any = self._scripts[name](keys=keys, args=[self._id, seen, *arguments])
         if answer[0] == b"lost":
@@ -315,6 +346,8 @@ class RedisLedger:
                 "The server no longer holds what it held of this ledger. Restore a backup; until "
                 "then nothing is spent and nothing is released."
             )
+        if answer[0] == b"behind":
+            raise LedgerBehind(BEHIND)
         return cast(list[bytes], answer)
 
 

@@ -98,6 +98,11 @@ class Keys:
         """Ids of spends that were restored without what they released."""
         return self._key("sealed")
 
+    @property
+    def settled(self) -> str:
+        """Ids of spends that are never drawn again: they have a release, or are sealed."""
+        return self._key("settled")
+
     def ids(self, subject: str) -> str:
         """Spend ids of one subject."""
         return self._key(f"ids:{subject}")

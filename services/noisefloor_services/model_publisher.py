@@ -1,39 +1,38 @@
 """The model publisher: publications against the ledger, each drawn once and kept for ever."""
 
 import math
-import threading
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Path, Response
 from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from noisefloor.accounting import Amount, Ledger
-from noisefloor.errors import NoisefloorError
 from noisefloor.privacy import Guarantee, Model
 from noisefloor.randomness import Source
-from noisefloor.roles.artefact import Artefact, unpack
 from noisefloor.roles.model_publisher import Method, ModelPublisher, Request
+from noisefloor_services.anchored_ledger import AnchoredLedger
 from noisefloor_services.apps import UNAVAILABLE, Parts, Service
+from noisefloor_services.jobs import Progress
 from noisefloor_services.ledger import RedisLedger
+from noisefloor_services.ledger_anchor import Anchor
+from noisefloor_services.ledger_restoring import Restored, restore
 from noisefloor_services.ledger_terms import Terms
-from noisefloor_services.metrics import Counter, Sample
 from noisefloor_services.publication_messages import (
     Balance,
     LedgerLine,
     Outcome,
+    Price,
     Publication,
+    Stage,
     Statement,
 )
+from noisefloor_services.publishing import TIMEOUT_S, Publishing
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Rule
 from noisefloor_services.security.secure_start import check_source, secure_source
-from noisefloor_services.settings import Settings
+from noisefloor_services.settings import BadSetting, Settings
 from noisefloor_services.streams.durability import Durability
 
 NAME = "model-publisher"
@@ -42,6 +41,7 @@ RULES: Mapping[str, Rule] = {
     "GET /publications/{publication_id}": Role.READ,
     "GET /publications/{publication_id}/card": Role.READ,
     "GET /ledger": Role.LEDGER,
+    "GET /publications/{publication_id}/state": Role.READ,
     "GET /ledger/{subject}": Role.LEDGER,
 }
 DESCRIPTION = """Publishes from data sets, each with a privacy budget that cannot be overspent.
@@ -49,91 +49,22 @@ DESCRIPTION = """Publishes from data sets, each with a privacy budget that canno
 A publication is charged before anything is drawn, and what was drawn is kept: a retry with the
 same id and the same request gets the same bytes and costs nothing. `dry_run` costs nothing and
 says what would happen. Every route takes a bearer token with the role that it names.
+
+What is published are safetensors files, each with a card: the guarantee in words and numbers, the
+neighbouring relation, method, parameters and hashes. Fetch both, compare, load (`url` is the
+publication's, `token` the header with a token that may read):
+
+    file, card = (httpx.get(url + end, headers=token) for end in ("", "/card"))
+    assert hashlib.sha256(file.content).hexdigest() == card.json()["content_sha256"]
+    tensors = safetensors.numpy.load(file.content)
+
+The comparison is not optional: the form has no checksum of its own. `noisefloor.publication.load`
+takes content and card, and refuses a file that was changed.
+
+A method that takes long is answered by 202 once it is paid for; ask `/state` until it is stored.
 """
-TIMEOUT_S = 10.0
 
 PublicationId = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]
-
-
-class _Publisher:
-    """What the routes share."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        methods: Mapping[str, Method],
-        data_sets: Collection[str],
-        source: Source,
-    ) -> None:
-        self.settings = settings
-        self.source = source
-        self.methods = dict(methods)
-        self.data_sets = frozenset(data_sets)
-        self.client: Redis = Redis.from_url(
-            settings.redis_url,
-            socket_timeout=TIMEOUT_S,
-            socket_connect_timeout=2.0,
-            retry=Retry(NoBackoff(), 0),
-        )
-        self.outcomes = Counter(
-            "publications", "Requests by what became of them.", "outcome", ("stored", "dry-run")
-        )
-        self._lock = threading.Lock()
-        self._ledger: RedisLedger | None = None
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Close the connections in the end."""
-        try:
-            yield
-        finally:
-            self.client.close()
-
-    def ledger(self) -> RedisLedger:
-        """Open the ledger, once; it is never made here: an empty server is no full budget."""
-        with self._lock:
-            if self._ledger is None:
-                self._ledger = RedisLedger.open(
-                    self.client, self.settings.ledger, terms(self.settings)
-                )
-            return self._ledger
-
-    def lacks(self) -> str:
-        """Return what is wrong with the ledger, or nothing."""
-        try:
-            self.ledger().spent("<readiness>")
-        except RedisError:
-            return "The ledger does not answer."
-        except NoisefloorError:
-            return "The ledger is not there, has other terms, or lost what it held."
-        return ""
-
-    def publisher(self) -> ModelPublisher:
-        """Return the role on the ledger."""
-        if not self.methods:
-            raise HTTPException(422, "No method of publication is installed here.")
-        ledger = self.ledger()
-        return ModelPublisher(ledger, ledger, self.methods.values(), data_sets=self.data_sets)
-
-    def found(self, publication_id: str) -> Artefact:
-        """Return what is stored of a publication, or answer 404."""
-        stored = self.ledger().published(publication_id)
-        if stored is None:
-            raise HTTPException(404, "There is no such publication, or it is not stored yet.")
-        return unpack(stored)
-
-    def samples(self) -> Iterable[Sample]:
-        """Return the ledger in numbers, by the data sets that are published from."""
-        yield from self.outcomes.samples()
-        ledger = self.ledger()
-        for name in sorted(self.data_sets):
-            spent, left = ledger.spent(name), ledger.left(name)
-            label = {"data_set": name}
-            text = "Spent budget in millionths of epsilon."
-            yield Sample("ledger_spent_micro_epsilon", text, spent.micro_epsilon, label)
-            text = "Budget that is left, in millionths of epsilon."
-            yield Sample("ledger_left_micro_epsilon", text, left.micro_epsilon, label)
-        yield Sample("ledger_entries", "Entries of the ledger at least.", ledger.entries_seen)
 
 
 def terms(settings: Settings) -> Terms:
@@ -147,9 +78,39 @@ def terms(settings: Settings) -> Terms:
 
 
 def create_ledger(settings: Settings) -> None:
-    """Make the ledger where there is none: an act of whoever runs the service, once."""
+    """Make the ledger where there is none: an act of whoever runs the service, once.
+
+    Its anchor is made with it. Where something was spent already and the anchor is missing it is
+    not: that would forget what it said. ``restore_ledger`` makes it then.
+    """
     with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
-        RedisLedger.create(client, settings.ledger, terms(settings))
+        ledger = RedisLedger.create(client, settings.ledger, terms(settings))
+        anchor = _anchor(settings)
+        if anchor is not None and not ledger.subjects():
+            anchor.create()
+
+
+def restore_ledger(settings: Settings) -> Restored:
+    """Raise a ledger that was set back to what its anchor says; see ``ledger_restoring``."""
+    anchor = _anchor(settings)
+    if anchor is None:
+        raise BadSetting("NOISEFLOOR_LEDGER_ANCHOR", "has to name the anchor to restore from")
+    with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
+        return restore(RedisLedger.open(client, settings.ledger, terms(settings)), anchor)
+
+
+def _anchor(settings: Settings) -> Anchor | None:
+    if settings.ledger_anchor is None:
+        return None
+    return Anchor(settings.ledger_anchor, settings.ledger, terms(settings))
+
+
+def _opened(client: "Redis", settings: Settings) -> RedisLedger:
+    """Open the ledger with its anchor, if it has one."""
+    anchor, agreed = _anchor(settings), terms(settings)
+    if anchor is None:
+        return RedisLedger.open(client, settings.ledger, agreed)
+    return AnchoredLedger.open_at(client, settings.ledger, agreed, anchor)
 
 
 def create(
@@ -170,40 +131,69 @@ def create(
         source: Nothing, or a SecureSource.
     """
     drawn = secure_source(environment or {}, settings, source)
-    shared = _Publisher(settings, methods, data_sets, drawn)
+    shared = Publishing(
+        settings, methods, data_sets, drawn, lambda client: _opened(client, settings)
+    )
     readiness = Readiness(settings.redis_url, Durability.DISK, (shared.lacks,))
 
     def add(router: APIRouter) -> None:
         for part in (_add_publishing, _add_reading, _add_ledger):
             part(router, shared)
 
-    parts = Parts(NAME, DESCRIPTION, add, RULES, shared.running, shared.samples)
+    told = "\n".join(f"\n**{name}.** {one.help}" for name, one in methods.items() if one.help)
+    described = f"{DESCRIPTION}\nMethods:\n{told}\n" if told else DESCRIPTION
+    parts = Parts(NAME, described, add, RULES, shared.running, shared.samples)
     return Service(parts, settings, readiness)
 
 
-def _add_publishing(router: APIRouter, shared: _Publisher) -> None:
+def _add_publishing(router: APIRouter, shared: Publishing) -> None:
     @router.post(
         "/publications",
         tags=["publication"],
         summary="Publish something, or ask by a dry run whether it would be.",
         responses={
+            202: {"model": Outcome, "description": "Paid for; ask `/state` until it is stored."},
             409: {"description": "Too little is left, or the id stands for another request."},
             **UNAVAILABLE,
         },
     )
-    def publish(asked: Publication) -> Outcome:
+    def publish(asked: Publication, response: Response) -> Outcome:
         request, publisher = _request(asked), shared.publisher()
         if asked.dry_run:
-            is_allowed = publisher.would_publish(request)
-            would = shared.ledger().would_spend(request.data_set, request.cost)
-            shared.outcomes.add("dry-run")
-            return _outcome(asked, str(would), is_allowed=is_allowed)
-        made = publisher.publish(request, check_source(shared.source))
+            return _dry_run(asked, request, publisher, shared)
+        source = check_source(shared.source)
+        if publisher.is_long(request) and publisher.stored(request) is None:
+            far = shared.jobs.submit(
+                request,
+                charge=lambda: publisher.charge(request),
+                work=lambda: publisher.publish(request, source),
+            )
+            response.status_code = 202
+            response.headers["Location"] = f"/publications/{request.publication_id}/state"
+            shared.outcomes.add("taken")
+            return _outcome(asked, far.text, state=far)
+        made = publisher.publish(request, source)
         shared.outcomes.add("stored")
-        return _outcome(asked, "Stored; a retry gets the same bytes.", card=made.card)
+        return _outcome(
+            asked, "Stored; a retry gets the same bytes.", card=made.card, state=Progress.STORED
+        )
 
 
-def _add_reading(router: APIRouter, shared: _Publisher) -> None:
+def _dry_run(
+    asked: Publication, request: Request, publisher: ModelPublisher, shared: Publishing
+) -> Outcome:
+    """Say what would happen; nothing does."""
+    publisher.stored(request)  # the id may stand for another one
+    price = shared.price(request)
+    is_paid = not price.micro_epsilon and not price.delta
+    is_allowed = is_paid or publisher.would_publish(request)
+    would = shared.ledger().would_spend(request.data_set, request.cost)
+    detail = "Dry run, nothing was spent: it is paid for already." if is_paid else str(would)
+    shared.outcomes.add("dry-run")
+    return _outcome(asked, detail, is_allowed=is_allowed, price=price)
+
+
+def _add_reading(router: APIRouter, shared: Publishing) -> None:
     missing: dict[int | str, dict[str, Any]] = {
         404: {"description": "There is no such publication, or it is not stored yet."},
         **UNAVAILABLE,
@@ -237,8 +227,18 @@ def _add_reading(router: APIRouter, shared: _Publisher) -> None:
     def card(publication_id: PublicationId) -> dict[str, Any]:  # Any: JSON
         return shared.found(publication_id).card
 
+    @router.get(
+        "/publications/{publication_id}/state",
+        tags=["publication"],
+        summary="How far a publication is.",
+        responses=missing,
+    )
+    def state(publication_id: PublicationId) -> Stage:
+        far = shared.progress(publication_id)
+        return Stage(publication_id=publication_id, state=far.value, detail=far.text)
 
-def _add_ledger(router: APIRouter, shared: _Publisher) -> None:
+
+def _add_ledger(router: APIRouter, shared: Publishing) -> None:
     @router.get(
         "/ledger",
         tags=["ledger"],
@@ -281,6 +281,8 @@ def _outcome(
     *,
     is_allowed: bool = True,
     card: dict[str, Any] | None = None,  # Any: JSON
+    state: Progress | None = None,
+    price: Price | None = None,
 ) -> Outcome:
     return Outcome(
         publication_id=asked.publication_id,
@@ -288,6 +290,8 @@ def _outcome(
         would_publish=is_allowed,
         detail=detail,
         card=card,
+        state=state.value if state else None,
+        price=price,
     )
 
 

@@ -56,7 +56,10 @@ def _with_collection(parser: argparse.ArgumentParser) -> None:
 
 
 def _with_data_sets(parser: argparse.ArgumentParser) -> None:
-    text = "a data set that may be published from; may be given several times"
+    text = (
+        "a data set that may be published from, by its name or as NAME=FILE, with FILE's schema "
+        "beside it; may be given several times"
+    )
     parser.add_argument("--data-set", action="append", default=[], metavar="NAME", help=text)
 
 
@@ -82,11 +85,14 @@ def _aggregator(start: Start) -> None:
 
 
 def _model_publisher(start: Start) -> None:
-    from noisefloor_services import model_publisher
+    from noisefloor.roles.methods import methods_of
+    from noisefloor_services import data_sets, model_publisher
     from noisefloor_services.serving import serve
 
-    data_sets, environment = start.given.data_set, start.environment
-    made = model_publisher.create(start.settings, {}, data_sets=data_sets, environment=environment)
+    records = data_sets.read(start.given.data_set)
+    made = model_publisher.create(
+        start.settings, methods_of(records), data_sets=records, environment=start.environment
+    )
     serve(made, start.settings)
 
 
@@ -94,6 +100,12 @@ def _create_ledger(start: Start) -> None:
     from noisefloor_services import model_publisher
 
     model_publisher.create_ledger(start.settings)
+
+
+def _restore_ledger(start: Start) -> None:
+    from noisefloor_services import model_publisher
+
+    print(model_publisher.restore_ledger(start.settings))
 
 
 def _store(start: Start) -> None:
@@ -153,6 +165,9 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         ),
         "store": Program("an embedded Valkey server", _store, (_with_collection,)),
         "create-ledger": Program("makes the publisher's ledger, once", _create_ledger),
+        "restore-ledger": Program(
+            "raises a ledger that was set back to what its anchor says", _restore_ledger
+        ),
         "make-secrets": Program(
             "makes the secrets of a topology in containers",
             _make_secrets,

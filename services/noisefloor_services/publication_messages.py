@@ -37,14 +37,37 @@ class Publication(BaseModel):
     dry_run: bool = False
 
 
+class Price(BaseModel):
+    """What a request would cost, and what would then be left; 0 for what is paid for already."""
+
+    micro_epsilon: int
+    delta: float
+    left_micro_epsilon: int
+    left_delta: float
+
+
 class Outcome(BaseModel):
-    """What became of a request; after a dry run nothing did."""
+    """What became of a request; after a dry run nothing did.
+
+    `state` is `stored` with a card, `waiting` or `running` for what takes long, and nothing after
+    a dry run, which has a `price` instead.
+    """
 
     publication_id: str
     dry_run: bool
     would_publish: bool
     detail: str
     card: dict[str, Any] | None = None  # Any: JSON
+    state: str | None = None
+    price: Price | None = None
+
+
+class Stage(BaseModel):
+    """How far a publication is: `charged`, `waiting`, `running`, `failed` or `stored`."""
+
+    publication_id: str
+    state: str
+    detail: str
 
 
 class LedgerLine(BaseModel):

@@ -86,7 +86,7 @@ def _host(text: str) -> str:
     return text
 
 
-def _folder(text: str) -> Path:
+def _path(text: str) -> Path:
     if not Path(text).is_absolute():
         raise ValueError("has to be an absolute path")
     return Path(text)
@@ -121,8 +121,9 @@ _READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
     "ledger_epsilon": _real(0, 1e9),
     "ledger_delta": _real(0, 0.009),
     "ledger_neighbours": _neighbours,
+    "ledger_anchor": _path,
     "log_level": _one_of("INFO", "WARNING", "ERROR"),
-    "data_folder": _folder,
+    "data_folder": _path,
 }
 
 
@@ -147,6 +148,8 @@ class Settings:
         ledger_epsilon: Each data set's budget.
         ledger_delta: Each data set's budget of delta.
         ledger_neighbours: The ledger's relation.
+        ledger_anchor: A file beside the Redis server that says what was spent at least; without
+            one a server that is set back to an old backup is not noticed.
         log_level: From which level on things are logged.
         data_folder: Where an embedded server keeps its data.
         credentials: Whose tokens are accepted; from NOISEFLOOR_TOKENS (one credential a line) or
@@ -168,6 +171,7 @@ class Settings:
     ledger_epsilon: float = 10.0
     ledger_delta: float = 1e-5
     ledger_neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE
+    ledger_anchor: Path | None = None
     log_level: str = "INFO"
     data_folder: Path | None = None
     credentials: Credentials = field(default_factory=lambda: Credentials(()))

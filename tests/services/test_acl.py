@@ -162,6 +162,9 @@ def test_the_publisher_keeps_its_ledger_and_can_take_nothing_out_of_it(address: 
         assert ledger.why("ann").startswith("ann has spent")
         assert ledger.restore(ledger.snapshot()) == 0
         assert ledger.subjects() == ["ann"]
+        assert ledger.holdings().settled == 1
+        assert ledger.entry("s") is not None
+        assert ledger.seal() == 0
         entries = "noisefloor:{ledger-acl}:entries"
         for command in (
             ("DEL", entries),

@@ -343,3 +343,30 @@ def test_a_worker_of_its_own_counts_too(tmp_path: Path) -> None:
 
 def collection_keys(settings: Settings, place: int) -> str:
     return Layout(partitions=settings.partitions).keys(place).frames
+
+
+def test_a_retired_epoch_is_gone_and_stays_closed(app: Live, settings: Settings) -> None:
+    send(settings, [frame(KINDS[0], 0, 1)])
+    app.wait(lambda: settled(app, 1))
+    path = "/epochs/clicks/0/retire"
+    assert app("POST", path, headers=READ).status_code == 403
+    assert app("POST", path, headers=ADMIN).status_code == 409
+    assert app("POST", "/epochs/none/0/retire", headers=ADMIN).status_code == 404
+    app("POST", "/epochs/clicks/0/close", headers=ADMIN)
+    assert app("GET", "/statistics/clicks/0", headers=READ).status_code == 200
+    for _ in range(2):
+        told = app("POST", path, headers=ADMIN)
+        assert (told.status_code, told.json()["is_closed"], told.json()["rows"]) == (200, True, 0)
+    assert app("GET", "/statistics/clicks/0", headers=READ).status_code == 404
+    send(settings, [frame(KINDS[0], 0, 1), frame(KINDS[0], 0, 2)])
+    app.wait(lambda: settled(app, 3))
+    assert app("GET", "/conservation", headers=READ).json()["late"] == 2
+    assert app("GET", "/statistics/clicks/0", headers=READ).status_code == 404
+
+
+def test_numbers_tell_how_far_the_counting_is_behind(app: Live) -> None:
+    lines = app("GET", "/metrics", headers=READ).text.splitlines()
+    for place in range(2):
+        for name in ("undelivered", "unacknowledged"):
+            assert f'noisefloor_stream_{name}{{partition="{place}"}} 0' in lines
+        assert f'noisefloor_stream_oldest_held_seconds{{partition="{place}"}} 0.0' in lines

@@ -38,6 +38,7 @@ def test_every_setting_is_read() -> None:
         "LEDGER_EPSILON": "3.5",
         "LEDGER_DELTA": "1e-6",
         "LEDGER_NEIGHBOURS": "user",
+        "LEDGER_ANCHOR": "/var/lib/noisefloor/anchor",
         "LOG_LEVEL": "WARNING",
         "DATA_FOLDER": "/var/lib/noisefloor",
     }
@@ -68,6 +69,7 @@ def test_every_setting_is_read() -> None:
         ("DURABILITY", "hope-value"),
         ("REDIS_URL", "http://user:secret-value@host"),
         ("DATA_FOLDER", "relative-value"),
+        ("LEDGER_ANCHOR", "relative-value"),
         ("HOST", "a b"),
         ("LEDGER", "../value"),
         ("LOG_LEVEL", "DEBUG"),

@@ -163,7 +163,7 @@ def calibrated(epsilon: float, delta: float, shift: int) -> GaussianTable:
         return excess(chances / chances.sum(), epsilon, shift) <= delta
 
     # The closed form for the continuous law is a first guess.
-    high = _bounded(_continuous_sigma(epsilon, delta, shift))
+    high = _bounded(continuous_sigma(epsilon, delta, shift))
     while not meets(high):
         high = _bounded(1.1 * high)
     low = 0.5 * high
@@ -194,7 +194,7 @@ def _bounded(sigma: float) -> float:
     return sigma
 
 
-def _continuous_sigma(epsilon: float, delta: float, shift: int) -> float:
+def continuous_sigma(epsilon: float, delta: float, shift: float) -> float:
     """Return the sigma of the analytic Gaussian mechanism (Balle, Wang 2018, arXiv 1805.06530)."""
     from scipy.optimize import brentq  # lazy: scipy is slow to import
     from scipy.special import log_ndtr, ndtr

@@ -11,6 +11,7 @@ from noisefloor.roles.broadcast import read_broadcast, write_broadcast
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.epochs import EpochSummary, Limits
 from noisefloor.roles.kinds import BUILDERS, kinds_of
+from noisefloor.roles.methods import methods_of
 from noisefloor.roles.model_publisher import MemoryShelf, Method, ModelPublisher, Request, State
 from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
 from noisefloor.roles.trainer import Trainer
@@ -36,6 +37,7 @@ __all__ = [
     "Trainer",
     "impressions_kind",
     "kinds_of",
+    "methods_of",
     "read_broadcast",
     "write_broadcast",
 ]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from noisefloor.accounting import Entry
 from noisefloor.errors import BadParameter, SpendConflict
@@ -128,12 +128,20 @@ class Method:
         media_type: What its artefacts are.
         proved: What was proved of a release for this request. It looks at no data.
         release: Makes the bytes. It draws from the source only, and only once it is called.
+        describe: What the card says beside the guarantee. It gets the request and the bytes that
+            are published anyway: so a card cannot tell what was not paid for.
+        is_long: Whether it takes longer than somebody waits for an answer; a service then runs it
+            beside its requests.
+        help: For whoever writes requests: the parameters, and what comes out.
     """
 
     name: str
     media_type: str
     proved: Callable[[Request], Guarantee]
     release: Callable[[Request, Source], bytes]
+    describe: Callable[[Request, bytes], Mapping[str, Any]] = lambda request, content: {}
+    is_long: bool = False
+    help: str = ""
 
 
 class State(Enum):
@@ -208,6 +216,16 @@ class ModelPublisher:
         self._checked(request)
         return self._budgets.can_spend(request.data_set, request.cost)
 
+    def stored(self, request: Request) -> Artefact | None:
+        """Return what is stored for this very request, or None; SpendConflict for another one."""
+        self._checked(request)
+        kept = self._shelf.published(request.publication_id)
+        return None if kept is None else _answer(request, kept)
+
+    def is_long(self, request: Request) -> bool:
+        """Tell whether a request should not be waited for."""
+        return self._checked(request)[0].is_long
+
     def artefact(self, publication_id: str) -> Artefact | None:
         """Return what is stored of a publication, or None."""
         stored = self._shelf.published(publication_id)
@@ -242,6 +260,7 @@ class ModelPublisher:
 
 def _card(request: Request, method: Method, claim: Claim, content: bytes) -> dict[str, object]:
     return {
+        **method.describe(request, content),
         "publication_id": request.publication_id,
         "data_set": request.data_set,
         "method": method.name,

@@ -38,7 +38,7 @@ _AGGREGATOR = (
 )
 _PUBLISHER = (
     *("hget", "hmget", "hgetall", "hkeys", "hlen", "hexists", "hset", "hincrby"),
-    *("sadd", "smembers", "sismember", "get", "set", "info"),
+    *("sadd", "scard", "smembers", "sismember", "get", "set", "info"),
 )
 _MONITOR = ("info", "xlen", "xinfo", "hget", "hmget", "hgetall", "hlen", "scard", "strlen")
 _OPERATOR = ("info", "config|get", "set", "del", "waitaof")

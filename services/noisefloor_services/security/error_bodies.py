@@ -22,7 +22,13 @@ from noisefloor.errors import (
     SpendConflict,
     UnlikeNeighbours,
 )
-from noisefloor_services.ledger_errors import LedgerAbsent, ReleaseSealed, ReleaseUnspent
+from noisefloor_services.ledger_errors import (
+    BadAnchor,
+    LedgerAbsent,
+    LedgerBehind,
+    ReleaseSealed,
+    ReleaseUnspent,
+)
 
 RETRY_AFTER = {"Retry-After": "1"}
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
@@ -36,6 +42,8 @@ _ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
     (ReleaseSealed, 409, "release-sealed"),
     (ReleaseUnspent, 409, "release-unspent"),
     (LedgerAbsent, 503, "ledger-absent"),
+    (LedgerBehind, 503, "ledger-behind"),
+    (BadAnchor, 503, "bad-anchor"),
     (BusFull, 503, "busy"),
 )
 

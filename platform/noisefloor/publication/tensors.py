@@ -1,0 +1,52 @@
+"""Arrays as safetensors files, and a loader that refuses a file that its card does not describe.
+
+The form holds numbers and texts only: reading one runs no code. It has no checksum of its own, so
+whoever fetches a file compares its SHA-256 with the card's.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.errors import BadSnapshot
+
+MEDIA_TYPE = "application/octet-stream"
+
+
+def write_tensors(
+    tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """Write arrays and texts as one file."""
+    from safetensors import numpy as files  # lazy: the core does without
+
+    whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    return files.save(whole, dict(metadata or {}))
+
+
+def read_tensors(content: bytes) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file, or raise BadSnapshot."""
+    from safetensors import SafetensorError
+    from safetensors import numpy as files
+
+    try:
+        return dict(files.load(content))
+    except (SafetensorError, ValueError, KeyError, TypeError):
+        raise BadSnapshot("Artefact: is no safetensors file.") from None
+
+
+def load(content: bytes, card: Mapping[str, Any]) -> dict[str, NDArray[Any]]:  # Any: JSON
+    """Return the arrays of a published file, once it is the one that its card describes.
+
+    Args:
+        content: As it was fetched.
+        card: Its card; fetch it where you trust it to come from.
+
+    Raises:
+        BadSnapshot: The file was changed, or is another one, or no such file at all.
+    """
+    if hashlib.sha256(content).hexdigest() != card.get("content_sha256"):
+        raise BadSnapshot("Artefact: is not the one of this card (SHA-256 differs).")
+    return read_tensors(content)

@@ -1,0 +1,132 @@
+"""Publications that take long: run beside the requests, one after the other, and looked up by id.
+
+A job is charged before it is queued. What it makes is stored by the role; here is only how far it
+is. A job that ends with its process leaves its charge behind, and the same request again runs it
+again for nothing.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from noisefloor.errors import BusFull, SpendConflict
+from noisefloor.roles.model_publisher import Request
+
+MOST_WAITING = 32
+_MOST_KEPT = 1024
+
+_log = logging.getLogger(__name__)
+
+
+class Progress(Enum):
+    """How far a publication is."""
+
+    CHARGED = "charged"
+    WAITING = "waiting"
+    RUNNING = "running"
+    FAILED = "failed"
+    STORED = "stored"
+
+    @property
+    def text(self) -> str:
+        """What that means for whoever asks."""
+        return _TEXTS[self]
+
+
+_TEXTS = {
+    Progress.CHARGED: "Paid for, not made: send the same request again, it costs nothing more.",
+    Progress.WAITING: "Paid for; it is made once those before it are.",
+    Progress.RUNNING: "Paid for, and being made.",
+    Progress.FAILED: "Paid for; the method failed. The same request again costs nothing more.",
+    Progress.STORED: "Stored; the same bytes for ever.",
+}
+_UNDER_WAY = (Progress.WAITING, Progress.RUNNING)
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    request: Request
+    work: Callable[[], object]
+    progress: Progress = Progress.WAITING
+
+
+class Jobs:
+    """A queue with one worker, in a thread that does not outlive the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: dict[str, _Job] = {}
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+
+    def start(self) -> None:
+        """Start to work."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 1.0) -> bool:
+        """Begin no more, and say whether all that was taken is done; it blocks."""
+        self._is_stopping = True
+        self._queue.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self.waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many are paid for and not made yet."""
+        with self._lock:
+            return sum(job.progress in _UNDER_WAY for job in self._jobs.values())
+
+    def progress(self, publication_id: str) -> Progress | None:
+        """Return how far a job is; None of one that is not known here."""
+        with self._lock:
+            job = self._jobs.get(publication_id)
+            return None if job is None else job.progress
+
+    def submit(
+        self, request: Request, charge: Callable[[], object], work: Callable[[], object]
+    ) -> Progress:
+        """Charge a request and queue its work, unless it is under way already.
+
+        Args:
+            request: What is wanted.
+            charge: Pays for it; whatever it raises, nothing is queued.
+            work: Makes and stores it.
+
+        Raises:
+            SpendConflict: Another request is under way under this id.
+            BusFull: Too much waits; nothing was charged.
+        """
+        with self._lock:
+            known = self._jobs.get(request.publication_id)
+            if known is not None and known.progress in _UNDER_WAY:
+                if known.request.digest != request.digest:
+                    raise SpendConflict("Another request is under way under this id.")
+                return known.progress
+            self._make_room()
+            charge()
+            job = self._jobs[request.publication_id] = _Job(request, work)
+            self._queue.put(job)
+            return job.progress
+
+    def _make_room(self) -> None:
+        """Refuse when too much waits, and forget what ended long ago."""
+        if sum(job.progress is Progress.WAITING for job in self._jobs.values()) >= MOST_WAITING:
+            raise BusFull("Too many publications wait.")
+        ended = [name for name, job in self._jobs.items() if job.progress not in _UNDER_WAY]
+        for name in ended[: max(0, len(self._jobs) - _MOST_KEPT)]:
+            del self._jobs[name]
+
+    def _run(self) -> None:
+        while (job := self._queue.get()) is not None and not self._is_stopping:
+            job.progress = Progress.RUNNING
+            try:
+                job.work()
+                job.progress = Progress.STORED
+            except Exception as error:  # of a method: whatever it is, the next one has its turn
+                job.progress = Progress.FAILED
+                _log.error("a publication failed: %s", type(error).__name__)

@@ -1,0 +1,66 @@
+"""What a ledger holds, in numbers that can only grow: entries, what they cost, what is settled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from noisefloor.accounting import Amount
+
+_NOTHING = Amount(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a ledger holds of one data set.
+
+    Attributes:
+        entries: How many spends.
+        spent: What they cost together.
+    """
+
+    entries: int = 0
+    spent: Amount = _NOTHING
+
+    @classmethod
+    def of(cls, entries: bytes, micro_epsilon: bytes, delta_units: bytes) -> "Held":
+        """Read the server's three numbers."""
+        return cls(int(entries), Amount(int(micro_epsilon), int(delta_units)))
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """Entries, epsilon and delta, as the server is told them."""
+        return self.entries, self.spent.micro_epsilon, self.spent.delta_units
+
+    def joined(self, other: "Held") -> "Held":
+        """Return the larger of each number."""
+        entries, *spent = map(max, self.numbers, other.numbers)
+        return Held(entries, Amount(*spent))
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a ledger holds.
+
+    Attributes:
+        subjects: Of each data set.
+        settled: How many spends have a release, or are sealed: these are never drawn again.
+    """
+
+    subjects: Mapping[str, Held] = field(default_factory=dict)
+    settled: int = 0
+
+    def of(self, subject: str) -> Held:
+        """Return what is held of a data set; nothing of one that is not known."""
+        return self.subjects.get(subject, Held())
+
+    def joined(self, other: "Holdings") -> "Holdings":
+        """Return the larger of each number."""
+        names = sorted({*self.subjects, *other.subjects})
+        parts = {name: self.of(name).joined(other.of(name)) for name in names}
+        return Holdings(parts, max(self.settled, other.settled))
+
+    def exceeds(self, other: "Holdings") -> bool:
+        """Tell whether there is more of anything here than there."""
+        has_more = (
+            held.joined(other.of(name)) != other.of(name) for name, held in self.subjects.items()
+        )
+        return self.settled > other.settled or any(has_more)

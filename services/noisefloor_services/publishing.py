@@ -1,0 +1,160 @@
+"""What the model publisher's routes share: the ledger, the role on it, jobs, and their numbers."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+from fastapi import HTTPException
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from noisefloor.accounting import Amount
+from noisefloor.errors import NoisefloorError
+from noisefloor.randomness import Source
+from noisefloor.roles.artefact import Artefact, unpack
+from noisefloor.roles.model_publisher import Method, ModelPublisher, Request
+from noisefloor_services.anchored_ledger import AnchoredLedger
+from noisefloor_services.jobs import Jobs, Progress
+from noisefloor_services.ledger import RedisLedger
+from noisefloor_services.ledger_errors import BadAnchor, LedgerBehind
+from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.publication_messages import Price
+from noisefloor_services.settings import Settings
+
+TIMEOUT_S = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class Publishing:
+    """What the routes share.
+
+    Args:
+        settings: What the service was told.
+        methods: What can be published, by name.
+        data_sets: Of what.
+        source: Where the noise comes from.
+        open_ledger: Opens the ledger, which need not be there yet.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        methods: Mapping[str, Method],
+        data_sets: Collection[str],
+        source: Source,
+        open_ledger: Callable[[Redis], RedisLedger],
+    ) -> None:
+        self.source = source
+        self.methods = dict(methods)
+        self.data_sets = frozenset(data_sets)
+        self.client: Redis = Redis.from_url(
+            settings.redis_url,
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=2.0,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self.outcomes = Counter(
+            "publications",
+            "Requests by what became of them.",
+            "outcome",
+            ("stored", "taken", "dry-run"),
+        )
+        self.jobs = Jobs()
+        self._lock = threading.Lock()
+        self._open_ledger = open_ledger
+        self._ledger: RedisLedger | None = None
+        if settings.ledger_anchor is None:
+            _log.warning("no anchor: a store that is set back to an old backup is not noticed")
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run what takes long beside the requests; close the connections in the end."""
+        self.jobs.start()
+        try:
+            yield
+        finally:
+            if not await asyncio.to_thread(self.jobs.stop):
+                _log.warning("a publication is under way: it is paid for, and can be asked again")
+            self.client.close()
+
+    def ledger(self) -> RedisLedger:
+        """Open the ledger, once; it is never made here: an empty server is no full budget."""
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = self._open_ledger(self.client)
+            return self._ledger
+
+    def lacks(self) -> str:
+        """Return what is wrong with the ledger, or nothing."""
+        try:
+            ledger = self.ledger()
+            if isinstance(ledger, AnchoredLedger):
+                ledger.check_anchor()
+            ledger.spent("<readiness>")
+        except RedisError:
+            return "The ledger does not answer."
+        except LedgerBehind:
+            return "The ledger holds less than its anchor says: run restore-ledger."
+        except BadAnchor:
+            return "The ledger's anchor is missing, damaged, or another ledger's."
+        except NoisefloorError:
+            return "The ledger is not there, has other terms, or lost what it held."
+        return ""
+
+    def publisher(self) -> ModelPublisher:
+        """Return the role on the ledger."""
+        if not self.methods:
+            raise HTTPException(422, "No method of publication is installed here.")
+        ledger = self.ledger()
+        return ModelPublisher(ledger, ledger, self.methods.values(), data_sets=self.data_sets)
+
+    def found(self, publication_id: str) -> Artefact:
+        """Return what is stored of a publication, or answer 404."""
+        stored = self.ledger().published(publication_id)
+        if stored is None:
+            raise HTTPException(404, "There is no such publication, or it is not stored yet.")
+        return unpack(stored)
+
+    def progress(self, publication_id: str) -> Progress:
+        """Return how far a publication is, or answer 404."""
+        ledger, under_way = self.ledger(), self.jobs.progress(publication_id)
+        if under_way in (Progress.WAITING, Progress.RUNNING):
+            return under_way
+        if ledger.published(publication_id) is not None:
+            return Progress.STORED
+        if ledger.entry(publication_id) is None:
+            raise HTTPException(404, "There is no such publication.")
+        return Progress.FAILED if under_way is Progress.FAILED else Progress.CHARGED
+
+    def price(self, request: Request) -> Price:
+        """Return what a request would cost; nothing more where it is paid for."""
+        ledger = self.ledger()
+        is_paid = ledger.entry(request.publication_id) is not None
+        cost = Amount(0) if is_paid else Amount.cost(request.cost)
+        left = (ledger.spent(request.data_set) + cost).left_of(ledger.budget)
+        return Price(
+            micro_epsilon=cost.micro_epsilon,
+            delta=cost.delta,
+            left_micro_epsilon=left.micro_epsilon,
+            left_delta=left.delta,
+        )
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the ledger in numbers, by the data sets that are published from."""
+        yield from self.outcomes.samples()
+        text = "Publications that are paid for and not made yet."
+        yield Sample("publications_waiting", text, self.jobs.waiting)
+        ledger = self.ledger()
+        for name in sorted(self.data_sets):
+            spent, left = ledger.spent(name), ledger.left(name)
+            label = {"data_set": name}
+            text = "Spent budget in millionths of epsilon."
+            yield Sample("ledger_spent_micro_epsilon", text, spent.micro_epsilon, label)
+            text = "Budget that is left, in millionths of epsilon."
+            yield Sample("ledger_left_micro_epsilon", text, left.micro_epsilon, label)
+        yield Sample("ledger_entries", "Entries of the ledger at least.", ledger.entries_seen)
