@@ -42,7 +42,11 @@ def up(
     ] = None,
     data_sets: Annotated[
         list[str] | None,
-        typer.Option("--data-set", metavar="NAME", help="May be published from; repeatable."),
+        typer.Option(
+            "--data-set",
+            metavar="NAME",
+            help="May be published from: a known name, or NAME=FILE; repeatable.",
+        ),
     ] = None,
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay, and stop everything on Ctrl-C.")

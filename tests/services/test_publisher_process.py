@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import logging
 import shutil
 import signal
@@ -26,14 +25,10 @@ from noisefloor.publication import load
 from noisefloor_services.__main__ import main
 from noisefloor_services.security.acl import users, write_acl_file
 from noisefloor_services.security.credentials import Role
+from own_tables import write_visits
 
 PUBLISH, READ, LEDGER = bearer(Role.PUBLISH), bearer(Role.READ), bearer(Role.LEDGER)
 NAME = "model-publisher"
-SCHEMA = {
-    "record": "one visit",
-    "columns": {"country": {"categories": ["CH", "DE"]}, "age": {"bins": [0, 18, 65, 120]}},
-}
-ROWS = ["CH,17", "CH,40", "DE,64", "DE,70"] * 50
 THIRD_PARTY = """
 import hashlib, sys, httpx, safetensors.numpy
 url, token = sys.argv[1], {"Authorization": f"Bearer {sys.argv[2]}"}
@@ -48,10 +43,7 @@ print(tensors["counts"].tolist())
 
 @pytest.fixture(scope="module")
 def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "visits.csv"
-    path.write_text("\n".join(["country,age", *ROWS, ""]))
-    path.with_suffix(".schema.json").write_text(json.dumps(SCHEMA))
-    return path
+    return write_visits(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
@@ -351,10 +343,8 @@ def test_a_data_set_that_cannot_be_used_stops_the_start(
     said: str,
 ) -> None:
     monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path))
-    for name, row in (("bad", "FR,3"), ("hole", "CH,")):
-        (tmp_path / f"{name}.csv").write_text("\n".join(["country,age", *ROWS, row, ""]))
-        (tmp_path / f"{name}.schema.json").write_text(json.dumps(SCHEMA))
-    files = {"bad": str(tmp_path / "bad.csv"), "hole": str(tmp_path / "hole.csv")}
+    rows = {"bad": "FR,3", "hole": "CH,"}
+    files = {name: write_visits(tmp_path, row, name=name) for name, row in rows.items()}
     given = [one.format(str(visits), **files) for one in arguments]
     assert main([NAME, *(word for one in given for word in ("--data-set", one))], {}) == 2
     told = capsys.readouterr().err

@@ -26,6 +26,7 @@ from noisefloor_services.security.credentials import Role
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.server import Server
+from own_tables import write_visits
 
 SENTINEL = "sentinel-7f3a9c"
 NAMES = ("ad-server", "aggregator", "model-publisher")
@@ -140,7 +141,8 @@ def started(
     told = {"REDIS_URL": found.valkey.url, "TOKENS": ";".join(LINES), "LOG_LEVEL": "INFO"}
     told |= {"RATE": "1000000", "BURST": "1000000"}
     for name in names:
-        more = ("--data-set", "films") if name == "model-publisher" else ()
+        films = ("--data-set", f"films={write_visits(folder)}")
+        more = films if name == "model-publisher" else ()
         way = (str(folder / "service.py"),)
         made = process(name, folder, told, *more, program=way)
         found.processes[name] = stack.enter_context(made)

@@ -38,6 +38,7 @@ from noisefloor_sim.topology.process import Process, launch, outcome
 from noisefloor_sim.topology.prometheus import read
 from noisefloor_sim.topology.redis_address import RedisAddress
 from noisefloor_sim.topology.state import State
+from own_tables import write_visits
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "p" * 40
@@ -106,8 +107,10 @@ def argument_texts(topology: Topology) -> str:
 
 
 @pytest.mark.slow
-def test_reports_are_counted_and_are_there_after_the_next_start(folder: Path) -> None:
-    code, out = run("up", "--data-set", "films", folder=folder)
+def test_reports_are_counted_and_are_there_after_the_next_start(
+    folder: Path, tmp_path: Path
+) -> None:
+    code, out = run("up", "--data-set", f"films={write_visits(tmp_path)}", folder=folder)
     assert code == 0, out
     topology = running(folder)
     tokens = topology.places.tokens.read_text()
