@@ -8,7 +8,10 @@ from pathlib import Path
 from noisefloor_sim.topology.errors import BadState
 from noisefloor_sim.topology.places import Places
 
-_OURS = ("HOST", "PORT", "REDIS_URL", "DURABILITY", "TOKENS", "TOKENS_FILE", "DATA_FOLDER")
+_OURS = (
+    *("HOST", "PORT", "REDIS_URL", "REDIS_URL_FILE", "DURABILITY", "TOKENS", "TOKENS_FILE"),
+    *("DATA_FOLDER", "LEDGER_ANCHOR"),
+)
 _PREFIX = "NOISEFLOOR_"
 
 

@@ -1,6 +1,7 @@
 """Where the files of a topology lie: everything is in one folder."""
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,14 @@ class Places:
     def ledgers(self) -> Path:
         """Where ledgers were made, an address a line: none is ever made twice."""
         return self.folder / "ledgers"
+
+    def anchor(self, redis: str) -> Path:
+        """Return what says how much was spent at least of the ledger at an address.
+
+        It lies beside the ledger's data here: against a lost disk it has to be elsewhere.
+        """
+        digest = hashlib.blake2b(redis.encode(), digest_size=8).hexdigest()
+        return self.folder / f"ledger-anchor-{digest}"
 
     def data(self, name: str) -> Path:
         """Return the data folder of a store."""

@@ -38,6 +38,7 @@ from noisefloor_sim.topology.topology import Topology
 
 LISTEN_S = 60.0
 READY_S = 20.0
+ANCHOR = "NOISEFLOOR_LEDGER_ANCHOR"
 _PAUSE_S = 0.05
 _USERS = {AD_SERVER: "ad-server", AGGREGATOR: "aggregator", PUBLISHER: "publisher"}
 _STORE_OF = {AD_SERVER: STREAM_STORE, AGGREGATOR: STREAM_STORE, PUBLISHER: LEDGER_STORE}
@@ -210,9 +211,13 @@ class _Start:
         durability = self.state.durability
         if name in STORES:
             return self.environment.store(name, "disk" if name == LEDGER_STORE else durability)
-        store = _STORE_OF[name]
-        port = self.process(store).port if self.state.redis == EMBEDDED else 0
-        return self.environment.service(durability, store, _USERS[name], port)
+        store, is_embedded = _STORE_OF[name], self.state.redis == EMBEDDED
+        port = self.process(store).port if is_embedded else 0
+        if name != PUBLISHER:
+            return self.environment.service(durability, store, _USERS[name], port)
+        kept = "disk" if is_embedded else durability
+        told = self.environment.service(kept, store, _USERS[name], port)
+        return {**told, ANCHOR: str(self.places.anchor(self.state.redis))}
 
     def wait(
         self,
