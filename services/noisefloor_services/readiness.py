@@ -40,7 +40,6 @@ class Readiness:
         self._durability = durability
         self._checks = tuple(checks)
         self._unkept: tuple[Unkept, ...] | None = None
-        self._is_told = False
         self._lacks: tuple[str, ...] = ("The service starts.",)
         self._is_stopping = False
 
@@ -114,18 +113,19 @@ class Readiness:
         except StoreAway:
             raise
         except (NoisefloorError, ResponseError):
-            self._is_told = False
             return ()
-        self._is_told = facts.appendonly is not None
-        unkept = facts.unkept(self._durability)
+        is_told = facts.appendonly is not None
+        unkept = tuple(
+            one
+            for one in facts.unkept(self._durability)
+            # Without the right to look at the server's settings nothing is known, so nothing is
+            # held against it: whoever started it has looked.
+            if is_told or one.promise is not Promise.DISK
+        )
         for one in unkept:
             _log.warning("promise not kept: %s", one.text)
         return unkept
 
     def _broken(self) -> list[Unkept]:
-        """Return the promises without which nothing is taken; what is not told is not held."""
-        return [
-            one
-            for one in self.unkept
-            if one.promise in _NEEDED and (self._is_told or one.promise is not Promise.DISK)
-        ]
+        """Return the promises without which nothing is taken."""
+        return [one for one in self.unkept if one.promise in _NEEDED]

@@ -32,12 +32,12 @@ SENTINEL = "sentinel-7f3a9c"
 NAMES = ("ad-server", "aggregator", "model-publisher")
 FAULTY = """
 import sys
-from noisefloor_services import __main__, ad_routes, aggregator, publishing
+from noisefloor_services import __main__, ad_routes, publishing, tallying
 
 def fail(*given):
     raise RuntimeError(f"{given}")
 
-ad_routes._columns = aggregator._Aggregator.kind = publishing.Publishing.found = fail
+ad_routes._columns = tallying.Tallying.kind = publishing.Publishing.found = fail
 sys.exit(__main__.main())
 """
 """A service whose routes break, with all that they were given in the text of the error."""

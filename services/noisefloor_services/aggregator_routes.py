@@ -1,0 +1,177 @@
+"""The routes of the aggregator for one collection."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from fastapi import APIRouter, HTTPException, Response
+
+from noisefloor.errors import BadParameter, EpochOpen
+from noisefloor.roles.epochs import EpochSummary
+from noisefloor.wire.kinds import Kind, Reduction
+from noisefloor_services.apps import UNAVAILABLE
+from noisefloor_services.board import MODEL_TYPE
+from noisefloor_services.bodies import FRAME_TYPE
+from noisefloor_services.paths import EpochNumber, KindName
+from noisefloor_services.statistics_messages import (
+    Account,
+    CollectionState,
+    Epoch,
+    KindState,
+    Statistics,
+)
+from noisefloor_services.streams.conservation import Conservation
+from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.tallying import Tallying
+
+_UNKNOWN: dict[int | str, dict[str, Any]] = {
+    404: {"description": "There is no such kind, or nothing is kept of this epoch."},
+    **UNAVAILABLE,
+}
+
+
+def add_routes(router: APIRouter, shared: Tallying) -> None:
+    """Add every route of a collection."""
+    for part in (_add_statistics, _add_closing, _add_state, _add_model):
+        part(router, shared)
+
+
+def _add_statistics(router: APIRouter, shared: Tallying) -> None:
+    @router.get(
+        "/statistics/{kind}/{epoch}",
+        tags=["statistics"],
+        summary="The sums of a closed epoch, or the rows that it collected.",
+        response_model=Statistics,
+        responses={
+            200: {"content": {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            409: {"description": "The epoch is open."},
+            **_UNKNOWN,
+        },
+    )
+    def statistics(kind: KindName, epoch: EpochNumber) -> Any:  # Any: one of two forms
+        known = shared.kind(kind)
+        try:
+            if known.reduction is Reduction.COLLECT:
+                return Response(
+                    _stream(shared.store.release_rows(kind, epoch)), 200, None, FRAME_TYPE
+                )
+            cells, rows = shared.store.release(kind, epoch)
+        except BadParameter:
+            raise HTTPException(404, "Nothing is kept of this epoch.") from None
+        return Statistics(kind=kind, epoch=epoch, rows=rows, cells=cells.tolist())
+
+
+def _add_closing(router: APIRouter, shared: Tallying) -> None:
+    @router.post(
+        "/epochs/{kind}/{epoch}/close",
+        tags=["administration"],
+        summary="Close an epoch, once or again; what comes later is refused and counted.",
+        description="Frames that wait in the streams at this moment come too late: see `waiting` "
+        "in the state. Where a model is learnt, the round's step is taken.",
+        responses={422: {"description": "The epoch is too far ahead."}, **_UNKNOWN},
+    )
+    def close(kind: KindName, epoch: EpochNumber) -> Epoch:
+        shared.kind(kind)
+        shared.store.close(kind, epoch)
+        if shared.rounds is not None:
+            shared.rounds.closed(kind, epoch)
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+    @router.post(
+        "/epochs/{kind}/{epoch}/retire",
+        tags=["administration"],
+        summary="Drop what is kept of a closed epoch, once or again; it cannot be undone.",
+        description="Sums, rows and the ids of its frames go. The epoch stays closed for ever: "
+        "frames that come for it are still refused and counted.",
+        responses={409: {"description": "The epoch is open."}, **_UNKNOWN},
+    )
+    def retire(kind: KindName, epoch: EpochNumber) -> Epoch:
+        shared.kind(kind)
+        try:
+            shared.store.retire(kind, epoch)
+        except EpochOpen:
+            raise HTTPException(409, "The epoch is open: close it first.") from None
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+
+def _add_model(router: APIRouter, shared: Tallying) -> None:
+    @router.get(
+        "/model",
+        tags=["statistics"],
+        summary="The current broadcast of the trainer; `roles.read_broadcast` reads it.",
+        responses={
+            200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            404: {"description": "There is no model yet."},
+            **UNAVAILABLE,
+        },
+        response_class=Response,
+    )
+    def model() -> Response:
+        notice = shared.board.read()
+        if notice is None:
+            raise HTTPException(404, "There is no model yet.")
+        return Response(notice.content, media_type=MODEL_TYPE, headers={"ETag": notice.etag})
+
+
+def _add_state(router: APIRouter, shared: Tallying) -> None:
+    @router.get(
+        "/epochs/{kind}/{epoch}",
+        tags=["state"],
+        summary="One epoch in numbers, open or closed; its sums are not among them.",
+        responses=_UNKNOWN,
+    )
+    def epoch_state(kind: KindName, epoch: EpochNumber) -> Epoch:
+        shared.kind(kind)
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+    @router.get(
+        "/conservation",
+        tags=["state"],
+        summary="What became of every frame that was accepted.",
+        responses=UNAVAILABLE,
+    )
+    def conservation() -> Account:
+        return _account(shared.store.conservation())
+
+    @router.get(
+        "/state", tags=["state"], summary="The state of the collection.", responses=UNAVAILABLE
+    )
+    def state() -> CollectionState:
+        readiness = shared.readiness
+        return CollectionState(
+            durability=shared.durability.value,
+            promise=shared.durability.promise,
+            unkept=[one.text for one in readiness.unkept],
+            lacks=list(readiness.lacks),
+            partitions=shared.store.layout.partitions,
+            waiting=shared.store.waiting(),
+            kinds=[_kind_state(shared.store, kind) for kind in shared.store.kinds.values()],
+        )
+
+
+def _kind_state(store: EpochStore, kind: Kind) -> KindState:
+    """Describe a kind and its epochs in numbers; sums are not among them."""
+    epochs = [_epoch(epoch, store.summary(kind.name, epoch)) for epoch in store.epochs(kind.name)]
+    return KindState(
+        kind=kind.name,
+        reduction=kind.reduction.value,
+        cells=kind.cells,
+        columns=[name for name, _ in kind.columns],
+        epochs=epochs,
+    )
+
+
+def _epoch(epoch: int, summary: EpochSummary) -> Epoch:
+    return Epoch(epoch=epoch, **asdict(summary))
+
+
+def _account(found: Conservation) -> Account:
+    return Account(**asdict(found), missing=found.missing, is_conserved=found.is_conserved)
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -1,0 +1,59 @@
+"""What the aggregator answers."""
+
+from pydantic import BaseModel
+
+
+class Statistics(BaseModel):
+    """The sums of a closed epoch, and how many reports are behind them."""
+
+    kind: str
+    epoch: int
+    rows: int
+    cells: list[int]
+
+
+class Epoch(BaseModel):
+    """One epoch in numbers."""
+
+    epoch: int
+    is_closed: bool
+    frames: int
+    rows: int
+    late_frames: int
+    late_rows: int
+
+
+class KindState(BaseModel):
+    """One kind of report and the epochs that something is kept of."""
+
+    kind: str
+    reduction: str
+    cells: int
+    columns: list[str]
+    epochs: list[Epoch]
+
+
+class Account(BaseModel):
+    """Frames by what became of them; `missing` has to be 0."""
+
+    accepted: int
+    counted: int
+    duplicates: int
+    dead_letters: int
+    late: int
+    pending: int
+    reports: int
+    missing: int
+    is_conserved: bool
+
+
+class CollectionState(BaseModel):
+    """The state of the collection."""
+
+    durability: str
+    promise: str
+    unkept: list[str]
+    lacks: list[str]
+    partitions: int
+    waiting: int
+    kinds: list[KindState]

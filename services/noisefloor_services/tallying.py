@@ -1,0 +1,94 @@
+"""What the routes of the aggregator share: a worker that counts, and the store it counts in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+
+from fastapi import HTTPException
+
+from noisefloor.roles.collection import Collection
+from noisefloor.wire.kinds import Kind
+from noisefloor_services.board import Board
+from noisefloor_services.counting import Counting
+from noisefloor_services.metrics import Sample
+from noisefloor_services.readiness import Readiness
+from noisefloor_services.rounds import Rounds
+from noisefloor_services.settings import Settings
+from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
+
+
+class Tallying:
+    """Counts one collection.
+
+    Args:
+        settings: What the service was told.
+        collection: Catalogue, kinds, and what is learnt.
+    """
+
+    def __init__(self, settings: Settings, collection: Collection) -> None:
+        self.settings = settings
+        self.server = Server(settings.redis_url)
+        layout, training = Layout(collection.namespace, settings.partitions), collection.training
+        self.board = Board(self.server, layout)
+        self.store = EpochStore(self.server, layout, collection.kinds.values())
+        self.durability = Durability(settings.durability)
+        self.counting = Counting(self.store, self.durability, collection.first_epoch)
+        self.rounds: Rounds | None = None
+        if training is not None:
+            self.rounds = Rounds(self.store, self.board, training)
+        self._has_started = training is None
+        self.readiness = Readiness(
+            settings.redis_url, self.durability, (self.counting.lacks, self.rounds_lack)
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Count beside the API."""
+        self.counting.start()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.counting.stop)
+            self.server.close()
+
+    def rounds_lack(self) -> str:
+        """Leave the first broadcast once Redis is there; say so while it is not."""
+        if not self._has_started and self.rounds is not None:
+            try:
+                self.rounds.start()
+                self._has_started = True
+            except Exception:
+                return "The first broadcast is not out."
+        return ""
+
+    def kind(self, name: str) -> Kind:
+        """Return a kind, or answer 404."""
+        if name not in self.store.kinds:
+            raise HTTPException(404, "There is no such kind.")
+        return self.store.kinds[name]
+
+    def samples(self) -> Iterable[Sample]:
+        """Return conservation, and what waits."""
+        account = self.store.conservation()
+        outcomes = asdict(account)
+        reports = outcomes.pop("reports")
+        for name, value in outcomes.items():
+            yield Sample("frames", "Frames by what became of them.", value, {"outcome": name})
+        yield Sample("reports_counted", "Reports that were counted.", reports)
+        yield Sample("frames_missing", "Frames without an outcome: has to be 0.", account.missing)
+        text = "Whether every accepted frame has one outcome or waits."
+        yield Sample("conserved", text, int(account.is_conserved))
+        yield Sample("stream_length", "Frames that wait in the streams.", account.pending)
+        yield Sample("worker_up", "Whether frames are counted.", int(not self.counting.lacks()))
+        for place, behind in enumerate(self.store.lags()):
+            label = {"partition": str(place)}
+            text = "Frames that no worker has been given."
+            yield Sample("stream_undelivered", text, behind.undelivered, label)
+            text = "Frames that a worker holds and has not settled."
+            yield Sample("stream_unacknowledged", text, behind.unacknowledged, label)
+            text = "Seconds for which the first of those has been held."
+            yield Sample("stream_oldest_held_seconds", text, behind.oldest_held_s, label)
