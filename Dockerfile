@@ -20,7 +20,8 @@ RUN python -m venv --without-pip /opt/noisefloor \
 
 FROM ${PYTHON_IMAGE} AS service
 RUN groupadd --gid 10001 noisefloor \
-    && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin noisefloor
+    && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin noisefloor \
+    && install --directory --mode 0700 --owner 10001 --group 10001 /var/lib/noisefloor
 COPY --from=build /opt/noisefloor /opt/noisefloor
 # Nothing is written: the file system may be read-only. Modules come from the environment alone,
 # never from the current folder.

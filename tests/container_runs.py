@@ -45,6 +45,13 @@ class Container:
         )
         for one in (self.secrets, self.data, self.written):
             one.mkdir(parents=True)
+        self.volumes = {
+            place: folder.parent / "volumes" / volume
+            for volume, place in (one.split(":") for one in service.get("volumes", []))
+            if place != "/data"
+        }
+        for one in self.volumes.values():
+            one.mkdir(parents=True, exist_ok=True)
         self.log = folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -136,6 +143,8 @@ class Container:
 
     def _placed(self, text: str) -> str:
         text = text.replace("$$", "$").replace(SECRETS_FOLDER, f"{self.secrets}/")
+        for place, here in self.volumes.items():
+            text = text.replace(f"{place}/", f"{here}/")
         return str(self.data) if text == "/data" else text
 
     def _health_command(self) -> list[str]:
