@@ -10,7 +10,10 @@ from typing import Any
 from bench.processes import cpu_s
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_IDLE, _WAITING, _STEAL = 3, 4, 7
+_OF_PROCESSES = slice(0, 3)
+"""User, nice and system time; interrupts, most of which are our own packets, are nobody's."""
+
+_STEAL = 7
 _SYNCS = 300
 
 
@@ -56,8 +59,7 @@ class Watch:
     def told(self) -> dict[str, Any]:  # Any: JSON
         """Return the load, the steal, and how many processors others took."""
         spent = [now - then for now, then in zip(processor_ticks(), self._ticks, strict=True)]
-        idle = spent[_IDLE] + spent[_WAITING] + spent[_STEAL]
-        busy_s = (sum(spent[:8]) - idle) / _TICKS
+        busy_s = sum(spent[_OF_PROCESSES]) / _TICKS
         others = (busy_s - (self._spent_s() - self._ours_s)) / (
             time.perf_counter() - self._start_s
         )

@@ -59,19 +59,14 @@ class Direct:
             return
         route, values = way
         scope["app"], scope["route"] = self._app, route
-        answer = await self._answer(route, values, _Request(scope, receive))
-        await answer(scope, receive, send)
-
-    async def _answer(
-        self, route: APIRoute, values: Mapping[str, str], request: Request
-    ) -> Response:
+        request = _Request(scope, receive)
         try:
-            made: Response = await route.endpoint(request=request, **values)
+            answer: Response = await route.endpoint(request=request, **values)
         except Exception as error:
-            made = await self._handler(error)(request, error)
-            if made.status_code == 500:
+            answer = await self._handler(error)(request, error)
+            if answer.status_code == 500:
                 _log.error("a fault of the service", exc_info=error)
-        return made
+        await answer(scope, receive, send)
 
     def _handler(self, error: Exception) -> Any:  # Any: as Starlette types handlers
         held = self._app.exception_handlers

@@ -106,5 +106,7 @@ class Layout:
 
     def partition_of(self, data: bytes, batch_id: bytes | None) -> int:
         """Return where a frame belongs: by its id if that can be read, else by its bytes."""
+        if self.partitions == 1:
+            return 0
         digest = hashlib.blake2b(batch_id or data, digest_size=8).digest()
         return int.from_bytes(digest, "little") % self.partitions
