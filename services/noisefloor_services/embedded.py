@@ -71,7 +71,7 @@ class EmbeddedServer:
         login: tuple[str, str] | None = None,
         binary: Path | None = None,
     ) -> None:
-        self.folder = folder
+        self.folder = folder.resolve()  # the server runs there: its files are named from the root
         self.durability = durability
         self._binary = binary
         self._unix_socket = unix_socket

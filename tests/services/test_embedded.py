@@ -62,3 +62,10 @@ def test_a_server_that_cannot_start_says_where_to_look(tmp_path: Path) -> None:
     with pytest.raises(ServerNotStarted, match=r"valkey\.log"):
         embedded.start()
     assert not embedded.is_running
+
+
+def test_a_folder_may_be_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with EmbeddedServer(Path("here")) as server:
+        assert Server(server.url).call("PING") == b"PONG"
+    assert (tmp_path / "here" / "valkey.log").is_file()
