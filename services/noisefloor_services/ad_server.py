@@ -12,10 +12,10 @@ from noisefloor.randomness import Source
 from noisefloor.roles.collection import Collection
 from noisefloor_services.ad_routes import add_routes
 from noisefloor_services.apps import Parts, Service, rate_limit
-from noisefloor_services.intake import TIMEOUT_S, Intake
+from noisefloor_services.intake import Intake
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.registry import Registry
-from noisefloor_services.rooms import Rooms
+from noisefloor_services.rooms import LOOK_S, Rooms
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Open, Rule
 from noisefloor_services.security.rate_limit import RateLimit
@@ -65,7 +65,7 @@ def create(
     drawn = secure_source(environment or {}, settings, source)
     rate = rate_limit(settings)
     registry = Registry(
-        Server(settings.redis_url, timeout_s=TIMEOUT_S),
+        Server(settings.redis_url, timeout_s=LOOK_S),
         Layout(collection.namespace, settings.partitions),
     )
 

@@ -14,7 +14,7 @@ from noisefloor_services.apps import Parts, Service, rate_limit
 from noisefloor_services.registering import RULES as REGISTERING_RULES
 from noisefloor_services.registering import Registering
 from noisefloor_services.registry import Registry
-from noisefloor_services.rooms import Rooms
+from noisefloor_services.rooms import LOOK_S, Rooms
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Rule
 from noisefloor_services.security.rate_limit import RateLimit
@@ -63,7 +63,7 @@ def create(
     check_settings(settings)
     rate = rate_limit(settings)
     layout = Layout(collection.namespace, settings.partitions)
-    registry = Registry(Server(settings.redis_url), layout)
+    registry = Registry(Server(settings.redis_url, timeout_s=LOOK_S), layout)
 
     def room(other: Collection) -> Service:
         return _service(settings, Tallying(settings, other), rate=rate)

@@ -44,7 +44,7 @@ class Counting:
         """Start to count."""
         self._thread.start()
 
-    def stop(self, timeout_s: float = 8.0) -> bool:
+    def stop(self, timeout_s: float = 6.0) -> bool:
         """Settle what is held, and say whether that was done in time; it blocks."""
         self._stopping.set()
         if self._worker is not None:

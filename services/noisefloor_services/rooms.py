@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # a service has rooms, and a room is a service
 
 PREFIX = "/collections/"
 EVERY_S = 0.25
+LOOK_S = 2.0
+"""For Redis to say which collections there are; a stop has to wait for it."""
+
 _MISSED_S = 0.5
 _MOST_MISSED = 1024
 

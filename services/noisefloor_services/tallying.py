@@ -20,6 +20,9 @@ from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
+TIMEOUT_S = 5.0
+"""For Redis; short enough that a stop has time for whoever waits for it."""
+
 
 class Tallying:
     """Counts one collection.
@@ -31,7 +34,7 @@ class Tallying:
 
     def __init__(self, settings: Settings, collection: Collection) -> None:
         self.settings = settings
-        self.server = Server(settings.redis_url)
+        self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
         layout, training = Layout(collection.namespace, settings.partitions), collection.training
         self.board = Board(self.server, layout)
         self.store = EpochStore(self.server, layout, collection.kinds.values())
