@@ -15,11 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 from noisefloor.errors import BadRunDirectory, NoisefloorError
 from noisefloor_sim.chaos_page import page_of
+from noisefloor_sim.progress import counting_bar
 from noisefloor_sim.report.page import write
 
 FILE = "chaos.json"
@@ -79,7 +77,7 @@ def _prepare(folder: Path, *, force: bool) -> None:
 
 def _watched(command: Sequence[str]) -> int:
     """Run the storm, show how far it is, and return its exit code."""
-    with _process(command) as process, _progress() as bar:
+    with _process(command) as process, counting_bar() as bar:
         task = bar.add_task("starts", total=1.0)
         for told in _lines(process):
             done = told["number"] + told["share"]
@@ -110,16 +108,3 @@ def _lines(process: "subprocess.Popen[str]") -> Iterator[Json]:
     for line in process.stdout or ():
         if line.startswith("{"):
             yield json.loads(line)
-
-
-def _progress() -> Progress:
-    """Return a bar; without a terminal only what is finished is told."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.1f} of {task.total:.0f}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +13,7 @@ from noisefloor.data import store
 from noisefloor.data.fetch import fetch_data_sets
 from noisefloor.data.registry import DATA_SETS, Archive, DataSet, find
 from noisefloor.errors import BadParameter
+from noisefloor_sim.progress import spinner
 
 
 def list_data_sets(*, as_json: bool) -> int:
@@ -30,7 +30,7 @@ def fetch(names: Sequence[str], *, everything: bool) -> int:
     if bool(names) == everything:
         raise BadParameter("names", list(names), "to name data sets, or --all in their place")
     wanted = [find(name) for name in names] or list(DATA_SETS.values())
-    with _progress() as bar:
+    with spinner() as bar:
         task = bar.add_task("checking the cache", total=None)
         fetched = fetch_data_sets(
             wanted, lambda archive: bar.update(task, description=_download(archive))
@@ -64,18 +64,6 @@ def _print_table(data_sets: Sequence[DataSet]) -> None:
     lines = [f"{each.name}: {each.title}. {each.note}" for each in data_sets]
     for line in (*lines, "", f"cache: {store.folder()}"):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _progress() -> Progress:
-    """Return a spinner with the time taken; nothing is shown when nobody looks."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
 
 
 def _download(archive: Archive) -> str:

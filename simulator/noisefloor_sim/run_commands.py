@@ -1,11 +1,7 @@
 """What ``run``, ``report`` and ``explain`` do, behind the command line."""
 
 import json
-import sys
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from noisefloor.errors import BadParameter, BadRunDirectory
 from noisefloor.randomness import new_run
@@ -13,6 +9,7 @@ from noisefloor_sim import buses, engine
 from noisefloor_sim.gating import check_gates
 from noisefloor_sim.pages import page_of
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
+from noisefloor_sim.progress import counting_bar
 from noisefloor_sim.report.page import write
 from noisefloor_sim.results import RunDirectory
 from noisefloor_sim.runner import Run, run_scenario
@@ -40,7 +37,7 @@ def run(
     directory = RunDirectory(folder)
     with buses.open_bus(bus) as opened:  # before anything is written: it may not be there
         directory.create(text, force=force, resume=resume)
-        with _progress() as bar:
+        with counting_bar() as bar:
             task = bar.add_task(scenario.name, total=len(points))
             found = run_scenario(
                 scenario,
@@ -102,19 +99,6 @@ def read_run(directory: RunDirectory) -> Run:
 def _finish(directory: RunDirectory, found: Run) -> None:
     directory.write("manifest.json", json.dumps(found.card, indent=1, allow_nan=False) + "\n")
     write(page_of(found), directory.path / "report.html")
-
-
-def _progress() -> Progress:
-    """Return a bar with the time left; nothing is shown when nobody looks."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.1f} of {task.total}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
 
 
 def _tell(directory: RunDirectory, found: Run) -> None:

@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
+from noisefloor_sim.progress import spinner
 from noisefloor_sim.service_tables import print_status
 from noisefloor_sim.topology import (
     FolderBusy,
@@ -41,7 +39,7 @@ def up(
 ) -> int:
     """Start everything and say where it is; in the foreground, wait and stop it in the end."""
     with _ending_on_signals():
-        with _progress() as bar:
+        with spinner() as bar:
             task = bar.add_task("starting", total=None)
             topology = start(
                 folder,
@@ -78,7 +76,7 @@ def down(folder: Path) -> int:
         topology = found(folder)
     except NotRunning as error:
         return _nothing_runs(error)
-    with _progress() as bar:
+    with spinner() as bar:
         bar.add_task("counting what waits, and stopping", total=None)
         stopped = topology.stop()
     return _tell_down(stopped)
@@ -157,15 +155,3 @@ def _ending_on_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _progress() -> Progress:
-    """Return a spinner with the time taken; nothing is shown when nobody looks."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
