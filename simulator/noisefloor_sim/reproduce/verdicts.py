@@ -158,8 +158,9 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _number(item: Item, reading: Number, runs: Accuracies) -> Found:
     mean, of_mean, of_one = interval(runs[reading.setting])
-    ends = (mean - of_mean, mean + of_mean, mean - of_one, mean + of_one)
-    return Found(reading.name, mean, *ends, agrees=ends[2] <= item.value <= ends[3])
+    low, high = max(mean - of_one, 0.0), min(mean + of_one, 100.0)  # a share has no more room
+    agrees = low <= item.value <= high
+    return Found(reading.name, mean, mean - of_mean, mean + of_mean, low, high, agrees)
 
 
 def _gap(item: Item, reading: Gap, runs: Accuracies) -> Found:

@@ -1,7 +1,7 @@
 """The run directory of a reproduction: what it writes, and when it refuses to.
 
-``reproduction.json`` and ``reproduction.csv`` are the same bytes for the same seeds; what depends on the machine is in
-``manifest.json``.
+``reproduction.json`` and ``reproduction.csv`` are the same bytes for the same seeds; what depends
+on the machine is in ``manifest.json``.
 """
 
 import csv
