@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noisefloor.collection.unified import PrintedUnified, UnifiedResponse
+from noisefloor.collection.printed import PrintedUnified
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.mechanisms import (
     ArgmaxResponse,
     BinaryResponse,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.audit import Case
-from noisefloor.collection.unified import PrintedUnified, UnifiedResponse
+from noisefloor.collection.printed import PrintedUnified
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.errors import UnknownMechanism
 from noisefloor.mechanisms import (
     ArgmaxResponse,

@@ -15,8 +15,9 @@ import numpy as np
 from noisefloor.accounting.composition import sequential
 from noisefloor.checks import blocks, check_finite
 from noisefloor.collection.classes import Classes, PrintedClasses, check_columns
+from noisefloor.collection.printed import Lies, PrintedUnified
 from noisefloor.collection.schema import Labels, Records
-from noisefloor.collection.unified import Lies, PrintedUnified, UnifiedResponse, share_of
+from noisefloor.collection.unified import UnifiedResponse, share_of
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import BinaryResponse, Piecewise
 from noisefloor.mechanisms.base import Floats

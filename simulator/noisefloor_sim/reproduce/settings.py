@@ -13,9 +13,9 @@ from noisefloor.collection.collectors import (
     WeakCollector,
 )
 from noisefloor.collection.schema import Schema
+from noisefloor.collection.scoring import Form
 from noisefloor.collection.selection import (
     EveryAttribute,
-    Form,
     PiecewiseSelection,
     RandomSelection,
     Selector,

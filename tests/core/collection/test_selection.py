@@ -9,9 +9,9 @@ import pytest
 from collection_worlds import classes, records, schema
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Records
+from noisefloor.collection.scoring import Form
 from noisefloor.collection.selection import (
     EveryAttribute,
-    Form,
     PiecewiseSelection,
     RandomSelection,
     ResponseSelection,
