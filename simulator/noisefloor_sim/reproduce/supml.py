@@ -87,20 +87,30 @@ def _numbers() -> list[Item]:
     ]  # fmt: skip
 
 
+def _both(
+    name: str, earlier: tuple[Setting, ...], later: tuple[Setting, ...]
+) -> tuple[Crossing, ...]:
+    """Return a crossing as one of means, and as one of a single run: the paper does not say."""
+    return (
+        Crossing(f"{name}, means over seeds", earlier, later),
+        Crossing(f"{name}, one run", earlier, later, single=True),
+    )
+
+
 def _crossings() -> list[Item]:
     w, i = partial(_curve, WDBC, "rand"), partial(_curve, IONOSPHERE, "rand")
     return [
         Item(
             "cross-wdbc", WDBC, "DR.Rand: (7,4) is best above eps", "21.4", 21.4,
-            (Crossing("(7,4) above (6,3)", w((6, 3)), w((7, 4))),),
+            _both("(7,4) above (6,3)", w((6, 3)), w((7, 4))),
         ),
         Item(
             "cross-13-ionosphere", IONOSPHERE, "DR.Rand: (2,3) is best below eps", "13", 13.0,
-            (Crossing("(4,4) above (2,3)", i((2, 3)), i((4, 4))),),
+            _both("(4,4) above (2,3)", i((2, 3)), i((4, 4))),
         ),
         Item(
             "cross-36-ionosphere", IONOSPHERE, "DR.Rand: (6,5) is best above eps", "36", 36.0,
-            (Crossing("(6,5) above (4,4)", i((4, 4)), i((6, 5))),),
+            _both("(6,5) above (4,4)", i((4, 4)), i((6, 5))),
         ),
     ]  # fmt: skip
 
