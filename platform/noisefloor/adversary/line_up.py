@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.audit import Case
+from noisefloor.collection.joint import JointResponse
 from noisefloor.errors import UnknownMechanism
 from noisefloor.mechanisms import (
     ArgmaxResponse,
@@ -60,7 +61,7 @@ def _trail(size: int, place: int, high: float = 1.0) -> NDArray[np.float64]:
 @cache
 def line_up() -> tuple[Case, ...]:
     """Return every case; names are unique."""
-    return (*_frequencies(), *_means(), *_choices(), *_faults())
+    return (*_frequencies(), *_means(), *_choices(), *_records(), *_faults())
 
 
 def _frequencies() -> list[Case]:
@@ -146,6 +147,19 @@ def _choices() -> list[Case]:
             1.0,
             _USER,
             (_lead(5, 0) + _lead(5, 1), _lead(5, 3) + _lead(5, 4)),
+        ),
+    ]
+
+
+def _records() -> list[Case]:
+    return [
+        Case(
+            "joint-response",
+            lambda e: JointResponse((2, 3, 4), 2, e),
+            2.0,
+            _USER,
+            (np.array([0, 0, 0, 0]), np.array([1, 2, 3, 1])),
+            note="two of three attributes and the label, answered as one symbol",
         ),
     ]
 
