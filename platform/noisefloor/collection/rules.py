@@ -27,9 +27,14 @@ signal over signal and noise of L figures. A protected query shows lam_v^2 of it
 
 largest, the last factor left out where queries stay on the device; both within the bounds in
 which the paper looks, K in 1 to 10 and L in 2 to 5.
+
+The same K attributes of everybody in one joint response (for the same classifier as the paper's):
+the same figure, but a report is the truth with the share of 2 L^K symbols, and a query, which has
+no label, with that of L^K.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias
@@ -42,7 +47,7 @@ MOST_OWNERS = 1 << 40
 Queries: TypeAlias = Literal["protected", "on-device"]
 
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 6
-_MOST_UNIFIED = 10
+_MOST_FIXED = 10
 _STARTING_CLASSES = 4
 """At which the size of a tuple is tried out before the number of classes is known."""
 
@@ -93,11 +98,32 @@ def unified_choice(
         queries: Whether those who ask later send protected values, or ask their own device.
     """
     _check(owners, attributes, epsilon)
-    pairs = product(range(1, min(attributes, _MOST_UNIFIED) + 1), range(2, 6))
-    chosen, classes = max(pairs, key=lambda pair: _unified_worth(*pair, owners, epsilon, queries))
-    each = epsilon / (chosen + 1)
-    kept = _share(each, classes) * _share(each, 2)
-    return Choice(chosen, classes, kept, owners * kept**2)
+
+    def shares(chosen: int, classes: int) -> tuple[float, float]:
+        each = epsilon / (chosen + 1)
+        return _share(each, classes) * _share(each, 2), _share(each, classes)
+
+    return _best(owners, attributes, shares, queries)
+
+
+def tuple_choice(
+    owners: int, attributes: int, epsilon: float, queries: Queries = "protected"
+) -> Choice:
+    """Choose for one joint response about the same K attributes of everybody.
+
+    Args:
+        owners: How many will report, as far as is publicly known.
+        attributes: How many there are to choose from.
+        epsilon: Of a report.
+        queries: Whether those who ask later send protected values, or ask their own device.
+    """
+    _check(owners, attributes, epsilon)
+
+    def shares(chosen: int, classes: int) -> tuple[float, float]:
+        symbols = classes**chosen
+        return _share(epsilon, 2 * symbols), _share(epsilon, symbols)
+
+    return _best(owners, attributes, shares, queries)
 
 
 def joint_size(attributes: int, classes: int, epsilon: float) -> int:
@@ -117,14 +143,22 @@ def _worth(chosen: int, classes: int, epsilon: float) -> float:
     return chosen * joint_kept_share(chosen, classes, epsilon) ** 2
 
 
-def _unified_worth(
-    chosen: int, classes: int, owners: int, epsilon: float, queries: Queries
-) -> float:
-    each = epsilon / (chosen + 1)
-    kept = _share(each, classes)
-    effective = owners * (kept * _share(each, 2)) ** 2
-    learnt = chosen * (1 - classes**-2) * effective / (effective + classes)
-    return learnt * kept**2 if queries == "protected" else learnt
+def _best(
+    owners: int,
+    attributes: int,
+    shares: Callable[[int, int], tuple[float, float]],
+    queries: Queries,
+) -> Choice:
+    """Return the sizes at which most is learnt and, if need be, shown by a query."""
+    found, most = Choice(1, 2, 0.0, 0.0), 0.0
+    for chosen, classes in product(range(1, min(attributes, _MOST_FIXED) + 1), range(2, 6)):
+        kept, shown = shares(chosen, classes)
+        effective = owners * kept**2
+        worth = chosen * (1 - classes**-2) * effective / (effective + classes)
+        worth *= shown**2 if queries == "protected" else 1.0
+        if worth > most:
+            found, most = Choice(chosen, classes, kept, effective), worth
+    return found
 
 
 def _share(epsilon: float, symbols: int) -> float:
