@@ -7,9 +7,7 @@ Under the model, a joint response about attributes j with classes c_j and label 
 lam being the share of truth beyond chance and M the number of symbols: both are known. Expectation
 maximisation gives each report the probability that it was kept, so that a tuple which nobody is
 likely to hold counts for little, and no share can become negative. What few reports leave open is
-settled by a prior: each label's classes are drawn towards those of everybody by ``strength``
-records, and neighbouring classes of a range share a part of their counts, since a density does not
-jump. Both figures were set once, on other data (see ``STRENGTH``).
+settled by ``Shrinkage``.
 
 A function of the reports: it costs nothing beyond them (post-processing).
 """
@@ -21,22 +19,11 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import blocks
 from noisefloor.collection.bayes_model import NaiveBayes, check_sizes
-from noisefloor.collection.classes import Classes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.naive_bayes import model_of
-from noisefloor.collection.schema import Categorical
+from noisefloor.collection.shrinkage import Shrinkage
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats, Reports
-
-STRENGTH = 8.0
-"""Records of everybody that each label starts from. Set, with ``SHARED``, on synthetic data and
-small public tables that are used in no comparison here; 4 to 16 did equally well there."""
-
-SHARED = 0.2
-"""Part of a class's count that goes to its neighbours, half to each."""
-
-_EVEN = 0.5
-"""Records, even over the classes, that everybody's shares start from."""
 
 _HOPELESS = -700.0
 """Log-odds below which a report is a lie; the exponential would overflow."""
@@ -45,38 +32,27 @@ _MOST_ROUNDS = 60
 _CLOSE = 1e-4
 
 
-def fit_tuples(
-    response: JointResponse,
-    reports: Reports,
-    classes: Classes,
-    strength: float = STRENGTH,
-    shared: float = SHARED,
-) -> NaiveBayes:
+def fit_tuples(response: JointResponse, reports: Reports, shrinkage: Shrinkage) -> NaiveBayes:
     """Fit a classifier to labelled joint responses.
 
     Args:
         response: What the reports were made by.
         reports: Rows of it.
-        classes: Of the attributes.
-        strength: Records of everybody that each label starts from, above 0.
-        shared: Part of a class's count that goes to its neighbours, in [0, 1).
+        shrinkage: How counts of the classes become shares.
     """
-    check_sizes(classes, response.sizes)
+    check_sizes(shrinkage.classes, response.sizes)
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
-    if not strength > 0 or not 0 <= shared < 1:
-        raise BadParameter("strength", (strength, shared), "above 0, and shared in [0, 1)")
-    fit = _Fit.of(response, response.check_reports(reports), classes)
-    counts = np.repeat(1 / np.repeat(classes.sizes, classes.sizes)[:, None], 2, axis=1)
-    labels = np.array([0.5, 0.5])
+    fit = _Fit.of(response, response.check_reports(reports))
+    shares, labels = shrinkage.even(), np.array([0.5, 0.5])
     for _ in range(_MOST_ROUNDS):
-        seen, held = fit.expected(counts, labels)
+        seen, held = fit.expected(shares, labels)
         labels = (held + 1) / (held.sum() + 2)
-        after = fit.shares(seen, labels, strength, shared)
-        moved, counts = float(np.abs(after - counts).max()), after
+        after = shrinkage.shares(seen, labels)
+        moved, shares = float(np.abs(after - shares).max()), after
         if moved < _CLOSE:
             break
-    return model_of(classes, counts, labels)
+    return model_of(shrinkage.classes, shares, labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,32 +63,20 @@ class _Fit:
         cells: Of each report, its (attribute, class, label), k of them.
         labels: Of each report.
         truth: ln(lam / ((1 - lam) / M)) of each report.
-        below: For each class the one below it in the same range, or itself.
-        above: The one above.
-        starts: The first class of each attribute.
-        sizes: Classes of each attribute.
     """
 
     cells: NDArray[np.int64]
     labels: NDArray[np.int64]
     truth: Floats
-    below: NDArray[np.int64]
-    above: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    sizes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, response: JointResponse, reports: Reports, classes: Classes) -> "_Fit":
+    def of(cls, response: JointResponse, reports: Reports) -> "_Fit":
         """Read what is needed from reports that were checked."""
         kept, spaces = response.kept_shares, np.array(response.spaces, dtype=np.float64)
         with np.errstate(divide="ignore"):
             truth = np.log(kept) - np.log((1 - kept) / spaces)
-        sizes = np.array(classes.sizes)
-        starts = np.cumsum(sizes) - sizes
-        below, above = _neighbours(classes, starts)
         labels = np.asarray(reports[:, -1], dtype=np.int64)
-        told = truth[response.groups_of(reports)]
-        return cls(response.cells_of(reports), labels, told, below, above, starts, sizes)
+        return cls(response.cells_of(reports), labels, truth[response.groups_of(reports)])
 
     def expected(self, shares: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Return how many kept reports each (class, label) and each label is expected to have."""
@@ -126,29 +90,3 @@ class _Fit:
             seen += np.bincount(cells.reshape(-1), np.repeat(kept, width), logs.size)
             held += np.bincount(told, kept, 2)
         return seen.reshape(-1, 2), held
-
-    def shares(self, seen: Floats, labels: Floats, strength: float, shared: float) -> Floats:
-        """Return each label's shares of the classes, smoothed and drawn towards everybody's."""
-        smooth = (1 - shared) * seen + shared / 2 * (seen[self.below] + seen[self.above])
-        everybody = smooth.sum(axis=1, keepdims=True) + _EVEN / self._spread(self.sizes)
-        counts = smooth + strength * labels * everybody / self._total(everybody)
-        return np.asarray(counts / self._total(counts))
-
-    def _total(self, counts: Floats) -> Floats:
-        return self._spread(np.add.reduceat(counts, self.starts, axis=0))
-
-    def _spread(self, figures: NDArray[np.generic]) -> Floats:
-        """Repeat each attribute's figures for each of its classes, as rows."""
-        return np.repeat(figures.reshape(len(self.sizes), -1), self.sizes, axis=0)
-
-
-def _neighbours(
-    classes: Classes, starts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the classes below and above each, which for categories are the class itself."""
-    places = np.arange(sum(classes.sizes))
-    first = np.repeat(starts, classes.sizes)
-    last = np.repeat(starts + np.array(classes.sizes) - 1, classes.sizes)
-    fixed = [isinstance(one, Categorical) for one in classes.schema.attributes]
-    step = np.where(np.repeat(fixed, classes.sizes), 0, 1)
-    return np.maximum(places - step, first), np.minimum(places + step, last)
