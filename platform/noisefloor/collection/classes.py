@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_count
+from noisefloor.checks import blocks, check_count, check_reals
 from noisefloor.collection.schema import Attribute, Categorical, Schema
+from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats
 
 MOST_CLASSES = 1 << 12
@@ -51,10 +52,12 @@ class Classes:
             values: In [-1, 1], a column for each attribute that is asked for.
             columns: Which attributes they are; all if left out.
         """
-        chosen = range(len(self.schema)) if columns is None else columns
-        codes = np.empty(values.shape, dtype=np.uint16)
-        for place, column in enumerate(chosen):
-            codes[:, place] = self._code(values[:, place], column)
+        chosen = check_columns(self.schema, columns)
+        reals = check_reals(values, -1.0, 1.0, width=len(chosen))
+        codes = np.empty(reals.shape, dtype=np.uint16)
+        halves = np.array([self.sizes[column] / 2 for column in chosen])
+        for rows in blocks(len(reals), len(chosen)):
+            codes[rows] = self._block(reals[rows], chosen, halves)
         return codes
 
     def centres(self, column: int) -> Floats:
@@ -70,25 +73,44 @@ class Classes:
 
     def values(self, codes: Codes, columns: Sequence[int] | None = None) -> Floats:
         """Return what classes stand for, as numbers in [-1, 1]."""
-        chosen = range(len(self.schema)) if columns is None else columns
+        chosen = check_columns(self.schema, columns)
         values = np.empty(codes.shape, dtype=np.float64)
         for place, column in enumerate(chosen):
             values[:, place] = self.centres(column)[codes[:, place]]
         return values
 
-    def _code(self, values: Floats, column: int) -> NDArray[np.int64]:
-        attribute, size = self.schema.attributes[column], self.sizes[column]
-        if isinstance(attribute, Categorical):
-            count = len(attribute.values)
-            places = np.rint((values + 1) * ((count - 1) / 2)).astype(np.int64)
-            return _groups(places, count, size)
-        above = np.ceil((values + 1) * (size / 2)).astype(np.int64)
-        return np.clip(above, 1, size) - 1
+    def _block(self, values: Floats, columns: Sequence[int], halves: Floats) -> Floats:
+        """Return the classes of some records: all columns as ranges, then those with a list."""
+        codes = np.add(values, 1.0, dtype=np.float64)
+        codes *= halves
+        np.ceil(codes, out=codes)
+        codes -= 1.0
+        np.maximum(codes, 0.0, out=codes)  # the minimum belongs to the first class
+        for place, column in enumerate(columns):
+            attribute = self.schema.attributes[column]
+            if isinstance(attribute, Categorical):
+                listed = _listed(values[:, place], len(attribute.values))
+                codes[:, place] = _groups(listed, len(attribute.values), self.sizes[column])
+        return codes
+
+
+def check_columns(schema: Schema, columns: Sequence[int] | None) -> Sequence[int]:
+    """Return the attributes that are meant, all if none is named; each at most once."""
+    if columns is None:
+        return range(len(schema))
+    chosen = [check_count(column, "column", 0, len(schema) - 1) for column in columns]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise BadParameter("columns", chosen, "to name at least one attribute, each once")
+    return chosen
 
 
 def _size(attribute: Attribute, most: int) -> int:
-    is_few = isinstance(attribute, Categorical) and len(attribute.values) <= most
-    return len(attribute.values) if is_few and isinstance(attribute, Categorical) else most
+    return min(len(attribute.values), most) if isinstance(attribute, Categorical) else most
+
+
+def _listed(values: Floats, count: int) -> NDArray[np.int64]:
+    """Return places in a list of categories from where the schema put them in [-1, 1]."""
+    return np.rint((values + 1) * ((count - 1) / 2)).astype(np.int64)
 
 
 def _groups(places: NDArray[np.int64], count: int, size: int) -> NDArray[np.int64]:
@@ -125,21 +147,25 @@ class PrintedClasses:
 
     def codes(self, values: Floats, columns: Sequence[int] | None = None) -> Codes:
         """Return the class of every value, 0 where the paper has none."""
-        chosen = range(len(self.schema)) if columns is None else columns
-        codes = np.empty(values.shape, dtype=np.uint16)
+        chosen = check_columns(self.schema, columns)
+        reals = check_reals(values, -1.0, 1.0, width=len(chosen))
+        codes = np.empty(reals.shape, dtype=np.uint16)
         for place, column in enumerate(chosen):
             attribute = self.schema.attributes[column]
             if isinstance(attribute, Categorical):
-                count = len(attribute.values)
-                listed = np.rint((values[:, place] + 1) * ((count - 1) / 2)) + 1
-                codes[:, place] = listed.astype(np.int64) % self.most
+                listed = _listed(reals[:, place], len(attribute.values)) + 1
+                codes[:, place] = listed % self.most
             else:
-                codes[:, place] = np.ceil((values[:, place] + 1) * (self.most / 2))
+                codes[:, place] = np.ceil((reals[:, place] + 1) * (self.most / 2))
         return codes
+
+    def label_codes(self, labels: NDArray[np.bool_]) -> Codes:
+        """Return the classes of labels -1 and +1 as a range: every -1 is a minimum, so 0."""
+        return np.where(labels, np.uint16(self.most), np.uint16(0))
 
     def values(self, codes: Codes, columns: Sequence[int] | None = None) -> Floats:
         """Return what classes stand for: centres of a range, 0 below it; labels of categories."""
-        chosen = range(len(self.schema)) if columns is None else columns
+        chosen = check_columns(self.schema, columns)
         values = np.empty(codes.shape, dtype=np.float64)
         for place, column in enumerate(chosen):
             size = self.size(column)

@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_finite
+from noisefloor.checks import check_bits, check_finite, check_reals
 from noisefloor.data.table import Table
 from noisefloor.errors import BadParameter, BadTable
 from noisefloor.mechanisms.base import Floats
@@ -24,6 +24,8 @@ from noisefloor.mechanisms.base import Floats
 MOST_ATTRIBUTES = 4096
 MOST_CATEGORIES = 1 << 16
 _MOST_FILE_BYTES = 1 << 20
+_NARROWEST, _WIDEST = 1e-300, 1e300
+"""Of a range: beyond these a float holds neither the width nor its inverse."""
 
 Labels = NDArray[np.bool_]
 """One a record: whether it belongs to the positive class."""
@@ -44,16 +46,23 @@ class Continuous:
     high: float
 
     def __post_init__(self) -> None:
-        if check_finite(self.low, "low") >= check_finite(self.high, "high"):
-            raise BadParameter(self.name, f"[{self.low}, {self.high}]", "to have low < high")
+        _name(self.name)
+        low, high = check_finite(self.low, "low"), check_finite(self.high, "high")
+        # A range too wide or too narrow for floats would scale to something that is no number.
+        if not (low < high and _NARROWEST <= high - low <= _WIDEST):
+            rule = f"to have low < high, between {_NARROWEST:g} and {_WIDEST:g} apart"
+            raise BadParameter(self.name, f"[{low:g}, {high:g}]", rule)
 
     def scale(self, column: NDArray[Any], where: str) -> Floats:
         """Return a column's values in [-1, 1]."""
         numbers = np.asarray(column)
-        if numbers.dtype.kind not in "iuf":
-            raise BadTable(where, "Expected numbers.", self.name)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
+            raise BadTable(where, "Expected one number a row.", self.name)
         if not np.isfinite(numbers).all():
-            raise BadTable(where, "Expected finite numbers: nothing is guessed.", self.name)
+            row = int(np.argmin(np.isfinite(numbers))) + 1
+            raise BadTable(
+                where, f"Expected finite numbers, found another in row {row}.", self.name
+            )
         moved = np.clip(numbers.astype(np.float64), self.low, self.high)
         scaled = (moved - self.low) * (2 / (self.high - self.low)) - 1
         return np.asarray(np.clip(scaled, -1.0, 1.0))
@@ -72,8 +81,9 @@ class Categorical:
     values: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        _name(self.name)
         if not 2 <= len(set(self.values)) == len(self.values) <= MOST_CATEGORIES:
-            rule = f"2 to {MOST_CATEGORIES} categories, each once"
+            rule = f"to be 2 to {MOST_CATEGORIES} categories, each once"
             raise BadParameter(self.name, f"<{len(self.values)} categories>", rule)
 
     def scale(self, column: NDArray[Any], where: str) -> Floats:
@@ -100,6 +110,7 @@ class Label:
     positive: str
 
     def __post_init__(self) -> None:
+        _name(self.name)
         if self.negative == self.positive:
             raise BadParameter(self.name, "<label>", "to have two different classes")
 
@@ -115,6 +126,15 @@ class Records:
 
     values: Floats
     labels: Labels
+
+    def __post_init__(self) -> None:
+        labels = check_bits(self.labels)
+        width = np.shape(self.values)[-1] if np.ndim(self.values) else 0
+        values = check_reals(self.values, -1.0, 1.0, width=width)
+        if len(values) != len(labels):
+            raise BadParameter("labels", f"<{len(labels)}>", f"as many as records, {len(values)}")
+        object.__setattr__(self, "values", values.astype(np.float64, copy=False))
+        object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -164,6 +184,8 @@ class Schema:
         labels = _codes(table[self.label.name], classes, where, self.label.name) == 1
         if not len(labels):
             raise BadTable(where, "Expected at least one record.")
+        if {len(column) for column in scaled} != {len(labels)}:
+            raise BadTable(where, "Expected columns of one length.")
         return Records(np.column_stack(scaled), np.asarray(labels))
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
@@ -184,7 +206,7 @@ class Schema:
         try:
             if set(told) != {"attributes", "label"}:
                 raise BadParameter("schema", sorted(told), "to have attributes and label")
-            label = Label(**{key: str(value) for key, value in told["label"].items()})
+            label = Label(**{key: _text(value) for key, value in told["label"].items()})
             return cls(tuple(_attribute(one) for one in told["attributes"]), label)
         except (TypeError, AttributeError, KeyError) as error:
             raise BadParameter("schema", type(error).__name__, "to be a schema") from None
@@ -206,16 +228,30 @@ class Schema:
 
 def _attribute(told: Mapping[str, Any]) -> Attribute:  # Any: JSON
     if "values" in told:
-        values = tuple(str(value) for value in told["values"])
+        if not isinstance(told["values"], list | tuple):
+            raise BadParameter("values", type(told["values"]).__name__, "to be a list")
+        values = tuple(_text(value) for value in told["values"])
         return Categorical(**{**told, "values": values})
     return Continuous(**told)
+
+
+def _name(name: object) -> str:
+    """Return the name of a column, which has to be a text that is not empty."""
+    if not isinstance(name, str) or not name:
+        raise BadParameter("name", name, "to be a text")
+    return name
 
 
 def _codes(
     column: NDArray[Any], values: Sequence[str], where: str, name: str
 ) -> NDArray[np.int64]:
     """Return the place of each value in a list; a value that is not in it is refused."""
-    found, inverse = np.unique(np.asarray(column), return_inverse=True)
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise BadTable(where, "Expected one value a row.", name)
+    if array.dtype == np.object_:  # a mixture has no order to sort by
+        array = np.array([_text(value) for value in array])
+    found, inverse = np.unique(array, return_inverse=True)
     places = {value: place for place, value in enumerate(values)}
     known = np.array([places.get(_text(value), -1) for value in found], dtype=np.int64)
     codes = known[inverse]
@@ -227,6 +263,6 @@ def _codes(
 
 def _text(value: Any) -> str:  # Any: what numpy holds
     """Write a value as a schema does: whole numbers without a point."""
-    if isinstance(value, np.floating) and float(value).is_integer():
+    if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
