@@ -7,10 +7,12 @@ device, with the published model. Coins come from a source of the method's own.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noisefloor.collection.classes import Classes
+from noisefloor.collection.classes import Classes, Codes
 from noisefloor.collection.collectors import UnifiedCollector
 from noisefloor.collection.forward_bayes import fit_forward
 from noisefloor.collection.joint import JointResponse
@@ -18,17 +20,20 @@ from noisefloor.collection.joint_rows import joint_rows
 from noisefloor.collection.joint_svm import JointSVM, fit_svm, machine_of
 from noisefloor.collection.linear_moments import fit_linear
 from noisefloor.collection.naive_bayes import fit_counts
-from noisefloor.collection.rules import joint_choice, tuple_choice, unified_choice
+from noisefloor.collection.rules import Queries, joint_choice, tuple_choice, unified_choice
 from noisefloor.collection.schema import Continuous, Labels, Records, Schema
 from noisefloor.collection.selection import PiecewiseSelection, RandomSelection, Selector
 from noisefloor.collection.shrinkage import Shrinkage
 from noisefloor.collection.tuple_bayes import fit_tuples
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.collection.wave_response import WaveResponse, fit_wave
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource, Source
 
-PAIRS = ((2, 2), (2, 3), (3, 2), (3, 3), (4, 2), (4, 3), (4, 4), (5, 2), (5, 3), (6, 2), (6, 3))
-PAIRS += ((7, 2), (7, 3), (7, 4))
+PAIRS = (
+    *((chosen, classes) for chosen in range(2, 8) for classes in (2, 3)),
+    *((4, 4), (7, 4)),
+)
 """The paper's K and L: those that it shows, and what lies between them."""
 
 
@@ -92,7 +97,7 @@ def joint_svm(fold: Fold, source: SeededSource) -> Answers:
 def _joint_svm(
     fold: Fold, source: SeededSource, *, on_device: bool
 ) -> tuple[Labels, Labels, float]:
-    queries = "on-device" if on_device else "protected"
+    queries: Queries = "on-device" if on_device else "protected"
     choice = tuple_choice(len(fold.train), len(fold.schema), fold.epsilon, queries)
     classes = Classes(fold.schema, choice.classes)
     columns = tuple(sorted(_drawn(fold, choice.chosen, source)))
@@ -167,16 +172,27 @@ def _paper(
     mine = source.child(selector.name, most, getattr(selector, "count", 0))
     chosen = selector.select(fold.train, mine.child("selection")).columns
     classes = Classes(fold.schema, most)
-    sender = UnifiedCollector(classes, epsilon)
-    sent = sender.collect(fold.train, chosen, mine.child("train"))
-    machine = machine_of(sent.features, sent.labels, fold.cost)
+    sizes = tuple(classes.sizes[column] for column in chosen)
+    send, spent = unified(sizes, epsilon)
+    sent = send.randomise(_rows(fold.train, classes, chosen), mine.child("train"))
+    values = classes.values(sent[:, :-1], chosen)
+    machine = machine_of(values, np.asarray(sent[:, -1] == 1), fold.cost)
     model = JointSVM(classes, chosen, machine)
-    asker = UnifiedCollector(classes, fold.epsilon)
-    codes = classes.codes(fold.test.values[:, chosen], chosen)
-    rows = joint_rows(codes, fold.test.labels)
-    queries = asker.response(chosen).randomise(rows, mine.child("ask"))[:, :-1]
-    spent = selector.guarantee().epsilon + sender.guarantee(chosen).epsilon
-    return Answers(model.predict_codes(queries), model.predict(fold.test.values), spent)
+    ask, _ = unified(sizes, fold.epsilon)
+    asked = ask.randomise(_rows(fold.test, classes, chosen), mine.child("ask"))[:, :-1]
+    on_device = model.predict(fold.test.values)
+    return Answers(model.predict_codes(asked), on_device, selector.guarantee().epsilon + spent)
+
+
+def _rows(records: Records, classes: Classes, columns: tuple[int, ...]) -> Codes:
+    return joint_rows(classes.codes(records.values[:, columns], columns), records.labels)
+
+
+@cache
+def unified(sizes: tuple[int, ...], epsilon: float) -> tuple[UnifiedResponse, float]:
+    """Return the paper's response over values and label, and what it is proved to cost."""
+    response = UnifiedResponse((*sizes, 2), epsilon)
+    return response, response.guarantee().epsilon
 
 
 def _drawn(fold: Fold, count: int, source: SeededSource) -> tuple[int, ...]:
@@ -200,9 +216,13 @@ def every_answer(
 
 
 def folds_of(
-    schema: Schema, records: Records, epsilon: float, cost: float, parts: Sequence[Sequence[int]]
+    schema: Schema,
+    records: Records,
+    epsilon: float,
+    cost: float,
+    parts: Sequence[NDArray[np.intp]],
 ) -> Iterator[Fold]:
     """Leave each part out once."""
     for place, part in enumerate(parts):
         rest = np.concatenate([one for at, one in enumerate(parts) if at != place])
-        yield Fold(schema, records[rest], records[np.asarray(part)], epsilon, cost)
+        yield Fold(schema, records[rest], records[part], epsilon, cost)

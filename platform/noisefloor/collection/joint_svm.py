@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from noisefloor.collection.classes import Classes, Codes
+from noisefloor.collection.classifiers import MISSING
 from noisefloor.collection.schema import Labels
-from noisefloor.errors import BadParameter
+from noisefloor.errors import BadParameter, NoisefloorError
 from noisefloor.mechanisms.base import Floats, Reports
 
 
@@ -41,7 +42,9 @@ class JointSVM:
         """Return the labels of queries, the classes of the columns, protected or not."""
         if isinstance(self.machine, bool):
             return np.full(len(codes), self.machine)
-        return np.asarray(self.machine.predict(self.classes.values(codes, self.columns)) > 0)
+        kept, places = np.unique(codes, axis=0, return_inverse=True)
+        told = self.machine.predict(self.classes.values(kept, self.columns)) > 0
+        return np.asarray(told[places.reshape(-1)])
 
 
 def fit_svm(
@@ -65,10 +68,12 @@ def fit_svm(
 
 def machine_of(values: Floats, labels: Labels, cost: float) -> Any:  # Any: no types
     """Return SVC (RBF, gamma "scale") on rows that come many times, or the only label."""
-    from sklearn.svm import SVC
-
     if labels.all() or not labels.any():
         return bool(labels.all())
+    try:
+        from sklearn.svm import SVC
+    except ModuleNotFoundError:
+        raise NoisefloorError(MISSING) from None
     rows = np.column_stack([values, labels])
     kept, times = np.unique(rows, axis=0, return_counts=True)
     variance = float(values.var())
