@@ -1,10 +1,10 @@
 """Does a joint response learn more than the paper's honest best at the same proved epsilon?
 
 Each seed shuffles a data set into ten parts; every method trains on nine and answers for the
-tenth, scored against the true labels. A training owner spends epsilon in all; a protected query (a)
-spends epsilon again; (b) asks the device, with the published model, and spends nothing. Ours takes
-its sizes from the public rule. The paper (DR.Rand, or DR.PM with both phases charged; WALDP to
-train; WALDP or the device to ask) is given the best of 28 settings, chosen in hindsight by the
+tenth, scored against the true labels. A training owner spends epsilon in all; a protected query
+(a) spends epsilon again; (b) asks the device, with the published model, and spends nothing. Ours
+takes its sizes from the public rule. The paper (DR.Rand, or DR.PM with both phases charged; WALDP
+to train; WALDP or the device to ask) is given the best of 28 settings, chosen in hindsight by the
 very accuracy that is reported. Differences are paired by seed. The share of the larger class
 stands beside every figure.
 

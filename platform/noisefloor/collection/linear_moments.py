@@ -8,17 +8,23 @@ attributes count. What noise makes of the second moments need not be positive: e
 raised to the known size of the noise. A function of the reports (post-processing).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.checks import check_reals
+from noisefloor.checks import blocks, check_reals
 from noisefloor.collection.bayes_model import check_sizes
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.schema import Labels
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats, Reports
+
+_MOST_LABEL = 0.9
+"""Of the debiased mean of a label in {-1, +1}: noise may take it further."""
+
+_NOTHING = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,32 +73,77 @@ def moments_of(response: JointResponse, reports: Reports, classes: Classes) -> M
     check_sizes(classes, response.sizes)
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
-    told, chosen, d = response.check_reports(reports), response.chosen, len(response.sizes)
-    kept = response.kept_shares[response.groups_of(told)]
-    values = np.zeros((len(told), d))
-    drawn = np.zeros((len(told), d))
-    columns = told[:, :chosen].astype(np.int64)
-    centres = np.zeros((d, max(response.sizes)))
-    for column, size in enumerate(response.sizes):
-        centres[column, :size] = classes.centres(column)
+    sums = _Sums.of(response, response.check_reports(reports), classes)
+    weight, lie = np.diag(sums.weight), np.diag(sums.lies)
+    even, background = _over_all_symbols(classes)
+    means = _over(sums.values - lie * even, weight)
+    products = _over(sums.products - sums.lies * background, sums.weight)
+    products = np.where(sums.weight > 0, products, np.outer(means, means))
+    squares = float(np.diag(background).mean())
+    noise = math.sqrt(squares / max(float(weight.mean()), _NOTHING))
+    label = min(max(sums.label, -_MOST_LABEL), _MOST_LABEL)
+    return Moments(means, products, _over(sums.with_label, weight), label, noise)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """Sums over reports, each weighted by its share of truth.
+
+    Attributes:
+        weight: Of those who drew both attributes, squared shares.
+        lies: Of those, shares times what is left of them.
+        values: Of the classes' centres.
+        products: Of two centres.
+        with_label: Of centre times label.
+        label: The debiased mean of the label.
+    """
+
+    weight: Floats
+    lies: Floats
+    values: Floats
+    products: Floats
+    with_label: Floats
+    label: float
+
+    @classmethod
+    def of(cls, response: JointResponse, reports: Reports, classes: Classes) -> "_Sums":
+        """Add up checked reports, in blocks."""
+        d = len(response.sizes)
+        kept = response.kept_shares[response.groups_of(reports)]
+        signs = 2.0 * reports[:, -1] - 1
+        squares = [np.zeros((d, d)) for _ in range(3)]
+        lines = [np.zeros(d) for _ in range(2)]
+        for rows in blocks(len(reports), d):
+            values, drawn = _dense(response, reports[rows], classes)
+            share = kept[rows, None]
+            squares[0] += (drawn * share**2).T @ drawn
+            squares[1] += (drawn * share * (1 - share)).T @ drawn
+            squares[2] += (values * share).T @ values
+            lines[0] += share[:, 0] @ values
+            lines[1] += (share[:, 0] * signs[rows]) @ values
+        label = float(kept @ signs) / max(float(kept @ kept), _NOTHING)
+        return cls(squares[0], squares[1], lines[0], squares[2], lines[1], label)
+
+
+def _dense(response: JointResponse, reports: Reports, classes: Classes) -> tuple[Floats, Floats]:
+    """Return a column for each attribute: its class's centre, and whether it was drawn."""
+    chosen, sizes = response.chosen, np.array(response.sizes)
+    centres = np.concatenate([classes.centres(column) for column in range(len(sizes))])
+    columns = reports[:, :chosen].astype(np.int64)
+    places = (np.cumsum(sizes) - sizes)[columns] + reports[:, chosen:-1]
+    values, drawn = np.zeros((2, len(reports), len(sizes)))
+    np.put_along_axis(values, columns, centres[places], axis=1)
     np.put_along_axis(drawn, columns, 1.0, axis=1)
-    np.put_along_axis(values, columns, centres[columns, told[:, chosen:-1]], axis=1)
-    signs = 2.0 * told[:, -1] - 1
-    even = np.array([classes.centres(column).mean() for column in range(d)])
-    squares = np.array([(classes.centres(column) ** 2).mean() for column in range(d)])
-    weight = (drawn * kept[:, None] ** 2).T @ drawn
-    lies = (drawn * (kept * (1 - kept))[:, None]).T @ drawn
-    single, lie = np.diag(weight), np.diag(lies)
-    by_kept = values * kept[:, None]
-    means = _over(by_kept.sum(axis=0) - lie * even, single)
-    background = np.outer(even, even)
-    np.fill_diagonal(background, squares)
-    products = _over(by_kept.T @ values - lies * background, weight)
-    products = np.where(weight > 0, products, np.outer(means, means))
-    with_label = _over((by_kept * signs[:, None]).sum(axis=0), single)
-    label = float((kept * signs).sum() / max(float((kept**2).sum()), 1e-300))
-    noise = float(np.sqrt(squares.mean() / max(float(single.mean()), 1e-300)))
-    return Moments(means, products, with_label, min(max(label, -0.9), 0.9), noise)
+    return values, drawn
+
+
+def _over_all_symbols(classes: Classes) -> tuple[Floats, Floats]:
+    """Return the means of centres, and of products of two, where every symbol is as likely."""
+    centres = [classes.centres(column) for column in range(len(classes.sizes))]
+    even = np.array([some.mean() for some in centres])
+    products = np.outer(even, even)
+    np.fill_diagonal(products, [float((some**2).mean()) for some in centres])
+    return even, products
 
 
 def fit_linear(response: JointResponse, reports: Reports, classes: Classes) -> LinearRule:
