@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from enumeration import enumerate_law, likelihoods
+from enumeration import Law, enumerate_law, likelihoods
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.joint import JointResponse, kept_share, response_over
 from noisefloor.collection.joint_rows import (
@@ -36,6 +36,10 @@ def test_a_report_costs_what_was_asked_for(
     assert math.isinf(response.guarantee(Neighbours.DOCUMENT).epsilon)
 
 
+def law_of(response: JointResponse, record: tuple[int, ...]) -> Law:
+    return enumerate_law(lambda source: response.randomise(np.array([record]), source))
+
+
 @pytest.mark.parametrize("labelled", [True, False])
 def test_the_exact_law_is_the_stated_one_for_every_record(labelled: bool) -> None:
     response = JointResponse((2, 3, 2), 2, 1.5, labelled)
@@ -43,7 +47,7 @@ def test_the_exact_law_is_the_stated_one_for_every_record(labelled: bool) -> Non
     assert len(np.unique(outputs, axis=0)) == len(outputs)
     laws = []
     for record in itertools.product(range(2), range(3), range(2), *([range(2)] * labelled)):
-        law = enumerate_law(lambda source, row=record: response.randomise(np.array([row]), source))
+        law = law_of(response, record)
         stated = likelihoods(response, outputs, record)
         assert set(law) == set(stated)
         assert all(abs(math.log(law[key]) - stated[key]) < 1e-9 for key in law)
@@ -74,7 +78,7 @@ def test_which_attributes_are_drawn_does_not_depend_on_the_record() -> None:
         rows[:, -1] = fill // 2
         with new_run():
             drawn.append(response.randomise(rows, SeededSource(1, "draw"))[:, :2])
-    assert np.array_equal(*drawn)
+    assert np.array_equal(drawn[0], drawn[1])
 
 
 @pytest.mark.statistical
