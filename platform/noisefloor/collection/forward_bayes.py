@@ -19,10 +19,10 @@ import numpy as np
 from noisefloor.checks import check_epsilon, check_integers
 from noisefloor.collection.bayes_model import NaiveBayes
 from noisefloor.collection.classes import Classes, Codes
-from noisefloor.collection.joint import kept_share, response_over
 from noisefloor.collection.naive_bayes import model_of
 from noisefloor.collection.schema import Labels
 from noisefloor.collection.shrinkage import Shrinkage
+from noisefloor.collection.tuples import kept_share, response_over
 from noisefloor.errors import OutOfDomain
 from noisefloor.mechanisms.base import Floats
 

@@ -8,10 +8,8 @@ spreads over.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import combinations, product
 
 import numpy as np
@@ -20,6 +18,14 @@ from numpy.typing import NDArray
 from noisefloor.checks import Array, blocks, check_count, check_epsilon, check_integers
 from noisefloor.collection.classes import MOST_CLASSES
 from noisefloor.collection.schema import MOST_ATTRIBUTES
+from noisefloor.collection.tuples import (
+    Integers,
+    Responders,
+    kept_share,
+    response_over,
+    spaces_of,
+    subsets,
+)
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
@@ -31,15 +37,10 @@ from noisefloor.mechanisms.base import (
     log_of,
     unsupported,
 )
-from noisefloor.mechanisms.randomised_response import KaryResponse, Responder
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
-MOST_SYMBOLS = 1 << 31
-_MOST_SPACES = 1 << 10
 _MOST_OUTPUTS = 1 << 20
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class JointResponse:
         for size in self.sizes:
             check_count(size, "size", least=2, most=MOST_CLASSES)
         check_count(self.chosen, "chosen", most=len(self.sizes))
-        object.__setattr__(self, "spaces", _spaces(self.sizes, self.chosen, self.labels))
+        object.__setattr__(self, "spaces", spaces_of(self.sizes, self.chosen, self.labels))
 
     @property
     def labels(self) -> int:
@@ -95,10 +96,10 @@ class JointResponse:
         """Return the drawn attributes in order, a class for each of them, and a label."""
         rows = self._check_rows(values)
         draw = [source.stage("attribute", place) for place in range(self.chosen)]
-        respond = _Responders(self.epsilon, source, {})
+        respond = Responders(self.epsilon, source)
         reports = np.empty((len(rows), self.width), dtype=np.uint16)
         for some in blocks(len(rows), rows.shape[1]):
-            attributes = _subsets(draw, len(self.sizes), len(rows[some]))
+            attributes = subsets(draw, len(self.sizes), len(rows[some]))
             symbols, spaces = self._symbols(rows[some], attributes)
             reports[some, : self.chosen] = attributes
             reports[some, self.chosen :] = self._digits(respond(symbols, spaces), attributes)
@@ -254,70 +255,3 @@ class JointResponse:
             ranges = [range(self.sizes[one]) for one in some] + [range(2)] * self.labelled
             for digits in product(*ranges):
                 yield (*some, *digits)
-
-
-@dataclass(frozen=True, slots=True)
-class _Responders:
-    """A response for each number of symbols, each with streams of its own."""
-
-    epsilon: float
-    source: Source
-    opened: dict[int, Responder]
-
-    def __call__(self, symbols: Integers, spaces: Integers) -> Integers:
-        """Answer for a block of owners; those of one space keep their order."""
-        answers = np.empty_like(symbols)
-        for space in np.unique(spaces).tolist():
-            some = np.flatnonzero(spaces == space)
-            answers[some] = self._responder(space)(symbols[some])
-        return answers
-
-    def _responder(self, space: int) -> Responder:
-        if space not in self.opened:
-            stage = self.source.stage("response", space)
-            self.opened[space] = response_over(space, self.epsilon).responder(stage)
-        return self.opened[space]
-
-
-@lru_cache(maxsize=256)
-def response_over(space: int, epsilon: float) -> KaryResponse:
-    """Return the response over so many symbols; its law is a table, so it is kept."""
-    return KaryResponse(space, epsilon)
-
-
-def kept_share(response: KaryResponse) -> float:
-    """Return keep - lie: a report is the truth with this share, and even noise with the rest."""
-    others = response.size - 1
-    return (response.keep * others - (ONE - response.keep)) / (ONE * others)
-
-
-def _spaces(sizes: tuple[int, ...], chosen: int, labels: int) -> tuple[int, ...]:
-    """Return every number of symbols that a draw of attributes can lead to."""
-    reached: list[set[int]] = [{labels}, *(set() for _ in range(chosen))]
-    for size, times in Counter(sizes).items():
-        for taken in reversed(range(chosen)):
-            for more in range(1, min(times, chosen - taken) + 1):
-                reached[taken + more] |= {space * size**more for space in reached[taken]}
-        if len(reached[chosen]) > _MOST_SPACES:
-            raise BadParameter("chosen", chosen, "fewer: too many different numbers of symbols")
-    if max(reached[chosen]) > MOST_SYMBOLS:
-        rule = f"fewer: a tuple may be one of {MOST_SYMBOLS} symbols at most"
-        raise BadParameter("chosen", chosen, rule)
-    return tuple(sorted(reached[chosen]))
-
-
-def _subsets(draw: Sequence[Source], attributes: int, count: int) -> NDArray[np.uint16]:
-    """Draw subsets, each equally likely, in increasing order (Floyd's way).
-
-    The i-th draw is below ``attributes - chosen + i + 1``; what was drawn before becomes the
-    largest number that this draw could give, which cannot have come before.
-    """
-    chosen = len(draw)
-    subsets = np.empty((count, chosen), dtype=np.uint16)
-    for place, stage in enumerate(draw):
-        last = attributes - chosen + place
-        drawn = stage.below(last + 1, count).astype(np.uint16)
-        again = (subsets[:, :place] == drawn[:, None]).any(axis=1)
-        subsets[:, place] = np.where(again, last, drawn)
-    subsets.sort(axis=1)
-    return subsets

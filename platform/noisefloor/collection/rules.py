@@ -40,7 +40,7 @@ from itertools import product
 from typing import Literal, TypeAlias
 
 from noisefloor.checks import check_count, check_epsilon
-from noisefloor.collection.joint import MOST_SYMBOLS
+from noisefloor.collection.tuples import MOST_SYMBOLS
 
 MOST_OWNERS = 1 << 40
 

@@ -8,7 +8,7 @@ import pytest
 
 from enumeration import Law, enumerate_law, likelihoods
 from noisefloor.collection.classes import Classes
-from noisefloor.collection.joint import JointResponse, kept_share, response_over
+from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.joint_rows import (
     JOINT_ROWS,
     columns_of,
@@ -16,6 +16,7 @@ from noisefloor.collection.joint_rows import (
     joint_rows_kind,
     reports_of,
 )
+from noisefloor.collection.tuples import kept_share, response_over
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import exact_epsilon
 from noisefloor.privacy import Neighbours
