@@ -81,7 +81,10 @@ def run(task: Task) -> Result:
     table = load(task.name, task.bounds)
     records, place = table.records, (task.name, task.bounds, f"{task.epsilon:g}")
     right: dict[str, list[int]] = {}
-    with new_run():
+    from sklearn import config_context  # lazy: main does not need it
+
+    # The checks of scikit-learn take as long as its fits of so few rows.
+    with new_run(), config_context(assume_finite=True, skip_parameter_validation=True):
         order = np.argsort(SeededSource(task.seed, task.name, "shuffle").words(len(records)))
         parts = np.array_split(order, PARTS)
         folds = folds_of(table.schema, records, task.epsilon, table.cost, parts)
