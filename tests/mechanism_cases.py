@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.printed import PrintedUnified
 from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.mechanisms import (
@@ -301,6 +302,23 @@ CASES = (
         lambda e: TopSetResponse(4, e, top=2),
         rows_of_scores(4, 2),
         [0.0, 0.0, 0.0, SECRET],
+    ),
+    Case(
+        "joint response",
+        lambda e: JointResponse((2, 3, 2), 2, e),
+        np.array(list(itertools.product(range(2), range(3), range(2), range(2)))),
+        [0, 0, 0, 7123456],
+        shape=(5,),
+        dtype=np.uint16,
+        sampled_at=2.0,
+    ),
+    Case(
+        "joint response of a query",
+        lambda e: JointResponse((3, 2), 2, e, labelled=False),
+        np.array(list(itertools.product(range(3), range(2)))),
+        [0, 7123456],
+        shape=(4,),
+        dtype=np.uint16,
     ),
     Case(
         "printed response",

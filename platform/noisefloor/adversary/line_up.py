@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.audit import Case
+from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.printed import PrintedUnified
 from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.errors import UnknownMechanism
@@ -162,6 +163,14 @@ def _records() -> list[Case]:
             _USER,
             (lowest, highest),
             note="two attributes of 4 classes and a label, a third of eps each",
+        ),
+        Case(
+            "joint-response",
+            lambda e: JointResponse((2, 3, 4), 2, e),
+            2.0,
+            _USER,
+            (np.array([0, 0, 0, 0]), np.array([1, 2, 3, 1])),
+            note="two of three attributes and the label, answered as one symbol",
         ),
     ]
 

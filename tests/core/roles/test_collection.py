@@ -15,7 +15,11 @@ from noisefloor.wire.columns import Column, Integers, Symbols
 from noisefloor.wire.kinds import record_kind
 from noisefloor.wire.text import Text
 
-SIZES = {"gradient-noise": {"ads": 4, "dimension": 3}}
+SIZES: dict[str, dict[str, int]] = {
+    "gradient-noise": {"ads": 4, "dimension": 3},
+    "joint-rows": {"attributes": 6, "classes": 4, "chosen": 2},
+    "decisions": {},
+}
 TRAININGS: list[Training] = [
     BitTraining(8, 3, 1.5, 4, clip=0.1, rate=0.3, once=True, local="step"),
     LaplaceTraining(8, 3, 2, epsilon_bits=1 / 3, epsilon_values=0.1, form=Form.BLOCK),
