@@ -222,7 +222,7 @@ def reproduce_supml(
         )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
-        code = _INTERRUPTED
+        code = INTERRUPTED
     raise typer.Exit(code)
 
 
