@@ -7,6 +7,7 @@ never depends on the record. An attribute that nobody was asked for scores 0; eq
 order of the schema.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -223,15 +224,16 @@ class WeakSelection:
 
     def choose(self, answers: Answers, attributes: int) -> Selection:
         """Score what was sent."""
-        asked, told = answers.asked.reshape(-1), answers.told.reshape(-1)
         apart = self.form == "corr"
+        make = self.classes.centres if apart else self._products
+        means = [make(column) for column in range(attributes)]
+        kept = _possible(answers, [len(some) for some in means])
+        asked, told = kept.asked.reshape(-1), kept.told.reshape(-1)
         sent = np.empty(told.shape)
         for column in range(attributes):
-            mine = asked == column
-            means = self.classes.centres(column) if apart else self._products(column)
-            sent[mine] = means[told[mine]]
+            sent[asked == column] = means[column][told[asked == column]]
         # The product is all there is: it stands for the value, beside a label of 1.
-        labels = 2.0 * _labels(answers) - 1 if apart else np.ones(len(answers.asked))
+        labels = 2.0 * _labels(kept) - 1 if apart else np.ones(len(kept.asked))
         scored = Told(asked, sent, sent**2, np.repeat(labels, self.count))
         return _chosen(scored.scores(attributes, self.form), self.count)
 
@@ -299,10 +301,11 @@ class ResponseSelection:
 
     def choose(self, answers: Answers, attributes: int) -> Selection:
         """Score the debiased answers."""
-        asked = answers.asked.reshape(-1)
-        sent, squares = self._debiased(asked, answers.told.reshape(-1))
+        kept = _possible(answers, self.classes.sizes)
+        asked = kept.asked.reshape(-1)
+        sent, squares = self._debiased(asked, kept.told.reshape(-1))
         flip = BinaryResponse(self.share).flip / ONE
-        labels = (2.0 * _labels(answers) - 1) / (1 - 2 * flip)
+        labels = (2.0 * _labels(kept) - 1) / (1 - 2 * flip)
         told = Told(asked, sent, squares, np.repeat(labels, self.per_owner), square_label=1.0)
         return _chosen(told.scores(attributes, self.form), self.count)
 
@@ -319,9 +322,7 @@ class ResponseSelection:
                 told[mine[rows]] = respond(held[mine[rows]])
         return told
 
-    def _debiased(
-        self, asked: NDArray[np.intp], told: NDArray[np.int64]
-    ) -> tuple[Floats, Floats]:
+    def _debiased(self, asked: NDArray[np.intp], told: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Return debiased centres of the reported classes, and debiased squares of centres."""
         sent, squares = np.zeros(len(asked)), np.zeros(len(asked))
         for column, size in enumerate(self.classes.sizes):
@@ -343,6 +344,11 @@ class ResponseSelection:
 def _chosen(scores: Floats, count: int) -> Selection:
     order = np.argsort(-scores, kind="stable")
     return Selection(tuple(order[:count].tolist()), scores)
+
+
+def _possible(answers: Answers, sizes: Sequence[int]) -> Answers:
+    """Return the answers that a device could have given: integers that the attributes have."""
+    return answers.where(np.asarray((answers.told < np.array(sizes)[answers.asked]).all(axis=1)))
 
 
 def _labels(answers: Answers) -> NDArray[np.int64]:
