@@ -18,7 +18,7 @@ from live_apps import LINES, Live, Process, bearer, credentials, live, process
 from noisefloor.ads.factors import AdModel
 from noisefloor.ads.training import Broadcast
 from noisefloor.randomness import SecureSource
-from noisefloor.roles import Aggregator, read_broadcast
+from noisefloor.roles import AdCourse, Aggregator, read_broadcast
 from noisefloor.roles.collection import Collection, example
 from noisefloor.wire import grid_kind
 from noisefloor.wire.frames import encode_frame, read_batch_id
