@@ -7,8 +7,8 @@ who closes the same round.
 
 import threading
 
-from noisefloor.ads.training import Training
-from noisefloor.roles.broadcast import read_broadcast, write_broadcast
+from noisefloor.roles.courses import Course
+from noisefloor.roles.learner import released
 from noisefloor_services.board import Board
 from noisefloor_services.streams.store import EpochStore
 
@@ -19,31 +19,30 @@ class Rounds:
     Args:
         store: Where the reports are summed; the round is their epoch.
         board: Where broadcasts are left.
-        training: How the server learns.
+        course: How the server learns.
     """
 
-    __slots__ = ("_board", "_lock", "_store", "_training")
+    __slots__ = ("_board", "_course", "_lock", "_store")
 
-    def __init__(self, store: EpochStore, board: Board, training: Training) -> None:
+    def __init__(self, store: EpochStore, board: Board, course: Course) -> None:
         self._store = store
         self._board = board
-        self._training = training
+        self._course = course
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Leave the first broadcast, unless there is one already."""
-        self._board.start(write_broadcast(0, self._training.start()))
+        self._board.start(self._course.first())
 
     def closed(self, kind: str, epoch: int) -> None:
         """Learn from a round that was closed; nothing happens for another kind or round."""
         with self._lock:
             notice = self._board.read()
-            if notice is None or epoch >= self._training.rounds:
+            if notice is None or epoch >= self._course.rounds:
                 return
-            number, sent = read_broadcast(notice.content)
-            if number != epoch or self._training.kind(epoch).name != kind:
+            number = self._course.round_of(notice.content)
+            own = self._course.kind(epoch)
+            if number != epoch or own.name != kind:
                 return
-            tally, rows = self._store.release(kind, epoch)
-            if rows:
-                sent = self._training.update(number, sent, tally, rows)
-            self._board.write(write_broadcast(number + 1, sent))
+            given = released(self._store, own, epoch)
+            self._board.write(self._course.next(number, notice.content, given))

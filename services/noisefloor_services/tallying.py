@@ -35,15 +35,15 @@ class Tallying:
     def __init__(self, settings: Settings, collection: Collection) -> None:
         self.settings = settings
         self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
-        layout, training = Layout(collection.namespace, settings.partitions), collection.training
+        layout, course = Layout(collection.namespace, settings.partitions), collection.course
         self.board = Board(self.server, layout)
         self.store = EpochStore(self.server, layout, collection.kinds.values())
         self.durability = Durability(settings.durability)
         self.counting = Counting(self.store, self.durability, collection.first_epoch)
         self.rounds: Rounds | None = None
-        if training is not None:
-            self.rounds = Rounds(self.store, self.board, training)
-        self._has_started = training is None
+        if course is not None:
+            self.rounds = Rounds(self.store, self.board, course)
+        self._has_started = course is None
         self.readiness = Readiness(
             settings.redis_url, self.durability, (self.counting.lacks, self.rounds_lack)
         )
