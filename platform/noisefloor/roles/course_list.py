@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from noisefloor.collection.course import RecordCourse
+from noisefloor.collection.course_parts import METHODS as RECORD_METHODS
 from noisefloor.errors import BadParameter
 from noisefloor.roles import trainings
 from noisefloor.roles.ad_course import AdCourse
@@ -40,6 +42,7 @@ FAMILIES: tuple[Family, ...] = (
         lambda told: AdCourse(trainings.training_of(told)),
         lambda course: trainings.description(course.training),
     ),
+    Family(RECORD_METHODS, RecordCourse, RecordCourse.of_json, RecordCourse.as_json),
 )
 
 
