@@ -20,6 +20,9 @@ SIZES: dict[str, dict[str, int]] = {
     "gradient-noise": {"ads": 4, "dimension": 3},
     "joint-rows": {"attributes": 6, "classes": 4, "chosen": 2},
     "decisions": {},
+    "asked-values": {"attributes": 6, "chosen": 2, "values": 9, "labels": 2},
+    "told-values": {"chosen": 3, "values": 4, "labels": 2},
+    "query-values": {"chosen": 3, "values": 4, "labels": 0},
 }
 TRAININGS: list[Training] = [
     BitTraining(8, 3, 1.5, 4, clip=0.1, rate=0.3, once=True, local="step"),
