@@ -42,6 +42,9 @@ class Collection:
     course: Course | None = None
 
     def __post_init__(self) -> None:
+        if self.course is not None and self.first_epoch:
+            rule = "0 where something is learnt: its rounds are epochs from 0 on"
+            raise BadParameter("first_epoch", self.first_epoch, rule)
         needed = kinds_of({IMPRESSIONS: {"size": len(self.catalogue)}})
         if self.course is not None:
             needed |= {kind.name: kind for kind in kinds_of_course(self.course)}
