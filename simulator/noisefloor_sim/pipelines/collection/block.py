@@ -105,7 +105,9 @@ class CollectionBlock(PipelineBlock):
                 "Expected a schema with a file of your own, and only there.", "schema_file"
             )
         if self.method == "joint-bayes" and self.selection not in ("none", "random"):
-            raise broken("Expected random: each owner of joint-bayes draws attributes.", "selection")
+            raise broken(
+                "Expected random: each owner of joint-bayes draws attributes.", "selection"
+            )
         return self
 
 
