@@ -35,16 +35,16 @@ class Sign:
 
 
 SIGNS = (
-    Sign("resting_heart_rate", 35, 110, 62, 8, 0.9),
-    Sign("heart_rate_variability_ms", 5, 150, 50, 15, -0.9),
-    Sign("steps_thousand", 0, 25, 8, 3.5, -0.8),
-    Sign("sleep_h", 2, 12, 7, 1.1, -0.5),
-    Sign("sleep_efficiency", 0.5, 1.0, 0.86, 0.05, -0.6),
-    Sign("active_minutes", 0, 180, 45, 20, -0.7),
-    Sign("skin_temperature_change", -3, 3, 0, 0.5, 0.4),
-    Sign("blood_oxygen", 88, 100, 97, 1.2, -0.6),
-    Sign("breaths_per_minute", 8, 30, 15, 1.8, 0.7),
-    Sign("body_mass_index", 14, 50, 25, 4, 0.6),
+    Sign("resting_heart_rate", 40, 90, 62, 8, 0.9),
+    Sign("heart_rate_variability_ms", 0, 90, 50, 15, -0.9),
+    Sign("steps_thousand", 0, 15, 8, 3.5, -0.8),
+    Sign("sleep_h", 3, 10, 7, 1.1, -0.5),
+    Sign("sleep_efficiency", 0.7, 1.0, 0.86, 0.05, -0.6),
+    Sign("active_minutes", 0, 90, 50, 20, -0.7),
+    Sign("skin_temperature_change", -1.5, 1.5, 0, 0.5, 0.4),
+    Sign("blood_oxygen", 93, 100, 97, 1.2, -0.6),
+    Sign("breaths_per_minute", 10, 21, 15, 1.8, 0.7),
+    Sign("body_mass_index", 14, 40, 25, 4, 0.6),
 )
 SMOKES = ((0.85, 0.15), (0.65, 0.35))
 WORK = ((0.3, 0.4, 0.3), (0.5, 0.35, 0.15))
