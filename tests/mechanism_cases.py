@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from noisefloor.collection.joint import JointResponse
+from noisefloor.collection.printed import PrintedUnified
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.mechanisms import (
     ArgmaxResponse,
     BinaryResponse,
@@ -105,6 +108,10 @@ def rows_of_bits(size: int, most_ones: int) -> Values:
 
 def rows_of_scores(size: int, steps: int, high: float = 1.0) -> Values:
     return np.array(list(itertools.product(np.linspace(0.0, high, steps + 1), repeat=size)))
+
+
+def rows_of_classes(*sizes: int) -> Values:
+    return np.array(list(itertools.product(*(range(size) for size in sizes))))
 
 
 def memoised(periods: int) -> Callable[[float], Mechanism]:
@@ -297,12 +304,48 @@ CASES = (
         [0.0, 0.0, 0.0, SECRET],
     ),
     Case(
+        "joint response",
+        lambda e: JointResponse((2, 3, 2), 2, e),
+        np.array(list(itertools.product(range(2), range(3), range(2), range(2)))),
+        [0, 0, 0, 7123456],
+        shape=(5,),
+        dtype=np.uint16,
+        sampled_at=2.0,
+    ),
+    Case(
+        "joint response of a query",
+        lambda e: JointResponse((3, 2), 2, e, labelled=False),
+        np.array(list(itertools.product(range(3), range(2)))),
+        [0, 7123456],
+        shape=(4,),
+        dtype=np.uint16,
+    ),
+    Case(
         "printed response",
         lambda e: PrintedResponse(3, e),
         np.arange(3),
         7123456,
         requested=lambda e: math.nextafter(e + math.log(3 / 2), math.inf),
         dtype=np.uint16,
+    ),
+    Case(
+        "unified response",
+        lambda e: UnifiedResponse((3, 2, 2), e),
+        rows_of_classes(3, 2, 2),
+        [0, 1, 7123456],
+        shape=(3,),
+        dtype=np.uint16,
+        sampled_at=4.0,
+    ),
+    Case(
+        "printed record, lies from the symbols",
+        lambda e: PrintedUnified((3, 2), e, "symbols"),
+        rows_of_classes(4, 3),
+        [0, 7123456],
+        requested=lambda e: e + math.log(3 / 2) + math.log(2) + 1e-9,
+        shape=(2,),
+        dtype=np.uint16,
+        sampled_at=4.0,
     ),
     Case(
         "printed clicks",

@@ -7,20 +7,22 @@ import re
 
 import pytest
 
+import noisefloor.collection
 import noisefloor.mechanisms
 
 LABELS = ("Guarantee", "Neighbours", "Domain", "Reference")
 
 
 def mechanism_classes() -> list[type]:
-    """Return the public classes of the package that randomise, but for protocols."""
+    """Return the public classes of the packages that randomise, but for protocols."""
     found = []
-    for module in pkgutil.iter_modules(noisefloor.mechanisms.__path__):
-        name = f"{noisefloor.mechanisms.__name__}.{module.name}"
-        for _, member in inspect.getmembers(importlib.import_module(name), inspect.isclass):
-            is_own = member.__module__ == name and not member.__name__.startswith("_")
-            if is_own and hasattr(member, "randomise") and hasattr(member, "guarantee"):
-                found.append(member)
+    for package in (noisefloor.mechanisms, noisefloor.collection):
+        for module in pkgutil.iter_modules(package.__path__):
+            name = f"{package.__name__}.{module.name}"
+            for _, member in inspect.getmembers(importlib.import_module(name), inspect.isclass):
+                is_own = member.__module__ == name and not member.__name__.startswith("_")
+                if is_own and hasattr(member, "randomise") and hasattr(member, "guarantee"):
+                    found.append(member)
     return [one for one in found if not getattr(one, "_is_protocol", False)]
 
 
@@ -32,7 +34,7 @@ def missing_labels(member: type) -> list[str]:
 
 def test_the_mechanisms_are_found() -> None:
     names = {member.__name__ for member in mechanism_classes()}
-    assert {"BinaryResponse", "NoisyMax", "PrintedBinning", "DiscreteGaussian"} <= names
+    assert {"BinaryResponse", "NoisyMax", "PrintedBinning", "UnifiedResponse"} <= names
     assert len(names) >= 18
     assert "Mechanism" not in names
 

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.audit import Case
+from noisefloor.collection.joint import JointResponse
+from noisefloor.collection.printed import PrintedUnified
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.errors import UnknownMechanism
 from noisefloor.mechanisms import (
     ArgmaxResponse,
@@ -60,7 +63,7 @@ def _trail(size: int, place: int, high: float = 1.0) -> NDArray[np.float64]:
 @cache
 def line_up() -> tuple[Case, ...]:
     """Return every case; names are unique."""
-    return (*_frequencies(), *_means(), *_choices(), *_faults())
+    return (*_frequencies(), *_means(), *_choices(), *_records(), *_faults())
 
 
 def _frequencies() -> list[Case]:
@@ -150,8 +153,31 @@ def _choices() -> list[Case]:
     ]
 
 
+def _records() -> list[Case]:
+    lowest, highest = (0, 0, 0), (3, 3, 1)
+    return [
+        Case(
+            "unified-response",
+            lambda e: UnifiedResponse((4, 4, 2), e),
+            1.0,
+            _USER,
+            (lowest, highest),
+            note="two attributes of 4 classes and a label, a third of eps each",
+        ),
+        Case(
+            "joint-response",
+            lambda e: JointResponse((2, 3, 4), 2, e),
+            2.0,
+            _USER,
+            (np.array([0, 0, 0, 0]), np.array([1, 2, 3, 1])),
+            note="two of three attributes and the label, answered as one symbol",
+        ),
+    ]
+
+
 def _faults() -> list[Case]:
     ones, none = np.ones(8, dtype=np.bool_), np.zeros(8, dtype=np.bool_)
+    lowest, highest = (0, 0, 0), (4, 4, 4)
     return [
         Case(
             "paper-noisy-max",
@@ -179,6 +205,24 @@ def _faults() -> list[Case]:
             (-1.0, 1.0),
             faulty=True,
             note="the minimum has a class of its own: no guarantee",
+        ),
+        Case(
+            "paper-record",
+            lambda e: PrintedUnified((4, 4, 4), e),
+            1.0,
+            _USER,
+            (lowest, highest),
+            faulty=True,
+            note="minima and every negative label are class 0, which nobody else reports",
+        ),
+        Case(
+            "paper-record-symbols",
+            lambda e: PrintedUnified((4, 4, 4), e, "symbols"),
+            1.0,
+            _USER,
+            (lowest, highest),
+            faulty=True,
+            note="lies from 0 to L, class 0 among them: eps + 3 ln(L / (L - 1))",
         ),
         Case(
             "paper-clicks",

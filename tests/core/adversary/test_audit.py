@@ -30,7 +30,7 @@ def test_every_correct_mechanism_holds_and_every_faulty_one_is_caught(rows: list
     verdicts = {row.case.name: row.verdict for row in rows}
     expected = {row.case.name: "caught" if row.case.faulty else "holds" for row in rows}
     assert verdicts == expected
-    assert sum(row.case.faulty for row in rows) == 4
+    assert sum(row.case.faulty for row in rows) == 6
     assert not any_accused(rows)
 
 

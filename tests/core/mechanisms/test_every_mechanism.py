@@ -376,10 +376,11 @@ def test_the_width_of_a_number_does_not_change_the_reports(case: Case, dtype: An
 
 
 def codes(reports: NDArray[Any]) -> NDArray[np.int64]:
-    """Return reports as integers: rows of bits are read as binary numbers."""
+    """Return reports as integers: rows are read as numbers, of bits or of four bits a place."""
     if reports.ndim == 1:
         return reports.astype(np.int64)
-    return np.asarray(reports @ (1 << np.arange(reports.shape[1])))
+    width = 1 if reports.dtype == np.bool_ else 4
+    return np.asarray(reports @ (1 << width * np.arange(reports.shape[1])))
 
 
 def grouped_p(mechanism: Any, reports: NDArray[Any], value: Any) -> float:

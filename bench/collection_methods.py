@@ -1,0 +1,230 @@
+"""What `bench/collection.py` compares: each method on one fold, at one epsilon.
+
+Every method trains with one report of each owner, of at most epsilon in all, and answers for the
+records that were left out: (a) from what a protected query sends, again at epsilon, and (b) on the
+device, with the published model. Coins come from a source of the method's own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.collection.classes import Classes, Codes
+from noisefloor.collection.collectors import UnifiedCollector
+from noisefloor.collection.forward_bayes import fit_forward
+from noisefloor.collection.joint import JointResponse
+from noisefloor.collection.joint_rows import joint_rows
+from noisefloor.collection.joint_svm import JointSVM, fit_svm, machine_of
+from noisefloor.collection.linear_moments import fit_linear
+from noisefloor.collection.naive_bayes import fit_counts
+from noisefloor.collection.rules import Queries, joint_choice, tuple_choice, unified_choice
+from noisefloor.collection.schema import Continuous, Labels, Records, Schema
+from noisefloor.collection.selection import PiecewiseSelection, RandomSelection, Selector
+from noisefloor.collection.shrinkage import Shrinkage
+from noisefloor.collection.tuple_bayes import fit_tuples
+from noisefloor.collection.unified import UnifiedResponse
+from noisefloor.collection.wave_response import WaveResponse, fit_wave
+from noisefloor.mechanisms import BinaryResponse
+from noisefloor.randomness import SeededSource, Source
+
+PAIRS = (
+    *((chosen, classes) for chosen in range(2, 8) for classes in (2, 3)),
+    *((4, 4), (7, 4)),
+)
+"""The paper's K and L: those that it shows, and what lies between them."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One part of a data set to train on, another to ask about."""
+
+    schema: Schema
+    train: Records
+    test: Records
+    epsilon: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a method told of the records that were left out.
+
+    Attributes:
+        protected: From protected queries.
+        on_device: From the published model and the record itself.
+        spent: What is proved of each owner's part in training.
+    """
+
+    protected: Labels
+    on_device: Labels
+    spent: float
+
+
+Method = Callable[[Fold, SeededSource], Answers]
+
+
+def joint_bayes(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]:
+    """Joint responses about attributes that each owner draws; three learners on the same."""
+    choice = joint_choice(len(fold.train), len(fold.schema), fold.epsilon)
+    classes = Classes(fold.schema, choice.classes)
+    response = JointResponse(classes.sizes, choice.chosen, fold.epsilon)
+    rows = joint_rows(classes.codes(fold.train.values), fold.train.labels)
+    reports = response.randomise(rows, source.child("train"))
+    spent = response.guarantee().epsilon
+    counted = fit_counts(response, response.tally(reports), classes)
+    whole = fit_tuples(response, reports, Shrinkage(classes))
+    linear = fit_linear(response, reports, classes)
+    for name, model in (("jNB", counted), ("jNB+", whole), ("linear", linear)):
+        told = model.predict(fold.test.values)
+        yield name, Answers(decision(told, fold, source.child(name)), told, spent)
+
+
+def decision(told: Labels, fold: Fold, source: Source) -> Labels:
+    """Return one protected bit for each decision."""
+    return BinaryResponse(fold.epsilon).randomise(told, source)
+
+
+def joint_svm(fold: Fold, source: SeededSource) -> Answers:
+    """The paper's random selection and machine, with one response over the tuple."""
+    protected, _, spent = _joint_svm(fold, source.child("a"), on_device=False)
+    _, on_device, _ = _joint_svm(fold, source.child("b"), on_device=True)
+    return Answers(protected, on_device, spent)
+
+
+def _joint_svm(
+    fold: Fold, source: SeededSource, *, on_device: bool
+) -> tuple[Labels, Labels, float]:
+    queries: Queries = "on-device" if on_device else "protected"
+    choice = tuple_choice(len(fold.train), len(fold.schema), fold.epsilon, queries)
+    classes = Classes(fold.schema, choice.classes)
+    columns = tuple(sorted(_drawn(fold, choice.chosen, source)))
+    sizes = tuple(classes.sizes[column] for column in columns)
+    response = JointResponse(sizes, len(sizes), fold.epsilon)
+    codes = classes.codes(fold.train.values[:, columns], columns)
+    reports = response.randomise(joint_rows(codes, fold.train.labels), source.child("train"))
+    model = fit_svm(classes, columns, reports, fold.cost)
+    told = _ask_jointly(fold, model, sizes, source.child("ask"))
+    return told, model.predict(fold.test.values), response.guarantee().epsilon
+
+
+def _ask_jointly(fold: Fold, model: JointSVM, sizes: tuple[int, ...], source: Source) -> Labels:
+    """Send the tuple of a query as one response; a query has no label."""
+    asked = JointResponse(sizes, len(sizes), fold.epsilon, labelled=False)
+    codes = model.classes.codes(fold.test.values[:, model.columns], model.columns)
+    return model.predict_codes(asked.randomise(codes, source)[:, len(sizes) :])
+
+
+def forward(fold: Fold, source: SeededSource) -> Answers:
+    """The paper's own reports at K and L from the public rule, read by one who knows the noise."""
+    choice = unified_choice(len(fold.train), len(fold.schema), fold.epsilon)
+    columns = _drawn(fold, choice.chosen, source)
+    part = Schema(tuple(fold.schema.attributes[one] for one in columns), fold.schema.label)
+    classes = Classes(part, choice.classes)
+    each, places = fold.epsilon / (len(columns) + 1), range(len(columns))
+    sender = UnifiedCollector(classes, fold.epsilon)
+    rows = joint_rows(classes.codes(fold.train.values[:, columns]), fold.train.labels)
+    reports = sender.response(places).randomise(rows, source.child("train"))
+    model = fit_forward(reports[:, :-1], reports[:, -1] == 1, each, Shrinkage(classes))
+    # A query has no label: its values have epsilon / K each.
+    asker = UnifiedCollector(classes, fold.epsilon, with_label=False)
+    asked = classes.codes(fold.test.values[:, columns])
+    queries = asker.response(places).randomise(asked, source.child("ask"))
+    told = model.predict_codes(queries, fold.epsilon / len(columns))
+    on_device = model.published().predict(fold.test.values[:, columns])
+    return Answers(told, on_device, sender.guarantee(places).epsilon)
+
+
+def wave(fold: Fold, source: SeededSource) -> Answers:
+    """One attribute of each owner by square wave; categories are taken for ranges."""
+    ranges = tuple(Continuous(one.name, -1.0, 1.0) for one in fold.schema.attributes)
+    response = WaveResponse(len(ranges), fold.epsilon)
+    classes = Classes(Schema(ranges, fold.schema.label), response.bins)
+    rows = np.column_stack([fold.train.values, 2.0 * fold.train.labels - 1])
+    reports = response.randomise(rows, source.child("train"))
+    model = fit_wave(response, response.tally(reports), Shrinkage(classes))
+    told = model.predict(fold.test.values)
+    return Answers(decision(told, fold, source.child("ask")), told, response.guarantee().epsilon)
+
+
+def paper(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]:
+    """The paper's honest methods over its grid: DR.Rand, and DR.PM with both phases charged."""
+    for chosen, classes in PAIRS:
+        free = RandomSelection(chosen)
+        yield f"DR.Rand({chosen},{classes})", _paper(fold, free, classes, fold.epsilon, source)
+        half = fold.epsilon / 2
+        paid = PiecewiseSelection(chosen, half)
+        yield f"DR.PM({chosen},{classes})", _paper(fold, paid, classes, half, source)
+
+
+def paper_by_rule(fold: Fold, source: SeededSource) -> Answers:
+    """The paper's DR.Rand with K and L from the public rule instead of hindsight."""
+    choice = unified_choice(len(fold.train), len(fold.schema), fold.epsilon)
+    selector = RandomSelection(choice.chosen)
+    return _paper(fold, selector, choice.classes, fold.epsilon, source)
+
+
+def _paper(
+    fold: Fold, selector: Selector, most: int, epsilon: float, source: SeededSource
+) -> Answers:
+    mine = source.child(selector.name, most, getattr(selector, "count", 0))
+    chosen = selector.select(fold.train, mine.child("selection")).columns
+    classes = Classes(fold.schema, most)
+    sizes = tuple(classes.sizes[column] for column in chosen)
+    send, spent = unified(sizes, epsilon)
+    sent = send.randomise(_rows(fold.train, classes, chosen), mine.child("train"))
+    values = classes.values(sent[:, :-1], chosen)
+    machine = machine_of(values, np.asarray(sent[:, -1] == 1), fold.cost)
+    model = JointSVM(classes, chosen, machine)
+    ask, _ = unified(sizes, fold.epsilon)
+    asked = ask.randomise(_rows(fold.test, classes, chosen), mine.child("ask"))[:, :-1]
+    plain = classes.codes(fold.test.values[:, chosen], chosen)
+    told = model.predict_codes(np.concatenate([asked, plain]))  # one call: each has a fixed cost
+    total = selector.guarantee().epsilon + spent
+    return Answers(told[: len(asked)], told[len(asked) :], total)
+
+
+def _rows(records: Records, classes: Classes, columns: tuple[int, ...]) -> Codes:
+    return joint_rows(classes.codes(records.values[:, columns], columns), records.labels)
+
+
+@cache
+def unified(sizes: tuple[int, ...], epsilon: float) -> tuple[UnifiedResponse, float]:
+    """Return the paper's response over values and label, and what it is proved to cost."""
+    response = UnifiedResponse((*sizes, 2), epsilon)
+    return response, response.guarantee().epsilon
+
+
+def _drawn(fold: Fold, count: int, source: SeededSource) -> tuple[int, ...]:
+    return RandomSelection(count).select(fold.train, source.child("selection")).columns
+
+
+OURS: dict[str, Method] = {"jSVM": joint_svm, "forward": forward, "wave": wave}
+"""Those of one answer a fold; ``joint_bayes`` has three."""
+
+
+def every_answer(
+    fold: Fold, source: SeededSource, *, with_paper: bool = True
+) -> Iterator[tuple[str, Answers]]:
+    """Run every method on a fold."""
+    yield from joint_bayes(fold, source.child("joint"))
+    for name, method in OURS.items():
+        yield name, method(fold, source.child(name))
+    if with_paper:
+        yield "paper by rule", paper_by_rule(fold, source.child("rule"))
+        yield from paper(fold, source.child("paper"))
+
+
+def folds_of(
+    schema: Schema,
+    records: Records,
+    epsilon: float,
+    cost: float,
+    parts: Sequence[NDArray[np.intp]],
+) -> Iterator[Fold]:
+    """Leave each part out once."""
+    for place, part in enumerate(parts):
+        rest = np.concatenate([one for at, one in enumerate(parts) if at != place])
+        yield Fold(schema, records[rest], records[part], epsilon, cost)

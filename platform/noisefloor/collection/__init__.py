@@ -1,0 +1,1 @@
+"""Collecting records under local differential privacy, to learn a classifier from them."""
