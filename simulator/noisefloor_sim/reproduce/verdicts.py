@@ -92,6 +92,11 @@ class Item:
                 needed += [*reading.earlier, *reading.later]
         return needed
 
+    @property
+    def is_crossing(self) -> bool:
+        """Whether it is about where curves cross: that takes more seeds than a number does."""
+        return any(isinstance(reading, Crossing) for reading in self.readings)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -105,6 +110,7 @@ class Found:
         one_low: Lower end of what one more run would give; NaN where no run is compared.
         one_high: Upper end.
         agrees: Whether the printed figure is compatible.
+        seeds: How many runs it is from.
     """
 
     reading: str
@@ -114,6 +120,7 @@ class Found:
     one_low: float
     one_high: float
     agrees: bool
+    seeds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +173,20 @@ def _number(item: Item, reading: Number, runs: Accuracies) -> Found:
     mean, of_mean, of_one = interval(runs[reading.setting])
     low, high = max(mean - of_one, 0.0), min(mean + of_one, 100.0)  # a share has no more room
     agrees = low <= item.value <= high
-    return Found(reading.name, mean, mean - of_mean, mean + of_mean, low, high, agrees)
+    ends = (mean - of_mean, mean + of_mean, low, high)
+    return Found(reading.name, mean, *ends, agrees, len(runs[reading.setting]))
 
 
 def _gap(item: Item, reading: Gap, runs: Accuracies) -> Found:
-    pairs = np.array(runs[reading.better]) - np.array(runs[reading.worse])
+    common = min(len(runs[reading.better]), len(runs[reading.worse]))  # the first seeds of both
+    pairs = np.array(runs[reading.better][:common]) - np.array(runs[reading.worse][:common])
     mean, half, _ = interval(pairs.tolist())
     if item.at_most:
         agrees = mean - half <= item.value
     else:
         agrees = (mean + half >= item.value) if item.or_equal else (mean - half > item.value)
-    return Found(reading.name, mean, mean - half, mean + half, math.nan, math.nan, agrees)
+    ends = (mean - half, mean + half, math.nan, math.nan)
+    return Found(reading.name, mean, *ends, agrees, common)
 
 
 def _crossing(item: Item, reading: Crossing, runs: Accuracies) -> Found:
@@ -194,7 +204,8 @@ def _crossing(item: Item, reading: Crossing, runs: Accuracies) -> Found:
         again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
     low, high = (float(np.quantile(again, q, method="nearest")) for q in (0.025, 0.975))
     agrees = low <= item.value <= high
-    return Found(reading.name, value, low, high, math.nan, math.nan, agrees)
+    ends = (low, high, math.nan, math.nan)
+    return Found(reading.name, value, *ends, agrees, gaps.shape[1])
 
 
 def crossing(epsilons: NDArray[np.float64], gaps: NDArray[np.float64]) -> float:
