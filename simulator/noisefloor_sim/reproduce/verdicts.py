@@ -3,7 +3,7 @@
 A printed number is one run. So it is set against the interval in which one more run of ours would
 fall 95 times in 100, not against that of our mean. A printed order is set against the interval of
 the mean of paired differences. A printed crossing is set against the crossing of our mean curves,
-with an interval over seeds drawn again, and against the crossings of single runs.
+with an interval over seeds drawn again: as many as were run, or as few as the paper may have had.
 """
 
 import math
@@ -47,13 +47,13 @@ class Crossing:
         name: Of the reading.
         earlier: The curve that is above at first, by rising epsilon.
         later: The other one, at the same epsilons.
-        single: Whether the paper drew one run; otherwise means over many.
+        averaged: How many runs the paper may have drawn the mean of; as many as ours if 0.
     """
 
     name: str
     earlier: tuple[Setting, ...]
     later: tuple[Setting, ...]
-    single: bool = False
+    averaged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +194,11 @@ def _crossing(item: Item, reading: Crossing, runs: Accuracies) -> Found:
     gaps = np.array([runs[one] for one in reading.later]) - np.array(
         [runs[one] for one in reading.earlier]
     )
-    if reading.single:
-        value = crossing(epsilons, np.median(gaps, axis=1))
-        again = [crossing(epsilons, one) for one in gaps.T]
-    else:
-        value = crossing(epsilons, gaps.mean(axis=1))
-        draws = SeededSource(1, "crossing", item.key, reading.name).generator()
-        places = draws.integers(gaps.shape[1], size=(_RESAMPLES, gaps.shape[1]))
-        again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
+    value = crossing(epsilons, gaps.mean(axis=1))
+    draws = SeededSource(1, "crossing", item.key, reading.name).generator()
+    drawn = reading.averaged or gaps.shape[1]
+    places = draws.integers(gaps.shape[1], size=(_RESAMPLES, drawn))
+    again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
     low, high = (float(np.quantile(again, q, method="nearest")) for q in (0.025, 0.975))
     agrees = low <= item.value <= high
     ends = (low, high, math.nan, math.nan)
