@@ -17,6 +17,7 @@ from noisefloor.collection.collectors import (
     UnifiedCollector,
     WeakCollector,
 )
+from noisefloor.collection.ranges import RangePhase
 from noisefloor.collection.schema import Schema
 from noisefloor.collection.selection import (
     EveryAttribute,
@@ -63,27 +64,35 @@ def collection_claim(
 
 
 def plan_claims(
-    plan: Plan, columns: Sequence[int], *, epsilon: float, queries: int = 1
+    plan: Plan,
+    columns: Sequence[int],
+    *,
+    epsilon: float,
+    queries: int = 1,
+    ranges: RangePhase | None = None,
 ) -> tuple[PhaseClaim, ...]:
-    """Return the claims of each phase, and of an owner who is in all of them.
+    """Return the claims of each phase, and, last, of an owner who is in all of them.
 
     Args:
         plan: What is run.
         columns: The attributes that were chosen; the budget does not depend on which.
         epsilon: What the paper claims, of a phase and of the whole.
         queries: How often the owner asks the model; 0 where the model is asked on the device.
+        ranges: The phase that asked for ranges before, where they were not public.
     """
     check_count(queries, "queries", least=0)
+    before = [] if ranges is None else [ranges.guarantee()]
     phases = (
         selection_claim(plan.selection, epsilon),
         collection_claim(plan.train, columns, epsilon, "training"),
         collection_claim(plan.test, columns, epsilon, "question"),
     )
-    spent = [phases[0].claim.proved, phases[1].claim.proved]
+    spent = [*before, phases[0].claim.proved, phases[1].claim.proved]
     spent += [phases[2].claim.proved] * queries
     asked = "1 question" if queries == 1 else f"{queries} questions"
     whole = Claim(Guarantee(epsilon, _USER), sequential(spent))
-    return (*phases, PhaseClaim(f"owner: selection, training, {asked}", whole))
+    first = [PhaseClaim("ranges", Claim(told, told)) for told in before]
+    return (*first, *phases, PhaseClaim(f"owner: all phases and {asked}", whole))
 
 
 def paper_claims(

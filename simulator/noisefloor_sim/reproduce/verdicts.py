@@ -3,7 +3,7 @@
 A printed number is one run. So it is set against the interval in which one more run of ours would
 fall 95 times in 100, not against that of our mean. A printed order is set against the interval of
 the mean of paired differences. A printed crossing is set against the crossing of our mean curves,
-with an interval over seeds drawn again, and against the crossings of single runs.
+with an interval over seeds drawn again: as many as were run, or as few as the paper may have had.
 """
 
 import math
@@ -47,13 +47,13 @@ class Crossing:
         name: Of the reading.
         earlier: The curve that is above at first, by rising epsilon.
         later: The other one, at the same epsilons.
-        single: Whether the paper drew one run; otherwise means over many.
+        averaged: How many runs the paper may have drawn the mean of; as many as ours if 0.
     """
 
     name: str
     earlier: tuple[Setting, ...]
     later: tuple[Setting, ...]
-    single: bool = False
+    averaged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,11 @@ class Item:
                 needed += [*reading.earlier, *reading.later]
         return needed
 
+    @property
+    def is_crossing(self) -> bool:
+        """Whether it is about where curves cross: that takes more seeds than a number does."""
+        return any(isinstance(reading, Crossing) for reading in self.readings)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -105,6 +110,7 @@ class Found:
         one_low: Lower end of what one more run would give; NaN where no run is compared.
         one_high: Upper end.
         agrees: Whether the printed figure is compatible.
+        seeds: How many runs it is from.
     """
 
     reading: str
@@ -114,6 +120,7 @@ class Found:
     one_low: float
     one_high: float
     agrees: bool
+    seeds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +173,20 @@ def _number(item: Item, reading: Number, runs: Accuracies) -> Found:
     mean, of_mean, of_one = interval(runs[reading.setting])
     low, high = max(mean - of_one, 0.0), min(mean + of_one, 100.0)  # a share has no more room
     agrees = low <= item.value <= high
-    return Found(reading.name, mean, mean - of_mean, mean + of_mean, low, high, agrees)
+    ends = (mean - of_mean, mean + of_mean, low, high)
+    return Found(reading.name, mean, *ends, agrees, len(runs[reading.setting]))
 
 
 def _gap(item: Item, reading: Gap, runs: Accuracies) -> Found:
-    pairs = np.array(runs[reading.better]) - np.array(runs[reading.worse])
+    common = min(len(runs[reading.better]), len(runs[reading.worse]))  # the first seeds of both
+    pairs = np.array(runs[reading.better][:common]) - np.array(runs[reading.worse][:common])
     mean, half, _ = interval(pairs.tolist())
     if item.at_most:
         agrees = mean - half <= item.value
     else:
         agrees = (mean + half >= item.value) if item.or_equal else (mean - half > item.value)
-    return Found(reading.name, mean, mean - half, mean + half, math.nan, math.nan, agrees)
+    ends = (mean - half, mean + half, math.nan, math.nan)
+    return Found(reading.name, mean, *ends, agrees, common)
 
 
 def _crossing(item: Item, reading: Crossing, runs: Accuracies) -> Found:
@@ -184,17 +194,15 @@ def _crossing(item: Item, reading: Crossing, runs: Accuracies) -> Found:
     gaps = np.array([runs[one] for one in reading.later]) - np.array(
         [runs[one] for one in reading.earlier]
     )
-    if reading.single:
-        value = crossing(epsilons, np.median(gaps, axis=1))
-        again = [crossing(epsilons, one) for one in gaps.T]
-    else:
-        value = crossing(epsilons, gaps.mean(axis=1))
-        draws = SeededSource(1, "crossing", item.key, reading.name).generator()
-        places = draws.integers(gaps.shape[1], size=(_RESAMPLES, gaps.shape[1]))
-        again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
+    value = crossing(epsilons, gaps.mean(axis=1))
+    draws = SeededSource(1, "crossing", item.key, reading.name).generator()
+    drawn = reading.averaged or gaps.shape[1]
+    places = draws.integers(gaps.shape[1], size=(_RESAMPLES, drawn))
+    again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
     low, high = (float(np.quantile(again, q, method="nearest")) for q in (0.025, 0.975))
     agrees = low <= item.value <= high
-    return Found(reading.name, value, low, high, math.nan, math.nan, agrees)
+    ends = (low, high, math.nan, math.nan)
+    return Found(reading.name, value, *ends, agrees, gaps.shape[1])
 
 
 def crossing(epsilons: NDArray[np.float64], gaps: NDArray[np.float64]) -> float:

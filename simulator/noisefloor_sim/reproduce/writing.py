@@ -55,17 +55,14 @@ def write_all(
     except OSError as error:
         raise BadRunDirectory(f"{folder}: cannot be written: {error.strerror}.") from None
     directory = RunDirectory(folder)
-    seeds = len(next(iter(runs.values())))
-    rows = _rows(judged, majority, seeds)
+    rows = _rows(judged, majority)
     directory.write("reproduction.csv", _csv(rows))
     directory.write("reproduction.json", _json(judged, rows, runs))
     directory.write("manifest.json", json.dumps(manifest, indent=1) + "\n")
     write(page, folder / "report.html")
 
 
-def _rows(
-    judged: Sequence[Judged], majority: dict[str, float], seeds: int
-) -> list[dict[str, object]]:
+def _rows(judged: Sequence[Judged], majority: dict[str, float]) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for one in judged:
         item = one.item
@@ -74,7 +71,7 @@ def _rows(
             cells = (
                 *(item.key, item.data, item.what, item.printed, found.reading),
                 *map(_plain, numbers),
-                *(found.agrees, one.verdict, _plain(majority[item.data]), seeds),
+                *(found.agrees, one.verdict, _plain(majority[item.data]), found.seeds),
             )
             rows.append(dict(zip(COLUMNS, cells, strict=True)))
     return rows

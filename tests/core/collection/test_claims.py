@@ -7,6 +7,7 @@ import pytest
 from collection_worlds import classes, schema
 from noisefloor.collection.claims import paper_claims, plan_claims
 from noisefloor.collection.collectors import UnifiedCollector, WeakCollector
+from noisefloor.collection.ranges import RangePhase
 from noisefloor.collection.selection import PiecewiseSelection, RandomSelection, WeakSelection
 from noisefloor.collection.training import Plan
 from noisefloor.errors import BadParameter
@@ -26,6 +27,15 @@ def test_selection_by_reports_is_paid_besides_training() -> None:
     plan = Plan(PiecewiseSelection(3, 2.0), WALDP, WALDP)
     *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=0)
     assert whole.claim.proved.epsilon == pytest.approx(4.0, abs=1e-5)
+
+
+def test_ranges_that_were_asked_for_are_paid_as_well() -> None:
+    plan = Plan(RandomSelection(3), WALDP, WALDP)
+    phase = RangePhase(0.5, (0.0, 1.0))
+    first, *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=0, ranges=phase)
+    assert first.phase == "ranges"
+    assert first.claim.verdict == "holds"
+    assert whole.claim.proved.epsilon == pytest.approx(2.5, abs=1e-5)
 
 
 @pytest.mark.parametrize(

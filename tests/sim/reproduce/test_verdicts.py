@@ -70,6 +70,6 @@ def test_a_printed_crossing_is_set_against_seeds_drawn_again() -> None:
     assert found.found[0].low < 15 < found.found[0].high
     assert found.verdict == REPRODUCED
     assert judge(item(30.0, Crossing("c", early, late)), runs).verdict == NOT
-    single = judge(item(14.0, Crossing("c", early, late, single=True)), runs).found[0]
+    single = judge(item(14.0, Crossing("c", early, late, averaged=1)), runs).found[0]
     assert (single.low, single.high) == (12.5, 17.5)
-    assert single.agrees
+    assert single.value == 15
