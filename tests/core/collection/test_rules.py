@@ -29,8 +29,8 @@ def test_how_many_attributes_at_four_classes() -> None:
 @pytest.mark.parametrize(
     "owners, attributes, chosen",
     [
-        (512, 30, [(1, 3), (1, 3), (2, 5), (4, 5), (9, 5)]),
-        (316, 33, [(1, 3), (1, 3), (2, 5), (4, 5), (9, 5)]),
+        (512, 30, [(1, 3), (1, 3), (2, 5), (4, 5), (10, 5)]),
+        (316, 33, [(1, 3), (1, 3), (2, 5), (4, 5), (10, 5)]),
     ],
 )
 def test_choices_are_pinned(owners: int, attributes: int, chosen: list[tuple[int, int]]) -> None:
