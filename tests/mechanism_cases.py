@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from noisefloor.collection.joint import JointResponse
-from noisefloor.collection.unified import PrintedUnified, UnifiedResponse
+from noisefloor.collection.printed import PrintedUnified
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.mechanisms import (
     ArgmaxResponse,
     BinaryResponse,

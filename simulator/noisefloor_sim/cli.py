@@ -49,6 +49,11 @@ data_app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 
+reproduce_app = typer.Typer(
+    help="Papers' printed figures, run again with a verdict for each.", no_args_is_help=True
+)
+app.add_typer(reproduce_app, name="reproduce")
+
 
 @app.callback()
 def _noisefloor() -> None:
@@ -261,6 +266,37 @@ def fetch_data_sets(
         code = data_commands.fetch(names or [], everything=everything)
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing half-written was left.\n")
+        code = _INTERRUPTED
+    raise typer.Exit(code)
+
+
+@reproduce_app.command("supml")
+def reproduce_supml(
+    seeds: Annotated[
+        int | None, typer.Option(help="Worlds to average over; 24 if left out, 4 with --quick.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few seeds: wide intervals.")] = False,
+    jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
+    out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-supml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
+) -> None:
+    """Run the figures of the SUP.ML paper on WDBC and Ionosphere.
+
+    For each: the printed number, ours with its interval, and whether it is reproduced, not
+    reproduced, or depends on a reading that is named. Needs `noisefloor data fetch ionosphere`.
+    """
+    from noisefloor_sim.reproduce import command  # lazy: numpy and friends
+
+    default = command.QUICK_SEEDS if quick else command.SEEDS
+    try:
+        code = command.supml(
+            seeds=default if seeds is None else seeds,
+            jobs=jobs or os.cpu_count() or 1,
+            out=out,
+            force=force,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
         code = _INTERRUPTED
     raise typer.Exit(code)
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from noisefloor.adversary.audit import Case
 from noisefloor.collection.joint import JointResponse
-from noisefloor.collection.unified import PrintedUnified, UnifiedResponse
+from noisefloor.collection.printed import PrintedUnified
+from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.errors import UnknownMechanism
 from noisefloor.mechanisms import (
     ArgmaxResponse,

@@ -8,6 +8,7 @@ record has a label only where the paper sends one, and nothing reads it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy as np
 from noisefloor.accounting.composition import sequential
 from noisefloor.checks import blocks, check_finite
 from noisefloor.collection.classes import Classes, PrintedClasses, check_columns
+from noisefloor.collection.printed import Lies, PrintedUnified
 from noisefloor.collection.schema import Labels, Records
-from noisefloor.collection.unified import Lies, PrintedUnified, UnifiedResponse, share_of
+from noisefloor.collection.unified import UnifiedResponse, share_of
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import BinaryResponse, Piecewise
 from noisefloor.mechanisms.base import Floats
@@ -114,7 +116,7 @@ class UnifiedCollector:
         """Return the mechanism for some attributes."""
         chosen = check_columns(self.classes.schema, columns)
         sizes = tuple(self.classes.sizes[column] for column in chosen)
-        return UnifiedResponse((*sizes, 2) if self.with_label else sizes, self.epsilon)
+        return _unified((*sizes, 2) if self.with_label else sizes, self.epsilon)
 
     def collect(self, records: Records, columns: Sequence[int], source: Source) -> Collected:
         """Return what the reported classes stand for, and the reported labels."""
@@ -248,6 +250,12 @@ class SampledPiecewiseCollector:
         count = self.drawn(len(columns) + 1)
         response = Piecewise(share_of(self.epsilon, count))
         return sequential([response.guarantee()] * count)
+
+
+@lru_cache(maxsize=64)
+def _unified(sizes: tuple[int, ...], epsilon: float) -> UnifiedResponse:
+    """Return the response on a record, once: its tables take longer to make than to use."""
+    return UnifiedResponse(sizes, epsilon)
 
 
 def _labels(labels: Labels, by: LabelBy, epsilon: float, source: Source) -> Labels:

@@ -86,13 +86,22 @@ class RangePhase:
         if n < self.least_owners(attributes):
             rule = f"at least {self.least_owners(attributes)} for so many questions at this budget"
             raise BadParameter("owners", n, rule)
-        questions = attributes * len(self.grid)
-        asked = source.stage("question").below(questions, n).astype(np.int64)
+        asked, reports = self.answers(values, source)
+        shares = self._shares(asked, reports, attributes * len(self.grid))
+        return [self._range(row) for row in shares.reshape(attributes, -1)]
+
+    def answers(
+        self, values: Floats, source: Source
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the question that each owner got, and the protected answer: the device's half.
+
+        Question q is about attribute q // len(grid) and threshold q % len(grid).
+        """
+        n, attributes = _check_values(values).shape
+        asked = source.stage("question").below(attributes * len(self.grid), n).astype(np.int64)
         held = values[np.arange(n), asked // len(self.grid)]
         above = held > np.array(self.grid)[asked % len(self.grid)]
-        reports = BinaryResponse(self.epsilon).randomise(above, source.child("answer"))
-        shares = self._shares(asked, reports, questions).reshape(attributes, -1)
-        return [self._range(row) for row in shares]
+        return asked, BinaryResponse(self.epsilon).randomise(above, source.child("answer"))
 
     def _shares(
         self, asked: NDArray[np.int64], reports: NDArray[np.bool_], questions: int

@@ -7,7 +7,7 @@ attribute that nobody was asked for scores 0; equal scores keep the order of the
 """
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from noisefloor.accounting.composition import sequential
 from noisefloor.checks import blocks, check_count
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Records
+from noisefloor.collection.scoring import Form, Told, check_form
 from noisefloor.collection.unified import share_of
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
@@ -24,13 +25,6 @@ from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.randomised_response import Responder
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
-
-Form = Literal["prod", "cosine", "corr"]
-"""How attribute and label go together: the mean of their product, that over its root mean square,
-or Pearson's correlation, which needs both apart."""
-
-_LEAST_VARIANCE = 0.01
-"""Of a debiased estimate: below it a correlation is a quotient of noises."""
 
 _USER = Neighbours.USER
 
@@ -141,7 +135,7 @@ class PiecewiseSelection:
         sent = response.debias(response.randomise(values, source.child("values")))
         signs = 2.0 * records.labels - 1
         labels = response.debias(response.randomise(signs, source.child("label")))
-        told = _Told(asked.reshape(-1), sent, sent**2, np.repeat(labels, self.count))
+        told = Told(asked.reshape(-1), sent, sent**2, np.repeat(labels, self.count))
         return _chosen(told.scores(records.values.shape[1], "corr"), self.count)
 
     def guarantee(self) -> Guarantee:
@@ -166,7 +160,7 @@ class WeakSelection:
 
     def __post_init__(self) -> None:
         check_count(self.count, "count", most=len(self.classes.schema))
-        _check_form(self.form)
+        check_form(self.form)
 
     def select(self, records: Records, source: Source) -> Selection:
         """Return the attributes that go best with the label."""
@@ -174,7 +168,7 @@ class WeakSelection:
         values = self.classes.values(self.classes.codes(records.values))
         sent = np.take_along_axis(values, asked, axis=1).reshape(-1)
         labels = np.repeat(2.0 * records.labels - 1, self.count)
-        told = _Told(asked.reshape(-1), sent, sent**2, labels)
+        told = Told(asked.reshape(-1), sent, sent**2, labels)
         return _chosen(told.scores(records.values.shape[1], self.form), self.count)
 
     def guarantee(self) -> Guarantee:
@@ -206,7 +200,7 @@ class ResponseSelection:
         check_count(self.count, "count", most=len(self.classes.schema))
         check_count(self.per_owner, "per_owner", most=len(self.classes.schema))
         share_of(self.epsilon, self.per_owner + 1)
-        _check_form(self.form)
+        check_form(self.form)
 
     @property
     def share(self) -> float:
@@ -222,7 +216,7 @@ class ResponseSelection:
         flip = BinaryResponse(self.share)
         reported = flip.randomise(records.labels, source.child("label"))
         labels = (2.0 * reported - 1) / (1 - 2 * flip.flip / ONE)
-        told = _Told(asked, sent, squares, np.repeat(labels, self.per_owner), square_label=1.0)
+        told = Told(asked, sent, squares, np.repeat(labels, self.per_owner), square_label=1.0)
         return _chosen(told.scores(codes.shape[1], self.form), self.count)
 
     def _sent(
@@ -256,43 +250,6 @@ class ResponseSelection:
         return sequential([Guarantee(each, _USER)] * self.per_owner + [label])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Told:
-    """Numbers that were sent, one after the other, each with its attribute and its label."""
-
-    attribute: NDArray[np.intp]
-    value: Floats
-    square: Floats
-    label: Floats
-    square_label: float | None = None
-    """What the square of a label is known to be; from the reports where it is not known."""
-
-    def scores(self, attributes: int, form: Form) -> Floats:
-        """Return how well each attribute goes with the label."""
-        counts = np.maximum(np.bincount(self.attribute, minlength=attributes), 1)
-
-        def mean(numbers: Floats) -> Floats:
-            return np.asarray(np.bincount(self.attribute, numbers, minlength=attributes) / counts)
-
-        product, square = mean(self.value * self.label), mean(self.square)
-        if form == "prod":
-            return np.abs(product)
-        least = 0.0 if self.square_label is None else _LEAST_VARIANCE
-        if form == "cosine":
-            return _quotient(np.abs(product), np.maximum(square, least))
-        first, label = mean(self.value), mean(self.label)
-        squares = mean(self.label**2) if self.square_label is None else self.square_label
-        spread = np.maximum(square - first**2, least) * np.maximum(squares - label**2, least)
-        return _quotient(np.abs(product - first * label), spread)
-
-
-def _quotient(number: Floats, square: Floats) -> Floats:
-    """Divide by a root; what does not vary goes with nothing, and scores 0."""
-    # Float dust: the variance of a constant is not always exactly 0.
-    root = np.sqrt(np.maximum(square, 0.0))
-    return np.divide(number, root, out=np.zeros_like(number), where=root > 1e-12)
-
-
 def _chosen(scores: Floats, count: int) -> Selection:
     order = np.argsort(-scores, kind="stable")
     return Selection(tuple(order[:count].tolist()), scores)
@@ -317,8 +274,3 @@ def _check_width(records: Records, count: int) -> int:
     if count > attributes:
         raise BadParameter("count", count, f"at most the number of attributes, {attributes}")
     return attributes
-
-
-def _check_form(form: str) -> None:
-    if form not in get_args(Form):
-        raise BadParameter("form", form, f"to be one of {', '.join(get_args(Form))}")

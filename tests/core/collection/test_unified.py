@@ -9,8 +9,9 @@ import pytest
 
 from enumeration import Law, enumerate_law, exact_worst, key_of, likelihoods
 from noisefloor.collection.classes import PrintedClasses
+from noisefloor.collection.printed import PrintedUnified
 from noisefloor.collection.schema import Categorical, Continuous, Label, Schema
-from noisefloor.collection.unified import PrintedUnified, UnifiedResponse, share_of
+from noisefloor.collection.unified import UnifiedResponse, share_of
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import Mechanism, exact_epsilon
 from noisefloor.privacy import Neighbours

@@ -1,0 +1,105 @@
+"""The run directory of a reproduction: what it writes, and when it refuses to.
+
+``reproduction.json`` and ``reproduction.csv`` are the same bytes for the same seeds; what depends
+on the machine is in ``manifest.json``.
+"""
+
+import csv
+import io
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from noisefloor.errors import BadRunDirectory
+from noisefloor_sim.report.page import write
+from noisefloor_sim.report.spec import Page
+from noisefloor_sim.reproduce.page import READINGS
+from noisefloor_sim.reproduce.running import Accuracies
+from noisefloor_sim.reproduce.verdicts import Judged
+from noisefloor_sim.results import RunDirectory
+
+COLUMNS = (
+    *("figure", "data", "what", "printed", "reading", "ours", "low", "high"),
+    *("one_run_low", "one_run_high", "fits", "verdict", "majority", "seeds"),
+)
+_FILES = ("reproduction.json", "reproduction.csv", "report.html", "manifest.json")
+
+
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that is in the way; replace one that is a reproduction, if told so."""
+    if not folder.exists():
+        return
+    if not force:
+        raise BadRunDirectory(f"{folder}: exists already. Use --force to replace it, or --out.")
+    if not folder.is_dir() or any(path.name not in _FILES for path in folder.iterdir()):
+        raise BadRunDirectory(f"{folder}: is not a reproduction; --force replaces no other.")
+
+
+def write_all(
+    folder: Path,
+    judged: Sequence[Judged],
+    runs: Accuracies,
+    *,
+    page: Page,
+    majority: dict[str, float],
+    manifest: dict[str, object],
+) -> None:
+    """Write the run directory."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise BadRunDirectory(f"{folder}: cannot be written: {error.strerror}.") from None
+    directory = RunDirectory(folder)
+    rows = _rows(judged, majority)
+    directory.write("reproduction.csv", _csv(rows))
+    directory.write("reproduction.json", _json(judged, rows, runs))
+    directory.write("manifest.json", json.dumps(manifest, indent=1) + "\n")
+    write(page, folder / "report.html")
+
+
+def _rows(judged: Sequence[Judged], majority: dict[str, float]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for one in judged:
+        item = one.item
+        for found in one.found:
+            numbers = (found.value, found.low, found.high, found.one_low, found.one_high)
+            cells = (
+                *(item.key, item.data, item.what, item.printed, found.reading),
+                *map(_plain, numbers),
+                *(found.agrees, one.verdict, _plain(majority[item.data]), found.seeds),
+            )
+            rows.append(dict(zip(COLUMNS, cells, strict=True)))
+    return rows
+
+
+def _plain(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return round(value, 6) if math.isfinite(value) else "inf"
+
+
+def _csv(rows: Sequence[dict[str, object]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _json(judged: Sequence[Judged], rows: Sequence[dict[str, object]], runs: Accuracies) -> str:
+    told = {
+        "paper": "SUP.ML",
+        "common_readings": list(READINGS),
+        "verdicts": {one.item.key: one.verdict for one in judged},
+        "readings": rows,
+        "runs": [
+            asdict(one) | {"accuracy": [round(value, 6) for value in values]}
+            for one, values in runs.items()
+        ],
+    }
+    return json.dumps(told, indent=1, allow_nan=False) + "\n"
