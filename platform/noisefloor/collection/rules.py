@@ -14,8 +14,9 @@ attributes, so that each attribute is told by n k / d owners:
 and k is the one that makes k lam^2 largest. Cutting an attribute into L classes loses what
 differs inside one of them, of the order of 1 / L in a density, so 1 / L^2 in the square; L
 shares from n_eff records have a total variance of the order of L / n_eff. Their sum is smallest
-at L ~ n_eff^(1/3), the rate of every histogram. Hence L = 2 + round(n_eff^(1/3)), within 3 to 6:
-two classes cannot show a middle, and more than six gain nothing that the noise would leave.
+at L ~ n_eff^(1/3), the rate of every histogram. Hence the odd number nearest to
+2 + n_eff^(1/3), within 3 to 5: two classes cannot show a middle, an even number cuts it in two,
+and on small tables more than five gained nothing that the noise would leave.
 
 The unified response (the paper's, epsilon split over K attributes and the label). Each value has
 v = epsilon / (K + 1), so that lam_v = (e^v - 1) / (e^v + L - 1) for a value of L classes and
@@ -46,7 +47,6 @@ MOST_OWNERS = 1 << 40
 
 Queries: TypeAlias = Literal["protected", "on-device"]
 
-_FEWEST_CLASSES, _MOST_CLASSES = 3, 6
 _MOST_FIXED = 10
 _STARTING_CLASSES = 4
 """At which the size of a tuple is tried out before the number of classes is known."""
@@ -80,7 +80,7 @@ def joint_choice(owners: int, attributes: int, epsilon: float) -> Choice:
     _check(owners, attributes, epsilon)
     first = joint_size(attributes, _STARTING_CLASSES, epsilon)
     rough = owners * _worth(first, _STARTING_CLASSES, epsilon) / attributes
-    classes = min(max(2 + round(math.cbrt(rough)), _FEWEST_CLASSES), _MOST_CLASSES)
+    classes = 3 if 2 + math.cbrt(rough) < 4 else 5
     chosen = joint_size(attributes, classes, epsilon)
     kept = joint_kept_share(chosen, classes, epsilon)
     return Choice(chosen, classes, kept, owners * chosen * kept**2 / attributes)
