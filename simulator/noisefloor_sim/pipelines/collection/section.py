@@ -1,12 +1,17 @@
 """What the report shows of a collection of records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from noisefloor_sim.pipelines.base import PointFindings
-from noisefloor_sim.pipelines.collection.block import block_of
 from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import attack_plots, band, is_logarithmic
-from noisefloor_sim.report.spec import Curve, Plot, Role, Section, Table
+from noisefloor_sim.pipelines.figures import (
+    attack_plots,
+    beside,
+    is_logarithmic,
+    measured_curves,
+)
+from noisefloor_sim.report.spec import Cell, Curve, Plot, Section, Table
 
 EPSILON = "pipelines.collection.epsilon"
 
@@ -35,22 +40,24 @@ _READING = (
     "Measured success lies on its closed form and below the bound that is proved; the baseline "
     "is a guess without the report."
 )
-_LINES: tuple[tuple[str, str, Role], ...] = (
-    ("accuracy.device", "on the device", "measured"),
-    ("accuracy.question", "protected question", "measured"),
-    ("accuracy.open", "without privacy", "bound"),
-    ("accuracy.majority", "majority class", "baseline"),
-)
-_FLOWS = (
-    ("spent.selection_report", "selection"),
-    ("spent.training_report", "training"),
-    ("spent.question", "questions"),
-)
+_ACCURACIES = {
+    "accuracy.device": (
+        "How often the true label is named, on the device",
+        "A model is worth something where it lies above the majority class; the line without "
+        "privacy is a model on the same users' records as they are.",
+    ),
+    "accuracy.question": (
+        "How often the true label is named, by protected questions",
+        "What is asked is protected, too: no number of owners makes an answer better than the "
+        "noise of its question. Asking on the device costs nothing.",
+    ),
+}
+_FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
 
 
 def section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks, budgets and who holds what."""
-    usual = {EPSILON: "claimed epsilon of a phase"}
+    usual = {EPSILON: "claimed epsilon of a phase", "budget": "budget of a user"}
     axis = Axis.of(points, usual)
     groups = axis.grouped(points)
     return Section(
@@ -59,11 +66,12 @@ def section(points: Sequence[PointFindings]) -> Section:
         "phase; the server learns a classifier from what came and publishes it. It is scored on "
         "the true labels of users whose records nobody trained on." + _reuse(points),
         (
-            _accuracy_plot(groups, axis),
+            *_accuracy_plots(groups, axis),
             *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
             _spent_plot(groups, axis),
             *_question_plots(points, axis),
-            _sizes_table(groups),
+            _spent_table(groups, axis),
+            _sizes_table(groups, axis),
         ),
     )
 
@@ -84,44 +92,39 @@ def _reuse(points: Sequence[PointFindings]) -> str:
     return "".join(said)
 
 
-def _accuracy_plot(groups: Groups, axis: Axis) -> Plot:
-    curves = []
-    for name, by_place in sorted(groups.items()):
-        for metric, said, role in _LINES:
-            x, found = along(by_place, metric)
-            if x:
-                ends = band(found) if role == "measured" else (None, None)
-                y = [one.value for one in found]
-                curves.append(Curve(f"{name}, {said}", x, y, *ends, role=role, group=name))
-    return Plot(
-        "How often the true label is named",
-        "A model is worth something where it lies above the majority class; the line without "
-        "privacy is a model on the same users' records as they are. A protected question can "
-        "never be better than its noise.",
-        axis.label,
-        "right labels of users who did not train",
-        curves,
-        log_x=is_logarithmic(groups),
-    )
+def _accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw both ways to ask, beside a model without privacy; the majority class is one for all."""
+    everybody = {
+        place: [point for by_place in groups.values() for point in by_place.get(place, ())]
+        for place in {place for by_place in groups.values() for place in by_place}
+    }
+    x, found = along(everybody, "accuracy.majority")
+    majority = Curve("majority class", x, [one.value for one in found], role="baseline")
+    for name, (title, reading) in _ACCURACIES.items():
+        curves = beside(groups, name, [("accuracy.open", "bound")])
+        if curves and x:
+            renamed = [
+                replace(one, name=one.name.replace(", bound", ", without privacy"))
+                for one in curves
+            ]
+            yield Plot(
+                title,
+                reading,
+                axis.label,
+                "right labels of users who did not train",
+                (*renamed, majority),
+                log_x=is_logarithmic(groups),
+            )
 
 
 def _spent_plot(groups: Groups, axis: Axis) -> Plot:
-    curves = []
-    for name, by_place in sorted(groups.items()):
-        for metric, said in _FLOWS:
-            x, found = along(by_place, metric)
-            if any(one.value for one in found):
-                y = [one.value for one in found]
-                curves.append(Curve(f"{name}, {said}", x, y, group=name))
-    x, found = along(next(iter(groups.values())), "spent")
-    curves = curves or [Curve("nothing", x, [one.value for one in found])]
     return Plot(
         "What a mean user has spent",
         "Phases add up: who takes part in selection and training and asks pays for each. What is "
         "sent without noise has no epsilon, and nothing is debited for it.",
         axis.label,
         "epsilon",
-        curves,
+        measured_curves(groups, "spent"),
         log_x=is_logarithmic(groups),
     )
 
@@ -152,20 +155,36 @@ def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
     ]
 
 
-def _sizes_table(groups: Groups) -> Table:
+def _spent_table(groups: Groups, axis: Axis) -> Table:
+    """Show what each phase took of a mean user."""
+    names = (*_FLOWS, "spent", "spent_share", "questions.refused")
+    return Table(
+        "What each phase took of a mean user",
+        "Epsilon as debited, over all users, also those who took no part; the share is that of "
+        "the budget. A question that is refused costs nothing.",
+        ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
+        _rows(groups, names),
+    )
+
+
+def _sizes_table(groups: Groups, axis: Axis) -> Table:
     """Show what was chosen, and how much was learnt from."""
     names = ("sizes.attributes", "sizes.classes", "training.reports_counted", "model.bytes")
-    rows: list[tuple[str | int | float, ...]] = []
-    for name, by_place in sorted(groups.items()):
-        for place in sorted(by_place):
-            point = by_place[place][0]
-            found = [point.metric(one) for one in names]
-            numbers = [int(one.value) if one is not None else 0 for one in found]
-            rows.append((name, place, block_of(point.scenario).source, *numbers))
     return Table(
         "Sizes",
         "Where they are not given, attributes and classes follow from the number of owners and "
         "attributes and from epsilon alone: no record is looked at.",
-        ("curve", "at", "records", "attributes told of", "classes", "reports", "model, bytes"),
-        rows,
+        ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
+        _rows(groups, names),
     )
+
+
+def _rows(groups: Groups, names: Sequence[str]) -> list[tuple[Cell, ...]]:
+    """Return metrics of each point, averaged over replicates; 0 where one was not measured."""
+    rows: list[tuple[Cell, ...]] = []
+    for curve, by_place in sorted(groups.items()):
+        for place in sorted(by_place):
+            at = {place: by_place[place]}
+            found = [along(at, name)[1] for name in names]
+            rows.append((curve, place, *(one[0].value if one else 0.0 for one in found)))
+    return rows
