@@ -4,6 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from noisefloor_sim.pipelines.base import PointFindings
+from noisefloor_sim.pipelines.collection.tables import (
+    accuracy_table,
+    attack_table,
+    sizes_table,
+    spent_table,
+)
 from noisefloor_sim.pipelines.curves import Axis, Groups, along
 from noisefloor_sim.pipelines.figures import (
     attack_plots,
@@ -11,7 +17,7 @@ from noisefloor_sim.pipelines.figures import (
     is_logarithmic,
     measured_curves,
 )
-from noisefloor_sim.report.spec import Cell, Curve, Plot, Section, Table
+from noisefloor_sim.report.spec import Curve, Plot, Section, Table
 
 EPSILON = "pipelines.collection.epsilon"
 
@@ -52,7 +58,6 @@ _ACCURACIES = {
         "noise of its question. Asking on the device costs nothing.",
     ),
 }
-_FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
 
 
 def section(points: Sequence[PointFindings]) -> Section:
@@ -66,14 +71,23 @@ def section(points: Sequence[PointFindings]) -> Section:
         "phase; the server learns a classifier from what came and publishes it. It is scored on "
         "the true labels of users whose records nobody trained on." + _reuse(points),
         (
-            *_accuracy_plots(groups, axis),
-            *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
-            _spent_plot(groups, axis),
-            *_question_plots(points, axis),
-            _spent_table(groups, axis),
-            _sizes_table(groups, axis),
+            *_curves(groups, axis),
+            *_question_plots(points),
+            spent_table(groups, axis),
+            sizes_table(groups, axis),
         ),
     )
+
+
+def _curves(groups: Groups, axis: Axis) -> list[Plot | Table]:
+    """Draw what runs along an axis; what was measured at one place only is a table."""
+    if len({place for by_place in groups.values() for place in by_place}) == 1:
+        return [accuracy_table(groups), attack_table(groups, GAMES, _READING)]
+    return [
+        *_accuracy_plots(groups, axis),
+        *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
+        _spent_plot(groups, axis),
+    ]
 
 
 def _reuse(points: Sequence[PointFindings]) -> str:
@@ -129,14 +143,14 @@ def _spent_plot(groups: Groups, axis: Axis) -> Plot:
     )
 
 
-def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
-    """Show the questions of each day at the far end of the axis, if any were asked."""
-    point = max(points, key=axis.place)
-    days = [
-        day for day in range(point.scenario.days) if point.metric(f"questions.asked.day_{day}")
-    ]
-    if not days:
+def _question_plots(points: Sequence[PointFindings]) -> list[Plot]:
+    """Show the questions of each day where most were refused, if any were asked."""
+    asked = [point for point in points if point.metric("questions.refused")]
+    if not asked:
         return []
+    point = max(asked, key=_refused)
+    listed = range(point.scenario.days)
+    days = [day for day in listed if point.metric(f"questions.asked.day_{day}")]
     curves = []
     for name in ("asked", "refused"):
         found = [point.metric(f"questions.{name}.day_{day}") for day in days]
@@ -145,8 +159,8 @@ def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
     return [
         Plot(
             "Questions on each day",
-            f"At the largest {axis.word}. A question that the budget does not cover is refused, "
-            "and nothing is sent.",
+            "At the point where most were refused. A question that the budget does not cover is "
+            "refused, and nothing is sent.",
             "day",
             "questions",
             curves,
@@ -155,36 +169,6 @@ def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
     ]
 
 
-def _spent_table(groups: Groups, axis: Axis) -> Table:
-    """Show what each phase took of a mean user."""
-    names = (*_FLOWS, "spent", "spent_share", "questions.refused")
-    return Table(
-        "What each phase took of a mean user",
-        "Epsilon as debited, over all users, also those who took no part; the share is that of "
-        "the budget. A question that is refused costs nothing.",
-        ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
-        _rows(groups, names),
-    )
-
-
-def _sizes_table(groups: Groups, axis: Axis) -> Table:
-    """Show what was chosen, and how much was learnt from."""
-    names = ("sizes.attributes", "sizes.classes", "training.reports_counted", "model.bytes")
-    return Table(
-        "Sizes",
-        "Where they are not given, attributes and classes follow from the number of owners and "
-        "attributes and from epsilon alone: no record is looked at.",
-        ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
-        _rows(groups, names),
-    )
-
-
-def _rows(groups: Groups, names: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Return metrics of each point, averaged over replicates; 0 where one was not measured."""
-    rows: list[tuple[Cell, ...]] = []
-    for curve, by_place in sorted(groups.items()):
-        for place in sorted(by_place):
-            at = {place: by_place[place]}
-            found = [along(at, name)[1] for name in names]
-            rows.append((curve, place, *(one[0].value if one else 0.0 for one in found)))
-    return rows
+def _refused(point: PointFindings) -> float:
+    found = point.metric("questions.refused")
+    return 0.0 if found is None else found.value
