@@ -75,8 +75,8 @@ def test_support_vectors_of_reports_keep_the_promise(name: str, seed: int) -> No
 
 
 def test_members_by_a_coin_are_not_told_from_others() -> None:
-    # The null: one plain machine, 150 + 150 owners of whom none took part. The planted leak: the
-    # 150 who did.
+    # The nulls: one plain machine, 150 + 150 owners of whom none took part, or all did. The
+    # planted leak: the 150 who did, against others.
     records = two_groups(SCHEMA, 450, "null")
     values, labels = records.values, records.labels
     published = Published.of(fit("svm", values[:150], labels[:150]), 3)
@@ -84,6 +84,10 @@ def test_members_by_a_coin_are_not_told_from_others() -> None:
     null = members_told(published, rows[1], rows[2], 1.0)
     assert (null.members.right, null.others.right, null.success) == (0, 0, 0.5)
     assert null.proved() == 0.0
+    everybody = Published.of(fit("svm", values, labels), 3)
+    coin = members_told(everybody, rows[0], rows[1], 1.0)
+    assert coin.members.right > 30
+    assert coin.proved(FALSE_ALARM) == 0.0
     leak = members_told(published, rows[0], rows[2], 1.0)
     assert leak.members.right == len(published.vectors)
     assert leak.proved(FALSE_ALARM) > 1.0
