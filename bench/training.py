@@ -35,7 +35,7 @@ from noisefloor.ads.factors import Ratings
 from noisefloor.ads.spectral import SpectralTraining
 from noisefloor.ads.training import Training
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.roles.trainer import Trainer
+from noisefloor.roles import AdCourse, Learner, read_broadcast
 from noisefloor.wire.bus import drain
 from noisefloor.wire.frames import split_frames
 from noisefloor.wire.memory_bus import MemoryBus
@@ -86,14 +86,14 @@ def cohorts_of(users: int) -> Iterator[tuple[int, slice]]:
 
 def through_bus(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) -> None:
     """Train with everything that reports pass on their way."""
-    trainer, bus = Trainer(training), MemoryBus()
-    tastes = np.zeros((len(ratings), trainer.broadcast.model.dimension), dtype=np.float32)
+    learner, bus = Learner(AdCourse(training)), MemoryBus()
+    tastes = _tastes(learner, ratings)
     source = SeededSource(2, "bench")
     for number in _rounds(training):
         for cohort, rows in cohorts_of(len(ratings)):
             reports = _reports(
                 training,
-                trainer,
+                learner,
                 number,
                 ratings,
                 tastes,
@@ -104,20 +104,20 @@ def through_bus(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) 
             coins = source.child("frame", number, cohort)
             for frame in split_frames(training.kind(number), number, reports, coins):
                 bus.publish("training", frame)
-            drain(bus, "training", trainer.apply)
-        trainer.close(number)
+            drain(bus, "training", learner.apply)
+        learner.close(number)
 
 
 def arithmetic(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) -> None:
     """Do the devices' work and add up, with no frame and no bus."""
-    trainer = Trainer(training)
-    tastes = np.zeros((len(ratings), trainer.broadcast.model.dimension), dtype=np.float32)
+    learner = Learner(AdCourse(training))
+    tastes = _tastes(learner, ratings)
     source = SeededSource(2, "bench")
     for number in _rounds(training):
         for cohort, rows in cohorts_of(len(ratings)):
             _reports(
                 training,
-                trainer,
+                learner,
                 number,
                 ratings,
                 tastes,
@@ -127,13 +127,18 @@ def arithmetic(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) -
             )
 
 
+def _tastes(learner: Learner, ratings: Ratings) -> NDArray[np.float32]:
+    _, sent = read_broadcast(learner.content)
+    return np.zeros((len(ratings), sent.model.dimension), dtype=np.float32)
+
+
 def _rounds(training: Training) -> range:
     return range(3 if isinstance(training, SpectralTraining) else 1)
 
 
 def _reports(
     training: Training,
-    trainer: Trainer,
+    learner: Learner,
     number: int,
     ratings: Ratings,
     tastes: NDArray[np.float32],
@@ -142,12 +147,13 @@ def _reports(
     source: SeededSource,
 ) -> Any:
     """Return what one cohort's devices send."""
+    _, sent = read_broadcast(learner.content)
     some, near = ratings[rows], tastes[rows]
     chosen = training.reporters(number, lots[rows])
     if not chosen.all():
         places = np.flatnonzero(chosen)
         some, near = some[places], near[places]
-    return training.report(number, trainer.broadcast, near, some, source).reports
+    return training.report(number, sent, near, some, source).reports
 
 
 def run_case(case: str, users: int, *, with_bus: bool) -> Answer:

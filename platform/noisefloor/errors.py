@@ -14,6 +14,7 @@
     ├── BusFull                 a bounded bus takes no more: back-pressure, try later
     ├── TranscriptFull          a transcript would outgrow its bound
     ├── EpochOpen               an epoch's sums were asked for before it was closed
+    ├── NotLearnt               answers were asked for before the last round was learnt from
     ├── UnresolvedRate          a sample is too small for the rate that was asked of it
     ├── BadScenario             a scenario cannot be read or breaks a rule
     ├── ServicesAway            services that a run needs do not answer, or do not run
@@ -130,6 +131,10 @@ class TranscriptFull(NoisefloorError):
 
 class EpochOpen(NoisefloorError):
     """Only a closed epoch can be released: an open one would still change."""
+
+
+class NotLearnt(NoisefloorError):
+    """There is nothing to answer by: a course's last round is not closed, or not learnt from."""
 
 
 class UnresolvedRate(NoisefloorError):

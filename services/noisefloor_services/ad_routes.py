@@ -3,10 +3,13 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
 
-from noisefloor.errors import OutOfDomain
+from noisefloor.errors import BusFull, NotLearnt, OutOfDomain
 from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.catalogue import Ad
+from noisefloor.roles.queries import MOST_QUERIES
 from noisefloor.wire.frames import MOST_BYTES, decode_frame
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.ad_messages import AdRequest, NewTokens, Report, ShownAd, ShownAds
@@ -15,6 +18,7 @@ from noisefloor_services.board import MODEL_TYPE
 from noisefloor_services.bodies import described, described_frame, frame_body, json_body
 from noisefloor_services.intake import TOKEN_HEADER, Intake
 from noisefloor_services.paths import EpochNumber, KindName
+from noisefloor_services.security.error_bodies import RETRY_AFTER
 
 _ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serves all
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
@@ -41,7 +45,8 @@ _TOKEN = {
 
 def add_routes(router: APIRouter, shared: Intake) -> None:
     """Add every route."""
-    for part in (_add_frames, _add_reports, _add_requests, _add_downloads, _add_tokens):
+    adders = (_add_frames, _add_reports, _add_requests, _add_predictions, _add_downloads)
+    for part in (*adders, _add_tokens):
         part(router, shared)
 
 
@@ -59,7 +64,7 @@ def _add_downloads(router: APIRouter, shared: Intake) -> None:
     @router.get(
         "/model",
         tags=["device"],
-        summary="The current broadcast of the trainer; `roles.read_broadcast` reads it.",
+        summary="What devices are told now, such as a model; the course reads it.",
         responses={
             200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
             **_UNCHANGED,
@@ -98,6 +103,36 @@ def _add_requests(router: APIRouter, shared: Intake) -> None:
         ads = shared.catalogue.ads
         shown = [_shown(index, ads[index]) for index in indices]
         return ShownAds(catalogue_version=shared.catalogue.version, ads=shown)
+
+
+def _add_predictions(router: APIRouter, shared: Intake) -> None:
+    @router.post(
+        "/predictions",
+        tags=["device"],
+        summary=f"Ask what was learnt: a frame of up to {MOST_QUERIES} protected queries.",
+        description="The frame is of the kind of the course's queries. Answered is 0 or 1 for "
+        "each of its rows, in their order; nothing is kept.",
+        openapi_extra=described_frame(),
+        response_model=list[Annotated[int, Field(ge=0, le=1)]],
+        responses={
+            400: {"description": "Not a frame of queries; `field` and `rule` say why."},
+            404: {"description": "There is nothing to ask here."},
+            409: {"description": "Nothing is learnt yet."},
+            503: {"description": "Too many ask: send the same after Retry-After seconds."},
+        },
+    )
+    async def predictions(request: Request) -> JSONResponse:
+        data = await frame_body(request)
+        course = shared.course
+        if course is None or course.query_kind is None:
+            raise HTTPException(404, "There is nothing to ask here.")
+        try:
+            found = await shared.predictions.answers(course, shared.notice, data)
+        except NotLearnt:
+            raise HTTPException(409, "Nothing is learnt yet.") from None
+        except BusFull:
+            raise HTTPException(503, "Too many ask: send the same again.", RETRY_AFTER) from None
+        return JSONResponse(found.astype(int).tolist())
 
 
 def _add_frames(router: APIRouter, shared: Intake) -> None:

@@ -13,6 +13,7 @@ from noisefloor.roles.collection import Collection
 from noisefloor_services.ad_routes import add_routes
 from noisefloor_services.apps import Parts, Service, rate_limit
 from noisefloor_services.intake import Intake
+from noisefloor_services.predictions import Predictions
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.registry import Registry
 from noisefloor_services.rooms import LOOK_S, Rooms
@@ -30,6 +31,7 @@ RULES: Mapping[str, Rule] = {
     "GET /catalogue": Open.DEVICE,
     "GET /model": Open.DEVICE,
     "POST /requests": Open.DEVICE,
+    "POST /predictions": Open.DEVICE,
     "POST /frames": Open.DEVICE,
     "POST /reports/{kind}": Open.DEVICE,
     "POST /tokens/{epoch}": Role.ADMIN,
@@ -69,29 +71,32 @@ def create(
         Layout(collection.namespace, settings.partitions),
     )
 
+    predictions = Predictions()
+
     def room(other: Collection) -> Service:
-        return _service(settings, other, drawn, rate=rate)
+        return _service(settings, other, drawn, predictions, rate=rate)
 
     rooms = Rooms(registry, room, is_eager=False)
-    return _service(settings, collection, drawn, rate=rate, rooms=rooms)
+    return _service(settings, collection, drawn, predictions, rate=rate, rooms=rooms)
 
 
 def _service(
     settings: Settings,
     collection: Collection,
     source: Source,
+    predictions: Predictions,
     *,
     rate: RateLimit,
     rooms: Rooms | None = None,
 ) -> Service:
     readiness = Readiness(settings.redis_url, Durability(settings.durability))
-    shared = Intake(settings, collection, source, readiness)
+    shared = Intake(settings, collection, source, readiness, predictions)
 
     def add(router: APIRouter) -> None:
         add_routes(router, shared)
 
     reports = {f"/reports/{name}": ("/reports/{kind}", {"kind": name}) for name in shared.kinds}
     direct: dict[str, tuple[str, dict[str, str]]] = {"/frames": ("/frames", {}), **reports}
-    unlogged = (*direct, "/requests")
+    unlogged = (*direct, "/requests", "/predictions")
     parts = Parts(NAME, DESCRIPTION, add, RULES, shared.running, shared.samples, unlogged, direct)
     return Service(parts, settings, readiness, rooms=rooms, rate=rate)

@@ -41,7 +41,7 @@ that are collected are answered as an Arrow IPC stream of their rows, sorted by 
 Every route takes a bearer token with the role that it names.
 
 Other collections are registered by `PUT /collections/NAME` with a document as the first one's
-file: catalogue, kinds, training. Each is then served under `/collections/NAME`, here and by the
+file: catalogue, kinds, course. Each is then served under `/collections/NAME`, here and by the
 ad servers, with all routes and a description of its own.
 """
 

@@ -67,14 +67,14 @@ def _add_closing(router: APIRouter, shared: Tallying) -> None:
         tags=["administration"],
         summary="Close an epoch, once or again; what comes later is refused and counted.",
         description="Frames that wait in the streams at this moment come too late: see `waiting` "
-        "in the state. Where a model is learnt, the round's step is taken.",
+        "in the state. Where something is learnt in rounds, that happens soon, in the background.",
         responses={422: {"description": "The epoch is too far ahead."}, **_UNKNOWN},
     )
     def close(kind: KindName, epoch: EpochNumber) -> Epoch:
         shared.kind(kind)
         shared.store.close(kind, epoch)
         if shared.rounds is not None:
-            shared.rounds.closed(kind, epoch)
+            shared.rounds.wake()
         return _epoch(epoch, shared.store.summary(kind, epoch))
 
     @router.post(
@@ -83,10 +83,15 @@ def _add_closing(router: APIRouter, shared: Tallying) -> None:
         summary="Drop what is kept of a closed epoch, once or again; it cannot be undone.",
         description="Sums, rows and the ids of its frames go. The epoch stays closed for ever: "
         "frames that come for it are still refused and counted.",
-        responses={409: {"description": "The epoch is open."}, **_UNKNOWN},
+        responses={
+            409: {"description": "The epoch is open, or a round that is not learnt yet."},
+            **_UNKNOWN,
+        },
     )
     def retire(kind: KindName, epoch: EpochNumber) -> Epoch:
         shared.kind(kind)
+        if shared.rounds is not None and shared.rounds.awaits(kind, epoch):
+            raise HTTPException(409, "The epoch is a round that is not learnt yet.")
         try:
             shared.store.retire(kind, epoch)
         except EpochOpen:
@@ -98,7 +103,7 @@ def _add_model(router: APIRouter, shared: Tallying) -> None:
     @router.get(
         "/model",
         tags=["statistics"],
-        summary="The current broadcast of the trainer; `roles.read_broadcast` reads it.",
+        summary="What devices are told now; the course reads it.",
         responses={
             200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
             404: {"description": "There is no model yet."},

@@ -1,4 +1,4 @@
-"""The board: where the aggregator leaves the current broadcast, and ad servers find it.
+"""The board: where the aggregator leaves what devices are told, and ad servers find it.
 
 It is one field of the settings in Redis, which is all that an ad server may read there.
 """
@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass
 
 from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.scripts import REPLACE
 from noisefloor_services.streams.server import Server
 
 MODEL_TYPE = "application/octet-stream"
@@ -15,7 +16,7 @@ _FIELD = "broadcast"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A broadcast as bytes; ``roles.read_broadcast`` reads them."""
+    """What devices are told, as bytes that the course reads."""
 
     content: bytes
 
@@ -26,7 +27,7 @@ class Notice:
 
 
 class Board:
-    """Reads and writes the broadcast.
+    """Reads and writes what devices are told.
 
     Args:
         server: Where it is.
@@ -44,10 +45,20 @@ class Board:
         (content,) = self._server.call("HMGET", self._key, _FIELD)
         return None if content is None else Notice(content)
 
-    def start(self, content: bytes) -> None:
-        """Leave the first broadcast, unless there is one."""
-        self._server.call("HSETNX", self._key, _FIELD, content)
+    def is_there(self) -> bool:
+        """Whether there is anything."""
+        return bool(self._server.call("HEXISTS", self._key, _FIELD))
 
-    def write(self, content: bytes) -> None:
-        """Leave the next broadcast."""
-        self._server.call("HSET", self._key, _FIELD, content)
+    def started(self, content: bytes) -> bytes | None:
+        """Leave the first content, unless there is one, and return what is there."""
+        self._server.call("HSETNX", self._key, _FIELD, content)
+        notice = self.read()
+        return None if notice is None else notice.content
+
+    def replaced(self, content: bytes, following: bytes) -> bytes | None:
+        """Leave what follows a content, unless somebody did, and return what is there."""
+        done = self._server.call(*REPLACE.command([self._key], [_FIELD, content, following]))
+        if done:
+            return following
+        notice = self.read()
+        return None if notice is None else notice.content

@@ -17,6 +17,7 @@ from noisefloor.wire.frames import seal
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.board import Board, Notice
 from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.predictions import Predictions
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.security.report_tokens import ReportTokens
 from noisefloor_services.settings import Settings
@@ -39,13 +40,21 @@ class Intake:
         collection: Catalogue and kinds.
         source: Of batch ids for reports that came without one.
         readiness: Whether anything may be promised.
+        predictions: Who answers queries.
     """
 
     def __init__(
-        self, settings: Settings, collection: Collection, source: Source, readiness: Readiness
+        self,
+        settings: Settings,
+        collection: Collection,
+        source: Source,
+        readiness: Readiness,
+        predictions: Predictions,
     ) -> None:
         self.settings = settings
         self.catalogue: Catalogue = collection.catalogue
+        self.course = collection.course
+        self.predictions = predictions
         self.kinds: Mapping[str, Kind] = collection.kinds
         self.layout = Layout(collection.namespace, settings.partitions)
         self.source = source

@@ -42,7 +42,7 @@ _DOCUMENT: dict[str, Any] = {  # Any: JSON
                     "properties": {
                         "catalogue": {"type": "object"},
                         "kinds": {"type": "object"},
-                        "training": {"type": "object"},
+                        "course": {"type": "object"},
                         "first_epoch": {"type": "integer", "minimum": 0},
                     },
                 }
@@ -92,7 +92,7 @@ class Registering:
         @router.put(
             "/collections/{name}",
             tags=["administration"],
-            summary="Register a collection: catalogue, kinds, training.",
+            summary="Register a collection: catalogue, kinds, course.",
             description="The same document again changes nothing. A name is used once, for ever.",
             status_code=204,
             openapi_extra=_DOCUMENT,

@@ -35,38 +35,35 @@ class Tallying:
     def __init__(self, settings: Settings, collection: Collection) -> None:
         self.settings = settings
         self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
-        layout, training = Layout(collection.namespace, settings.partitions), collection.training
+        layout, course = Layout(collection.namespace, settings.partitions), collection.course
         self.board = Board(self.server, layout)
         self.store = EpochStore(self.server, layout, collection.kinds.values())
         self.durability = Durability(settings.durability)
         self.counting = Counting(self.store, self.durability, collection.first_epoch)
         self.rounds: Rounds | None = None
-        if training is not None:
-            self.rounds = Rounds(self.store, self.board, training)
-        self._has_started = training is None
+        if course is not None:
+            is_lossy = self.durability is Durability.MEMORY
+            self.rounds = Rounds(self.store, self.board, course, restarts=is_lossy)
         self.readiness = Readiness(
-            settings.redis_url, self.durability, (self.counting.lacks, self.rounds_lack)
+            settings.redis_url, self.durability, (self.counting.lacks, self._rounds_lack)
         )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Count beside the API."""
+        """Count beside the API, and learn."""
         self.counting.start()
+        if self.rounds is not None:
+            self.rounds.start()
         try:
             yield
         finally:
+            if self.rounds is not None:
+                await asyncio.to_thread(self.rounds.stop)
             await asyncio.to_thread(self.counting.stop)
             self.server.close()
 
-    def rounds_lack(self) -> str:
-        """Leave the first broadcast once Redis is there; say so while it is not."""
-        if not self._has_started and self.rounds is not None:
-            try:
-                self.rounds.start()
-                self._has_started = True
-            except Exception:
-                return "The first broadcast is not out."
-        return ""
+    def _rounds_lack(self) -> str:
+        return "" if self.rounds is None else self.rounds.lacks()
 
     def kind(self, name: str) -> Kind:
         """Return a kind, or answer 404."""
@@ -86,6 +83,8 @@ class Tallying:
         text = "Whether every accepted frame has one outcome or waits."
         yield Sample("conserved", text, int(account.is_conserved))
         yield Sample("stream_length", "Frames that wait in the streams.", account.pending)
+        if self.rounds is not None:
+            yield from self.rounds.samples()
         yield Sample("worker_up", "Whether frames are counted.", int(not self.counting.lacks()))
         for place, behind in enumerate(self.store.lags()):
             label = {"partition": str(place)}

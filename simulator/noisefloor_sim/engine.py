@@ -13,11 +13,11 @@ import simpy
 from numpy.typing import NDArray
 
 from noisefloor.accounting.entry import MICRO, Amount
-from noisefloor.ads.training import Training
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.collection import Collection
+from noisefloor.roles.courses import Course
 from noisefloor.roles.outcomes import Counters
-from noisefloor.roles.protocols import TrainingServer
+from noisefloor.roles.protocols import LearningServer
 from noisefloor.wire.frames import split_frames
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Visits, show, visit
@@ -162,18 +162,16 @@ class Engine:
         """Start a frame on its way to a role."""
         self.network.send(frame, receive, *name)
 
-    def trainer(self, training: Training) -> tuple[TrainingServer, Receiver]:
-        """Return who learns from rounds of training, and how frames reach it."""
-        trainer = self.hosted.trainer(training)
-        return trainer, self.hosted.receiver("training", trainer.apply)
+    def learner(self, course: Course) -> tuple[LearningServer, Receiver]:
+        """Return who learns from the rounds of a course, and how frames reach it."""
+        learner = self.hosted.learner(course)
+        return learner, self.hosted.receiver(f"course-{course.kind(0).name}", learner.apply)
 
     def _collection(self, kinds: Sequence[Kind]) -> Collection:
         """Say what the servers of this world collect."""
         learnt = [one.learns for one in self.pipelines.values() if one.learns is not None]
-        training = learnt[0] if learnt else None
-        return Collection(
-            self.world.catalogue, {kind.name: kind for kind in kinds}, training=training
-        )
+        course = learnt[0] if learnt else None
+        return Collection(self.world.catalogue, {kind.name: kind for kind in kinds}, course=course)
 
     def _day(self, day: int) -> Steps:
         """Wake every cohort at the end of the day."""

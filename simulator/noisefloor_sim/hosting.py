@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from noisefloor.ads.training import Training
 from noisefloor.roles.ad_server import AdServer
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.collection import Collection
-from noisefloor.roles.protocols import Aggregation, ImpressionServer, TrainingServer
-from noisefloor.roles.trainer import Trainer
+from noisefloor.roles.courses import Course, kinds_of_course
+from noisefloor.roles.learner import Learner
+from noisefloor.roles.protocols import Aggregation, ImpressionServer, LearningServer
 from noisefloor.wire.bus import Bus, drain
 from noisefloor.wire.kinds import symbol_kind
 from noisefloor.wire.memory_bus import MemoryBus
@@ -40,8 +40,8 @@ class Hosted(Protocol):
         """Who counts reports and impressions."""
         ...
 
-    def trainer(self, training: Training) -> TrainingServer:
-        """Return who learns from rounds of training."""
+    def learner(self, course: Course) -> LearningServer:
+        """Return who learns from the rounds of a course."""
         ...
 
     def receiver(self, topic: str, handle: Receiver) -> Receiver:
@@ -77,15 +77,15 @@ class InMemory:
     def __init__(self, collection: Collection) -> None:
         ad_server = AdServer(collection.catalogue)
         not_its_own = {ad_server.kind.name}
-        if collection.training is not None:
-            not_its_own |= {kind.name for kind in Trainer(collection.training).kinds}
+        if collection.course is not None:
+            not_its_own |= {kind.name for kind in kinds_of_course(collection.course)}
         kinds = [kind for name, kind in collection.kinds.items() if name not in not_its_own]
         self.servers = Servers(Aggregator(kinds or [_NOTHING]), ad_server)
         self._bus: Bus = MemoryBus()
 
-    def trainer(self, training: Training) -> TrainingServer:
-        """Return a trainer of its own."""
-        return Trainer(training)
+    def learner(self, course: Course) -> LearningServer:
+        """Return a learner of its own."""
+        return Learner(course)
 
     def receiver(self, topic: str, handle: Receiver) -> Receiver:
         """Return a receiver that publishes a frame, and handles all that the topic holds."""

@@ -18,7 +18,7 @@ from live_apps import LINES, Live, Process, bearer, credentials, live, process
 from noisefloor.ads.factors import AdModel
 from noisefloor.ads.training import Broadcast
 from noisefloor.randomness import SecureSource
-from noisefloor.roles import Aggregator, read_broadcast
+from noisefloor.roles import AdCourse, Aggregator, read_broadcast
 from noisefloor.roles.collection import Collection, example
 from noisefloor.wire import grid_kind
 from noisefloor.wire.frames import encode_frame, read_batch_id
@@ -184,8 +184,8 @@ class Adding:
 
 
 def test_a_closed_round_becomes_the_model_that_the_ad_server_hands_out(settings: Settings) -> None:
-    training = Adding()
-    counting = aggregator.create(settings, replace(COLLECTION, training=training))  # type: ignore[arg-type]
+    course = AdCourse(Adding())  # type: ignore[arg-type]
+    counting = aggregator.create(settings, replace(COLLECTION, course=course))
     with live(counting) as app, live(ad_server.create(settings, COLLECTION)) as serving:
         app.wait_ready()
 

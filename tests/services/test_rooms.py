@@ -125,8 +125,8 @@ def test_what_is_not_registered_is_not_there(apps: tuple[Live, Live]) -> None:
             "column",
         ),
         ({"kinds": {"r": {"columns": [{"name": "x", "type": "pickle"}]}}}, "type"),
-        ({"training": {"method": "guess"}}, "method"),
-        ({"training": {"method": "bits", "ads": 3}}, "bits"),
+        ({"course": {"method": "guess"}}, "method"),
+        ({"course": {"method": "bits", "ads": 3}}, "bits"),
         ({"surprise": 1}, "catalogue"),
     ],
 )

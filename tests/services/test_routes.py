@@ -19,7 +19,7 @@ OPEN = {
     ad_server.NAME: {
         *PUBLIC,
         *("GET /catalogue", "GET /model"),
-        *("POST /requests", "POST /frames", "POST /reports/{kind}"),
+        *("POST /requests", "POST /frames", "POST /reports/{kind}", "POST /predictions"),
     },
     aggregator.NAME: PUBLIC,
     model_publisher.NAME: PUBLIC,

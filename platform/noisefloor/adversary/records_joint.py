@@ -82,7 +82,9 @@ def attack_part(
     who, said = _told(mechanism, reports, place)
     truth = np.asarray(rows)[who, place].astype(np.intp)
     groups, spread = mechanism.groups_of(reports)[who], shares_of(truth, size)
-    parts = [part_channel(one, size, mechanism.epsilon) for one in mechanism.spaces]
+    # Only the spaces of those who drew it: others need not have a part of this size.
+    met, groups = np.unique(groups, return_inverse=True)
+    parts = [part_channel(mechanism.spaces[one], size, mechanism.epsilon) for one in met.tolist()]
     rules = np.array([one.guesses(prior) for one in parts])
     hits: Floats = np.array([one.hits(prior) for one in parts])
     top = 1 / size if prior is None else float(spread.max())

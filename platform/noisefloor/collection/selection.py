@@ -1,11 +1,13 @@
 """Dimension reduction: which attributes are worth collecting.
 
-Four ways, each a frozen value that selects from records and says what that costs an owner. They
-run on the owners' side and on the server's in one call; what passes between the two is what the
-guarantee speaks of. Which attributes an owner is asked for never depends on the record. An
-attribute that nobody was asked for scores 0; equal scores keep the order of the schema.
+Four ways, each a frozen value that selects from records and says what that costs an owner. Those
+that use data have two halves: ``tell`` runs on the owners' devices, ``choose`` on the server, and
+what passes between the two is what the guarantee speaks of. Which attributes an owner is asked for
+never depends on the record. An attribute that nobody was asked for scores 0; equal scores keep the
+order of the schema.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -14,9 +16,11 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting.composition import sequential
 from noisefloor.checks import blocks, check_count
+from noisefloor.collection.asking import Answers, asked_values_kind, check_width, draw_asked
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Records
 from noisefloor.collection.scoring import Form, Told, check_form
+from noisefloor.collection.tuples import response_over
 from noisefloor.collection.unified import share_of
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
@@ -25,6 +29,7 @@ from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.randomised_response import Responder
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
+from noisefloor.wire.kinds import Kind
 
 _USER = Neighbours.USER
 
@@ -65,6 +70,23 @@ class Selector(Protocol):
         ...
 
 
+@runtime_checkable
+class Asking(Selector, Protocol):
+    """A way to choose attributes by asking owners."""
+
+    def kind(self, attributes: int) -> Kind:
+        """Return the kind of frame that carries what owners send."""
+        ...
+
+    def tell(self, records: Records, source: Source) -> Answers:
+        """Return what owners send: the devices' half."""
+        ...
+
+    def choose(self, answers: Answers, attributes: int) -> Selection:
+        """Return the attributes to collect: the server's half."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class EveryAttribute:
     """All attributes in the schema's order: no selection, no cost."""
@@ -95,7 +117,7 @@ class RandomSelection:
 
     def select(self, records: Records, source: Source) -> Selection:
         """Return attributes drawn without looking at any record."""
-        attributes = _check_width(records, self.count)
+        attributes = check_width(records, self.count)
         order = np.argsort(source.stage("attributes").words(attributes))
         return Selection(tuple(order[: self.count].tolist()), np.zeros(attributes))
 
@@ -128,15 +150,29 @@ class PiecewiseSelection:
         """What each value goes through."""
         return Piecewise(share_of(self.epsilon, self.count + 1))
 
+    def kind(self, attributes: int) -> Kind:
+        """Return the kind of cells, those of the label included."""
+        cells = self.response.window.cells
+        return asked_values_kind(attributes, self.count, cells, cells)
+
     def select(self, records: Records, source: Source) -> Selection:
         """Return the attributes that correlate best with the label, as reported."""
-        response, asked = self.response, _asked(records, self.count, self.count, source)
-        values = np.take_along_axis(records.values, asked, axis=1).reshape(-1)
-        sent = response.debias(response.randomise(values, source.child("values")))
-        signs = 2.0 * records.labels - 1
-        labels = response.debias(response.randomise(signs, source.child("label")))
-        told = Told(asked.reshape(-1), sent, sent**2, np.repeat(labels, self.count))
-        return _chosen(told.scores(records.values.shape[1], "corr"), self.count)
+        return self.choose(self.tell(records, source), records.values.shape[1])
+
+    def tell(self, records: Records, source: Source) -> Answers:
+        """Return cells of the values that were asked for and of the label."""
+        response, asked = self.response, draw_asked(records, self.count, source)
+        values = np.take_along_axis(records.values, asked, axis=1)
+        sent = response.randomise(values.reshape(-1), source.child("values"))
+        labels = response.randomise(2.0 * records.labels - 1, source.child("label"))
+        return Answers(asked, sent.reshape(asked.shape).astype(np.int64), labels.astype(np.int64))
+
+    def choose(self, answers: Answers, attributes: int) -> Selection:
+        """Correlate what was sent, debiased."""
+        sent = self.response.debias(answers.told.reshape(-1))
+        labels = self.response.debias(_labels(answers))
+        told = Told(answers.asked.reshape(-1), sent, sent**2, np.repeat(labels, self.count))
+        return _chosen(told.scores(attributes, "corr"), self.count)
 
     def guarantee(self) -> Guarantee:
         """Return the sum over what an owner sends."""
@@ -162,14 +198,53 @@ class WeakSelection:
         check_count(self.count, "count", most=len(self.classes.schema))
         check_form(self.form)
 
+    def kind(self, attributes: int) -> Kind:
+        """Return the kind of products, or of classes and labels for ``corr``."""
+        if self.form == "corr":
+            return asked_values_kind(attributes, self.count, max(self.classes.sizes), 2)
+        most = max(len(self._products(column)) for column in range(len(self.classes.sizes)))
+        return asked_values_kind(attributes, self.count, most, 0)
+
     def select(self, records: Records, source: Source) -> Selection:
         """Return the attributes that go best with the label."""
-        asked = _asked(records, self.count, self.count, source)
-        values = self.classes.values(self.classes.codes(records.values))
-        sent = np.take_along_axis(values, asked, axis=1).reshape(-1)
-        labels = np.repeat(2.0 * records.labels - 1, self.count)
-        told = Told(asked.reshape(-1), sent, sent**2, labels)
-        return _chosen(told.scores(records.values.shape[1], self.form), self.count)
+        return self.choose(self.tell(records, source), records.values.shape[1])
+
+    def tell(self, records: Records, source: Source) -> Answers:
+        """Return what was asked for, as it is: products by their place among all of them."""
+        asked = draw_asked(records, self.count, source)
+        codes = self.classes.codes(records.values)
+        if self.form == "corr":
+            told = np.take_along_axis(codes, asked, axis=1).astype(np.int64)
+            return Answers(asked, told, records.labels.astype(np.int64))
+        places = np.empty(codes.shape, dtype=np.int64)
+        for column, held in enumerate(codes.T):
+            sent = self._centres(column)[held] * np.where(records.labels, 1.0, -1.0)
+            places[:, column] = np.searchsorted(self._products(column), sent)
+        return Answers(asked, np.take_along_axis(places, asked, axis=1))
+
+    def choose(self, answers: Answers, attributes: int) -> Selection:
+        """Score what was sent."""
+        apart = self.form == "corr"
+        make = self.classes.centres if apart else self._products
+        means = [make(column) for column in range(attributes)]
+        kept = _possible(answers, [len(some) for some in means])
+        asked, told = kept.asked.reshape(-1), kept.told.reshape(-1)
+        sent = np.empty(told.shape)
+        for column in range(attributes):
+            sent[asked == column] = means[column][told[asked == column]]
+        # The product is all there is: it stands for the value, beside a label of 1.
+        labels = 2.0 * _labels(kept) - 1 if apart else np.ones(len(kept.asked))
+        scored = Told(asked, sent, sent**2, np.repeat(labels, self.count))
+        return _chosen(scored.scores(attributes, self.form), self.count)
+
+    def _centres(self, column: int) -> Floats:
+        # Rounded, so that a centre and the opposite of its mirror image are one number.
+        return np.asarray(np.round(self.classes.centres(column), 12) + 0.0)
+
+    def _products(self, column: int) -> Floats:
+        """Return every product of a class and a label, in rising order."""
+        centres = self._centres(column)
+        return np.unique(np.concatenate([centres, 0.0 - centres]))
 
     def guarantee(self) -> Guarantee:
         """Return no guarantee, and why."""
@@ -207,39 +282,55 @@ class ResponseSelection:
         """The epsilon of each answer."""
         return share_of(self.epsilon, self.per_owner + 1)
 
+    def kind(self, attributes: int) -> Kind:
+        """Return the kind of classes and labels."""
+        return asked_values_kind(attributes, self.per_owner, max(self.classes.sizes), 2)
+
     def select(self, records: Records, source: Source) -> Selection:
         """Return the attributes that go best with the label, as far as reports tell."""
-        asked = _asked(records, self.count, self.per_owner, source).reshape(-1)
-        codes = self.classes.codes(records.values)
-        held = codes[np.repeat(np.arange(len(codes)), self.per_owner), asked]
-        sent, squares = self._sent(asked, held, source)
-        flip = BinaryResponse(self.share)
-        reported = flip.randomise(records.labels, source.child("label"))
-        labels = (2.0 * reported - 1) / (1 - 2 * flip.flip / ONE)
-        told = Told(asked, sent, squares, np.repeat(labels, self.per_owner), square_label=1.0)
-        return _chosen(told.scores(codes.shape[1], self.form), self.count)
+        return self.choose(self.tell(records, source), records.values.shape[1])
 
-    def _sent(
+    def tell(self, records: Records, source: Source) -> Answers:
+        """Return responses about the classes that were asked for and about the label."""
+        check_width(records, self.count)
+        asked = draw_asked(records, self.per_owner, source)
+        codes = np.take_along_axis(self.classes.codes(records.values), asked, axis=1)
+        told = self._responses(asked.reshape(-1), codes.reshape(-1), source)
+        label = BinaryResponse(self.share).randomise(records.labels, source.child("label"))
+        return Answers(asked, told.reshape(asked.shape), label.astype(np.int64))
+
+    def choose(self, answers: Answers, attributes: int) -> Selection:
+        """Score the debiased answers."""
+        kept = _possible(answers, self.classes.sizes)
+        asked = kept.asked.reshape(-1)
+        sent, squares = self._debiased(asked, kept.told.reshape(-1))
+        flip = BinaryResponse(self.share).flip / ONE
+        labels = (2.0 * _labels(kept) - 1) / (1 - 2 * flip)
+        told = Told(asked, sent, squares, np.repeat(labels, self.per_owner), square_label=1.0)
+        return _chosen(told.scores(attributes, self.form), self.count)
+
+    def _responses(
         self, asked: NDArray[np.intp], held: NDArray[np.uint16], source: Source
-    ) -> tuple[Floats, Floats]:
-        """Return debiased centres of the reported classes, and debiased squares of centres."""
-        sizes = np.array(self.classes.sizes)
-        sent, squares = np.zeros(len(asked)), np.zeros(len(asked))
+    ) -> NDArray[np.int64]:
+        """Answer for each class by the response of its attribute's size."""
+        sizes, told = np.array(self.classes.sizes), np.empty(len(asked), dtype=np.int64)
         for size in sorted(set(self.classes.sizes)):
-            response = KaryResponse(size, self.share)
             stages = (source.stage("keep", size), source.stage("lie", size))
+            respond = Responder(KaryResponse(size, self.share), *stages)
             mine = np.flatnonzero(sizes[asked] == size)
-            reports, respond = np.empty(len(mine), dtype=np.int64), Responder(response, *stages)
             for rows in blocks(len(mine)):
-                reports[rows] = respond(held[mine[rows]])
-            lie, columns = float(response.lie) / ONE, asked[mine]
-            table = np.zeros((len(sizes), size))
-            for column in np.flatnonzero(sizes == size).tolist():
-                table[column] = self.classes.centres(column)
+                told[mine[rows]] = respond(held[mine[rows]])
+        return told
+
+    def _debiased(self, asked: NDArray[np.intp], told: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Return debiased centres of the reported classes, and debiased squares of centres."""
+        sent, squares = np.zeros(len(asked)), np.zeros(len(asked))
+        for column, size in enumerate(self.classes.sizes):
+            response, mine = response_over(size, self.share), asked == column
+            lie, centres = float(response.lie) / ONE, self.classes.centres(column)
             gap = response.keep / ONE - lie
-            for out, centres in ((sent, table), (squares, table**2)):
-                debiased = (centres - lie * centres.sum(axis=1, keepdims=True)) / gap
-                out[mine] = debiased[columns, reports]
+            for out, means in ((sent, centres), (squares, centres**2)):
+                out[mine] = ((means - lie * means.sum()) / gap)[told[mine]]
         return sent, squares
 
     def guarantee(self) -> Guarantee:
@@ -255,22 +346,12 @@ def _chosen(scores: Floats, count: int) -> Selection:
     return Selection(tuple(order[:count].tolist()), scores)
 
 
-def _asked(records: Records, count: int, per_owner: int, source: Source) -> NDArray[np.intp]:
-    """Return the attributes that each owner is asked for, drawn without replacement."""
-    attributes = _check_width(records, max(count, per_owner))
-    words = source.stage("asked")
-    asked = np.empty((len(records), per_owner), dtype=np.intp)
-    for rows in blocks(len(records), attributes):
-        drawn = words.words((rows.stop - rows.start) * attributes).reshape(-1, attributes)
-        if per_owner == attributes:
-            asked[rows] = np.arange(attributes)
-        else:
-            asked[rows] = np.argpartition(drawn, per_owner - 1, axis=1)[:, :per_owner]
-    return asked
+def _possible(answers: Answers, sizes: Sequence[int]) -> Answers:
+    """Return the answers that a device could have given: integers that the attributes have."""
+    return answers.where(np.asarray((answers.told < np.array(sizes)[answers.asked]).all(axis=1)))
 
 
-def _check_width(records: Records, count: int) -> int:
-    attributes = int(records.values.shape[1])
-    if count > attributes:
-        raise BadParameter("count", count, f"at most the number of attributes, {attributes}")
-    return attributes
+def _labels(answers: Answers) -> NDArray[np.int64]:
+    if answers.labels is None:
+        raise BadParameter("answers", "<answers>", "to have labels")
+    return answers.labels

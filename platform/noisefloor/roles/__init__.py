@@ -4,6 +4,7 @@ No clock, no socket and no randomness: services wrap them for the network, the s
 them in its own process. ``kinds`` lists every kind of frame that they may be asked to count.
 """
 
+from noisefloor.roles.ad_course import AdCourse
 from noisefloor.roles.ad_server import AdServer, impressions_kind
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.artefact import Artefact
@@ -11,14 +12,15 @@ from noisefloor.roles.broadcast import read_broadcast, write_broadcast
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.epochs import EpochSummary, Limits
 from noisefloor.roles.kinds import BUILDERS, kinds_of
+from noisefloor.roles.learner import Learner
 from noisefloor.roles.methods import methods_of
 from noisefloor.roles.model_publisher import MemoryShelf, Method, ModelPublisher, Request, State
 from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
-from noisefloor.roles.trainer import Trainer
 
 __all__ = [
     "BUILDERS",
     "Ad",
+    "AdCourse",
     "AdServer",
     "Aggregator",
     "Artefact",
@@ -26,6 +28,7 @@ __all__ = [
     "Counters",
     "DeadLetter",
     "EpochSummary",
+    "Learner",
     "Limits",
     "MemoryShelf",
     "Method",
@@ -34,7 +37,6 @@ __all__ = [
     "Request",
     "State",
     "Status",
-    "Trainer",
     "impressions_kind",
     "kinds_of",
     "methods_of",

@@ -1,4 +1,4 @@
-"""A broadcast as bytes: the one form in which the trainer sends its model to devices.
+"""A broadcast as bytes: the one form in which the server sends its model to devices.
 
 A header of constant size, then little-endian float32: offsets, factors row by row, and the rates
 where there are any. Equal broadcasts have equal bytes, so that a hash of them is a tag.

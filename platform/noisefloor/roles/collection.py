@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from noisefloor.ads.training import Training
 from noisefloor.errors import BadCollection, BadParameter
+from noisefloor.roles import course_list
 from noisefloor.roles import kinds as kind_descriptions
-from noisefloor.roles import trainings
 from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.courses import Course, kinds_of_course
 from noisefloor.roles.kinds import kinds_of
 from noisefloor.wire.kinds import Kind
 
 MOST_BYTES = 1 << 26
-_PARTS = frozenset({"catalogue", "kinds", "training", "first_epoch", "namespace"})
+_PARTS = frozenset({"catalogue", "kinds", "course", "first_epoch", "namespace"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +29,28 @@ class Collection:
     Attributes:
         catalogue: Ads in order.
         kinds: Kinds of report by name; impressions of the catalogue and the reports of the
-            training are always among them.
+            course are always among them.
         first_epoch: The oldest epoch that is open at the start.
         namespace: First part of every key in Redis.
-        training: What is learnt from closed rounds, if anything; a round is an epoch.
+        course: What is learnt from closed rounds, if anything; a round is an epoch.
     """
 
     catalogue: Catalogue
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     first_epoch: int = 0
     namespace: str = "noisefloor"
-    training: Training | None = None
+    course: Course | None = None
 
     def __post_init__(self) -> None:
+        if self.course is not None and self.first_epoch:
+            rule = "0 where something is learnt: its rounds are epochs from 0 on"
+            raise BadParameter("first_epoch", self.first_epoch, rule)
         needed = kinds_of({IMPRESSIONS: {"size": len(self.catalogue)}})
-        if self.training is not None:
-            rounds = range(self.training.rounds)
-            needed |= {kind.name: kind for kind in map(self.training.kind, rounds)}
+        if self.course is not None:
+            needed |= {kind.name: kind for kind in kinds_of_course(self.course)}
         for name, kind in needed.items():
             if self.kinds.get(name, kind) != kind:
-                raise BadParameter("kinds", name, "of the size that catalogue and training have")
+                raise BadParameter("kinds", name, "as catalogue and course have it")
         object.__setattr__(self, "kinds", {**needed, **self.kinds})
 
     @classmethod
@@ -71,8 +73,8 @@ class Collection:
             listed = told["catalogue"]
             catalogue = Catalogue(listed["version"], tuple(Ad(**ad) for ad in listed["ads"]))
             rest = {name: told[name] for name in ("first_epoch", "namespace") if name in told}
-            if told.get("training") is not None:
-                rest["training"] = trainings.training_of(told["training"])
+            if told.get("course") is not None:
+                rest["course"] = course_list.course_of(told["course"])
             return cls(catalogue, kinds_of(told.get("kinds", {})), **rest)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = f"{error.name} has to be {error.rule}" if isinstance(error, BadParameter) else ""
@@ -91,8 +93,8 @@ class Collection:
             "first_epoch": self.first_epoch,
             "namespace": self.namespace,
         }
-        if self.training is not None:
-            told["training"] = trainings.description(self.training)
+        if self.course is not None:
+            told["course"] = course_list.description(self.course)
         return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -64,3 +64,9 @@ class Course(Protocol):
     def answers(self, content: bytes, queries: pa.RecordBatch) -> NDArray[np.bool_]:
         """Return a decision for each protected query, by what was learnt."""
         ...
+
+
+def kinds_of_course(course: Course) -> tuple[Kind, ...]:
+    """Return the kinds of frame of all rounds, each once."""
+    listed = {kind.name: kind for kind in map(course.kind, range(course.rounds))}
+    return tuple(listed.values())

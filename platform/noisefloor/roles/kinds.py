@@ -28,8 +28,15 @@ from noisefloor.ads.spectral import (
     rating_axes_kind,
     rating_directions_kind,
 )
+from noisefloor.collection.asking import ASKED_VALUES, asked_values_kind
 from noisefloor.collection.decisions import DECISIONS, decisions_kind
 from noisefloor.collection.joint_rows import JOINT_ROWS, joint_rows_kind
+from noisefloor.collection.told import (
+    QUERY_VALUES,
+    TOLD_VALUES,
+    query_values_kind,
+    told_values_kind,
+)
 from noisefloor.errors import BadParameter
 from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
 from noisefloor.wire.columns import Bits, Column, Integers, Symbols
@@ -54,6 +61,9 @@ BUILDERS: Mapping[str, Builder] = MappingProxyType(
         RATING_AXES: rating_axes_kind,
         JOINT_ROWS: joint_rows_kind,
         DECISIONS: decisions_kind,
+        ASKED_VALUES: asked_values_kind,
+        TOLD_VALUES: told_values_kind,
+        QUERY_VALUES: query_values_kind,
     }
 )
 

@@ -2,16 +2,29 @@
 
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from noisefloor.ads.training import Broadcast
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.roles.outcomes import Counters
 from noisefloor.wire.columns import Tally
 from noisefloor.wire.kinds import Kind
 
 
-class Aggregation(Protocol):
+class Releases(Protocol):
+    """Releases what closed epochs hold."""
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        ...
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        ...
+
+
+class Aggregation(Releases, Protocol):
     """Counts frames exactly once, by kind and epoch."""
 
     @property
@@ -25,14 +38,6 @@ class Aggregation(Protocol):
 
     def close(self, kind: str, epoch: int) -> None:
         """Freeze an epoch, once or again, after everything that came before."""
-        ...
-
-    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
-        """Return the sums of a closed epoch and the number of rows behind them."""
-        ...
-
-    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
-        """Return the rows that a closed epoch collected, sorted by content."""
         ...
 
     def summary(self, kind: str, epoch: int) -> EpochSummary:
@@ -66,12 +71,12 @@ class ImpressionServer(Protocol):
         ...
 
 
-class TrainingServer(Protocol):
-    """Broadcasts a model, counts a round's reports, and takes the next step."""
+class LearningServer(Protocol):
+    """Tells devices something, counts a round's reports, and learns from them."""
 
     @property
-    def broadcast(self) -> Broadcast:
-        """What devices are to answer now; after the last round, what was learnt."""
+    def content(self) -> bytes:
+        """What devices are told now; after the last round, what was learnt."""
         ...
 
     @property
@@ -85,6 +90,10 @@ class TrainingServer(Protocol):
 
     def close(self, number: int) -> None:
         """Close the current round and learn from it."""
+        ...
+
+    def answers(self, data: bytes) -> NDArray[np.bool_]:
+        """Return a decision for each protected query of a frame, by what was learnt."""
         ...
 
     def summary(self, number: int) -> EpochSummary:

@@ -44,5 +44,6 @@ RETIRE = _read("window", "retire")
 CLAIM = _read("claim")
 LEAVE = _read("leave")
 ACCOUNT = _read("account")
+REPLACE = _read("replace")
 
-ALL = (APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT)
+ALL = (APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE)

@@ -5,8 +5,13 @@ from collections.abc import Mapping
 from noisefloor_sim.pipelines.ads import ADS
 from noisefloor_sim.pipelines.base import PipelineType
 from noisefloor_sim.pipelines.clicks import CLICKS
+from noisefloor_sim.pipelines.collection import COLLECTION
 
-PIPELINES: Mapping[str, PipelineType] = {ADS.name: ADS, CLICKS.name: CLICKS}
+PIPELINES: Mapping[str, PipelineType] = {
+    ADS.name: ADS,
+    CLICKS.name: CLICKS,
+    COLLECTION.name: COLLECTION,
+}
 
 BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}
 """What the scenario reader needs to know of them."""

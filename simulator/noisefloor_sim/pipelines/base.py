@@ -10,10 +10,10 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from noisefloor.ads.training import Training
 from noisefloor.privacy import Claim
+from noisefloor.roles.courses import Course
 from noisefloor.roles.outcomes import Counters
-from noisefloor.roles.protocols import TrainingServer
+from noisefloor.roles.protocols import LearningServer
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Day, Visits
 from noisefloor_sim.devices import Account
@@ -116,8 +116,8 @@ class Stage(Protocol):
         """Start a frame on its way to a role; ``name`` names its stream of chances."""
         ...
 
-    def trainer(self, training: Training) -> tuple[TrainingServer, Receiver]:
-        """Return who learns from rounds of training, and how frames reach it."""
+    def learner(self, course: Course) -> tuple[LearningServer, Receiver]:
+        """Return who learns from the rounds of a course, and how frames reach it."""
         ...
 
 
@@ -130,7 +130,7 @@ class Pipeline(ABC):
         return ()
 
     @property
-    def learns(self) -> Training | None:
+    def learns(self) -> Course | None:
         """What a server learns from rounds of reports, if anything."""
         return None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from noisefloor.errors import ServicesAway
 from noisefloor.roles.ad_server import IMPRESSIONS
@@ -73,9 +74,14 @@ class RemoteAggregation:
         return EpochSummary(**{name: told[name] for name in names})
 
     def model(self) -> bytes | None:
-        """Return the broadcast that devices get now, if there is one yet."""
+        """Return what devices are told now, if there is one yet."""
         answer = self._devices.call("GET", "/model", known=(404,))
         return answer.body if answer.status == 200 else None
+
+    def answers(self, data: bytes) -> NDArray[np.bool_]:
+        """Return a decision for each protected query of a frame."""
+        answer = self._devices.call("POST", "/predictions", data, _FRAME)
+        return np.asarray(json.loads(answer.body), dtype=np.bool_)
 
     def give_back(self) -> None:
         """Give the connections back."""

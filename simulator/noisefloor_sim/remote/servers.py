@@ -1,14 +1,15 @@
 """Running services as the host of worlds: a collection for each, dropped afterwards."""
 
-from noisefloor.ads.training import Training
+from noisefloor.errors import ServicesRefused
 from noisefloor.randomness import SecureSource
 from noisefloor.roles.collection import Collection
-from noisefloor.roles.protocols import TrainingServer
+from noisefloor.roles.courses import Course
+from noisefloor.roles.protocols import LearningServer
 from noisefloor_sim.hosting import Receiver, Servers
 from noisefloor_sim.remote.addresses import Addresses
 from noisefloor_sim.remote.aggregation import RemoteAggregation, RemoteImpressions
 from noisefloor_sim.remote.caller import Caller
-from noisefloor_sim.remote.trainer import RemoteTrainer
+from noisefloor_sim.remote.learner import RemoteLearner
 
 
 class OnServices:
@@ -35,6 +36,7 @@ class AtServices:
 
     def __init__(self, addresses: Addresses, collection: Collection) -> None:
         self._path = f"/collections/run-{SecureSource().words(2).tobytes().hex()}"
+        self._collection = collection
         self._operator = Caller(addresses.aggregator)
         self._admin = {"Authorization": f"Bearer {addresses.admin_token or addresses.token}"}
         headers = {**self._admin, "Content-Type": "application/json"}
@@ -42,9 +44,11 @@ class AtServices:
         self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
         self.servers = Servers(self._aggregation, RemoteImpressions(self._aggregation, collection))
 
-    def trainer(self, training: Training) -> TrainingServer:
-        """Return the training of the collection."""
-        return RemoteTrainer(self._aggregation, training)
+    def learner(self, course: Course) -> LearningServer:
+        """Return who learns the course of the collection; it has one."""
+        if course != self._collection.course:
+            raise ServicesRefused("A world at services learns in one pipeline.")
+        return RemoteLearner(self._aggregation, course)
 
     def receiver(self, topic: str, handle: Receiver) -> Receiver:
         """Return the role's own: the bus is on the other side of the socket."""

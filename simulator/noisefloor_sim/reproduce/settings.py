@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.collectors import (
     Collector,
-    LabelBy,
-    PiecewiseCollector,
     RawCollector,
-    SampledPiecewiseCollector,
     UnifiedCollector,
     WeakCollector,
+)
+from noisefloor.collection.piecewise_collectors import (
+    LabelBy,
+    PiecewiseCollector,
+    SampledPiecewiseCollector,
 )
 from noisefloor.collection.schema import Schema
 from noisefloor.collection.scoring import Form

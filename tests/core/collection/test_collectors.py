@@ -10,12 +10,14 @@ from collection_worlds import classes, records, schema
 from noisefloor.collection.classes import Classes, PrintedClasses
 from noisefloor.collection.collectors import (
     Collector,
-    PiecewiseCollector,
     PrintedCollector,
     RawCollector,
-    SampledPiecewiseCollector,
     UnifiedCollector,
     WeakCollector,
+)
+from noisefloor.collection.piecewise_collectors import (
+    PiecewiseCollector,
+    SampledPiecewiseCollector,
 )
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource, new_run

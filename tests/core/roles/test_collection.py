@@ -8,7 +8,8 @@ from noisefloor.ads.laplace_training import LaplaceTraining
 from noisefloor.ads.spectral import SpectralTraining
 from noisefloor.ads.training import Training
 from noisefloor.errors import BadCollection, BadParameter
-from noisefloor.roles import kinds, trainings
+from noisefloor.roles import course_list, kinds
+from noisefloor.roles.ad_course import AdCourse
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.collection import Collection
 from noisefloor.wire.columns import Column, Integers, Symbols
@@ -19,6 +20,9 @@ SIZES: dict[str, dict[str, int]] = {
     "gradient-noise": {"ads": 4, "dimension": 3},
     "joint-rows": {"attributes": 6, "classes": 4, "chosen": 2},
     "decisions": {},
+    "asked-values": {"attributes": 6, "chosen": 2, "values": 9, "labels": 2},
+    "told-values": {"chosen": 3, "values": 4, "labels": 2},
+    "query-values": {"chosen": 3, "values": 4, "labels": 0},
 }
 TRAININGS: list[Training] = [
     BitTraining(8, 3, 1.5, 4, clip=0.1, rate=0.3, once=True, local="step"),
@@ -44,8 +48,9 @@ def test_records_of_somebody_s_own_read_back() -> None:
 
 @pytest.mark.parametrize("training", TRAININGS, ids=lambda one: type(one).__name__)
 def test_every_training_reads_back(training: Training) -> None:
-    assert trainings.training_of(trainings.description(training)) == training
-    collection = Collection(CATALOGUE, training=training)
+    course = AdCourse(training)
+    assert course_list.course_of(course_list.description(course)) == course
+    collection = Collection(CATALOGUE, course=course)
     read = Collection.parse(collection.content)
     assert read == collection
     assert read.content == collection.content
@@ -58,6 +63,6 @@ def test_anything_else_is_refused(content: bytes) -> None:
         Collection.parse(content)
 
 
-def test_kinds_have_the_sizes_of_catalogue_and_training() -> None:
+def test_kinds_are_as_catalogue_and_course_have_them() -> None:
     with pytest.raises(BadParameter, match="kinds"):
         Collection(CATALOGUE, kinds.kinds_of({"impressions": {"size": 7}}))

@@ -75,7 +75,7 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     store, role = EpochStore(server, LAYOUT, KINDS), Aggregator(KINDS)
     store.prepare()
     board = Board(server, LAYOUT)
-    board.start(b"first")
+    assert board.started(b"first") == b"first" and board.is_there()
     frames = [*GOOD, *BAD, *GOOD[:5]]
     asyncio.run(append(url_of(address, "ad-server"), frames))
     Worker(store, abandoned_s=0.001).drain(patience_s=20)  # even takes over from itself
@@ -90,7 +90,8 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     assert store.conservation().late == 1
     store.retire(KINDS[0].name, 0)
     assert store.waiting() == 0
-    board.write(b"second")
+    assert board.replaced(b"first", b"second") == b"second"
+    assert board.replaced(b"first", b"other") == b"second"  # somebody was quicker
     reader = Server(url_of(address, "ad-server"))
     notice = Board(reader, LAYOUT).read()
     assert notice is not None and notice.content == b"second"

@@ -90,9 +90,9 @@ def test_stragglers_that_miss_the_close_are_counted_refused_and_paid() -> None:
     assert 0.2 < late / reports < 0.4  # half of e**-0.5
     assert slow.value("training.reports_counted_late") == late
     assert slow.value("training.reports_counted") == reports - late
-    trainer = slow.ads.training.trainer
-    assert trainer is not None
-    assert trainer.counters.late > 0
+    session = slow.ads.training.session
+    assert session is not None
+    assert session.learner.counters.late > 0
     prompt = live(trained("bits", stragglers=0.0))
     assert prompt.value("training.reports_late") == 0
     assert prompt.value("spent.training_report") == slow.value("spent.training_report")

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from noisefloor.accounting.entry import MICRO, Amount
-from noisefloor.ads.training import Training
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.courses import Course
 from noisefloor.roles.outcomes import Counters
 from noisefloor.wire.kinds import Kind
 from noisefloor_sim.behaviour import AdWorld, Day, Visits
@@ -52,9 +52,9 @@ class AdsPipeline(Pipeline):
         return self.delivery.kinds
 
     @property
-    def learns(self) -> Training | None:
+    def learns(self) -> Course | None:
         """What the training's server learns."""
-        return self.training.training
+        return self.training.course
 
     @property
     def counters(self) -> tuple[Counters, ...]:

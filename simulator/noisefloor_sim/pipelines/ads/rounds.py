@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from noisefloor.ads.training import Sent
-from noisefloor.roles.protocols import TrainingServer
+from noisefloor.roles.protocols import LearningServer
 from noisefloor_sim.pipelines.base import Metric
 
 
@@ -48,7 +48,7 @@ class RoundBook:
         return math.sqrt(math.fsum(self.squares) / max(1, self.values))
 
 
-def round_metrics(books: Sequence[RoundBook], trainer: TrainingServer | None) -> list[Metric]:
+def round_metrics(books: Sequence[RoundBook], learner: LearningServer | None) -> list[Metric]:
     """Tell of each round how many reported, how much was clipped, how far the model moved."""
     metrics = []
     for number, book in enumerate(books):
@@ -66,14 +66,14 @@ def round_metrics(books: Sequence[RoundBook], trainer: TrainingServer | None) ->
         "training.reports_refused": sum(book.refused for book in books),
         "training.absent": sum(book.absent for book in books),
         "training.fakes": sum(book.fakes for book in books),
-        **_counted(trainer, len(books)),
+        **_counted(learner, len(books)),
     }
     return metrics + [Metric(name, float(count)) for name, count in totals.items()]
 
 
-def _counted(trainer: TrainingServer | None, rounds: int) -> dict[str, int]:
+def _counted(learner: LearningServer | None, rounds: int) -> dict[str, int]:
     """Return what the server made of the reports: counted in time, or refused as too late."""
-    closed = [] if trainer is None else [trainer.summary(number) for number in range(rounds)]
+    closed = [] if learner is None else [learner.summary(number) for number in range(rounds)]
     return {
         "training.reports_counted": sum(summary.rows for summary in closed),
         "training.reports_counted_late": sum(summary.late_rows for summary in closed),

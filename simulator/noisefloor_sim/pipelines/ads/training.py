@@ -9,11 +9,13 @@ from noisefloor.accounting.entry import Amount
 from noisefloor.ads.bit_training import BitTraining
 from noisefloor.ads.factors import AdModel, Ratings, Single, drift, fit_tastes, random_model
 from noisefloor.ads.laplace_training import LaplaceTraining
-from noisefloor.ads.training import Training
+from noisefloor.ads.training import Broadcast, Training
 from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.ad_course import AdCourse
+from noisefloor.roles.broadcast import read_broadcast
 from noisefloor.roles.outcomes import Counters
-from noisefloor.roles.protocols import TrainingServer
+from noisefloor.roles.protocols import LearningServer
 from noisefloor.wire.frames import split_frames
 from noisefloor_sim.devices import in_contact
 from noisefloor_sim.hosting import Receiver
@@ -43,15 +45,25 @@ class Session:
 
     Attributes:
         training: Both halves of it.
-        trainer: The server's state.
+        learner: The server.
         receive: How frames reach it.
         stage: The world.
+        sent: What it broadcasts now.
     """
 
     training: Training
-    trainer: TrainingServer
+    learner: LearningServer
     receive: Receiver
     stage: Stage
+    sent: Broadcast = field(init=False)
+
+    def __post_init__(self) -> None:
+        _, self.sent = read_broadcast(self.learner.content)
+
+    def close(self, number: int) -> None:
+        """Close a round, and hear what is broadcast next."""
+        self.learner.close(number)
+        _, self.sent = read_broadcast(self.learner.content)
 
 
 @dataclass(slots=True)
@@ -61,7 +73,7 @@ class TrainingPhase:
     scenario: Scenario
     source: SeededSource
     training: Training | None = field(init=False)
-    trainer: TrainingServer | None = None
+    session: Session | None = None
     books: list[RoundBook] = field(default_factory=list)
     kept: dict[int, Single] = field(default_factory=dict)
     noise: GradientNoise | None = None
@@ -83,15 +95,20 @@ class TrainingPhase:
         return 0 if self.training is None else self.training.rounds
 
     @property
+    def course(self) -> AdCourse | None:
+        """What the server learns, if anything."""
+        return None if self.training is None else AdCourse(self.training)
+
+    @property
     def counters(self) -> tuple[Counters, ...]:
         """What became of training frames at their server."""
-        return () if self.trainer is None else (self.trainer.counters,)
+        return () if self.session is None else (self.session.learner.counters,)
 
     @property
     def model(self) -> AdModel:
         """The ads' model as it is broadcast now."""
-        if self.trainer is not None:
-            return self.trainer.broadcast.model
+        if self.session is not None:
+            return self.session.sent.model
         if self.given is None:
             self.given = self._given()
         return self.given
@@ -118,15 +135,15 @@ class TrainingPhase:
         self.stage = stage
         if self.training is None:
             return
-        self.trainer, receive = stage.trainer(self.training)
-        session = Session(self.training, self.trainer, receive, stage)
+        session = Session(self.training, *stage.learner(AdCourse(self.training)), stage)
+        self.session = session
         for number in range(self.training.rounds):
             self._open()
             for cohort in stage.cohorts():
                 self._answer(session, cohort, number)
             yield stage.env.timeout(block_of(self.scenario).training.round_h * HOUR_S)
             before = self.model
-            self.trainer.close(number)
+            session.close(number)
             self.books[-1].drift = drift(before, self.model)
 
     def _open(self) -> None:
@@ -149,7 +166,7 @@ class TrainingPhase:
         ratings = kept_ratings(self.scenario, stage.world.tastes, cohort)[users]
         tastes = self._tastes(cohort, users)
         coins = self.source.child("report", cohort.number, number)
-        sent = session.training.report(number, session.trainer.broadcast, tastes, ratings, coins)
+        sent = session.training.report(number, session.sent, tastes, ratings, coins)
         self._keep(cohort, users, tastes)
         book.add(sent, len(users))
         if self.noise is not None:
@@ -213,8 +230,8 @@ class TrainingPhase:
     ) -> Reports | None:
         """Return what fakes send beside a cohort's reports."""
         coins = self.source.child("forged", cohort.number, number)
-        sent = session.trainer.broadcast
-        forged = forged_reports(self.scenario, session.training, number, sent, len(reports), coins)
+        sent, count = session.sent, len(reports)
+        forged = forged_reports(self.scenario, session.training, number, sent, count, coins)
         self.books[-1].fakes += 0 if forged is None else len(forged)
         if self.fraud is not None:
             self.fraud.count(reports, forged)
@@ -230,7 +247,9 @@ class TrainingPhase:
             found += self.fraud.metrics(self.source.child("fraud"))
         if self.noise is not None:
             found += self.noise.metrics()
-        return found + round_metrics(self.books, self.trainer)
+        return found + round_metrics(
+            self.books, None if self.session is None else self.session.learner
+        )
 
 
 def _later(session: Session, delay_s: float, frame: bytes, path: tuple[str | int, ...]) -> Steps:

@@ -1,4 +1,4 @@
-"""The trainer learns from each report once, in its round, whatever the order of frames."""
+"""The learner learns from each report once, in its round, whatever the order of frames."""
 
 import json
 from collections.abc import Sequence
@@ -13,12 +13,13 @@ from noisefloor.ads.factors import AdModel, Ratings
 from noisefloor.ads.training import Broadcast
 from noisefloor.errors import BadFrame, BadParameter, BadSnapshot
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.roles import BUILDERS, Limits, Status, Trainer, kinds_of, read_broadcast
+from noisefloor.roles import BUILDERS, AdCourse, Learner, Limits, Status, kinds_of, read_broadcast
 from noisefloor.roles.broadcast import write_broadcast
 from noisefloor.wire import symbol_kind
 from noisefloor.wire.frames import seal, split_frames
 
 TRAINING = BitTraining(4, 2, 8.0, 3, clip=0.1)
+COURSE = AdCourse(TRAINING)
 KIND = TRAINING.kind(0)
 
 
@@ -39,44 +40,51 @@ AHEAD = seal(KIND, 1, KIND.encode(np.array([1])), bytes(16))
 OTHER = seal(symbol_kind("other", 2), 0, symbol_kind("other", 2).encode(np.array([1])), bytes(16))
 
 
-def fed(deliveries: Sequence[bytes]) -> Trainer:
-    trainer = Trainer(TRAINING)
+def broadcast(learner: Learner) -> Broadcast:
+    """Read what devices are told."""
+    number, sent = read_broadcast(learner.content)
+    assert number == learner.number
+    return sent
+
+
+def fed(deliveries: Sequence[bytes]) -> Learner:
+    learner = Learner(COURSE)
     for data in deliveries:
-        trainer.apply(data)
-    return trainer
+        learner.apply(data)
+    return learner
 
 
 def test_a_round_is_learnt_from_its_reports() -> None:
-    trainer = fed(FIRST)
-    assert [len(FIRST), trainer.counters.counted] == [4, 4]
-    before = trainer.broadcast
-    trainer.close(0)
+    learner = fed(FIRST)
+    assert [len(FIRST), learner.counters.counted] == [4, 4]
+    before = broadcast(learner)
+    learner.close(0)
     reports = np.concatenate(
         [
             KIND.rows(outcome.frame.batch)
-            for outcome in map(Trainer(TRAINING).apply, FIRST)
+            for outcome in map(Learner(COURSE).apply, FIRST)
             if outcome.frame
         ]
     )
     expected = TRAINING.update(0, before, TRAINING.bit.tally(reports), 200)
-    assert trainer.broadcast.model.factors.tobytes() == expected.model.factors.tobytes()
-    assert trainer.number == 1 and not trainer.is_done
-    assert trainer.summary(0).rows == 200
+    assert broadcast(learner).model.factors.tobytes() == expected.model.factors.tobytes()
+    assert learner.number == 1 and not learner.is_done
+    assert learner.summary(0).rows == 200
 
 
 def test_all_rounds_are_closed_in_turn() -> None:
-    trainer = Trainer(TRAINING)
+    learner = Learner(COURSE)
     for number in range(3):
-        assert not trainer.is_done
-        for data in frames(number, trainer.broadcast):
-            assert trainer.apply(data).status is Status.COUNTED
-        trainer.close(number)
-    assert trainer.is_done and trainer.number == 3
-    last = trainer.content
-    trainer.close(2)
-    assert trainer.content == last
+        assert not learner.is_done
+        for data in frames(number, broadcast(learner)):
+            assert learner.apply(data).status is Status.COUNTED
+        learner.close(number)
+    assert learner.is_done and learner.number == 3
+    last = learner.content
+    learner.close(2)
+    assert learner.content == last
     with pytest.raises(BadParameter, match="number"):
-        trainer.close(3)
+        learner.close(3)
 
 
 @settings(max_examples=30)
@@ -87,55 +95,55 @@ def test_order_and_repetition_leave_no_trace(order: list[bytes], data: st.DataOb
     assert often.counters.duplicates == len(again)
     assert once.counters.dead_letters == 3
     assert once.snapshot() == fed([*FIRST, AHEAD, OTHER, b"nonsense"]).snapshot()
-    for trainer in (once, often):
-        trainer.close(0)
-        assert trainer.counters.is_conserved
+    for learner in (once, often):
+        learner.close(0)
+        assert learner.counters.is_conserved
     assert once.content == often.content
 
 
 def test_late_frames_are_refused_and_counted() -> None:
-    trainer = fed(FIRST[:2])
-    trainer.close(0)
-    learnt = trainer.content
-    outcomes = [trainer.apply(data).status for data in [*FIRST, FIRST[3]]]
+    learner = fed(FIRST[:2])
+    learner.close(0)
+    learnt = learner.content
+    outcomes = [learner.apply(data).status for data in [*FIRST, FIRST[3]]]
     repeated, late = Status.DUPLICATE, Status.LATE
     assert outcomes == [repeated, repeated, late, late, repeated]
-    assert trainer.summary(0).late_rows == 80
-    trainer.close(0)
-    assert trainer.content == learnt
+    assert learner.summary(0).late_rows == 80
+    learner.close(0)
+    assert learner.content == learnt
 
 
 def test_a_round_that_is_not_open_yet_takes_nothing() -> None:
-    trainer = fed(FIRST)
-    assert trainer.apply(AHEAD).status is Status.DEAD_LETTER
+    learner = fed(FIRST)
+    assert learner.apply(AHEAD).status is Status.DEAD_LETTER
     with pytest.raises(BadParameter, match="number"):
-        trainer.close(1)
-    trainer.close(0)
-    assert trainer.apply(AHEAD).status is Status.COUNTED
+        learner.close(1)
+    learner.close(0)
+    assert learner.apply(AHEAD).status is Status.COUNTED
 
 
 def test_a_round_without_reports_leaves_the_model_as_it_is() -> None:
-    trainer = Trainer(TRAINING)
-    before, tag = trainer.broadcast.model, trainer.etag
-    trainer.close(0)
-    assert trainer.broadcast.model.factors.tobytes() == before.factors.tobytes()
-    assert trainer.number == 1
-    assert trainer.etag != tag  # it is another round's broadcast
+    learner = Learner(COURSE)
+    before, tag = broadcast(learner).model, learner.etag
+    learner.close(0)
+    assert broadcast(learner).model.factors.tobytes() == before.factors.tobytes()
+    assert learner.number == 1
+    assert learner.etag != tag  # it is another round's broadcast
 
 
 def test_a_snapshot_brings_everything_back() -> None:
-    trainer = fed([*FIRST, b"nonsense"])
-    trainer.close(0)
-    more = frames(1, trainer.broadcast)
-    trainer.apply(more[0])
-    copy = Trainer.restore(trainer.snapshot(), TRAINING)
-    assert copy.snapshot() == trainer.snapshot()
-    for one in (trainer, copy):
+    learner = fed([*FIRST, b"nonsense"])
+    learner.close(0)
+    more = frames(1, broadcast(learner))
+    learner.apply(more[0])
+    copy = Learner.restore(learner.snapshot(), COURSE)
+    assert copy.snapshot() == learner.snapshot()
+    for one in (learner, copy):
         statuses = [one.apply(data).status for data in [*more, FIRST[0]]]
         assert statuses.count(Status.DUPLICATE) == 2
         one.close(1)
-    assert copy.content == trainer.content
-    assert copy.counters == trainer.counters
+    assert copy.content == learner.content
+    assert copy.counters == learner.counters
 
 
 def test_other_snapshots_are_refused() -> None:
@@ -144,24 +152,24 @@ def test_other_snapshots_are_refused() -> None:
     spoilt["checksum"] = "0" * 64
     for bad in (b"", b"{}", data[:-5], json.dumps(spoilt).encode(), data.replace(b'"', b" ", 1)):
         with pytest.raises(BadSnapshot):
-            Trainer.restore(bad, TRAINING)
+            Learner.restore(bad, COURSE)
     for other in (BitTraining(4, 3, 8.0, 3), BitTraining(5, 2, 8.0, 3)):
         with pytest.raises(BadSnapshot):
-            Trainer.restore(data, other)
+            Learner.restore(data, AdCourse(other))
     done = fed(FIRST)
     for number in range(3):
         done.close(number)
     with pytest.raises(BadSnapshot):
-        Trainer.restore(done.snapshot(), BitTraining(4, 2, 8.0, 2, clip=0.1))
+        Learner.restore(done.snapshot(), AdCourse(BitTraining(4, 2, 8.0, 2, clip=0.1)))
 
 
 def test_a_device_that_has_the_broadcast_is_not_sent_it_again() -> None:
-    trainer = fed(FIRST)
-    assert trainer.content_unless(None) == trainer.content
-    assert trainer.content_unless(trainer.etag) is None
-    before = trainer.etag
-    trainer.close(0)
-    assert trainer.content_unless(before) == trainer.content
+    learner = fed(FIRST)
+    assert learner.content_unless(None) == learner.content
+    assert learner.content_unless(learner.etag) is None
+    before = learner.etag
+    learner.close(0)
+    assert learner.content_unless(before) == learner.content
 
 
 def test_a_broadcast_is_read_as_it_was_written() -> None:
@@ -201,4 +209,4 @@ def test_the_kinds_of_training_are_listed() -> None:
     )
     assert listed["gradient-bits"] == KIND
     assert listed["gradient-noise"].cells == 12
-    assert Trainer(TRAINING, limits=Limits(frames=5)).kinds == (KIND,)
+    assert Learner(COURSE, limits=Limits(frames=5)).kinds == (KIND,)

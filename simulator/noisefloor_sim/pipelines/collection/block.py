@@ -1,0 +1,119 @@
+"""The settings of the collection of records in a scenario."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from noisefloor.data import is_table_file
+from noisefloor_sim.scenario.blocks import PipelineBlock
+from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.scenario.section import PlainText, Probability, broken
+
+NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
+
+
+class CollectionBlock(PipelineBlock):
+    """Records of wearables, collected to learn a classifier, and questions to it."""
+
+    source: PlainText = Field(
+        default="synthetic",
+        max_length=1_000,
+        description="Where records come from: synthetic, wdbc, ionosphere, adult, or a file of "
+        "your own that ends in .csv, .tsv or .parquet.",
+    )
+    schema_file: PlainText = Field(
+        default="",
+        max_length=1_000,
+        description="Types, ranges and categories of a file of your own, as YAML or JSON.",
+    )
+    method: Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"] = Field(
+        default="joint-bayes",
+        description="What owners send and what is learnt from it; 'weak' sends classes without "
+        "noise, and the paper's variant of 'unified' is as printed.",
+    )
+    epsilon: float = Field(
+        default=2.0,
+        gt=0,
+        le=100,
+        description="Claimed for each phase: a report to the selection, one in training, one "
+        "question.",
+    )
+    attributes: int = Field(
+        default=0, ge=0, le=4_096, description="Attributes told of; 0: by the public rule."
+    )
+    classes: int = Field(
+        default=0, ge=0, le=4_096, description="Classes of an attribute; 0: by the public rule."
+    )
+    selection: Literal["none", "random", "piecewise", "response", "weak"] = Field(
+        default="random",
+        description="How attributes are chosen: all, at random, or by a round of its own through "
+        "the piecewise mechanism, by randomised response, or without noise.",
+    )
+    form: Literal["prod", "cosine", "corr"] = Field(
+        default="prod", description="How the selections 'response' and 'weak' score attributes."
+    )
+    classifier: Literal[
+        "svm",
+        "linear-svm",
+        "logistic",
+        "forest",
+        "boosting",
+        "tree",
+        "neighbours",
+        "naive-bayes",
+    ] = Field(default="svm", description="Of all methods but 'joint-bayes', which has its own.")
+    weight: float = Field(default=1.0, gt=0, le=1e6, description="C of the classifier.")
+    test_share: float = Field(
+        default=0.2,
+        gt=0,
+        lt=1,
+        description="Share of the records that nobody trains on: rows are split before users "
+        "draw them.",
+    )
+    questions: Literal["device", "protected"] = Field(
+        default="device",
+        description="Whether the published model is asked on the device, which costs nothing, or "
+        "the server by protected questions.",
+    )
+    questions_per_day: int = Field(
+        default=1, ge=1, le=100, description="Protected questions of each user who asks, a day."
+    )
+    askers: Literal["test", "everyone"] = Field(
+        default="test",
+        description="Who asks: those who did not train, or the owners of training records, too.",
+    )
+    round_h: float = Field(default=24.0, gt=0, le=240, description="Hours that a round is open.")
+    drop_out: Probability = Field(
+        default=0.0, description="Probability that a device in contact takes no part in a round."
+    )
+    canaries: int = Field(
+        default=4_000,
+        ge=1_000,
+        le=1_000_000,
+        description="Owners with known records that the adversary is tested on, for each guess.",
+    )
+
+    @model_validator(mode="after")
+    def _settings_go_together(self) -> Self:
+        if self.source not in NAMED and not is_table_file(self.source):
+            listed = ", ".join(NAMED)
+            raise broken(
+                f"Expected {listed}, or a file that ends in .csv, .tsv or .parquet.", "source"
+            )
+        if bool(self.schema_file) is (self.source in NAMED):
+            raise broken(
+                "Expected a schema with a file of your own, and only there.", "schema_file"
+            )
+        if self.method == "joint-bayes" and self.selection not in ("none", "random"):
+            raise broken(
+                "Expected random: each owner of joint-bayes draws attributes.", "selection"
+            )
+        return self
+
+
+def block_of(scenario: Scenario) -> CollectionBlock:
+    """Return the settings of the collection in a scenario."""
+    block = scenario.pipelines["collection"]
+    if not isinstance(block, CollectionBlock):
+        raise TypeError("The scenario was read with other pipelines than these.")
+    return block

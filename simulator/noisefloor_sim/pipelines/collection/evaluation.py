@@ -1,0 +1,129 @@
+"""How often the model names the true label of records that nobody trained on."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.collection.classes import Classes
+from noisefloor.collection.classifiers import fit
+from noisefloor.collection.lessons import RowsLesson
+from noisefloor.collection.naive_bayes import model_of
+from noisefloor.collection.schema import Labels, Records
+from noisefloor.collection.shrinkage import Shrinkage
+from noisefloor.errors import NoisefloorError
+from noisefloor_sim.pipelines.base import Metric, Stage
+from noisefloor_sim.pipelines.clicks.games import share_metric
+from noisefloor_sim.pipelines.collection.phases import CollectionPhases
+from noisefloor_sim.population import cohort_sizes
+
+MOST_OPEN = 4_000
+"""Training records of the model without privacy, where it is a machine: it takes their square."""
+
+MOST_TESTED = 1 << 15
+"""Test users who are scored: their accuracy is then known to half a per cent."""
+
+_OPEN_CLASSES = 12
+
+
+@dataclass(slots=True)
+class Sample:
+    """Records of users, each with its place in the data set."""
+
+    records: list[Records] = field(default_factory=list)
+    rows: list[NDArray[np.int64]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, records: Records, rows: NDArray[np.int64], room: int) -> None:
+        """Take as many more as there is room for."""
+        left = max(0, room - self.count)
+        self.records.append(records[slice(0, left)])
+        self.rows.append(rows[:left])
+        self.count += len(self.records[-1])
+
+    def joined(self) -> Records:
+        """Return all of them."""
+        values = np.concatenate([some.values for some in self.records])
+        return Records(values, np.concatenate([some.labels for some in self.records]))
+
+    @property
+    def different(self) -> int:
+        """How many different records there are among them."""
+        return len(np.unique(np.concatenate(self.rows))) if self.count else 0
+
+
+def samples(phases: CollectionPhases, stage: Stage) -> tuple[Sample, Sample]:
+    """Return those who took part in training, and those whose records nobody trained on."""
+    people = phases.scenario.population
+    trained, tested = Sample(), Sample()
+    for number in range(len(cohort_sizes(people.users, people.cohort))):
+        cohort = stage.cohort(number)
+        held = phases.holdings.people(cohort)
+        took_part = phases.trained.get(number, np.zeros(len(cohort), dtype=np.bool_))
+        for sample, who in ((trained, took_part), (tested, held.is_test)):
+            some = np.flatnonzero(who)
+            sample.add(held.records[some], held.row[some], MOST_TESTED)
+    return trained, tested
+
+
+def accuracy_metrics(phases: CollectionPhases, stage: Stage) -> list[Metric]:
+    """Score the model on the device and through questions, beside its baselines.
+
+    Where several users hold one row, the interval is that of as many rows, not of users.
+    """
+    trained, tested = samples(phases, stage)
+    if not tested.count or phases.learner is None:
+        return []
+    records, rows = tested.joined(), tested.different
+    told = phases.course.predict(phases.learner.content, records)
+    positive = float(np.mean(records.labels))
+    metrics = [
+        _share("accuracy.device", float(np.mean(told == records.labels)), rows),
+        Metric("accuracy.majority", max(positive, 1 - positive), n=len(records)),
+        Metric("data.rows_tested", float(rows), n=tested.count),
+        Metric("data.rows_trained", float(trained.different), n=trained.count),
+    ]
+    asked = sum(book.tested for book in phases.questions)
+    if asked:
+        right = sum(book.right for book in phases.questions)
+        metrics.append(_share("accuracy.question", right / asked, min(asked, rows)))
+    open_ = _open_answers(phases, trained, records) if trained.count else None
+    if open_ is not None:
+        metrics.append(_share("accuracy.open", float(np.mean(open_ == records.labels)), rows))
+    return metrics
+
+
+def _share(name: str, share: float, rows: int) -> Metric:
+    """Return a share with the interval of so many independent records."""
+    found = share_metric(name, round(share * rows), rows)
+    return Metric(name, share, min(found.low, share), max(found.high, share), rows)
+
+
+def _open_answers(phases: CollectionPhases, trained: Sample, asked: Records) -> Labels | None:
+    """Return what a model without privacy says, trained on records of the same users as they are.
+
+    Naive Bayes beside naive Bayes; beside other methods their classifier on values as they are.
+    """
+    records, lesson = trained.joined(), phases.course.lesson
+    if records.labels.all() or not records.labels.any():
+        return np.full(len(asked), bool(records.labels[0]))
+    if not isinstance(lesson, RowsLesson):
+        return _open_bayes(records, Classes(phases.course.schema, _OPEN_CLASSES), asked)
+    some = records[slice(0, MOST_OPEN)]
+    try:
+        model = fit(lesson.classifier, some.values, some.labels, weight=lesson.weight)
+    except NoisefloorError:
+        return None  # scikit-learn is not there, and nothing that was asked for needs it
+    return model.predict(asked.values)
+
+
+def _open_bayes(records: Records, classes: Classes, asked: Records) -> Labels:
+    """Return what naive Bayes says that counts classes as they are."""
+    codes = classes.codes(records.values).astype(np.int64)
+    sizes = np.array(classes.sizes)
+    cells = (2 * (codes + np.cumsum(sizes) - sizes) + records.labels[:, None]).reshape(-1)
+    counts = np.bincount(cells, minlength=2 * int(sizes.sum())).reshape(-1, 2).astype(np.float64)
+    positive = float(np.mean(records.labels))
+    labels = np.array([1 - positive, positive])
+    shares = Shrinkage(classes).shares(counts, labels)
+    return model_of(classes, shares, labels).predict(asked.values)

@@ -1,0 +1,190 @@
+"""What the report shows of a collection of records."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from noisefloor_sim.pipelines.base import PointFindings
+from noisefloor_sim.pipelines.curves import Axis, Groups, along
+from noisefloor_sim.pipelines.figures import (
+    attack_plots,
+    beside,
+    is_logarithmic,
+    measured_curves,
+)
+from noisefloor_sim.report.spec import Cell, Curve, Plot, Section, Table
+
+EPSILON = "pipelines.collection.epsilon"
+
+GAMES = {
+    "attribute": "one value, from one report in training",
+    "label": "the label, from one report in training",
+    "label_known": "the label, its shares known before",
+    "record": "all that a report tells of, nothing known before",
+    "record_known": "the whole record, all records and their shares known before",
+    "class_zero": "a report that proves a minimum or a negative label",
+    "products": "the label, from products of class and label without noise",
+    "repeated": "one value or decision, from all questions of a user",
+}
+_READINGS = {
+    "label_known": "Naming the more frequent label is right as often as the baseline says; a "
+    "report that is worth little does not move the guess.",
+    "record": "Guessing blindly is right once in the number of symbols that a report is one of.",
+    "record_known": "Records go together: who knows them all starts from the most frequent one.",
+    "class_zero": "As printed, class 0 is reported by nobody but those who hold it: each such "
+    "report is a proof.",
+    "products": "Nothing hides the products: the label follows from them, and every class from "
+    "the label. The closed form is that of a single product.",
+    "repeated": "Every question has fresh coins: the majority of them is right ever more often.",
+}
+_READING = (
+    "Measured success lies on its closed form and below the bound that is proved; the baseline "
+    "is a guess without the report."
+)
+_ACCURACIES = {
+    "accuracy.device": (
+        "How often the true label is named, on the device",
+        "A model is worth something where it lies above the majority class; the line without "
+        "privacy is a model on the same users' records as they are.",
+    ),
+    "accuracy.question": (
+        "How often the true label is named, by protected questions",
+        "What is asked is protected, too: no number of owners makes an answer better than the "
+        "noise of its question. Asking on the device costs nothing.",
+    ),
+}
+_FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
+
+
+def section(points: Sequence[PointFindings]) -> Section:
+    """Describe accuracy, attacks, budgets and who holds what."""
+    usual = {EPSILON: "claimed epsilon of a phase", "budget": "budget of a user"}
+    axis = Axis.of(points, usual)
+    groups = axis.grouped(points)
+    return Section(
+        "Collection of records",
+        "Each user's wearable holds one record. Owners of training records report once for each "
+        "phase; the server learns a classifier from what came and publishes it. It is scored on "
+        "the true labels of users whose records nobody trained on." + _reuse(points),
+        (
+            *_accuracy_plots(groups, axis),
+            *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
+            _spent_plot(groups, axis),
+            *_question_plots(points, axis),
+            _spent_table(groups, axis),
+            _sizes_table(groups, axis),
+        ),
+    )
+
+
+def _reuse(points: Sequence[PointFindings]) -> str:
+    """Say whether users share rows, and where ranges come from."""
+    said = []
+    if any((found := one.metric("data.reused")) and found.value for one in points):
+        said.append(
+            " There are more users than rows: users draw rows of their side with replacement, "
+            "and intervals are those of as many rows."
+        )
+    if any((found := one.metric("data.ranges_public")) and not found.value for one in points):
+        said.append(
+            " Ranges are those of a public data set's own rows; of private data they would have "
+            "to be declared, or asked for under a budget."
+        )
+    return "".join(said)
+
+
+def _accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw both ways to ask, beside a model without privacy; the majority class is one for all."""
+    everybody = {
+        place: [point for by_place in groups.values() for point in by_place.get(place, ())]
+        for place in {place for by_place in groups.values() for place in by_place}
+    }
+    x, found = along(everybody, "accuracy.majority")
+    majority = Curve("majority class", x, [one.value for one in found], role="baseline")
+    for name, (title, reading) in _ACCURACIES.items():
+        curves = beside(groups, name, [("accuracy.open", "bound")])
+        if curves and x:
+            renamed = [
+                replace(one, name=one.name.replace(", bound", ", without privacy"))
+                for one in curves
+            ]
+            yield Plot(
+                title,
+                reading,
+                axis.label,
+                "right labels of users who did not train",
+                (*renamed, majority),
+                log_x=is_logarithmic(groups),
+            )
+
+
+def _spent_plot(groups: Groups, axis: Axis) -> Plot:
+    return Plot(
+        "What a mean user has spent",
+        "Phases add up: who takes part in selection and training and asks pays for each. What is "
+        "sent without noise has no epsilon, and nothing is debited for it.",
+        axis.label,
+        "epsilon",
+        measured_curves(groups, "spent"),
+        log_x=is_logarithmic(groups),
+    )
+
+
+def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
+    """Show the questions of each day at the far end of the axis, if any were asked."""
+    point = max(points, key=axis.place)
+    days = [
+        day for day in range(point.scenario.days) if point.metric(f"questions.asked.day_{day}")
+    ]
+    if not days:
+        return []
+    curves = []
+    for name in ("asked", "refused"):
+        found = [point.metric(f"questions.{name}.day_{day}") for day in days]
+        y = [one.value for one in found if one is not None]
+        curves.append(Curve(name, [str(day + 1) for day in days], y))
+    return [
+        Plot(
+            "Questions on each day",
+            f"At the largest {axis.word}. A question that the budget does not cover is refused, "
+            "and nothing is sent.",
+            "day",
+            "questions",
+            curves,
+            kind="bar",
+        )
+    ]
+
+
+def _spent_table(groups: Groups, axis: Axis) -> Table:
+    """Show what each phase took of a mean user."""
+    names = (*_FLOWS, "spent", "spent_share", "questions.refused")
+    return Table(
+        "What each phase took of a mean user",
+        "Epsilon as debited, over all users, also those who took no part; the share is that of "
+        "the budget. A question that is refused costs nothing.",
+        ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
+        _rows(groups, names),
+    )
+
+
+def _sizes_table(groups: Groups, axis: Axis) -> Table:
+    """Show what was chosen, and how much was learnt from."""
+    names = ("sizes.attributes", "sizes.classes", "training.reports_counted", "model.bytes")
+    return Table(
+        "Sizes",
+        "Where they are not given, attributes and classes follow from the number of owners and "
+        "attributes and from epsilon alone: no record is looked at.",
+        ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
+        _rows(groups, names),
+    )
+
+
+def _rows(groups: Groups, names: Sequence[str]) -> list[tuple[Cell, ...]]:
+    """Return metrics of each point, averaged over replicates; 0 where one was not measured."""
+    rows: list[tuple[Cell, ...]] = []
+    for curve, by_place in sorted(groups.items()):
+        for place in sorted(by_place):
+            at = {place: by_place[place]}
+            found = [along(at, name)[1] for name in names]
+            rows.append((curve, place, *(one[0].value if one else 0.0 for one in found)))
+    return rows
