@@ -2,8 +2,9 @@
 
 An owner sends class times label, -1 or +1, for K attributes and without noise. On [-1, 1] a
 product leaves two candidates; all K share one label, so that who knows how classes are spread
-among owners of either label names it by naive Bayes. On a range of positive numbers there is
-nothing to guess: the sign of a product is the label.
+among owners of either label names it by naive Bayes. Only where owners of either label are
+mirror images of each other do products tell nothing; real values are skewed. On a range of
+positive numbers there is nothing to guess: the sign of a product is the label.
 """
 
 import math

@@ -29,49 +29,38 @@ def claims_of(
     course: RecordCourse,
     columns: Sequence[int],
     *,
-    questions: int,
-    owners_ask: bool,
+    asked: int,
+    asked_by_owners: int,
     canaries: int,
     source: SeededSource,
 ) -> tuple[NamedClaim, ...]:
-    """Return the claims of each phase, of an owner who is in all of them, and of who only asks.
+    """Return the claims of each phase, of who only asks, and of an owner who is in all phases.
 
     Args:
         course: What was run.
         columns: The attributes that were chosen.
-        questions: How often one user may ask the server; 0 where the model is on the device.
-        owners_ask: Whether owners of training records ask as well.
+        asked: How often who did not train may ask the server; 0: the model is on the device.
+        asked_by_owners: How often an owner of a training record may, besides.
         canaries: Runs of each audit on either of two inputs.
         source: Of the audits' coins.
     """
-    costs, is_paper = Costs.of(course, columns), course.variant == "paper"
+    costs = Costs.of(course, columns)
     selection, training = _selection_parts(course), _lesson_parts(course, columns, asks=False)
     question = _lesson_parts(course, columns, asks=True)
     rows: list[tuple[str, list[Claim], list[Parts]]] = []
     if course.selector.uses_data:
         rows.append(("selection", [costs.selection], [selection]))
     rows.append(("training", [costs.training], [training]))
-    asked = [costs.question] * questions
-    mine = [costs.selection, costs.training], [selection, training]
-    if questions:
+    if asked:
         rows.append(("question", [costs.question], [question]))
-        rows.append(("asker", asked, [_times(question, questions)]))
-        if owners_ask:
-            mine[0].extend(asked)
-            mine[1].append(_times(question, questions))
-    rows.append(("owner", *mine))
+        rows.append(("asker", [costs.question] * asked, [_times(question, asked)]))
+    owner = [costs.selection, costs.training, *[costs.question] * asked_by_owners]
+    sent = [selection, training, *([_times(question, asked_by_owners)] * bool(asked_by_owners))]
+    rows.append(("owner", owner, sent))
+    # The paper's epsilon is that of one phase, and is said of the whole.
+    said = Guarantee(course.epsilon, Neighbours.USER) if course.variant == "paper" else None
     return tuple(
-        NamedClaim(
-            name,
-            _whole(
-                claims,
-                _audited(parts, canaries, source.child(name)),
-                # The paper's epsilon is that of one phase, and is said of the whole.
-                said=Guarantee(course.epsilon, Neighbours.USER)
-                if is_paper and len(claims) > 1
-                else None,
-            ),
-        )
+        NamedClaim(name, _whole(claims, _audited(parts, canaries, source.child(name)), said))
         for name, claims, parts in rows
     )
 

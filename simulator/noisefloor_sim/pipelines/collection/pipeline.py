@@ -18,6 +18,7 @@ from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, Stage
 from noisefloor_sim.pipelines.collection.block import block_of
 from noisefloor_sim.pipelines.collection.books import question_metrics, round_metrics
 from noisefloor_sim.pipelines.collection.claims import claims_of
+from noisefloor_sim.pipelines.collection.costs import debited
 from noisefloor_sim.pipelines.collection.courses import course_of
 from noisefloor_sim.pipelines.collection.evaluation import accuracy_metrics
 from noisefloor_sim.pipelines.collection.games import attack
@@ -70,10 +71,19 @@ class CollectionPipeline(Pipeline):
         """Every round and every day with questions wakes every cohort."""
         return self.phases_.wakes
 
-    @property
-    def questions(self) -> int:
-        """How often one user may ask the server, in the whole run."""
-        return len(self.phases_.days_to_ask) * block_of(self.scenario).questions_per_day
+    def questions(self, *, trained: bool) -> int:
+        """Return how often one user may ask the server: as often as wanted, and as is covered.
+
+        Args:
+            trained: Whether the user has paid for selection and training before.
+        """
+        phases, budget = self.phases_, Amount.budget(self.scenario.budget, 0.0).micro_epsilon
+        wanted = len(phases.days_to_ask) * block_of(self.scenario).questions_per_day
+        if trained:
+            rounds = range(self.course.rounds)
+            budget -= sum(phases.costs.of_round(self.course, number) for number in rounds)
+        cost = debited(phases.costs.question)
+        return max(0, min(wanted, budget // cost)) if cost else wanted
 
     def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
         """Send nothing by itself: what is sent is sent in phases."""
@@ -87,19 +97,20 @@ class CollectionPipeline(Pipeline):
             return Findings((), ())
         block, columns = block_of(self.scenario), self._columns(learner.content)
         canaries = self._canaries(stage, block.canaries)
+        asked, is_everyone = self.questions(trained=False), block.askers == "everyone"
         metrics = [
             *accuracy_metrics(self.phases_, stage),
             *round_metrics(self.phases_.books, learner),
             *question_metrics(self.phases_.questions, self.phases_.first_day),
             *self._budget(),
             *self._sizes(learner.content),
-            *attack(self.course, columns, canaries, self.questions, self.source.child("canary")),
+            *attack(self.course, columns, canaries, asked, self.source.child("canary")),
         ]
         claims = claims_of(
             self.course,
             columns,
-            questions=self.questions,
-            owners_ask=block.askers == "everyone",
+            asked=asked,
+            asked_by_owners=self.questions(trained=True) if is_everyone else 0,
             canaries=block.canaries,
             source=self.source.child("audit"),
         )

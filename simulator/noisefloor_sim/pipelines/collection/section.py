@@ -1,12 +1,23 @@
 """What the report shows of a collection of records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from noisefloor_sim.pipelines.base import PointFindings
-from noisefloor_sim.pipelines.collection.block import block_of
+from noisefloor_sim.pipelines.collection.tables import (
+    accuracy_table,
+    attack_table,
+    sizes_table,
+    spent_table,
+)
 from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import attack_plots, band, is_logarithmic
-from noisefloor_sim.report.spec import Curve, Plot, Role, Section, Table
+from noisefloor_sim.pipelines.figures import (
+    attack_plots,
+    beside,
+    is_logarithmic,
+    measured_curves,
+)
+from noisefloor_sim.report.spec import Curve, Plot, Section, Table
 
 EPSILON = "pipelines.collection.epsilon"
 
@@ -35,22 +46,23 @@ _READING = (
     "Measured success lies on its closed form and below the bound that is proved; the baseline "
     "is a guess without the report."
 )
-_LINES: tuple[tuple[str, str, Role], ...] = (
-    ("accuracy.device", "on the device", "measured"),
-    ("accuracy.question", "protected question", "measured"),
-    ("accuracy.open", "without privacy", "bound"),
-    ("accuracy.majority", "majority class", "baseline"),
-)
-_FLOWS = (
-    ("spent.selection_report", "selection"),
-    ("spent.training_report", "training"),
-    ("spent.question", "questions"),
-)
+_ACCURACIES = {
+    "accuracy.device": (
+        "How often the true label is named, on the device",
+        "A model is worth something where it lies above the majority class; the line without "
+        "privacy is a model on the same users' records as they are.",
+    ),
+    "accuracy.question": (
+        "How often the true label is named, by protected questions",
+        "What is asked is protected, too: no number of owners makes an answer better than the "
+        "noise of its question. Asking on the device costs nothing.",
+    ),
+}
 
 
 def section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks, budgets and who holds what."""
-    usual = {EPSILON: "claimed epsilon of a phase"}
+    usual = {EPSILON: "claimed epsilon of a phase", "budget": "budget of a user"}
     axis = Axis.of(points, usual)
     groups = axis.grouped(points)
     return Section(
@@ -59,13 +71,23 @@ def section(points: Sequence[PointFindings]) -> Section:
         "phase; the server learns a classifier from what came and publishes it. It is scored on "
         "the true labels of users whose records nobody trained on." + _reuse(points),
         (
-            _accuracy_plot(groups, axis),
-            *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
-            _spent_plot(groups, axis),
-            *_question_plots(points, axis),
-            _sizes_table(groups),
+            *_curves(groups, axis),
+            *_question_plots(points),
+            spent_table(groups, axis),
+            sizes_table(groups, axis),
         ),
     )
+
+
+def _curves(groups: Groups, axis: Axis) -> list[Plot | Table]:
+    """Draw what runs along an axis; what was measured at one place only is a table."""
+    if len({place for by_place in groups.values() for place in by_place}) == 1:
+        return [accuracy_table(groups), attack_table(groups, GAMES, _READING)]
+    return [
+        *_accuracy_plots(groups, axis),
+        *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
+        _spent_plot(groups, axis),
+    ]
 
 
 def _reuse(points: Sequence[PointFindings]) -> str:
@@ -84,56 +106,51 @@ def _reuse(points: Sequence[PointFindings]) -> str:
     return "".join(said)
 
 
-def _accuracy_plot(groups: Groups, axis: Axis) -> Plot:
-    curves = []
-    for name, by_place in sorted(groups.items()):
-        for metric, said, role in _LINES:
-            x, found = along(by_place, metric)
-            if x:
-                ends = band(found) if role == "measured" else (None, None)
-                y = [one.value for one in found]
-                curves.append(Curve(f"{name}, {said}", x, y, *ends, role=role, group=name))
-    return Plot(
-        "How often the true label is named",
-        "A model is worth something where it lies above the majority class; the line without "
-        "privacy is a model on the same users' records as they are. A protected question can "
-        "never be better than its noise.",
-        axis.label,
-        "right labels of users who did not train",
-        curves,
-        log_x=is_logarithmic(groups),
-    )
+def _accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw both ways to ask, beside a model without privacy; the majority class is one for all."""
+    everybody = {
+        place: [point for by_place in groups.values() for point in by_place.get(place, ())]
+        for place in {place for by_place in groups.values() for place in by_place}
+    }
+    x, found = along(everybody, "accuracy.majority")
+    majority = Curve("majority class", x, [one.value for one in found], role="baseline")
+    for name, (title, reading) in _ACCURACIES.items():
+        curves = beside(groups, name, [("accuracy.open", "bound")])
+        if curves and x:
+            renamed = [
+                replace(one, name=one.name.replace(", bound", ", without privacy"))
+                for one in curves
+            ]
+            yield Plot(
+                title,
+                reading,
+                axis.label,
+                "right labels of users who did not train",
+                (*renamed, majority),
+                log_x=is_logarithmic(groups),
+            )
 
 
 def _spent_plot(groups: Groups, axis: Axis) -> Plot:
-    curves = []
-    for name, by_place in sorted(groups.items()):
-        for metric, said in _FLOWS:
-            x, found = along(by_place, metric)
-            if any(one.value for one in found):
-                y = [one.value for one in found]
-                curves.append(Curve(f"{name}, {said}", x, y, group=name))
-    x, found = along(next(iter(groups.values())), "spent")
-    curves = curves or [Curve("nothing", x, [one.value for one in found])]
     return Plot(
         "What a mean user has spent",
         "Phases add up: who takes part in selection and training and asks pays for each. What is "
         "sent without noise has no epsilon, and nothing is debited for it.",
         axis.label,
         "epsilon",
-        curves,
+        measured_curves(groups, "spent"),
         log_x=is_logarithmic(groups),
     )
 
 
-def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
-    """Show the questions of each day at the far end of the axis, if any were asked."""
-    point = max(points, key=axis.place)
-    days = [
-        day for day in range(point.scenario.days) if point.metric(f"questions.asked.day_{day}")
-    ]
-    if not days:
+def _question_plots(points: Sequence[PointFindings]) -> list[Plot]:
+    """Show the questions of each day where most were refused, if any were asked."""
+    asked = [point for point in points if point.metric("questions.refused")]
+    if not asked:
         return []
+    point = max(asked, key=_refused)
+    listed = range(point.scenario.days)
+    days = [day for day in listed if point.metric(f"questions.asked.day_{day}")]
     curves = []
     for name in ("asked", "refused"):
         found = [point.metric(f"questions.{name}.day_{day}") for day in days]
@@ -142,8 +159,8 @@ def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
     return [
         Plot(
             "Questions on each day",
-            f"At the largest {axis.word}. A question that the budget does not cover is refused, "
-            "and nothing is sent.",
+            "At the point where most were refused. A question that the budget does not cover is "
+            "refused, and nothing is sent.",
             "day",
             "questions",
             curves,
@@ -152,20 +169,6 @@ def _question_plots(points: Sequence[PointFindings], axis: Axis) -> list[Plot]:
     ]
 
 
-def _sizes_table(groups: Groups) -> Table:
-    """Show what was chosen, and how much was learnt from."""
-    names = ("sizes.attributes", "sizes.classes", "training.reports_counted", "model.bytes")
-    rows: list[tuple[str | int | float, ...]] = []
-    for name, by_place in sorted(groups.items()):
-        for place in sorted(by_place):
-            point = by_place[place][0]
-            found = [point.metric(one) for one in names]
-            numbers = [int(one.value) if one is not None else 0 for one in found]
-            rows.append((name, place, block_of(point.scenario).source, *numbers))
-    return Table(
-        "Sizes",
-        "Where they are not given, attributes and classes follow from the number of owners and "
-        "attributes and from epsilon alone: no record is looked at.",
-        ("curve", "at", "records", "attributes told of", "classes", "reports", "model, bytes"),
-        rows,
-    )
+def _refused(point: PointFindings) -> float:
+    found = point.metric("questions.refused")
+    return 0.0 if found is None else found.value
