@@ -23,7 +23,6 @@ from noisefloor.collection.classes import Classes
 from noisefloor.collection.classifiers import Constant, Fitted, fit
 from noisefloor.collection.collectors import (
     Collected,
-    PiecewiseCollector,
     RawCollector,
     UnifiedCollector,
     WeakCollector,
