@@ -28,6 +28,7 @@ from noisefloor.collection.collectors import (
     WeakCollector,
 )
 from noisefloor.collection.joint_svm import JointSVM
+from noisefloor.collection.piecewise_collectors import PiecewiseCollector
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from record_worlds import ranges, two_groups

@@ -6,8 +6,12 @@ import pytest
 
 from collection_worlds import classes, schema
 from noisefloor.collection.claims import paper_claims, plan_claims
+from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.collectors import UnifiedCollector, WeakCollector
-from noisefloor.collection.selection import PiecewiseSelection, RandomSelection, WeakSelection
+from noisefloor.collection.selection import (
+    PiecewiseSelection,
+    RandomSelection,
+)
 from noisefloor.collection.training import Plan
 from noisefloor.errors import BadParameter
 
