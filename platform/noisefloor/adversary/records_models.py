@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from noisefloor.accounting.bounds import binary_success, true_positive_rate
 from noisefloor.adversary.intervals import lower_limit, upper_limit
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
-from noisefloor.adversary.published_svm import Published, Publisher
+from noisefloor.adversary.support_vectors import Publisher, SupportVectors
 from noisefloor.checks import check_count, check_probability
 from noisefloor.collection.collectors import Collected
 from noisefloor.collection.schema import Records
@@ -61,7 +61,7 @@ class MemberOutcome:
 
 
 def members_told(
-    published: Published, members: Collected, others: Collected, epsilon: float
+    published: SupportVectors, members: Collected, others: Collected, epsilon: float
 ) -> MemberOutcome:
     """Name those owners whose row is a support vector of one published model.
 
@@ -154,7 +154,7 @@ def _drawn(pool: Records, size: int, source: Source) -> Records:
     return pool[order[: size + 1]]
 
 
-def _label_of(published: Published, features: Floats) -> bool:
+def _label_of(published: SupportVectors, features: Floats) -> bool:
     """Return the label of the support vectors that have one owner's features, or a prediction."""
     same = published.labels[(published.vectors == features).all(axis=1)]
     if len(same) and (same.all() or not same.any()):

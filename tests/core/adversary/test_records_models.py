@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from attack_outcomes import assert_met
-from noisefloor.adversary.published_svm import (
-    Published,
-    Publisher,
-    joint_publisher,
-    publisher_of,
-)
 from noisefloor.adversary.records_models import (
     MemberOutcome,
     attack_members,
     attack_model_labels,
     members_told,
+)
+from noisefloor.adversary.support_vectors import (
+    Publisher,
+    SupportVectors,
+    joint_publisher,
+    publisher_of,
 )
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.classifiers import Constant, Fitted, fit
@@ -27,6 +27,8 @@ from noisefloor.collection.collectors import (
     UnifiedCollector,
     WeakCollector,
 )
+from noisefloor.collection.decision_models import LinearModel, published
+from noisefloor.collection.joint_collector import JointCollector
 from noisefloor.collection.joint_svm import JointSVM
 from noisefloor.collection.piecewise_collectors import PiecewiseCollector
 from noisefloor.errors import BadParameter
@@ -79,12 +81,12 @@ def test_members_by_a_coin_are_not_told_from_others() -> None:
     # planted leak: the 150 who did, against others.
     records = two_groups(SCHEMA, 450, "null")
     values, labels = records.values, records.labels
-    published = Published.of(fit("svm", values[:150], labels[:150]), 3)
+    published = SupportVectors.of(fit("svm", values[:150], labels[:150]), 3)
     rows = [Collected(values[at : at + 150], labels[at : at + 150]) for at in (0, 150, 300)]
     null = members_told(published, rows[1], rows[2], 1.0)
     assert (null.members.right, null.others.right, null.success) == (0, 0, 0.5)
     assert null.proved() == 0.0
-    everybody = Published.of(fit("svm", values, labels), 3)
+    everybody = SupportVectors.of(fit("svm", values, labels), 3)
     coin = members_told(everybody, rows[0], rows[1], 1.0)
     assert coin.members.right > 30
     assert coin.proved(FALSE_ALARM) == 0.0
@@ -118,7 +120,7 @@ def test_labels_behind_reports_are_told_no_better_than_the_bound(name: str, seed
 
 
 def test_rows_are_matched_in_every_feature_and_with_their_label() -> None:
-    published = Published(
+    published = SupportVectors(
         np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([True, False]), Constant(True)
     )
     rows = Collected(
@@ -128,13 +130,26 @@ def test_rows_are_matched_in_every_feature_and_with_their_label() -> None:
     assert published.holds(rows).tolist() == [True, False, True, False]
 
 
+def test_a_machine_is_read_alike_from_scikit_learn_and_as_it_is_published() -> None:
+    fitted = fit("svm", POOL.values, POOL.labels)
+    first, second = (SupportVectors.of(one, 3) for one in (fitted, published(fitted, None)))
+    assert np.array_equal(first.vectors, second.vectors)
+    assert np.array_equal(first.labels, second.labels)
+    clear = publisher_of(RawCollector(), COLUMNS).clear(POOL)
+    assert np.count_nonzero(first.holds(clear)) == len(first.vectors)
+    joint = publisher_of(JointCollector(CLASSES, 2.0), COLUMNS)
+    assert joint.epsilon == joint.label_epsilon == pytest.approx(2.0)
+    assert len(joint.publish(POOL, SeededSource(1, "joint")).vectors)
+
+
 def test_what_has_no_support_vectors_names_nobody_or_is_refused() -> None:
     rows = Collected(np.zeros((2, 3)), np.array([True, False]))
     for model in (Constant(True), JointSVM(CLASSES, COLUMNS, False)):
-        published = Published.of(model, 3)
+        published = SupportVectors.of(model, 3)
         assert published.holds(rows).tolist() == [False, False]
-    with pytest.raises(BadParameter, match="support vectors"):
-        Published.of(Fitted(object()), 3)
+    for other in (Fitted(object()), LinearModel(np.zeros(3), 0.0)):
+        with pytest.raises(BadParameter, match="support vectors"):
+            SupportVectors.of(other, 3)
     with pytest.raises(BadParameter, match="collector"):
         publisher_of(PiecewiseCollector(1.0), COLUMNS)
 

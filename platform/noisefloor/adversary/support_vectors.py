@@ -1,15 +1,14 @@
-"""A published support vector machine as an adversary reads it, and who publishes it."""
+"""Support vectors as an adversary reads them in a published machine, and who publishes it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.collection.classes import Classes
-from noisefloor.collection.classifiers import Constant, Model, fit
+from noisefloor.collection.classifiers import Constant, Fitted, Model, fit
 from noisefloor.collection.collectors import (
     Collected,
     Collector,
@@ -17,7 +16,9 @@ from noisefloor.collection.collectors import (
     UnifiedCollector,
     WeakCollector,
 )
+from noisefloor.collection.decision_models import ConstantModel, KernelModel, kernel_of
 from noisefloor.collection.joint import JointResponse
+from noisefloor.collection.joint_collector import JointCollector
 from noisefloor.collection.joint_svm import JointSVM, fit_svm
 from noisefloor.collection.schema import Labels, Records
 from noisefloor.errors import BadParameter
@@ -27,8 +28,8 @@ from noisefloor.randomness import Source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
-    """A support vector machine as anybody can read it.
+class SupportVectors:
+    """What anybody reads in a published support vector machine.
 
     Attributes:
         vectors: Its support vectors; none if it tells the same of everything.
@@ -41,22 +42,24 @@ class Published:
     model: Model
 
     @classmethod
-    def of(cls, model: Model | JointSVM, width: int) -> "Published":
-        """Read a fitted machine of so many features, or one that knows a single label.
+    def of(cls, model: Model | JointSVM, width: int) -> "SupportVectors":
+        """Read a machine of so many features, or a model that knows a single label.
 
         Args:
-            model: ``Trained.model`` of a plan whose classifier is an SVM, or a jSVM.
+            model: As ``classifiers.fit`` or ``fit_svm`` returns it, or as it is published.
             width: How many features it has.
         """
         if isinstance(model, JointSVM):
             only = model.machine
-            model = Constant(only) if isinstance(only, bool) else _Signed(only)
-        if isinstance(model, Constant):
+            model = Constant(only) if isinstance(only, bool) else kernel_of(only)
+        if isinstance(model, Fitted) and hasattr(model.estimator, "support_vectors_"):
+            machine = model.estimator
+            return cls(machine.support_vectors_, np.asarray(machine.dual_coef_[0] > 0), model)
+        if isinstance(model, KernelModel):
+            return cls(model.vectors, model.weights > 0, model)
+        if isinstance(model, Constant | ConstantModel):
             return cls(np.empty((0, width)), np.empty(0, dtype=np.bool_), model)
-        machine: Any = getattr(model, "estimator", None)  # Any: scikit-learn has no types
-        if not hasattr(machine, "support_vectors_"):
-            raise BadParameter("model", type(model).__name__, "to have support vectors")
-        return cls(machine.support_vectors_, np.asarray(machine.dual_coef_[0] > 0), model)
+        raise BadParameter("model", type(model).__name__, "to have support vectors")
 
     def holds(self, rows: Collected) -> NDArray[np.bool_]:
         """Return which rows are support vectors, in every feature and with their label."""
@@ -79,7 +82,7 @@ class Publisher:
         is_plain: Whether values are sent as they are, so that rows are the owners' own.
     """
 
-    publish: Callable[[Records, Source], Published]
+    publish: Callable[[Records, Source], SupportVectors]
     clear: Callable[[Records], Collected]
     epsilon: float
     label_epsilon: float
@@ -87,22 +90,22 @@ class Publisher:
 
 
 def publisher_of(collector: Collector, columns: Sequence[int], weight: float = 1.0) -> Publisher:
-    """Return who trains an SVM on what a collector reads: raw, WA or WALDP.
+    """Return who trains an SVM on what a collector reads.
 
     Args:
-        collector: Of the rows.
+        collector: Of the rows: raw, WA, WALDP or joint.
         columns: The attributes that are collected.
         weight: The C of the machine.
     """
-    if not isinstance(collector, RawCollector | WeakCollector | UnifiedCollector):
-        raise BadParameter("collector", type(collector).__name__, "to be raw, WA or WALDP")
+    if not isinstance(collector, RawCollector | WeakCollector | UnifiedCollector | JointCollector):
+        raise BadParameter("collector", type(collector).__name__, "to be raw, WA, WALDP or joint")
     epsilon = label = collector.guarantee(columns).epsilon
     if isinstance(collector, UnifiedCollector):
         label = collector.response(columns).responses[-1].guarantee(Neighbours.ITEM).epsilon
 
-    def publish(records: Records, source: Source) -> Published:
+    def publish(records: Records, source: Source) -> SupportVectors:
         got = collector.collect(records, columns, source)
-        return Published.of(fit("svm", got.features, got.labels, weight=weight), len(columns))
+        return SupportVectors.of(fit("svm", got.features, got.labels, weight=weight), len(columns))
 
     classes = None if isinstance(collector, RawCollector) else collector.classes
     clear = partial(clear_rows, classes, tuple(columns))
@@ -116,11 +119,11 @@ def joint_publisher(
     sizes = tuple(classes.sizes[column] for column in columns)
     response = JointResponse(sizes, len(columns), epsilon)
 
-    def publish(records: Records, source: Source) -> Published:
+    def publish(records: Records, source: Source) -> SupportVectors:
         codes = classes.codes(records.values[:, list(columns)], columns)
         rows = np.column_stack([codes, records.labels.astype(np.uint16)])
         reports = response.randomise(rows, source)
-        return Published.of(fit_svm(classes, columns, reports, cost), len(columns))
+        return SupportVectors.of(fit_svm(classes, columns, reports, cost), len(columns))
 
     promised = response.guarantee().epsilon
     return Publisher(publish, partial(clear_rows, classes, tuple(columns)), promised, promised)
@@ -132,13 +135,3 @@ def clear_rows(classes: Classes | None, columns: tuple[int, ...], records: Recor
     if classes is not None:
         values = classes.values(classes.codes(values, columns), columns)
     return Collected(np.asarray(values), records.labels)
-
-
-@dataclass(frozen=True, slots=True)
-class _Signed:
-    """A machine of scikit-learn whose labels are -1 and +1."""
-
-    estimator: Any  # scikit-learn has no types
-
-    def predict(self, features: Floats) -> Labels:
-        return np.asarray(self.estimator.predict(features) > 0)
