@@ -15,6 +15,7 @@ from noisefloor_sim import run_commands
 from noisefloor_sim.engine import Engine, Outcome
 from noisefloor_sim.hosting import Hosting
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
+from noisefloor_sim.pipelines.collection.pipeline import CollectionPipeline
 from noisefloor_sim.remote import Addresses, OnServices
 from noisefloor_sim.scenario import loads
 from noisefloor_sim.topology import start
@@ -140,3 +141,34 @@ def test_a_bus_that_is_not_there_is_refused_before_anything_is_written(
     with pytest.raises(NoisefloorError):
         written(tmp_path, scenario, bus, jobs=1)
     assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]
+
+
+RECORDS = """
+name: records
+question: Is the same model learnt, wherever it is learnt?
+seed: 7
+days: 4
+population: {users: 1500, cohort: 512}
+network: {loss: 0.2, duplicate: 0.2, reorder: 0.3, retries: 6, retry_after_s: 600}
+pipelines:
+  collection: {method: METHOD, selection: SELECTION, epsilon: 4.0, questions: protected}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "selection"), [("joint-bayes", "random"), ("joint-svm", "response")]
+)
+def test_a_model_of_records_is_the_same_to_the_last_support_vector(
+    services: OnServices, method: str, selection: str
+) -> None:
+    text = RECORDS.replace("METHOD", method).replace("SELECTION", selection)
+    found = []
+    for hosting in (None, services):
+        with new_run():
+            engine = Engine(loads(text, BLOCKS), PIPELINES, hosting=hosting)
+            lived = engine.run()
+        pipeline = engine.pipelines["collection"]
+        assert isinstance(pipeline, CollectionPipeline)
+        assert pipeline.content
+        found.append((pipeline.content, repr(lived)))
+    assert found[1] == found[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from noisefloor.accounting.composition import sequential
 from noisefloor.checks import check_count
+from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
 from noisefloor.collection.classes import Classes, PrintedClasses
 from noisefloor.collection.collectors import (
     Collector,
@@ -23,9 +24,7 @@ from noisefloor.collection.selection import (
     EveryAttribute,
     PiecewiseSelection,
     RandomSelection,
-    ResponseSelection,
     Selector,
-    WeakSelection,
 )
 from noisefloor.collection.training import Plan
 from noisefloor.privacy import Claim, Guarantee, Neighbours

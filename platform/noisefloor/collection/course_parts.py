@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal, get_args
 
+from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
 from noisefloor.collection.classes import Classes, PrintedClasses
 from noisefloor.collection.classifiers import check_classifier
 from noisefloor.collection.collectors import (
@@ -19,9 +20,7 @@ from noisefloor.collection.selection import (
     EveryAttribute,
     PiecewiseSelection,
     RandomSelection,
-    ResponseSelection,
     Selector,
-    WeakSelection,
 )
 from noisefloor.errors import BadParameter
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.collectors import (
     Collector,
@@ -21,7 +22,6 @@ from noisefloor.collection.selection import (
     PiecewiseSelection,
     RandomSelection,
     Selector,
-    WeakSelection,
 )
 from noisefloor.collection.training import Plan
 from noisefloor.errors import BadParameter

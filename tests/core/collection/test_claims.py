@@ -6,9 +6,10 @@ import pytest
 
 from collection_worlds import classes, schema
 from noisefloor.collection.claims import paper_claims, plan_claims
+from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.collectors import UnifiedCollector, WeakCollector
 from noisefloor.collection.ranges import RangePhase
-from noisefloor.collection.selection import PiecewiseSelection, RandomSelection, WeakSelection
+from noisefloor.collection.selection import PiecewiseSelection, RandomSelection
 from noisefloor.collection.training import Plan
 from noisefloor.errors import BadParameter
 

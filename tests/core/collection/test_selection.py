@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from collection_worlds import classes, records, schema
+from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Records
 from noisefloor.collection.scoring import Form
@@ -14,9 +15,7 @@ from noisefloor.collection.selection import (
     EveryAttribute,
     PiecewiseSelection,
     RandomSelection,
-    ResponseSelection,
     Selector,
-    WeakSelection,
 )
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SecureSource, SeededSource, new_run

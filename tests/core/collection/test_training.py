@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from collection_worlds import classes, records
+from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.classifiers import CLASSIFIERS, Constant, Fitted, fit
 from noisefloor.collection.collectors import (
     Collector,
@@ -15,7 +16,10 @@ from noisefloor.collection.collectors import (
     WeakCollector,
 )
 from noisefloor.collection.schema import Records
-from noisefloor.collection.selection import EveryAttribute, RandomSelection, WeakSelection
+from noisefloor.collection.selection import (
+    EveryAttribute,
+    RandomSelection,
+)
 from noisefloor.collection.training import Plan, ask, cross_validate, parts, train
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource, new_run

@@ -6,12 +6,15 @@ from typing import Any
 from noisefloor.accounting.composition import sequential
 from noisefloor.adversary.intervals import ceiling
 from noisefloor.adversary.joint import Part, joint_bound
+from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
 from noisefloor.collection.collectors import PrintedCollector, UnifiedCollector
 from noisefloor.collection.course import RecordCourse
 from noisefloor.collection.joint_collector import JointCollector
 from noisefloor.collection.lessons import BayesLesson, RowsLesson
 from noisefloor.collection.piecewise_collectors import PiecewiseCollector
-from noisefloor.collection.selection import PiecewiseSelection, ResponseSelection, WeakSelection
+from noisefloor.collection.selection import (
+    PiecewiseSelection,
+)
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, Piecewise
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource

@@ -72,10 +72,10 @@ def accuracy_metrics(phases: CollectionPhases, stage: Stage) -> list[Metric]:
     Where several users hold one row, the interval is that of as many rows, not of users.
     """
     trained, tested = samples(phases, stage)
-    if not tested.count or phases.learner is None:
+    if not tested.count or not phases.content:
         return []
     records, rows = tested.joined(), tested.different
-    told = phases.course.predict(phases.learner.content, records)
+    told = phases.course.predict(phases.content, records)
     positive = float(np.mean(records.labels))
     metrics = [
         _share("accuracy.device", float(np.mean(told == records.labels)), rows),

@@ -17,6 +17,7 @@ from noisefloor.adversary.records_printed import attack_class_zero, attack_print
 from noisefloor.adversary.records_products import attack_products
 from noisefloor.adversary.records_queries import attack_decisions, attack_repeated
 from noisefloor.adversary.symmetric import MOST_REPORTS
+from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.collectors import PrintedCollector, UnifiedCollector, WeakCollector
 from noisefloor.collection.course import RecordCourse
@@ -26,7 +27,6 @@ from noisefloor.collection.joint_rows import joint_rows
 from noisefloor.collection.lessons import BayesLesson, RowsLesson
 from noisefloor.collection.piecewise_collectors import PiecewiseCollector
 from noisefloor.collection.schema import Records
-from noisefloor.collection.selection import WeakSelection
 from noisefloor.mechanisms.randomised_response import BinaryResponse
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.base import Metric

@@ -44,6 +44,7 @@ class CollectionPhases:
         books: Of the rounds.
         questions: Of the days on which questions are asked.
         trained: Who of each cohort took part in training.
+        content: What was learnt, as it was when training closed.
     """
 
     scenario: Scenario
@@ -55,6 +56,7 @@ class CollectionPhases:
     questions: list[QuestionBook] = field(default_factory=list)
     trained: dict[int, Flags] = field(default_factory=dict)
     stage: Stage | None = None
+    content: bytes = b""
     learner: LearningServer | None = None
     receive: Receiver | None = None
 
@@ -92,12 +94,12 @@ class CollectionPhases:
                 self._report(stage, self.receive, cohort, number, content)
             yield stage.env.timeout(block_of(self.scenario).round_h * HOUR_S)
             self.learner.close(number)
+        self.content = self.learner.content
         for day in self.days_to_ask:
             yield stage.env.timeout(max(0.0, day * DAY_S - stage.env.now))
             self.questions.append(QuestionBook())
-            content = self.learner.content
             for cohort in stage.cohorts():
-                self._ask(stage, self.learner, cohort, day, content)
+                self._ask(stage, self.learner, cohort, day)
 
     def _report(
         self, stage: Stage, receive: Receiver, cohort: Cohort, number: int, content: bytes
@@ -127,9 +129,7 @@ class CollectionPhases:
         for place, frame in enumerate(split_frames(kind, number, rows, frames)):
             stage.send(frame, receive, "collection", cohort.number, number, place)
 
-    def _ask(
-        self, stage: Stage, learner: LearningServer, cohort: Cohort, day: int, content: bytes
-    ) -> None:
+    def _ask(self, stage: Stage, learner: LearningServer, cohort: Cohort, day: int) -> None:
         """Let a cohort's users ask about their records, as often as they can pay for."""
         block, people, book = block_of(self.scenario), self.holdings.people(cohort), self._today
         asks = people.is_test | (block.askers == "everyone")
@@ -144,19 +144,19 @@ class CollectionPhases:
         for place, start in enumerate(range(0, len(users), MOST_QUERIES)):
             some = users[start : start + MOST_QUERIES]
             path = ("question", cohort.number, day, place)
-            frame, order = self._frame(content, people.records[some], day, path)
+            frame, order = self._frame(people.records[some], day, path)
             truth = people.records.labels[some][order]
             told = _Answers(learner, book, truth, people.is_test[some][order])
             stage.send(frame, told, "collection", *path)
 
     def _frame(
-        self, content: bytes, records: Records, day: int, path: tuple[str | int, ...]
+        self, records: Records, day: int, path: tuple[str | int, ...]
     ) -> tuple[bytes, Order]:
         """Return questions about records as one frame, and the order of its rows."""
         kind = self.course.query_kind
         if kind is None:
             raise BadParameter("method", self.course.method, "one that answers questions")
-        rows = self.course.query(content, records, self.source.child(*path))
+        rows = self.course.query(self.content, records, self.source.child(*path))
         return encode_with_order(kind, day, rows, self.source.child("frame", *path))
 
     @property

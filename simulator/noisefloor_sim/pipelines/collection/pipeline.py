@@ -52,6 +52,11 @@ class CollectionPipeline(Pipeline):
         return self.phases_.course
 
     @property
+    def content(self) -> bytes:
+        """What was learnt, as bytes that the course reads."""
+        return self.phases_.content
+
+    @property
     def learns(self) -> RecordCourse:
         """The course."""
         return self.course
@@ -95,7 +100,7 @@ class CollectionPipeline(Pipeline):
         stage, learner = self.phases_.stage, self.phases_.learner
         if stage is None or learner is None:
             return Findings((), ())
-        block, columns = block_of(self.scenario), self._columns(learner.content)
+        block, columns = block_of(self.scenario), self._columns()
         canaries = self._canaries(stage, block.canaries)
         asked, is_everyone = self.questions(trained=False), block.askers == "everyone"
         metrics = [
@@ -103,7 +108,7 @@ class CollectionPipeline(Pipeline):
             *round_metrics(self.phases_.books, learner),
             *question_metrics(self.phases_.questions, self.phases_.first_day),
             *self._budget(),
-            *self._sizes(learner.content),
+            *self._sizes(),
             *attack(self.course, columns, canaries, asked, self.source.child("canary")),
         ]
         claims = claims_of(
@@ -116,11 +121,11 @@ class CollectionPipeline(Pipeline):
         )
         return Findings(tuple(metrics), claims)
 
-    def _columns(self, content: bytes) -> tuple[int, ...]:
+    def _columns(self) -> tuple[int, ...]:
         """Return the attributes that reports are about."""
         if self.course.method == "joint-bayes":
             return tuple(range(len(self.course.schema)))
-        return self.course.columns(content)
+        return self.course.columns(self.content)
 
     def _canaries(self, stage: Stage, count: int) -> Records:
         """Return records of as many owners, those of the first cohort over and over."""
@@ -145,15 +150,15 @@ class CollectionPipeline(Pipeline):
             Metric("budget_overspent", float(over), n=users),
         ]
 
-    def _sizes(self, content: bytes) -> list[Metric]:
+    def _sizes(self) -> list[Metric]:
         """Tell what was chosen from public figures, and how large the model is."""
         holdings, course = self.phases_.holdings, self.course
-        learnt = course.learnt(content)
+        learnt = course.learnt(self.content)
         vectors = len(learnt.arrays.get("vectors", ()))
         return [
             Metric("sizes.attributes", float(course.chosen)),
             Metric("sizes.classes", float(course.cut.most)),
-            Metric("model.bytes", float(len(content))),
+            Metric("model.bytes", float(len(self.content))),
             Metric("model.support_vectors", float(vectors)),
             Metric("data.rows", float(holdings.rows)),
             Metric("data.reused", float(holdings.is_reused)),

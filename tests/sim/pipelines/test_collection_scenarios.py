@@ -1,0 +1,43 @@
+"""The shipped scenarios on records: they can be read, and small ones of them keep their gates."""
+
+from pathlib import Path
+
+import pytest
+
+from noisefloor_sim.gating import check_gates
+from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.runner import simulate
+from noisefloor_sim.scenario import expand, load, scenario_text
+
+ROOT = Path(__file__).resolve().parents[3]
+SHIPPED = sorted((ROOT / "scenarios").glob("collection-*.yaml"))
+SMALL = ("population.users=1200", "population.cohort=512")
+FEWER = {"collection-epsilon": ("sweep.pipelines.collection.epsilon=[2.0, 10.0]",)}
+"""Shorter sweeps, where the shipped ones are long."""
+
+BY_SIZE = ("collection.accuracy",)
+"""Gates that need as many owners as the file has."""
+
+
+def test_there_are_scenarios_on_records() -> None:
+    assert len(SHIPPED) >= 3
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_a_shipped_scenario_can_be_read_and_says_what_it_expects(path: Path) -> None:
+    scenario = load(path, BLOCKS)
+    assert scenario.name == path.stem
+    assert scenario.expectation
+    assert scenario.gates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_a_small_one_keeps_the_gates_that_do_not_depend_on_size(path: Path) -> None:
+    scenario = load(path, BLOCKS, [*SMALL, *FEWER.get(path.stem, ())])
+    points = expand(scenario, BLOCKS)
+    results = {it.id: simulate(it.id, "", scenario_text(it.scenario)) for it in points}
+    gates = [gate for gate in scenario.gates if not gate.startswith(BY_SIZE)]
+    assert gates
+    for gate in check_gates(gates, points, results):
+        assert gate.passed, f"{gate.gate}: {gate.detail}"
