@@ -12,10 +12,12 @@ from noisefloor.adversary.outcome import Outcome
 from noisefloor.adversary.record_priors import empirical_prior, shares_of
 from noisefloor.adversary.records import attack_attribute, attack_known_records, attack_record
 from noisefloor.adversary.records_joint import attack_part, attack_tuple
+from noisefloor.adversary.records_models import attack_members
 from noisefloor.adversary.records_piecewise import attack_interval, attack_pair
 from noisefloor.adversary.records_printed import attack_class_zero, attack_printed_label
 from noisefloor.adversary.records_products import attack_products
 from noisefloor.adversary.records_queries import attack_decisions, attack_repeated
+from noisefloor.adversary.support_vectors import joint_publisher, publisher_of
 from noisefloor.adversary.symmetric import MOST_REPORTS
 from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.classes import Codes
@@ -35,6 +37,9 @@ Named = Iterator[tuple[str, Outcome]]
 
 _MOST_CANDIDATES = 1 << 12
 """Different records that an adversary who knows them all looks through."""
+
+_POOL, _TRAINED, _TRAININGS = 400, 40, 400
+"""Owners of whom some train, how many of them do, and how often a model is published."""
 
 
 def attack(
@@ -56,6 +61,7 @@ def attack(
     games = [
         *_training_games(course, columns, canaries, source),
         *_question_games(course, columns, canaries, questions, source),
+        *_member_games(course, columns, canaries, source),
     ]
     selector = course.selector
     both = bool(canaries.labels.any() and not canaries.labels.all())
@@ -143,6 +149,24 @@ def _question_games(
         codes = course.cut.codes(canaries.values[:, list(columns)], columns)
         asked = lesson.ask.response(columns)
         yield "repeated", attack_repeated(asked, codes, questions, source.child("repeated"), 0)
+
+
+def _member_games(
+    course: RecordCourse, columns: Sequence[int], canaries: Records, source: SeededSource
+) -> Named:
+    """Guess who took part in a small training, from the support vectors that are published."""
+    lesson, pool = course.lesson, canaries[slice(0, _POOL)]
+    if not isinstance(lesson, RowsLesson) or lesson.classifier != "svm":
+        return
+    if isinstance(lesson.train, JointCollector):
+        publisher = joint_publisher(course.cut, columns, course.epsilon, lesson.weight)
+    elif isinstance(lesson.train, UnifiedCollector | WeakCollector):
+        publisher = publisher_of(lesson.train, columns, lesson.weight)
+    else:
+        return
+    found = attack_members(publisher, pool, _TRAINED, _TRAININGS, source.child("members"))
+    right = found.members.right + found.others.n - found.others.right
+    yield "members", Outcome(right, found.members.n + found.others.n, 0.5, found.bound)
 
 
 def _told(name: str, outcome: Outcome) -> list[Metric]:

@@ -30,6 +30,7 @@ GAMES = {
     "class_zero": "a report that proves a minimum or a negative label",
     "products": "the label, from products of class and label without noise",
     "repeated": "one value or decision, from all questions of a user",
+    "members": "whether an owner took part, from support vectors of 40 owners",
 }
 _READINGS = {
     "label_known": "Naming the more frequent label is right as often as the baseline says; a "
@@ -40,6 +41,8 @@ _READINGS = {
     "report is a proof.",
     "products": "Nothing hides the products: the label follows from them, and every class from "
     "the label. The closed form is that of a single product.",
+    "members": "Support vectors are training rows: without noise they name who took part. What "
+    "is learnt from protected reports cannot tell more than these.",
     "repeated": "Every question has fresh coins: the majority of them is right ever more often.",
 }
 _READING = (
