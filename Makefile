@@ -20,7 +20,7 @@ test: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python
