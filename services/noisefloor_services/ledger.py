@@ -17,8 +17,7 @@ from redis import Redis
 
 from noisefloor.accounting import Amount, Entry, Ledger, Line
 from noisefloor.accounting import snapshot as snapshots
-from noisefloor.accounting.composition import check_alike
-from noisefloor.accounting.entry import proved_amount
+from noisefloor.accounting.booking import debit_of, entry_of
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Model, Neighbours
@@ -138,10 +137,8 @@ class RedisLedger:
         """Debit ``count`` times the cost, or refuse and change nothing; see ``Ledger.spend``."""
         for name, text in (("subject", subject), ("spend_id", spend_id), ("release", release)):
             check_text(text, name)
-        debited = self._debit(subject, cost, count)
-        check_alike(self._unit, proved or cost)
-        amount, reason = proved_amount(proved or cost, count)
-        entry = Entry(spend_id, subject, release, count, debited, amount, reason)
+        entry = entry_of(self._unit, spend_id, subject, release, cost, proved, count, self.left)
+        debited = entry.debited
         # At EXACT no budget suffices; the server then looks for a retry only.
         taken = [min(EXACT, part) for part in (debited.micro_epsilon, debited.delta_units)]
         keys, written = self._subject_keys(subject), self._written(entry)
@@ -161,7 +158,7 @@ class RedisLedger:
         """Tell what a new spend would do. It costs nothing, and the answer says so."""
         left = self.left(check_text(subject, "subject"))
         try:
-            debited = self._debit(subject, cost, count)
+            debited = debit_of(self._unit, subject, cost, count, self.left)
         except BudgetExceeded:
             return DryRun(is_allowed=False, asked=None, left=left)
         return DryRun(self._fits(subject, debited), debited, left)
@@ -306,15 +303,6 @@ class RedisLedger:
             raise BadSnapshot("Ledger snapshot: an entry is larger than any budget can be.")
         kept = b"" if content is None else b"+" + content
         return [entry.spend_id, entry.subject, self._written(entry), epsilon, delta, kept]
-
-    def _debit(self, subject: str, cost: Guarantee, count: int) -> Amount:
-        """Return what a cost takes in whole units; an infinite one is refused."""
-        check_count(count, "count")
-        check_alike(self._unit, cost)
-        if not cost.is_finite:
-            asked = f"an infinite epsilon ({cost.reason})"
-            raise BudgetExceeded(subject, asked, str(self.left(subject)))
-        return Amount.cost(cost, count)
 
     def _fits(self, subject: str, debited: Amount) -> bool:
         return (self.spent(subject) + debited).fits(self.budget)

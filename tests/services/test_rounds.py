@@ -161,6 +161,8 @@ def test_a_store_that_lost_everything_is_begun_anew_where_nothing_else_was_promi
         with Redis.from_url(valkey.url) as client:
             client.flushall()
         app.wait(lambda: model(app) == Totals().first())
+        app.wait_ready()
+        assert Totals().round_of(model(app)) == 0
 
 
 def test_a_kill_between_close_and_step_loses_nothing(

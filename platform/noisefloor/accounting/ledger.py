@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from noisefloor.accounting import snapshot as snapshots
-from noisefloor.accounting.composition import check_alike, float_up
-from noisefloor.accounting.entry import DELTA_UNITS, MICRO, Amount, Entry, Line, proved_amount
-from noisefloor.checks import check_count, check_finite
+from noisefloor.accounting.booking import debit_of, entry_of
+from noisefloor.accounting.composition import float_up
+from noisefloor.accounting.entry import DELTA_UNITS, MICRO, Amount, Entry, Line
+from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Model, Neighbours
 
@@ -105,10 +106,8 @@ class Ledger:
         """
         for name, text in (("subject", subject), ("spend_id", spend_id), ("release", release)):
             _check_text(text, name)
-        debited = self._debit(subject, cost, count)
-        check_alike(self._unit, proved or cost)
-        amount, reason = proved_amount(proved or cost, count)
-        entry = Entry(spend_id, subject, release, count, debited, amount, reason)
+        entry = entry_of(self._unit, spend_id, subject, release, cost, proved, count, self.left)
+        debited = entry.debited
         if self._is_known(entry):
             return self._entries[spend_id]
         if not (self.spent(subject) + debited).fits(self.budget):
@@ -119,7 +118,7 @@ class Ledger:
     def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
         """Tell whether a new spend would be accepted; nothing is spent."""
         try:
-            debited = self._debit(_check_text(subject, "subject"), cost, count)
+            debited = debit_of(self._unit, _check_text(subject, "subject"), cost, count, self.left)
         except BudgetExceeded:
             return False
         return (self.spent(subject) + debited).fits(self.budget)
@@ -211,15 +210,6 @@ class Ledger:
             if getattr(theirs, name) != getattr(self, name):
                 raise BadSnapshot(f"Ledger snapshot: {name} is that of another ledger.")
         self._write_all([entry for entry in theirs.entries if not self._is_known(entry)])
-
-    def _debit(self, subject: str, cost: Guarantee, count: int) -> Amount:
-        """Return what a cost takes in whole units; an infinite one is refused."""
-        check_count(count, "count")
-        check_alike(self._unit, cost)
-        if not cost.is_finite:
-            asked = f"an infinite epsilon ({cost.reason})"
-            raise BudgetExceeded(subject, asked, str(self.left(subject)))
-        return Amount.cost(cost, count)
 
     def _is_known(self, entry: Entry) -> bool:
         known = self._entries.get(entry.spend_id)

@@ -53,8 +53,9 @@ def test_one_place_is_shown_as_tables(tmp_path: Path) -> None:
 def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
     scenario = record_world({"epsilon": 3.0})
     empty = PointFindings((("pipelines.collection.epsilon", 3.0),), scenario, Findings((), ()))
-    section([empty])
-    section([*swept(2.0, 8.0), empty])
+    assert "Collection of records" in section([empty]).title
+    beside = section([*swept(2.0, 8.0), empty])
+    assert titles(beside, Plot) == titles(section(swept(2.0, 8.0)), Plot)
 
 
 def test_shared_rows_and_ranges_of_data_are_told() -> None:

@@ -1,12 +1,12 @@
 """The adversary against the ad pipeline, tested on canaries with known profiles."""
 
-from noisefloor.adversary.outcome import Outcome
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.activity import play_activity
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
 from noisefloor_sim.pipelines.ads.request_games import request_games
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.pipelines.ads.training_games import training_games
+from noisefloor_sim.pipelines.attack_metrics import attack_metrics
 from noisefloor_sim.pipelines.base import Metric, Stage
 
 
@@ -22,17 +22,4 @@ def attack(
         *training_games(training, stage, source),
         ("activity", busy),
     ]
-    return [metric for name, outcome in games for metric in _told(name, outcome)]
-
-
-def _told(name: str, outcome: Outcome) -> list[Metric]:
-    low, high = outcome.interval
-    metrics = [
-        Metric(f"attack.{name}.success", outcome.success, low, high, outcome.n),
-        Metric(f"attack.{name}.prior", outcome.baseline, n=outcome.n),
-    ]
-    if outcome.is_covered:
-        metrics.append(Metric(f"attack.{name}.bound", outcome.bound, n=outcome.n))
-    if outcome.closed_form is not None:
-        metrics.append(Metric(f"attack.{name}.closed_form", outcome.closed_form, n=outcome.n))
-    return metrics
+    return [metric for name, outcome in games for metric in attack_metrics(name, outcome)]

@@ -31,6 +31,7 @@ from noisefloor.collection.piecewise_collectors import PiecewiseCollector
 from noisefloor.collection.schema import Records
 from noisefloor.mechanisms.randomised_response import BinaryResponse
 from noisefloor.randomness import SeededSource
+from noisefloor_sim.pipelines.attack_metrics import attack_metrics
 from noisefloor_sim.pipelines.base import Metric
 
 Named = Iterator[tuple[str, Outcome]]
@@ -68,7 +69,7 @@ def attack(
     if isinstance(selector, WeakSelection) and selector.form != "corr" and both:
         products = source.child("products")
         games.append(("products", attack_products(course.cut, canaries, selector.count, products)))
-    return [metric for name, outcome in games for metric in _told(name, outcome)]
+    return [metric for name, outcome in games for metric in attack_metrics(name, outcome)]
 
 
 def _training_games(
@@ -167,16 +168,3 @@ def _member_games(
     found = attack_members(publisher, pool, _TRAINED, _TRAININGS, source.child("members"))
     right = found.members.right + found.others.n - found.others.right
     yield "members", Outcome(right, found.members.n + found.others.n, 0.5, found.bound)
-
-
-def _told(name: str, outcome: Outcome) -> list[Metric]:
-    low, high = outcome.interval
-    metrics = [
-        Metric(f"attack.{name}.success", outcome.success, low, high, outcome.n),
-        Metric(f"attack.{name}.prior", outcome.baseline, n=outcome.n),
-    ]
-    if outcome.is_covered:
-        metrics.append(Metric(f"attack.{name}.bound", outcome.bound, n=outcome.n))
-    if outcome.closed_form is not None:
-        metrics.append(Metric(f"attack.{name}.closed_form", outcome.closed_form, n=outcome.n))
-    return metrics
