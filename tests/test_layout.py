@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE_ROOTS = ("platform", "simulator", "services")
-THE_ONE_DOOR = ROOT / "platform" / "noisefloor" / "randomness.py"
+THE_ONE_DOOR = ROOT / "platform" / "noisefloor" / "randomness" / "seeded.py"
 # Put together here, so that this file does not name one itself.
 MACHINE_PATH = re.compile(
     r"(?<![\w.~/-])/(?:" + "|".join(("work", "root", "home", "Users")) + r")\b"

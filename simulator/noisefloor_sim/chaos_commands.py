@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ def chaos(options: Sequence[str], *, out: Path | None, force: bool) -> int:
     command = [sys.executable, "-m", "noisefloor_services", "chaos", *options]
     code = _watched([*command, "--lines", "--out", str(folder)])
     if code == _BAD_INPUT:
+        with suppress(OSError):  # nothing was begun, so nothing stays
+            folder.rmdir()
         return code
     found = read(folder)
     write(page_of(found), folder / "report.html")

@@ -11,12 +11,13 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisefloor.errors import BadRunDirectory
+from noisefloor.errors import BadRunDirectory, NoisefloorError
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Model, Neighbours, number_or_inf
 from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim
 
@@ -194,6 +195,16 @@ class RunDirectory:
         except OSError as error:
             raise BadRunDirectory(f"{self.path}: cannot be written: {error.strerror}.") from None
         self.write("scenario.yaml", scenario_text)
+
+    @contextmanager
+    def kept_if_begun(self) -> Iterator[None]:
+        """Take the folder away again if the run is refused before its first point is done."""
+        try:
+            yield
+        except NoisefloorError:
+            if not any((self.path / "points").iterdir()):
+                self._remove()
+            raise
 
     def _remove(self) -> None:
         """Replace only what is a run directory: anything else may be dear to somebody."""

@@ -39,13 +39,14 @@ def run(
         directory.create(text, force=force, resume=resume)
         with counting_bar() as bar:
             task = bar.add_task(scenario.name, total=len(points))
-            found = run_scenario(
-                scenario,
-                directory,
-                jobs=jobs,
-                bus=opened,
-                done=lambda done, _: bar.update(task, completed=done),
-            )
+            with directory.kept_if_begun():
+                found = run_scenario(
+                    scenario,
+                    directory,
+                    jobs=jobs,
+                    bus=opened,
+                    done=lambda done, _: bar.update(task, completed=done),
+                )
     _finish(directory, found)
     _tell(directory, found)
     return 0 if found.passed else 1

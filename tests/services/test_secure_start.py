@@ -124,7 +124,7 @@ def replace_entropy(patch: pytest.MonkeyPatch) -> None:
 
 
 def replace_module(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(randomness, "os", types.SimpleNamespace(urandom=bytes, getpid=os.getpid))
+    patch.setattr(randomness.secure, "os", types.SimpleNamespace(urandom=bytes, getpid=os.getpid))
 
 
 @pytest.mark.parametrize(

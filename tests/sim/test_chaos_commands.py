@@ -87,7 +87,9 @@ def test_bad_options_are_2_and_other_folders_are_left_alone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert chaos_commands.chaos(["--seeds", "1,1"], out=tmp_path / "x", force=False) == 2
+    assert not (tmp_path / "x").exists()
     assert "each named once" in capfd.readouterr().err
+    (tmp_path / "x").mkdir()
     (tmp_path / "x" / "mine").write_text("")
     with pytest.raises(BadRunDirectory, match="holds no"):
         chaos_commands.chaos([], out=tmp_path / "x", force=True)

@@ -24,7 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor.checks import check_count
-from noisefloor.errors import BadFrame, BadParameter, NoisefloorError
+from noisefloor.errors import BadFrame, BadParameter
 from noisefloor.randomness import Source
 from noisefloor.wire.batch_header import read_batch_header
 from noisefloor.wire.kinds import Kind, joined
@@ -41,8 +41,6 @@ Order = NDArray[np.int64]
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 _EPOCH_FORM = re.compile(rb"[0-9]{10}")
 _ID_FORM = re.compile(rb"[0-9a-f]{32}")
-_MOST_TIES = 8
-"""65,536 words have a tie with probability 2**-33: eight times in a row does not happen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +69,7 @@ def encode_with_order(
     frame exists to hide: it never leaves the simulation.
     """
     batch = kind.encode(reports)
-    order = permutation(batch.num_rows, source.stage("order"))
+    order = source.stage("order").permutation(batch.num_rows)
     batch_id = _draw_id(source, 0)
     return seal(kind, epoch, batch.take(pa.array(order)), batch_id, most_bytes=most_bytes), order
 
@@ -93,7 +91,7 @@ def split_frames(
     check_count(most_rows, "most_rows", most=MOST_ROWS)
     step = min(most_rows, _rows_within(kind, most_bytes))
     batch = kind.encode(reports)
-    order = permutation(batch.num_rows, source.stage("order"))
+    order = source.stage("order").permutation(batch.num_rows)
     for place, start in enumerate(range(0, len(order), step)):
         piece = batch.take(pa.array(order[start : start + step]))
         yield seal(kind, epoch, piece, _draw_id(source, place), most_bytes=most_bytes)
@@ -134,21 +132,6 @@ def read_batch_id(data: bytes, kinds: Mapping[str, Kind]) -> bytes | None:
         return _read_header(data, kinds.values())[2]
     except BadFrame:
         return None
-
-
-def permutation(count: int, source: Source) -> Order:
-    """Return a random order of ``count`` rows, each with exactly the same probability.
-
-    Rows are sorted by 64-bit words. A tie would favour one of two orders, so all words are drawn
-    again: words that all differ are in any order with equal probability.
-    """
-    for _ in range(_MOST_TIES):
-        words = source.words(count)
-        order = np.argsort(words)
-        placed = words[order]
-        if not np.any(placed[1:] == placed[:-1]):
-            return order.astype(np.int64, copy=False)
-    raise NoisefloorError(f"{_MOST_TIES} ties in a row: the source is not random.")
 
 
 def _draw_id(source: Source, place: int) -> bytes:

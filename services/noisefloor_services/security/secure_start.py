@@ -14,7 +14,7 @@ from types import BuiltinFunctionType, FunctionType
 
 from noisefloor import randomness
 from noisefloor.errors import NoisefloorError
-from noisefloor.randomness import SecureSource, Source
+from noisefloor.randomness import SecureSource, Source, secure, source
 
 _SUSPECT = re.compile(r"(?:^|_)(?:seed|seeded|debug|random_state|deterministic)(?:_|$)", re.I)
 _METHODS = {
@@ -26,6 +26,7 @@ _METHODS = {
 _NAMES = {owner: frozenset(vars(owner)) for owner in (Source, SecureSource)}
 _CODE = {place: member.__code__ for place, member in _METHODS.items()}
 _CLASS = SecureSource
+_FILES = {Source: source.__file__, SecureSource: secure.__file__}
 
 
 class InsecureStart(NoisefloorError):
@@ -52,41 +53,39 @@ def check_settings(settings: object) -> None:
             check_source(getattr(settings, name))
 
 
-def check_source(source: Source) -> Source:
+def check_source(given: Source) -> Source:
     """Return the source if it is the secure one as it was written; refuse any other.
 
     A subclass is refused as well: it may answer whatever it likes.
     """
-    if type(source) is not _CLASS or randomness.SecureSource is not _CLASS:
-        raise InsecureStart(
-            f"A service draws from SecureSource, not from {type(source).__name__}."
-        )
+    if type(given) is not _CLASS or randomness.SecureSource is not _CLASS:
+        raise InsecureStart(f"A service draws from SecureSource, not from {type(given).__name__}.")
     if any(frozenset(vars(owner)) != names for owner, names in _NAMES.items()):
         raise InsecureStart("SecureSource was given methods that it was not written with.")
     for (owner, name), member in _METHODS.items():
         held = vars(owner).get(name)
         if held is not member or member.__code__ is not _CODE[owner, name]:
             raise InsecureStart(f"{owner.__name__}.{name} was replaced after it was loaded.")
-        if member.__code__.co_filename != randomness.__file__:
+        if member.__code__.co_filename != _FILES[owner]:
             raise InsecureStart(f"{owner.__name__}.{name} was replaced before it was loaded.")
-    if vars(randomness)["os"] is not os or not isinstance(os.urandom, BuiltinFunctionType):
+    if vars(secure)["os"] is not os or not isinstance(os.urandom, BuiltinFunctionType):
         raise InsecureStart("The operating system's entropy was replaced.")
-    return source
+    return given
 
 
 def secure_source(
-    environment: Mapping[str, str], settings: object, source: Source | None = None
+    environment: Mapping[str, str], settings: object, given: Source | None = None
 ) -> Source:
     """Return the source that a service draws from, once everything was looked at.
 
     Args:
         environment: As the process got it.
         settings: What was read from it.
-        source: Nothing, or a SecureSource.
+        given: Nothing, or a SecureSource.
     """
     check_environment(environment)
     check_settings(settings)
-    made = check_source(SecureSource() if source is None else source)
+    made = check_source(SecureSource() if given is None else given)
     if made.words(4).tobytes() == made.words(4).tobytes():  # equal by chance once in 2**256
         raise InsecureStart("The operating system gave the same coins twice.")
     return made

@@ -31,7 +31,7 @@ from noisefloor.wire import (
     split_frames,
     symbol_kind,
 )
-from noisefloor.wire.frames import permutation, seal
+from noisefloor.wire.frames import seal
 from statistics_of_tests import FALSE_ALARM, binomial_p, chi_square_p
 
 CLICKS = bit_vector_kind("clicks", 11)
@@ -203,13 +203,13 @@ def test_pieces_stay_under_the_byte_cap_even_with_the_longest_texts() -> None:
 
 
 def test_a_tie_is_drawn_again_and_endless_ties_are_an_error() -> None:
-    assert permutation(3, Scripted([5, 5, 1], [30, 10, 20])).tolist() == [1, 2, 0]
+    assert Scripted([5, 5, 1], [30, 10, 20]).permutation(3).tolist() == [1, 2, 0]
     with pytest.raises(NoisefloorError, match="not random"):
-        permutation(2, Scripted(*[[7, 7]] * 8))
+        Scripted(*[[7, 7]] * 8).permutation(2)
 
 
 def orders(source: Source, count: int) -> Iterator[tuple[int, ...]]:
-    return (tuple(permutation(4, source).tolist()) for _ in range(count))
+    return (tuple(source.permutation(4).tolist()) for _ in range(count))
 
 
 @pytest.mark.statistical

@@ -27,7 +27,6 @@ from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
-from noisefloor.wire.frames import permutation
 from noisefloor_sim.pipelines.base import Metric
 
 ALPHA = 1e-5
@@ -117,7 +116,7 @@ def play_row_order(
     truth, periods = _reports(report, game, canaries, coins)
     orders = [np.arange(canaries)] * days
     if not is_kept:
-        orders = [permutation(canaries, coins.child("order", day)) for day in range(days)]
+        orders = [coins.child("order", day).permutation(canaries) for day in range(days)]
     frames = [rows[order] for rows, order in zip(periods, orders, strict=True)]
     guessed = guess(report, frames, [game.first, game.second]).candidate
     right = int(np.count_nonzero(guessed == truth[orders[0]]))

@@ -108,6 +108,8 @@ class CollectionBlock(PipelineBlock):
             raise broken(
                 "Expected random: each owner of joint-bayes draws attributes.", "selection"
             )
+        if self.classes == 1:
+            raise broken("Expected 2 or more, or 0: one class tells nothing.", "classes")
         return self
 
 
