@@ -20,7 +20,7 @@ from noisefloor.publication.networks.dense import (
     Training,
     train,
 )
-from noisefloor.publication.networks.ranges import CertifiedRanges, Ranges, printed_ranges
+from noisefloor.publication.networks.ranges import CertifiedRanges, PrintedRanges, Ranges
 from noisefloor.randomness import Source
 
 Form: TypeAlias = Literal["printed", "clipped", "widths", "norm"]
@@ -62,6 +62,9 @@ class AnonymisedLearning:
             ranges may be narrower. Forms that clip keep signals to 1 and errors to the threshold.
         norm: What ``norm`` clips to.
         clamps: Whether noisy sums are clamped into the range of one record afterwards, as printed.
+        refresh: Batches that share ranges, but for ``printed``. Ranges follow from parameters that
+            are released, and records are clipped into them whether they still hold or not: so
+            older ones cost no privacy. With 1 they are made anew for each batch, as printed.
     """
 
     epsilon: float
@@ -70,6 +73,7 @@ class AnonymisedLearning:
     threshold: float = 1.0
     norm: float = 1.0
     clamps: bool = True
+    refresh: int = 8
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "threshold", "norm"):
@@ -77,6 +81,7 @@ class AnonymisedLearning:
                 raise BadParameter(name, getattr(self, name), "> 0")
         if self.form not in get_args(Form):
             raise BadParameter("form", self.form, f"one of {', '.join(get_args(Form))}")
+        check_count(self.refresh, "refresh")
 
     def guarantee(self, parameters: int) -> Guarantee:
         """Return what is proved of a network with so many parameters, and of each of them."""
@@ -103,16 +108,21 @@ class _Step:
 
     def __init__(self, learning: AnonymisedLearning, shape: Shape, source: Source) -> None:
         self._learning, self._source = learning, source
-        self._certified = CertifiedRanges(shape)
         self._both = Pass(shape, learning.training.batch)
-        self._total, self._reach = np.empty((2, shape.count), np.float32)
+        self._total, self._reach, self._zero = np.zeros((3, shape.count), np.float32)
         self._totals, self._reaches = shape.views(self._total), shape.views(self._reach)
-        self._factor = np.float32(learning.training.epochs / learning.epsilon)
+        self._threshold = np.full(shape.count, learning.threshold, np.float32)
+        self._printed, self._certified = PrintedRanges(shape), CertifiedRanges(shape)
+        self._ranges: Ranges | None = None
+        self._age = 0
+        self._factor = np.float32(2 * learning.training.epochs / learning.epsilon)
+        """Under substitution an increment that reaches r both ways moves by 2 r."""
 
     def __call__(self, network: Network, batch: Batch) -> Floats:
         self._both.run(network, batch)
         noise = self._source.laplaces(len(self._total))
-        noise *= self._sized(network)
+        is_printed = self._learning.form == "printed"
+        noise *= self._printed_scale(network) if is_printed else self._scale(network)
         self._both.sums(self._totals)
         self._total += noise
         if self._learning.clamps:
@@ -120,26 +130,31 @@ class _Step:
             np.minimum(self._total, self._reach, out=self._total)
         return self._total
 
-    def _sized(self, network: Network) -> Floats | np.float32:
-        """Clip what each record adds, set how far it reaches, and return the scale of the noise.
+    def _printed_scale(self, network: Network) -> Floats:
+        """Set how far a record is thought to reach, and return the scale of the noise."""
+        self._printed(network).into(self._reaches)
+        np.minimum(self._reach, self._threshold, out=self._reach)
+        return np.maximum(self._reach, self._zero) * self._factor
 
-        Under substitution an increment that reaches r both ways moves by 2 r.
-        """
-        learning, both = self._learning, self._both
-        if learning.form == "printed":
-            printed_ranges(network).into(self._reaches)
-            np.minimum(self._reach, np.float32(learning.threshold), out=self._reach)
-            return np.maximum(self._reach, 0) * (2 * self._factor)
-        ranges = self._certified(network)
-        _narrow(ranges, np.float32(learning.threshold))
-        ranges.into(self._reaches)
+    def _scale(self, network: Network) -> Floats | np.float32:
+        """Clip what each record adds, and return the scale of the noise."""
+        learning, ranges = self._learning, self._current(network)
         if learning.form == "norm":
-            clip_norms(both, np.float32(learning.norm))
-            return np.float32(2 * learning.norm) * self._factor
-        clip_factors(both, ranges)
+            clip_norms(self._both, np.float32(learning.norm))
+            return np.float32(learning.norm) * self._factor
+        clip_factors(self._both, ranges)
         if learning.form == "clipped":
-            return self._reach * (2 * self._factor)
-        return np.float32(2 * sum_of_reaches(ranges)) * self._factor
+            return self._reach * self._factor
+        return np.float32(sum_of_reaches(ranges)) * self._factor
+
+    def _current(self, network: Network) -> Ranges:
+        """Return ranges that are not too old, and set how far a record reaches."""
+        if self._ranges is None or self._age >= self._learning.refresh:
+            self._ranges, self._age = self._certified(network), 0
+            _narrow(self._ranges, np.float32(self._learning.threshold))
+            self._ranges.into(self._reaches)
+        self._age += 1
+        return self._ranges
 
 
 def _narrow(ranges: Ranges, threshold: np.float32) -> None:

@@ -35,20 +35,37 @@ class Ranges:
             np.multiply(signal[:, None], error, out=block)
 
 
-def printed_ranges(network: Network) -> Ranges:
-    """Return the ranges as printed.
+class PrintedRanges:
+    """Ranges as printed.
 
     (21) takes max x for max y, which the paper says is never negative. It can be: then the range
     is too small in this layer and in every later one, and records get outside of it.
+
+    Buffers are kept between calls: what a call returned is overwritten by the next one.
+
+    Args:
+        shape: Of the networks.
     """
-    signals = [np.ones(len(network.blocks[0]), np.float32)]
-    for block in network.blocks[:-1]:
-        highest = signals[-1][:-1] @ np.maximum(block[:-1], 0) + block[-1]
-        signals.append(np.append(highest, np.float32(1)))
-    errors = [np.ones(network.shape.widths[-1], np.float32)]
-    for block in network.blocks[:0:-1]:
-        errors.insert(0, np.abs(block[:-1]) @ errors[0])
-    return Ranges(signals, errors)
+
+    def __init__(self, shape: Shape) -> None:
+        self._sizes = np.empty(shape.count, np.float32)
+        self._size_of = [block[:-1] for block in shape.views(self._sizes)]
+        self._most = [np.ones(width + 1, np.float32) for width in shape.widths[:-1]]
+        self._errors = [np.ones(width, np.float32) for width in shape.widths[1:]]
+
+    def __call__(self, network: Network) -> Ranges:
+        """Return the ranges for the parameters as they are."""
+        np.abs(network.vector, out=self._sizes)
+        for place, block in enumerate(network.blocks[:-1]):
+            # Half of w + |w| is max(w, 0).
+            here, onward = self._most[place][:-1], self._most[place + 1][:-1]
+            np.add(here @ block[:-1], here @ self._size_of[place], out=onward)
+            onward *= np.float32(0.5)
+            onward += block[-1]
+        for place in range(len(self._errors) - 2, -1, -1):
+            weights = self._size_of[place + 1]
+            np.matmul(weights, self._errors[place + 1], out=self._errors[place])
+        return Ranges(self._most, self._errors)
 
 
 class CertifiedRanges:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from network_cases import random_network
 from noisefloor.publication.networks.dense import Batch, Floats, Network, Pass, Shape
-from noisefloor.publication.networks.ranges import CertifiedRanges, Ranges, printed_ranges
+from noisefloor.publication.networks.ranges import CertifiedRanges, PrintedRanges, Ranges
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import Floats as Doubles
 
@@ -59,7 +59,7 @@ def test_certified_ranges_are_tighter_than_the_printed_ones_where_those_hold() -
     for block in network.blocks:
         block[-1] = 0.1  # no signal is always off: then (21) does no harm
     ours = reach_of(CertifiedRanges(shape)(network), shape)
-    printed = reach_of(printed_ranges(network), shape)
+    printed = reach_of(PrintedRanges(network.shape)(network), shape)
     assert (ours <= printed * (1 + ROUNDING)).all()
     assert ours.sum() < 0.9 * printed.sum()
     found = np.abs(increments_of(network, batch_of(shape, 1, corners=False, count=2_000)))
@@ -97,7 +97,7 @@ def printed_errors(network: Network) -> list[tuple[Doubles, Doubles]]:
 
 def test_the_printed_ranges_of_errors_are_symmetric() -> None:
     network = random_network(Shape((3, 5, 4, 3)), 5)
-    sizes = printed_ranges(network).errors
+    sizes = PrintedRanges(network.shape)(network).errors
     for (least, most), size in zip(printed_errors(network), sizes, strict=True):
         assert most == pytest.approx(size, rel=1e-5)
         assert least == pytest.approx(-size, rel=1e-5)
@@ -107,8 +107,8 @@ def test_as_printed_a_very_negative_bias_turns_a_range_over() -> None:
     """With b = -5 and w = 1 the largest x is -4, and (21) calls that the largest y."""
     shape = Shape((1, 1, 2))
     network = Network(shape, np.array([1, -5, 0, 0, 0, 0], np.float32))
-    assert printed_ranges(network).signals[1][0] == -4
-    assert reach_of(printed_ranges(network), shape)[2] < 0
+    assert PrintedRanges(network.shape)(network).signals[1][0] == -4
+    assert reach_of(PrintedRanges(network.shape)(network), shape)[2] < 0
     assert CertifiedRanges(shape)(network).signals[1][0] == 0
 
 
@@ -117,7 +117,7 @@ def test_as_printed_records_get_outside_of_the_ranges_after_it() -> None:
     shape = Shape((1, 1, 1, 2))
     network = Network(shape, np.array([1, -5, 1, 2, 1, -1, 0, 0], np.float32))
     found = np.abs(increments_of(network, batch_of(shape, 1, corners=True)))
-    printed = reach_of(printed_ranges(network), shape)
+    printed = reach_of(PrintedRanges(network.shape)(network), shape)
     certified = reach_of(CertifiedRanges(shape)(network), shape)
     assert (found.max(axis=0) > np.maximum(printed, 0) + 0.5).any()
     assert (found <= certified * (1 + ROUNDING) + ROUNDING).all()
