@@ -4,7 +4,6 @@ They hold for every attack, learned or exact. Candidates for one record are neig
 substitution; a guarantee for records added or removed reaches them in two steps.
 """
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +24,10 @@ def group(guarantee: Guarantee, size: int) -> Guarantee:
     Formula: ``size epsilon`` and ``delta (1 + e^epsilon + ... + e^((size - 1) epsilon))``.
     Reference: Vadhan 2017, lemma 2.2 (group privacy), doi 10.1007/978-3-319-57048-8_7.
     """
-    steps = np.minimum(np.arange(check_count(size, "size")) * guarantee.epsilon, _LARGEST)
+    check_count(size, "size")
+    if not guarantee.is_finite:
+        return guarantee
+    steps = np.minimum(np.arange(size) * guarantee.epsilon, _LARGEST)
     delta = min(1.0, guarantee.delta * float(np.exp(steps).sum())) if guarantee.delta else 0.0
     return replace(guarantee, epsilon=size * guarantee.epsilon, delta=delta)
 
@@ -40,8 +42,7 @@ def as_substitution(guarantee: Guarantee) -> Guarantee:
         return guarantee
     if guarantee.neighbours is not Neighbours.RECORD_ADD_REMOVE:
         raise BadParameter("neighbours", guarantee.neighbours.value, "a relation of records")
-    twice = guarantee if math.isinf(guarantee.epsilon) else group(guarantee, 2)
-    return replace(twice, neighbours=Neighbours.RECORD_SUBSTITUTE)
+    return replace(group(guarantee, 2), neighbours=Neighbours.RECORD_SUBSTITUTE)
 
 
 def candidate_bound(guarantee: Guarantee, prior: Floats) -> float:

@@ -88,7 +88,7 @@ def test_a_reference_finds_rare_members_at_small_false_positive_rates(seed: int)
     bare = [nearness(rows, members) for rows in (members, others)]
     calibrated = [nearness(rows, members, reference) for rows in (members, others)]
     assert true_positive_rate(bare[0], bare[1], 0.05)[0] == 0.0
-    assert true_positive_rate(calibrated[0], calibrated[1], 0.05)[0] > 0.1
+    assert true_positive_rate(calibrated[0], calibrated[1], 0.05)[0] > 0.05
     plain = Guarantee.none("rows are copied", ADDED, Model.CENTRAL)
     found = attack_nearest(members, others, members, plain, reference)
     assert found.area == area_under_curve(calibrated[0], calibrated[1])

@@ -87,10 +87,10 @@ def test_the_difference_of_gaussians_adds_variances_and_unlike_laws_are_refused(
 def test_real_noise_is_drawn_by_its_law(
     law: NoiseLaw, cdf: stats.rv_continuous, seed: int
 ) -> None:
-    # n = 20,000, Kolmogorov-Smirnov, false alarm FALSE_ALARM. The twin: noise larger by 10 %.
+    # n = 20,000, Kolmogorov-Smirnov, false alarm FALSE_ALARM. The twin: noise larger by 25 %.
     drawn = law.draw((N // 4, 4), SeededSource(seed, "real")).reshape(-1)
     assert ks_p(drawn, cdf) > FALSE_ALARM
-    assert ks_p(1.1 * drawn, cdf) < FALSE_ALARM
+    assert ks_p(1.25 * drawn, cdf) < FALSE_ALARM
 
 
 @pytest.mark.statistical
