@@ -15,7 +15,7 @@ from typing import Any
 # `python bench/run.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import auction, compare, memory, services, startup, streams, training, world
+from bench import auction, compare, encoding, memory, services, startup, streams, training, world
 from bench.machine import processor_ticks, steal_share
 from bench.worker import ROOT, Worker
 from bench.workloads import WORKLOADS
@@ -72,6 +72,13 @@ def _advertising(*, quick: bool) -> dict[str, Any]:
     return {"training": [asdict(row) for row in trained], "auction": sold}
 
 
+def _collection(*, quick: bool) -> dict[str, Any]:
+    """Measure how records are protected; print the table and return the numbers."""
+    rows = encoding.measure(quick=quick)
+    print(f"\nRecords encoded and protected\n{encoding.printed(rows)}")
+    return {"encoding": rows}
+
+
 def main() -> None:
     """Measure, print, write."""
     arguments = _arguments()
@@ -84,7 +91,7 @@ def main() -> None:
         print(f"\nPeak memory at {users} users\n{memory.printed(peaks, users)}")
         starts = startup.measure()
         print(f"\nCommand line\n{startup.printed(starts)}")
-        results |= _advertising(quick=arguments.quick)
+        results |= _advertising(quick=arguments.quick) | _collection(quick=arguments.quick)
         results |= {"memory_users": users, "memory": peaks}
         results |= {"startup": [start.as_json() for start in starts]}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -84,11 +84,9 @@ class LaplaceLaw:
         return -size / self.scale - math.log(2 * self.scale)
 
     def draw(self, shape: tuple[int, ...], source: Source) -> Floats:
-        """Return independent noise; sizes come from the middle of 2**53 steps, so all finite."""
-        words = source.stage("noise").words(math.prod(shape))
-        size = -np.log(((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
-        signed = np.where(words & np.uint64(1), size, -size)
-        return self.scale * signed.reshape(shape)
+        """Return independent noise."""
+        drawn = source.stage("noise").laplaces(math.prod(shape)).astype(np.float64)
+        return self.scale * drawn.reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ proved to cost. Training and testing use the same collectors: a test
 record has a label only where the paper sends one, and nothing reads it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -90,8 +91,36 @@ class RawCollector:
         return Guarantee.none("values are sent as they are", _USER)
 
 
+class OfClasses(ABC):
+    """What collectors of classes share: the server's half."""
+
+    __slots__ = ()
+    classes: Classes
+
+    @abstractmethod
+    def tell(self, records: Records, columns: Sequence[int], source: Source) -> Told:
+        """Return the classes that are sent, and the label if one is."""
+
+    def collect(self, records: Records, columns: Sequence[int], source: Source) -> Collected:
+        """Return what the reported classes stand for, and the reported labels."""
+        return self.read(self.tell(records, columns, source), columns)
+
+    def possible(self, told: Told, columns: Sequence[int]) -> Labels:
+        """Return which rows have classes of their attributes."""
+        sizes = np.array([self.classes.sizes[column] for column in columns])
+        return np.asarray((told.values < sizes).all(axis=1))
+
+    def read(self, told: Told, columns: Sequence[int]) -> Collected:
+        """Return what classes stand for; a class that its attribute does not have is left out."""
+        kept = told.where(self.possible(told, columns))
+        features = self.classes.values(kept.values.astype(np.uint16), columns)
+        if kept.labels is None:
+            return Collected(features, np.zeros(len(features), np.bool_))
+        return Collected(features, kept.labels == 1)
+
+
 @dataclass(frozen=True, slots=True)
-class WeakCollector:
+class WeakCollector(OfClasses):
     """WA: the class of each value and the label, without noise."""
 
     classes: Classes
@@ -101,22 +130,10 @@ class WeakCollector:
         """Return the most classes that an attribute has, and two."""
         return max(self.classes.sizes), 2
 
-    def collect(self, records: Records, columns: Sequence[int], source: Source) -> Collected:
-        """Return what the classes stand for, and the labels."""
-        return self.read(self.tell(records, columns, source), columns)
-
     def tell(self, records: Records, columns: Sequence[int], source: Source) -> Told:
         """Return the classes and the labels as they are."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
         return Told(codes.astype(np.int64), records.labels.astype(np.int64))
-
-    def possible(self, told: Told, columns: Sequence[int]) -> Labels:
-        """Return which rows have classes of their attributes."""
-        return have_classes(self.classes, told, columns)
-
-    def read(self, told: Told, columns: Sequence[int]) -> Collected:
-        """Return what the classes stand for, and the labels."""
-        return read_classes(self.classes, told, columns)
 
     def guarantee(self, columns: Sequence[int]) -> Guarantee:
         """Return no guarantee, and why."""
@@ -124,7 +141,7 @@ class WeakCollector:
 
 
 @dataclass(frozen=True, slots=True)
-class UnifiedCollector:
+class UnifiedCollector(OfClasses):
     """WALDP, corrected: the unified response on the classes and the label.
 
     Attributes:
@@ -152,24 +169,12 @@ class UnifiedCollector:
         """Return the most classes that an attribute has, and two or none."""
         return max(self.classes.sizes), 2 * self.with_label
 
-    def collect(self, records: Records, columns: Sequence[int], source: Source) -> Collected:
-        """Return what the reported classes stand for, and the reported labels."""
-        return self.read(self.tell(records, columns, source), columns)
-
     def tell(self, records: Records, columns: Sequence[int], source: Source) -> Told:
         """Return responses about the classes, and about the labels if these are sent."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
         if self.with_label:
             codes = np.column_stack([codes, records.labels.astype(np.uint16)])
         return told_of(self.response(columns).randomise(codes, source), len(columns))
-
-    def possible(self, told: Told, columns: Sequence[int]) -> Labels:
-        """Return which rows have classes of their attributes."""
-        return have_classes(self.classes, told, columns)
-
-    def read(self, told: Told, columns: Sequence[int]) -> Collected:
-        """Return what the reported classes stand for, and the reported labels."""
-        return read_classes(self.classes, told, columns)
 
     def guarantee(self, columns: Sequence[int]) -> Guarantee:
         """Return what the record costs."""
@@ -230,21 +235,6 @@ def told_of(reports: Reports, attributes: int) -> Told:
     """Return rows of classes, the label last where there is one, as what was told."""
     rows = np.asarray(reports, dtype=np.int64)
     return Told(rows[:, :attributes], rows[:, -1] if rows.shape[1] > attributes else None)
-
-
-def have_classes(classes: Classes, told: Told, columns: Sequence[int]) -> Labels:
-    """Return which rows have classes of their attributes."""
-    sizes = np.array([classes.sizes[column] for column in columns])
-    return np.asarray((told.values < sizes).all(axis=1))
-
-
-def read_classes(classes: Classes, told: Told, columns: Sequence[int]) -> Collected:
-    """Return what classes stand for; a class that its attribute does not have is left out."""
-    kept = told.where(have_classes(classes, told, columns))
-    features = classes.values(kept.values.astype(np.uint16), columns)
-    if kept.labels is None:
-        return Collected(features, np.zeros(len(features), np.bool_))
-    return Collected(features, kept.labels == 1)
 
 
 @lru_cache(maxsize=64)

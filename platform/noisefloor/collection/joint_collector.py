@@ -5,23 +5,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from noisefloor.collection.classes import Classes, check_columns
-from noisefloor.collection.collectors import (
-    Collected,
-    check_positive,
-    have_classes,
-    read_classes,
-    told_of,
-)
+from noisefloor.collection.collectors import OfClasses, check_positive, told_of
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.joint_rows import joint_rows
-from noisefloor.collection.schema import Labels, Records
+from noisefloor.collection.schema import Records
 from noisefloor.collection.told import Told
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source
 
 
 @dataclass(frozen=True, slots=True)
-class JointCollector:
+class JointCollector(OfClasses):
     """One response over the classes of some attributes and the label, with the whole epsilon.
 
     Attributes:
@@ -48,24 +42,12 @@ class JointCollector:
         """Return the most classes that an attribute has, and two or none."""
         return max(self.classes.sizes), 2 * self.with_label
 
-    def collect(self, records: Records, columns: Sequence[int], source: Source) -> Collected:
-        """Return what the reported classes stand for, and the reported labels."""
-        return self.read(self.tell(records, columns, source), columns)
-
     def tell(self, records: Records, columns: Sequence[int], source: Source) -> Told:
         """Return the classes and the label that the answer stands for."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
         rows = joint_rows(codes, records.labels if self.with_label else None)
         reports = self.response(columns).randomise(rows, source)
         return told_of(reports[:, len(columns) :], len(columns))
-
-    def possible(self, told: Told, columns: Sequence[int]) -> Labels:
-        """Return which rows have classes of their attributes."""
-        return have_classes(self.classes, told, columns)
-
-    def read(self, told: Told, columns: Sequence[int]) -> Collected:
-        """Return what the reported classes stand for, and the reported labels."""
-        return read_classes(self.classes, told, columns)
 
     def guarantee(self, columns: Sequence[int]) -> Guarantee:
         """Return what the record costs."""

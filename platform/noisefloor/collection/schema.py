@@ -221,7 +221,9 @@ class Schema:
             text = Path(path).read_text(encoding="utf-8")
             told = json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
             return cls.of_json(told if isinstance(told, dict) else {})
-        except (OSError, ValueError, yaml.YAMLError) as error:
+        except OSError as error:
+            raise BadTable(name, f"Cannot be read: {error.strerror or 'input error'}.") from None
+        except (ValueError, yaml.YAMLError) as error:
             why = str(error) if isinstance(error, BadParameter) else type(error).__name__
             raise BadTable(name, f"Expected a schema: {why}") from None
 

@@ -145,16 +145,26 @@ def read_schema(path: str | os.PathLike[str]) -> Schema:
         BadTable: Which file, which column and which rule.
     """
     name = os.fspath(path)
-    told = _parsed(name)
+    return schema_of(_parsed(name), name)
+
+
+def schema_of(told: object, where: str = "schema") -> Schema:
+    """Make a schema of what ``schema_fields`` returned, or raise BadTable."""
     if not isinstance(told, dict) or set(told) != {"record", "columns"}:
-        raise BadTable(name, "Expected an object with record and columns.")
+        raise BadTable(where, "Expected an object with record and columns.")
     listed = told["columns"]
     if not isinstance(listed, dict):
-        raise BadTable(name, "Expected columns to be an object.")
+        raise BadTable(where, "Expected columns to be an object.")
     try:
-        return Schema(told["record"], {it: _column(name, it, one) for it, one in listed.items()})
+        return Schema(told["record"], {it: _column(where, it, one) for it, one in listed.items()})
     except BadParameter as error:
-        raise BadTable(name, f"Expected {error.name}: {error.rule}.") from None
+        raise BadTable(where, f"Expected {error.name}: {error.rule}.") from None
+
+
+def schema_fields(schema: Schema) -> dict[str, Any]:  # Any: JSON
+    """Return what a schema file holds."""
+    columns = {name: column.fields for name, column in schema.columns.items()}
+    return {"record": schema.record, "columns": columns}
 
 
 def _parsed(name: str) -> object:

@@ -5,6 +5,7 @@ whoever fetches a file compares its SHA-256 with the card's.
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,19 @@ def read_tensors(content: bytes) -> dict[str, NDArray[Any]]:
     try:
         return dict(files.load(content))
     except (SafetensorError, ValueError, KeyError, TypeError):
+        raise BadSnapshot("Artefact: is no safetensors file.") from None
+
+
+def read_metadata(content: bytes) -> dict[str, str]:
+    """Read the texts of a file, or raise BadSnapshot.
+
+    The file begins with the length of its header, which is JSON.
+    """
+    try:
+        size = int.from_bytes(content[:8], "little")
+        header: Any = json.loads(content[8 : 8 + size]) if size <= len(content) - 8 else None
+        return {str(key): str(text) for key, text in header.get("__metadata__", {}).items()}
+    except (ValueError, AttributeError, RecursionError):
         raise BadSnapshot("Artefact: is no safetensors file.") from None
 
 

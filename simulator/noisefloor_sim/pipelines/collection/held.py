@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from noisefloor.collection.ranges import schema_of_data
 from noisefloor.collection.schema import Label, Records, Schema
-from noisefloor.collection.training import check_both_classes
 from noisefloor.data import load_table
+from noisefloor.errors import BadTable
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.collection.block import CollectionBlock, block_of
 from noisefloor_sim.pipelines.collection.health import SCHEMA, health_records
@@ -134,7 +134,9 @@ def _loaded(source: str, schema_file: str) -> tuple[Schema, Records]:
         schema = Schema.read(schema_file)
         table = load_table(source, schema.columns)
     records = schema.records(table, source)
-    check_both_classes(records)
+    if records.labels.all() or not records.labels.any():
+        rule = "Expected both classes of the label, found one: nothing could be learnt."
+        raise BadTable(source, rule, schema.label.name)
     return schema, records
 
 

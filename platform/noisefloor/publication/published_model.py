@@ -1,0 +1,105 @@
+"""A classifier as it is published: layers of weights, and how a record becomes their input.
+
+Whoever fetches the file needs nothing but numpy to ask it: dense layers with ReLU between them,
+on features that follow from the schema in the file's own metadata. A linear model is one layer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.errors import BadParameter, BadSnapshot, BadTable
+from noisefloor.publication.examples import OneHot
+from noisefloor.publication.schema import schema_fields, schema_of
+from noisefloor.publication.tensors import read_metadata, read_tensors, write_tensors
+
+FORM = "dense"
+
+Floats = NDArray[np.float32]
+Layer = tuple[Floats, Floats]
+"""Weights, a row for each input, and biases."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedModel:
+    """Dense layers on the one-hot features of a public schema.
+
+    Attributes:
+        encoding: How a record becomes features.
+        layers: From the features to a figure for each class.
+    """
+
+    encoding: OneHot
+    layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise BadParameter("layers", "<none>", "at least one")
+        inner = [len(biases) for _, biases in self.layers[:-1]]
+        sizes = [self.encoding.width, *inner, self.encoding.classes]
+        for (weights, biases), (before, after) in zip(self.layers, pairwise(sizes), strict=True):
+            if weights.shape != (before, after) or biases.shape != (after,):
+                raise BadParameter("layers", weights.shape, f"({before}, {after}) and its biases")
+            if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+                raise BadParameter("layers", "<weights>", "finite numbers")
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are published."""
+        return sum(weights.size + biases.size for weights, biases in self.layers)
+
+    def logits(self, features: Floats) -> Floats:
+        """Return a figure for each class: the larger, the likelier."""
+        return dense_logits(self.layers, features)
+
+    def told(self, features: Floats) -> NDArray[np.int64]:
+        """Return the class that is told of each row of features."""
+        return np.asarray(self.logits(features).argmax(axis=1))
+
+    def written(self) -> bytes:
+        """Return the file that is published."""
+        tensors: dict[str, NDArray[Any]] = {}
+        for number, (weights, biases) in enumerate(self.layers):
+            tensors |= {f"weights.{number}": weights, f"biases.{number}": biases}
+        about = {
+            "form": FORM,
+            "label": self.encoding.label,
+            "schema": schema_fields(self.encoding.schema),
+        }
+        return write_tensors(tensors, {"noisefloor": json.dumps(about, sort_keys=True)})
+
+    @classmethod
+    def read(cls, content: bytes) -> "PublishedModel":
+        """Read a published file, or raise BadSnapshot."""
+        tensors, about = read_tensors(content), _about(read_metadata(content))
+        try:
+            encoding = OneHot(schema_of(about["schema"]), str(about["label"]))
+            count = len(tensors) // 2
+            layers = [(tensors[f"weights.{i}"], tensors[f"biases.{i}"]) for i in range(count)]
+            return cls(encoding, tuple(layers))
+        except (BadParameter, BadTable, KeyError, TypeError, ValueError):
+            raise BadSnapshot("Artefact: holds no model of dense layers.") from None
+
+
+def dense_logits(layers: Sequence[Layer], features: Floats) -> Floats:
+    """Run features through dense layers with ReLU between them."""
+    for number, (weights, biases) in enumerate(layers):
+        features = features @ weights + biases
+        if number < len(layers) - 1:
+            np.maximum(features, 0, out=features)
+    return features
+
+
+def _about(metadata: Mapping[str, str]) -> dict[str, Any]:  # Any: JSON
+    try:
+        about = json.loads(metadata.get("noisefloor", ""))
+        if about["form"] == FORM:
+            return dict(about)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise BadSnapshot("Artefact: is no model; its metadata say something else.")

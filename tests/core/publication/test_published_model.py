@@ -1,0 +1,73 @@
+"""Published models: the file tells everything that is needed to ask it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from noisefloor.errors import BadParameter, BadSnapshot
+from noisefloor.publication.examples import OneHot
+from noisefloor.publication.published_model import Layer, PublishedModel
+from noisefloor.publication.schema import Bins, Categories, Schema
+from noisefloor.publication.tensors import write_tensors
+from noisefloor.randomness import SeededSource
+
+SCHEMA = Schema(
+    "one visit",
+    {
+        "age": Bins((0, 18, 65, 120)),
+        "country": Categories(("CH", "DE")),
+        "buys": Categories((0, 1)),
+    },
+)
+ENCODING = OneHot(SCHEMA, "buys")
+
+
+def layers(*sizes: int) -> tuple[Layer, ...]:
+    draw = SeededSource(1, "layers").generator()
+    return tuple(
+        (
+            draw.standard_normal((before, after)).astype(np.float32),
+            draw.standard_normal(after).astype(np.float32),
+        )
+        for before, after in pairwise(sizes)
+    )
+
+
+@pytest.mark.parametrize("sizes", [(5, 2), (5, 7, 2), (5, 4, 3, 2)])
+def test_what_is_read_answers_as_what_was_written(sizes: tuple[int, ...]) -> None:
+    model = PublishedModel(ENCODING, layers(*sizes))
+    again = PublishedModel.read(model.written())
+    features = ENCODING.features(np.array([[0, 1], [2, 0], [1, 1]]))
+    assert again.encoding == ENCODING
+    assert again.parameters == sum((a + 1) * b for a, b in pairwise(sizes))
+    assert np.array_equal(again.logits(features), model.logits(features))
+    assert again.written() == model.written()
+
+
+def test_two_layers_are_a_relu_between_two_maps() -> None:
+    (first, low), (second, high) = layers(5, 7, 2)
+    model = PublishedModel(ENCODING, ((first, low), (second, high)))
+    features = ENCODING.features(np.array([[0, 1], [2, 0]]))
+    by_hand = np.maximum(features @ first + low, 0) @ second + high
+    assert np.array_equal(model.logits(features), by_hand)
+    assert model.told(features).tolist() == by_hand.argmax(axis=1).tolist()
+
+
+def test_layers_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(BadParameter, match=r"\(5, 2\)"):
+        PublishedModel(ENCODING, layers(4, 2))
+    with pytest.raises(BadParameter, match="at least one"):
+        PublishedModel(ENCODING, ())
+    ((weights, biases),) = layers(5, 2)
+    weights[0, 0] = np.nan
+    with pytest.raises(BadParameter, match="finite"):
+        PublishedModel(ENCODING, ((weights, biases),))
+
+
+def test_other_files_are_refused() -> None:
+    good = PublishedModel(ENCODING, layers(5, 2)).written()
+    other = write_tensors({"counts": np.zeros(3, np.int64)}, {"noisefloor": '{"method": "x"}'})
+    for content in (b"", b"nonsense", good[:40], other, write_tensors({})):
+        with pytest.raises(BadSnapshot):
+            PublishedModel.read(content)
