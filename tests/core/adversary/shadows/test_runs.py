@@ -1,5 +1,6 @@
 """What is kept of shadow models: log-odds, by whatever road they came, and fair memberships."""
 
+import os
 import subprocess
 import sys
 
@@ -91,5 +92,8 @@ def test_attacks_load_without_torch() -> None:
         "import sys, noisefloor.adversary.shadows, noisefloor.adversary.gradient_canaries, "
         "noisefloor.adversary.white_box; print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    roots = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=roots, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
