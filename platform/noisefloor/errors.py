@@ -15,6 +15,8 @@
     ├── TranscriptFull          a transcript would outgrow its bound
     ├── EpochOpen               an epoch's sums were asked for before it was closed
     ├── NotLearnt               answers were asked for before the last round was learnt from
+    ├── UnsupportedModule       a network cannot be trained privately as it is built
+    ├── DeadRun                 a training went on but learnt nothing, or no number came out
     ├── UnresolvedRate          a sample is too small for the rate that was asked of it
     ├── BadScenario             a scenario cannot be read or breaks a rule
     ├── ServicesAway            services that a run needs do not answer, or do not run
@@ -135,6 +137,14 @@ class EpochOpen(NoisefloorError):
 
 class NotLearnt(NoisefloorError):
     """There is nothing to answer by: a course's last round is not closed, or not learnt from."""
+
+
+class UnsupportedModule(NoisefloorError):
+    """A network cannot be trained privately as it is built; the text names the layer and why."""
+
+
+class DeadRun(NoisefloorError):
+    """A training is dead: numbers are not finite, nothing moved, or nothing was learnt."""
 
 
 class UnresolvedRate(NoisefloorError):

@@ -93,6 +93,20 @@ class Geometric:
         total += (counts >> self.bits) * (math.log(self.tail) - math.log(ONE))
         return total
 
+    def log_survival(self, counts: Counts) -> NDArray[np.float64]:
+        """Return ln P(draw >= k), from the weights as they are used."""
+        # A number is at least k if a digit is larger, or equal and the digits below suffice.
+        enough = np.ones(counts.shape)
+        for place, law in enumerate(self.digits):
+            chances = np.array(law.weights, dtype=np.float64) / ONE
+            above = np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)
+            digit = (counts >> (place * _DIGIT_BITS)) & (len(law) - 1)
+            enough = above[digit] + chances[digit] * enough
+        on = self.tail / ONE
+        total = np.log(on + (1 - on) * enough)
+        total += (counts >> self.bits) * math.log(on)
+        return total
+
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
@@ -182,6 +196,15 @@ class TwoSidedGeometric:
         size = np.abs(noise)
         far = math.log(half) - math.log(ONE) + self.magnitude.log_pmf(np.maximum(size - 1, 0))
         return np.where(noise == 0, math.log(zero) - math.log(ONE), far)
+
+    def log_survival(self, noise: Counts) -> NDArray[np.float64]:
+        """Return ln P(draw >= noise), from the weights as they are used."""
+        # Below 1 the law is even: the draw is at least k unless its negative is at least 1 - k.
+        size = np.where(noise > 0, noise, 1 - noise)
+        far = self.magnitude.log_survival(size - 1)
+        far += math.log(self.side.weights[0]) - math.log(ONE)
+        with np.errstate(divide="ignore"):
+            return np.where(noise > 0, far, np.log1p(-np.exp(far)))
 
     @property
     def variance(self) -> float:

@@ -170,6 +170,24 @@ class Source(ABC):
         np.multiply(radius, np.sin(angle), out=drawn[pairs:])
         return drawn[:count]
 
+    def laplaces(self, count: int) -> NDArray[np.float32]:
+        """Return ``count`` standard Laplace numbers (scale 1), none of them NaN or infinite.
+
+        A word is one of 2**63 steps on one side of 0; the logarithm of the middle of a step is
+        finite. No number is above 44.4 in size, and what is cut off has probability 6e-20. The
+        law is that of real numbers up to the rounding of floats; for exact proofs there is
+        discrete Laplace noise.
+        """
+        drawn = self.words(count).view(np.int64).astype(np.float32)
+        drawn += np.float32(0.5)
+        bits = drawn.view(np.uint32)
+        signs = bits & np.uint32(1 << 31)
+        np.abs(drawn, out=drawn)
+        drawn *= np.float32(2.0**-63)
+        np.log(drawn, out=drawn)
+        bits ^= signs
+        return drawn
+
 
 def _product(
     halves: NDArray[np.uint32], bounds: Words | np.uint64

@@ -55,6 +55,18 @@ def test_the_enumerated_draw_is_the_stated_law_up_to_the_cut(rate: str, two_side
 
 
 @pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_the_survival_is_the_sum_of_the_law_from_there_on(rate: str, two_sided: bool) -> None:
+    law = TwoSidedGeometric(Decimal(rate)) if two_sided else Geometric(Decimal(rate))
+    far = math.ceil(60 / float(rate))
+    numbers = np.arange(-far if two_sided else 0, far)
+    chances = np.exp(law.log_pmf(numbers))
+    sums = np.cumsum(chances[::-1])[::-1]
+    near = np.abs(numbers) < far / 4  # what lies beyond the list is nothing there
+    assert np.exp(law.log_survival(numbers[near])) == pytest.approx(sums[near], rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", RATES)
 def test_first_and_worst_step_are_those_of_the_enumerated_values(rate: str) -> None:
     law = Geometric(Decimal(rate))
     counts = np.arange(3 * 2**law.bits + 2)

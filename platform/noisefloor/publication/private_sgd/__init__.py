@@ -1,0 +1,70 @@
+"""Private SGD: training of plain torch modules by clipped, noisy gradients.
+
+    plan = SgdPlan.for_budget(
+        Guarantee(1.0, Neighbours.RECORD_ADD_REMOVE, delta=1e-5, model=Model.CENTRAL),
+        examples=45_222, expected_batch=256, epochs=20,
+    )
+    initialise(module, source.child("weights"))
+    report = train(module, features, labels, plan, source.child("training"))
+    proved = plan.guarantee(delta=1e-5)
+
+``SgdPlan`` and the kinds of clipping are torch-free. ``train`` is the whole of it;
+``PrivateTraining`` can be stopped, written to a safetensors checkpoint and taken up again.
+``initialise`` draws first weights from a source; ``check_learnt`` is a gate for whoever evaluates.
+
+Linear, Embedding, LayerNorm, Conv1d, Conv2d and LSTM are clipped by book-keeping, at a cost not
+far from a plain step; a module with other layers takes the slow road, and the report says so.
+Frozen parameters are left alone. Tied parameters, batch normalisation and active dropout are
+refused.
+
+Sensitivity, under adding or removing one example: the bound for flat and automatic clipping, the
+root of the sum of squared bounds for clipping by groups. Substitution doubles it; every noise
+multiplier is over the add/remove one, and the accountant doubles where it has to.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from noisefloor.publication.private_sgd.clipping import Automatic, Clipping, Flat, PerGroup
+from noisefloor.publication.private_sgd.plan import SgdPlan
+
+if TYPE_CHECKING:
+    from noisefloor.publication.private_sgd.gates import check_learnt
+    from noisefloor.publication.private_sgd.initialisation import initialise
+    from noisefloor.publication.private_sgd.training import (
+        PrivateTraining,
+        SgdReport,
+        cross_entropy,
+        train,
+    )
+
+__all__ = [
+    "Automatic",
+    "Clipping",
+    "Flat",
+    "PerGroup",
+    "PrivateTraining",
+    "SgdPlan",
+    "SgdReport",
+    "check_learnt",
+    "cross_entropy",
+    "initialise",
+    "train",
+]
+
+_WITH_TORCH = {
+    "PrivateTraining": "training",
+    "SgdReport": "training",
+    "check_learnt": "gates",
+    "cross_entropy": "training",
+    "initialise": "initialisation",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> Any:  # Any: whatever the module has by that name
+    """Import what needs torch when it is first asked for."""
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)

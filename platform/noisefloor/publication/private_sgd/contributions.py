@@ -1,0 +1,202 @@
+"""What each example of a batch says about a layer's parameters, before it is clipped.
+
+A contribution knows the squared norm of each example's gradient, and can add the gradients up,
+each times a factor; neither makes the gradients one by one unless that is the cheaper way. Three
+forms cover all layers: matrices, lookup tables, and vectors that are small enough to write out.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+_CANCELLED = 4
+"""Gram matrices sum terms of either sign. Their float error, in units of the last place of the sum
+of sizes, is added to the squared norm: a gradient that seems to vanish but is only blurred by
+cancellation must not pass unclipped."""
+
+
+def squared_norms(rows: Tensor) -> Tensor:
+    """Return the squared norm of each row, in two passes that allocate nothing large."""
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms.square_()
+
+
+class Contribution(Protocol):
+    """One layer's part in the gradients of a batch."""
+
+    def squares(self) -> Tensor:
+        """Return the squared norm of each example's gradient, of this layer's parameters."""
+
+    def add(self, factors: Tensor) -> None:
+        """Add the gradients, each times its example's factor, to the sums."""
+
+
+class Single:
+    """Gradients g a^T of one row for each example, as a plain linear layer has them.
+
+    Args:
+        inputs: A row for each example.
+        gradients: Of the outputs, a row for each example.
+        weight: Where the sum for the matrix goes, if it is trained.
+        bias: Where the sum for the bias goes, if it is trained.
+    """
+
+    def __init__(
+        self, inputs: Tensor, gradients: Tensor, *, weight: Tensor | None, bias: Tensor | None
+    ) -> None:
+        self._inputs, self._gradients = inputs, gradients
+        self._weight, self._bias = weight, bias
+
+    def squares(self) -> Tensor:
+        """Return ||g||^2 (||a||^2 + 1), without the one or the other if frozen."""
+        sides = squared_norms(self._gradients)
+        if self._weight is None:
+            return sides
+        others = squared_norms(self._inputs)
+        return sides.mul_(others if self._bias is None else others.add_(1))
+
+    def add(self, factors: Tensor) -> None:
+        """Add G^T diag(factors) A."""
+        if self._bias is not None:
+            self._bias.addmv_(self._gradients.t(), factors)
+        if self._weight is not None:
+            scaled = self._gradients * factors.unsqueeze(1)
+            self._weight.addmm_(scaled.t(), self._inputs)
+
+
+class Rows:
+    """Gradients sum_t g_t a_t^T of several rows for each example: positions, or steps in time.
+
+    The norm comes from Gram matrices over positions or from the gradients written out, whichever
+    is fewer products. The latter are then kept and summed as they are.
+
+    Args:
+        pairs: Inputs [examples, rows, columns], and where the sum for their matrix goes.
+        gradients: Of the outputs, [examples, rows, outputs]; the same for all pairs.
+        biases: Where sums for biases go.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[Tensor, Tensor]],
+        gradients: Tensor,
+        biases: Sequence[Tensor],
+    ) -> None:
+        self._pairs, self._gradients, self._biases = pairs, gradients, biases
+        self._written: list[Tensor] | None = None
+
+    def squares(self) -> Tensor:
+        """Return the squared norms; the biases count as inputs that are always one."""
+        _, rows, outputs = self._gradients.shape
+        columns = sum(inputs.shape[2] for inputs, _ in self._pairs) + len(self._biases)
+        if rows * (columns + outputs) < columns * outputs:
+            return self._squares_by_gram()
+        return self._squares_written_out()
+
+    def _squares_by_gram(self) -> Tensor:
+        inner = torch.bmm(self._gradients, self._gradients.transpose(1, 2))
+        outer: Tensor | None = None
+        for inputs, _ in self._pairs:
+            across = inputs.transpose(1, 2)
+            outer = (
+                torch.bmm(inputs, across)
+                if outer is None
+                else torch.baddbmm(outer, inputs, across)
+            )
+        outer = torch.zeros_like(inner) if outer is None else outer
+        outer.add_(len(self._biases))
+        sizes = inner.diagonal(dim1=1, dim2=2) * outer.diagonal(dim1=1, dim2=2)
+        largest = sizes.sqrt_().sum(1).square_()
+        blur = _CANCELLED * torch.finfo(inner.dtype).eps
+        return inner.mul_(outer).sum((1, 2)).clamp_(min=0).add_(largest, alpha=blur)
+
+    def _squares_written_out(self) -> Tensor:
+        across = self._gradients.transpose(1, 2)
+        self._written = [torch.bmm(across, inputs).flatten(1) for inputs, _ in self._pairs]
+        totals = self._gradients.sum(1)
+        squares = totals.square().sum(1).mul_(len(self._biases))
+        for written in self._written:
+            squares += squared_norms(written)
+        self._written.append(totals)
+        return squares
+
+    def add(self, factors: Tensor) -> None:
+        """Add the sums over examples and positions at once."""
+        if self._written is not None:
+            for (_, sums), written in zip(self._pairs, self._written, strict=False):
+                sums.view(-1).addmv_(written.t(), factors)
+            for bias in self._biases:
+                bias.addmv_(self._written[-1].t(), factors)
+            return
+        scaled = _in_lines(self._gradients * factors.view(-1, 1, 1), self._gradients)
+        for inputs, sums in self._pairs:
+            sums.view(scaled.shape[1], -1).addmm_(scaled.t(), _in_lines(inputs, self._gradients))
+        if self._biases:
+            total = scaled.sum(0)
+            for bias in self._biases:
+                bias.add_(total)
+
+
+def _in_lines(rows: Tensor, like: Tensor) -> Tensor:
+    """Return all rows of all examples below one another, in the order that needs no copy."""
+    if like.stride(0) < like.stride(1):
+        rows = rows.transpose(0, 1)
+    return rows.reshape(-1, rows.shape[2])
+
+
+class Lookups:
+    """Gradients of the rows of a table that were looked up; repeated ones add up first.
+
+    Args:
+        places: Which rows, [examples, lookups].
+        gradients: [examples, lookups, width].
+        table: Where the sum goes.
+        padding: A row that is not trained, if any.
+    """
+
+    def __init__(
+        self, places: Tensor, gradients: Tensor, table: Tensor, *, padding: int | None
+    ) -> None:
+        self._table = table
+        self._examples, size = len(places), len(table)
+        owners = torch.arange(self._examples).unsqueeze(1) * size
+        keys, inverse = torch.unique(places + owners, return_inverse=True)
+        self._owners = keys.div(size, rounding_mode="floor")
+        self._places = keys.sub_(self._owners * size)
+        self._rows = gradients.new_zeros(len(keys), gradients.shape[2])
+        self._rows.index_add_(0, inverse.view(-1), gradients.flatten(0, 1))
+        if padding is not None:
+            self._rows[self._places == padding] = 0
+
+    def squares(self) -> Tensor:
+        """Return the sums of the squared norms of the rows that each example looked up."""
+        each = squared_norms(self._rows)
+        return each.new_zeros(self._examples).index_add_(0, self._owners, each)
+
+    def add(self, factors: Tensor) -> None:
+        """Add the rows in their places."""
+        scaled = self._rows.mul_(factors[self._owners].unsqueeze(1))
+        self._table.index_add_(0, self._places, scaled)
+
+
+class Written:
+    """Gradients that are small enough to write out, an example in each row.
+
+    Args:
+        pairs: Gradients [examples, size], and where their sum goes.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
+        self._pairs = pairs
+
+    def squares(self) -> Tensor:
+        """Return the squared norms."""
+        each = [squared_norms(one) for one, _ in self._pairs]
+        return torch.stack(each).sum(0)
+
+    def add(self, factors: Tensor) -> None:
+        """Add the rows, each times its factor."""
+        for gradients, sums in self._pairs:
+            sums.view(-1).addmv_(gradients.t(), factors)

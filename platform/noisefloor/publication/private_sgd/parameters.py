@@ -1,0 +1,83 @@
+"""The trainable parameters of a module as one vector."""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from noisefloor.errors import UnsupportedModule
+
+
+class FlatParameters:
+    """One vector of which the trainable parameters are views, for as long as it is held.
+
+    Noise and optimiser then take one pass each, however many layers there are.
+
+    Args:
+        module: Its parameters with ``requires_grad`` are taken; they have to be of one type,
+            float32 or float64, and each belongs to one layer.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.owners = owned_parameters(module)
+        self.parameters = [one for _, own in self.owners.items() for one in own.values()]
+        _check_types(self.parameters)
+        self.vector = torch.cat([one.detach().reshape(-1) for one in self.parameters])
+        self._sizes = [one.numel() for one in self.parameters]
+        self._shapes = [one.shape for one in self.parameters]
+        for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
+            parameter.data = view
+
+    def views(self, vector: Tensor) -> list[Tensor]:
+        """Return the parts of such a vector, each in the shape of its parameter."""
+        parts = torch.split(vector, self._sizes)
+        return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+    def release(self) -> None:
+        """Give each parameter memory of its own again."""
+        for parameter in self.parameters:
+            parameter.data = parameter.data.clone()
+
+
+def owned_parameters(module: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
+    """Return the trainable parameters by layer and name, each layer once.
+
+    Raises:
+        UnsupportedModule: A parameter belongs to two layers, or parameters share memory: the
+            gradient of one example would be counted in parts, and its norm be wrong.
+    """
+    found: dict[str, dict[str, nn.Parameter]] = {}
+    places: dict[int, str] = {}
+    for layer_name, layer in module.named_modules():
+        own = dict(layer.named_parameters(recurse=False, remove_duplicate=False))
+        trainable = {name: one for name, one in own.items() if one.requires_grad}
+        for name, parameter in trainable.items():
+            place = f"{layer_name}.{name}" if layer_name else name
+            if id(parameter) in places:
+                raise UnsupportedModule(f"{place} is tied to {places[id(parameter)]}: untie them.")
+            places[id(parameter)] = place
+        if trainable:
+            found[layer_name] = trainable
+    _check_memory(module)
+    return found
+
+
+def _check_memory(module: nn.Module) -> None:
+    spans = sorted(
+        (one.data_ptr(), one.data_ptr() + one.numel() * one.element_size(), name)
+        for name, one in module.named_parameters()
+        if one.numel()
+    )
+    for (_, end, name), (start, _, other) in pairwise(spans):
+        if start < end:
+            raise UnsupportedModule(f"{other} shares memory with {name}: give each its own.")
+
+
+def _check_types(parameters: list[nn.Parameter]) -> None:
+    if not parameters:
+        raise UnsupportedModule("No parameter of the module is trainable.")
+    types = {one.dtype for one in parameters}
+    if len(types) > 1 or not types <= {torch.float32, torch.float64}:
+        raise UnsupportedModule("Trainable parameters have to be float32, or all float64.")
+    if any(one.device.type != "cpu" for one in parameters):
+        raise UnsupportedModule("Noise is drawn on the CPU: move the module there.")

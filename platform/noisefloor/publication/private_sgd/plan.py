@@ -1,0 +1,202 @@
+"""What a private training will do, said before it is done; torch-free.
+
+From a plan alone follows what the training proves: its sampling rate, its noise and its number of
+steps are those that are used, not those that were asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from noisefloor.accounting.accountant import SampledGaussian, epsilon_at, noise_multiplier_for
+from noisefloor.checks import check_count, check_finite
+from noisefloor.errors import BadParameter, UnlikeNeighbours
+from noisefloor.laws import ONE
+from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.publication.private_sgd.clipping import (
+    Clipping,
+    Flat,
+    clipping_as_json,
+    clipping_from_json,
+)
+
+Optimiser: TypeAlias = Literal["sgd", "adam"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SgdPlan:
+    """A private training by noisy, clipped gradients of Poisson samples.
+
+    Each step takes every example with ``sampling_rate``, by itself; sums the clipped gradients;
+    adds Gaussian noise of ``noise_multiplier`` times the add/remove sensitivity; divides by the
+    EXPECTED batch; and hands the result to the optimiser, which sees nothing else.
+
+    Guarantee:  (epsilon, delta) DP of all weights of all steps together, by the privacy loss
+                distribution of the sampled Gaussian. It speaks of real numbers: ``noise`` says
+                what floats leave open. Aborted runs are outside of it (see ``gates``).
+    Neighbours: one record there or not, or one record for another; both from the same noise
+                multiplier, which is always over the ADD/REMOVE sensitivity.
+    Domain:     any examples; clipped, never refused, unless a gradient is not finite.
+    Reference:  Abadi and others 2016, arXiv 1607.00133; clipping by book-keeping: Bu, Wang, Zha,
+                Karypis 2022, arXiv 2210.00038.
+
+    Attributes:
+        examples: How many there are, a public number: it sets the rate. A table of another size
+            (a neighbouring one, say) may be trained on; the rate stays, and so does the proof.
+        expected_batch: Examples in a step, on average. Equal to ``examples`` it is the full batch.
+        steps: How many steps.
+        noise_multiplier: Noise over the sensitivity to adding or removing one example.
+        clipping: How much one example may say.
+        optimiser: ``"sgd"`` or ``"adam"``.
+        learning_rate: Of the optimiser.
+        momentum: Of SGD; Adam's first decay.
+        second_decay: Of Adam.
+        weight_decay: Added to the noisy gradient, times the weights: post-processing.
+        averaging: The share of last steps whose weights are averaged at the end; 0 for none.
+        neighbours: What the guarantee tells apart.
+    """
+
+    examples: int
+    expected_batch: float
+    steps: int
+    noise_multiplier: float
+    clipping: Clipping = field(default_factory=Flat)
+    optimiser: Optimiser = "adam"
+    learning_rate: float = 1e-3
+    momentum: float = 0.9
+    second_decay: float = 0.999
+    weight_decay: float = 0.0
+    averaging: float = 0.0
+    neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        check_count(self.examples, "examples")
+        check_count(self.steps, "steps", most=1 << 24)
+        if not 0 < check_finite(self.expected_batch, "expected_batch") <= self.examples:
+            raise BadParameter("expected_batch", self.expected_batch, "in (0, examples]")
+        # Below, either noise is lost in a float32 sum or its scale is no float32 number.
+        if not 1e-3 <= check_finite(self.noise_multiplier, "noise_multiplier") <= 1e9:
+            raise BadParameter("noise_multiplier", self.noise_multiplier, "in [0.001, 1e+09]")
+        if self.optimiser not in ("sgd", "adam"):
+            raise BadParameter("optimiser", self.optimiser, "to be 'sgd' or 'adam'")
+        self._check_rates()
+        if self.neighbours not in (Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE):
+            raise BadParameter("neighbours", self.neighbours.value, "to be of records")
+        if not self.threshold:
+            raise BadParameter("expected_batch", self.expected_batch, ">= examples / 2**64")
+
+    def _check_rates(self) -> None:
+        if check_finite(self.learning_rate, "learning_rate") <= 0:
+            raise BadParameter("learning_rate", self.learning_rate, "> 0")
+        if check_finite(self.weight_decay, "weight_decay") < 0:
+            raise BadParameter("weight_decay", self.weight_decay, ">= 0")
+        for name in ("momentum", "second_decay"):
+            if not 0 <= check_finite(getattr(self, name), name) < 1:
+                raise BadParameter(name, getattr(self, name), "in [0, 1)")
+        if not 0 <= check_finite(self.averaging, "averaging") <= 1:
+            raise BadParameter("averaging", self.averaging, "in [0, 1]")
+
+    @classmethod
+    def for_budget(
+        cls,
+        guarantee: Guarantee,
+        *,
+        examples: int,
+        expected_batch: float,
+        steps: int | None = None,
+        epochs: float | None = None,
+        **rest: Any,  # the other attributes, as they are called
+    ) -> "SgdPlan":
+        """Make the plan with the least noise that keeps to a guarantee.
+
+        Args:
+            guarantee: Epsilon, a positive delta and the neighbours, in the central model.
+            examples: How many there are.
+            expected_batch: Examples in a step, on average.
+            steps: How many steps; or
+            epochs: how often each example is to be seen, on average.
+            rest: The other attributes of a plan.
+        """
+        if guarantee.model is not Model.CENTRAL:
+            raise UnlikeNeighbours("Noise on sums of gradients needs the central model of trust.")
+        if (steps is None) == (epochs is None):
+            raise BadParameter("steps", steps, "or epochs, one of the two")
+        if steps is None:
+            seen = check_finite(epochs or 0.0, "epochs") * examples
+            steps = max(1, round(seen / check_finite(expected_batch, "expected_batch")))
+        plan = cls(
+            examples=examples,
+            expected_batch=expected_batch,
+            steps=steps,
+            noise_multiplier=1.0,
+            neighbours=guarantee.neighbours,
+            **rest,
+        )
+        return plan.with_noise(
+            noise_multiplier_for(
+                guarantee.epsilon,
+                guarantee.delta,
+                plan.sampling_rate,
+                plan.steps,
+                neighbours=guarantee.neighbours,
+            )
+        )
+
+    def with_noise(self, noise_multiplier: float) -> "SgdPlan":
+        """Return the plan with other noise."""
+        from dataclasses import replace
+
+        return replace(self, noise_multiplier=noise_multiplier)
+
+    @property
+    def threshold(self) -> int:
+        """The sampling rate times 2**64, as it is drawn by."""
+        return int(self.expected_batch / self.examples * ONE)
+
+    @property
+    def sampling_rate(self) -> float:
+        """The probability of each example to be in a step, as it is drawn by."""
+        return self.threshold / ONE
+
+    @property
+    def is_full_batch(self) -> bool:
+        """Whether every step takes everybody."""
+        return self.threshold == ONE
+
+    @property
+    def sensitivity(self) -> float:
+        """The most that one example moves a sum of gradients by, if added or removed, in L2."""
+        return self.clipping.sensitivity
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise in each coordinate of a sum of gradients."""
+        return self.noise_multiplier * self.sensitivity
+
+    @property
+    def events(self) -> tuple[SampledGaussian, ...]:
+        """What an accountant is told; add the events of other releases on the same records."""
+        return (SampledGaussian(self.noise_multiplier, self.sampling_rate, self.steps),)
+
+    def guarantee(self, delta: float) -> Guarantee:
+        """Return what the training proves at a delta, by the plan's neighbours."""
+        return epsilon_at(self.events, delta, neighbours=self.neighbours)
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        """Write the plan for a checkpoint or a card."""
+        said = {name: value for name, value in asdict(self).items() if name != "clipping"}
+        return said | {
+            "clipping": clipping_as_json(self.clipping),
+            "neighbours": self.neighbours.value,
+        }
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> "SgdPlan":  # Any: JSON
+        """Read what ``as_json`` wrote."""
+        return cls(
+            **{
+                **said,
+                "clipping": clipping_from_json(said["clipping"]),
+                "neighbours": Neighbours(said["neighbours"]),
+            }
+        )

@@ -1,0 +1,210 @@
+"""Layers that keep a book: what went in, and what came out, to be asked for its gradient later.
+
+While a tap is on, it stands in for the layer's ``forward``. No parameter asks for a gradient then,
+so that a backward pass stops at the outputs; the first of them are made leaves, since nothing
+before them needs one.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from noisefloor.errors import UnsupportedModule
+from noisefloor.publication.private_sgd.contributions import (
+    Contribution,
+    Lookups,
+    Rows,
+    Single,
+    Written,
+)
+
+Sums: TypeAlias = Mapping[str, Tensor]
+"""Where the sums of a layer's gradients go, by parameter; frozen ones have no place."""
+
+
+class Call(NamedTuple):
+    """One use of a layer in a forward pass."""
+
+    inputs: Tensor
+    outputs: Tensor
+    versions: tuple[int, int]
+
+
+class Tap:
+    """Keeps the book of one layer.
+
+    Args:
+        layer: What it stands in for.
+        sums: Where the sums of its gradients go.
+    """
+
+    def __init__(self, layer: Any, sums: Sums) -> None:  # Any: a kind of layer for each tap
+        self.layer = layer
+        self.sums = sums
+        self.calls: list[Call] = []
+        self._plain: Callable[..., Tensor] = layer.forward
+
+    def on(self) -> None:
+        """Stand in for the layer."""
+        self.layer.forward = self.forward
+
+    def off(self) -> None:
+        """Let the layer work by itself again."""
+        del self.layer.forward
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was noted."""
+        self.calls.clear()
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Do what the layer does, and note it where gradients are wanted."""
+        outputs = self._plain(inputs)
+        if torch.is_grad_enabled():
+            if not outputs.requires_grad:
+                outputs.requires_grad_()
+            versions = (inputs._version, outputs._version)
+            self.calls.append(Call(inputs, outputs, versions))
+        return outputs
+
+    def wanted(self) -> list[Tensor]:
+        """Return the tensors whose gradients are needed; checks that they are as they were."""
+        for call in self.calls:
+            if (call.inputs._version, call.outputs._version) != call.versions:
+                raise changed_in_place(self.layer)
+        return [call.outputs for call in self.calls]
+
+    def contribution(self, gradients: Sequence[Tensor | None]) -> Contribution | None:
+        """Return what the examples say about the layer; None if it had no part in the loss."""
+        used = [
+            (call.inputs, gradient)
+            for call, gradient in zip(self.calls, gradients, strict=True)
+            if gradient is not None
+        ]
+        return self._contribution(used) if used else None
+
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+        raise NotImplementedError
+
+
+class LinearTap(Tap):
+    """Keeps the book of a linear layer; several uses count as more rows."""
+
+    @staticmethod
+    def takes(layer: nn.Linear) -> bool:
+        """Whether this tap can stand in for the layer: always."""
+        return True
+
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+        weight, bias = self.sums.get("weight"), self.sums.get("bias")
+        if len(used) == 1 and used[0][0].dim() == 2:
+            return Single(*used[0], weight=weight, bias=bias)
+        inputs = _joined([_rows(one) for one, _ in used])
+        gradients = _joined([_rows(one) for _, one in used])
+        pairs = [] if weight is None else [(inputs, weight)]
+        return Rows(pairs, gradients, [] if bias is None else [bias])
+
+
+class EmbeddingTap(Tap):
+    """Keeps the book of an embedding."""
+
+    @staticmethod
+    def takes(layer: nn.Embedding) -> bool:
+        """Whether this tap can stand in: not if norms or frequencies of a batch come in."""
+        return layer.max_norm is None and not layer.scale_grad_by_freq and not layer.sparse
+
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+        places = torch.cat([one.reshape(len(one), -1) for one, _ in used], 1)
+        width = used[0][1].shape[-1]
+        gradients = _joined([one.reshape(len(one), -1, width) for _, one in used])
+        padding: int | None = self.layer.padding_idx
+        return Lookups(places, gradients, self.sums["weight"], padding=padding)
+
+
+class LayerNormTap(Tap):
+    """Keeps the book of a layer normalisation."""
+
+    @staticmethod
+    def takes(layer: nn.LayerNorm) -> bool:
+        """Whether this tap can stand in for the layer: always."""
+        return True
+
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+        shape, stability = self.layer.normalized_shape, self.layer.eps
+        size = math.prod(shape)
+        pairs: list[tuple[Tensor, Tensor]] = []
+        parts = [gradient.reshape(len(gradient), -1, size) for _, gradient in used]
+        if "weight" in self.sums:
+            scaled = (
+                part * functional.layer_norm(one, shape, eps=stability).view_as(part)
+                for (one, _), part in zip(used, parts, strict=True)
+            )
+            pairs.append((_total(list(scaled)), self.sums["weight"]))
+        if "bias" in self.sums:
+            pairs.append((_total(parts), self.sums["bias"]))
+        return Written(pairs)
+
+
+class ConvolutionTap(Tap):
+    """Keeps the book of a convolution over one or two axes: windows are rows."""
+
+    @staticmethod
+    def takes(layer: nn.Conv1d | nn.Conv2d) -> bool:
+        """Whether this tap can stand in for the layer: not if channels are in groups."""
+        return layer.groups == 1
+
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+        weight, bias = self.sums.get("weight"), self.sums.get("bias")
+        gradients = _joined([one.flatten(2).transpose(1, 2) for _, one in used])
+        pairs = []
+        if weight is not None:
+            windows = _joined([self._windows(one).transpose(1, 2) for one, _ in used])
+            pairs.append((windows, weight))
+        return Rows(pairs, gradients, [] if bias is None else [bias])
+
+    def _windows(self, inputs: Tensor) -> Tensor:
+        """Return the values under each place of the kernel, [examples, values, places]."""
+        layer = self.layer
+        mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+        padded = functional.pad(inputs, _padding(layer), mode=mode)
+        sizes, dilation, stride = layer.kernel_size, layer.dilation, layer.stride
+        if padded.dim() == 3:  # one axis is two, of which the first has length one
+            padded = padded.unsqueeze(2)
+            sizes, dilation, stride = (1, *sizes), (1, *dilation), (1, *stride)
+        return functional.unfold(padded, sizes, dilation=dilation, stride=stride)
+
+
+def changed_in_place(layer: nn.Module) -> UnsupportedModule:
+    """Return the error for a book that no longer says what happened."""
+    kind = type(layer).__name__
+    return UnsupportedModule(
+        f"What goes into or comes out of a {kind} is changed in place: set inplace=False."
+    )
+
+
+def _padding(layer: nn.Conv1d | nn.Conv2d) -> list[int]:
+    """Return the padding as ``pad`` takes it: before and after, the last axis first."""
+    if layer.padding == "valid":
+        return [0, 0] * len(layer.kernel_size)
+    if layer.padding == "same":
+        totals = [
+            step * (size - 1) for size, step in zip(layer.kernel_size, layer.dilation, strict=True)
+        ]
+        return [part for total in reversed(totals) for part in (total // 2, total - total // 2)]
+    return [size for size in reversed(list[int](layer.padding)) for _ in (0, 1)]  # type: ignore[arg-type] # not a text here
+
+
+def _rows(values: Tensor) -> Tensor:
+    return values.reshape(len(values), -1, values.shape[-1])
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
+
+
+def _total(parts: Sequence[Tensor]) -> Tensor:
+    return torch.stack([part.sum(1) for part in parts]).sum(0)

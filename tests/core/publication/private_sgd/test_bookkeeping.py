@@ -1,0 +1,263 @@
+"""Sums of clipped gradients are those of a loop over examples, and of Opacus."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+from noisefloor.errors import DeadRun, UnsupportedModule
+from noisefloor.publication.private_sgd import Automatic, Flat, PerGroup, cross_entropy
+from noisefloor.publication.private_sgd.bookkeeping import BookKeeping
+from noisefloor.publication.private_sgd.contributions import Lookups, Rows, Single
+from noisefloor.publication.private_sgd.parameters import FlatParameters
+from noisefloor.publication.private_sgd.per_example import PerExample
+from private_sgd_cases import (
+    CASES,
+    EXAMPLES,
+    Case,
+    clipped_sum,
+    engine_sum,
+    gap,
+    gradients_one_by_one,
+    made,
+)
+
+CLOSE = 1e-5
+CLIPPINGS = (
+    *(Flat(0.05), Flat(1.0), Flat(100.0), Automatic(1.0, 0.01)),
+    *(PerGroup((("", 0.3), ("head", 0.1), ("0", 0.2))),),
+)
+
+
+def distance(name: str, clipping: Flat | Automatic | PerGroup) -> float:
+    """Return how far the engine is from the loop, on the larger of one and the bound."""
+    case = CASES[name]
+    module, inputs, targets = made(case, name)
+    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, case.loss), clipping)
+    found = engine_sum(module, inputs, targets, loss=case.loss, clipping=clipping)
+    size = max(float(one.abs().max()) for one in wanted.values())
+    return gap(found, wanted) / max(size, 1.0)
+
+
+@pytest.mark.parametrize("clipping", CLIPPINGS, ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_the_sum_is_that_of_a_loop_over_examples(
+    name: str, clipping: Flat | Automatic | PerGroup
+) -> None:
+    assert distance(name, clipping) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["mlp", "lstm", "cnn", "attention", "generator"])
+def test_parts_of_a_batch_add_up(name: str) -> None:
+    case = CASES[name]
+    module, inputs, targets = made(case, name)
+    whole = engine_sum(module, inputs, targets, loss=case.loss, clipping=Flat(0.1))
+    parts = (slice(0, 2), slice(2, 3), slice(3, EXAMPLES))
+    cut = engine_sum(module, inputs, targets, loss=case.loss, clipping=Flat(0.1), parts=parts)
+    assert gap(whole, cut) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "attention", "embedding", "used twice"])
+def test_the_slow_road_leads_to_the_same_place(name: str) -> None:
+    case = CASES[name]
+    module, inputs, targets = made(case, name)
+    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, case.loss), Flat(0.1))
+    found = engine_sum(
+        module, inputs, targets, loss=case.loss, clipping=Flat(0.1), road=PerExample
+    )
+    assert gap(found, wanted) < CLOSE
+
+
+def test_where_vmap_has_no_rule_examples_go_one_by_one() -> None:
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(8, 4, batch_first=True, bidirectional=True)
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            if float(values.detach().sum()) == 0:  # data-dependent: vmap refuses
+                return torch.zeros(len(values), 3)
+            logits: torch.Tensor = self.head(self.lstm(values)[0].mean(1))
+            return logits
+
+    module, inputs, targets = made(Case(Both, (5, 8)), "both")
+    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, cross_entropy), Flat(0.1))
+    found = engine_sum(
+        module, inputs, targets, loss=cross_entropy, clipping=Flat(0.1), road=PerExample
+    )
+    assert gap(found, wanted) < CLOSE
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mlp", "cnn", "attention", "embedding", "layer norm", "convolution 1d", "linear on a grid"],
+)
+def test_the_sum_is_that_of_opacus(name: str) -> None:
+    case = CASES[name]
+    module, inputs, targets = made(case, name)
+    found = engine_sum(module, inputs, targets, loss=case.loss, clipping=Flat(0.1))
+    assert (
+        gap(found, clipped_sum(opacus_gradients(module, inputs, targets, case), Flat(0.1))) < CLOSE
+    )
+
+
+def test_the_sum_of_an_lstm_is_that_of_opacus() -> None:
+    from opacus.layers import DPLSTM
+
+    case = CASES["lstm"]
+    module, inputs, targets = made(case, "lstm")
+    inputs.clamp_(min=1)  # Opacus 1.6.0 trains the padding token, which torch does not
+    found = engine_sum(module, inputs, targets, loss=case.loss, clipping=Flat(0.1))
+    theirs = DPLSTM(6, 5, batch_first=True)
+    theirs.load_state_dict(module.lstm.state_dict())  # type: ignore[union-attr]
+    module.lstm = theirs
+    wanted = clipped_sum(opacus_gradients(module, inputs, targets, case), Flat(0.1))
+    assert gap(found, wanted) < CLOSE
+
+
+def opacus_gradients(
+    module: nn.Module, inputs: torch.Tensor, targets: torch.Tensor, case: Case
+) -> dict[str, torch.Tensor]:
+    from opacus.grad_sample import GradSampleModule
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrapped = GradSampleModule(module, loss_reduction="sum")
+        case.loss(wrapped(inputs), targets).sum().backward()  # type: ignore[no-untyped-call] # torch's own
+    found = {
+        name.removeprefix("_module."): one.grad_sample.reshape(len(targets), -1).double()
+        for name, one in wrapped.named_parameters()
+        if one.requires_grad
+    }
+    wrapped.remove_hooks()
+    return found
+
+
+# What the tests above are worth: each of these faults has to be seen by the same distance.
+
+
+def test_forgetting_the_bias_in_the_norm_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_bias(self: Single) -> torch.Tensor:
+        return self._gradients.square().sum(1) * self._inputs.square().sum(1)
+
+    monkeypatch.setattr(Single, "squares", without_bias)
+    assert distance("mlp", Flat(0.05)) > 10 * CLOSE
+
+
+def test_forgetting_that_time_steps_add_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step_by_step(self: Rows) -> torch.Tensor:
+        inputs = self._pairs[0][0].square().sum(2) + len(self._biases)
+        return (inputs * self._gradients.square().sum(2)).sum(1)
+
+    monkeypatch.setattr(Rows, "squares", step_by_step)
+    assert distance("lstm", Flat(0.05)) > 10 * CLOSE
+
+
+def test_forgetting_that_tokens_repeat_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Lookups.squares
+
+    def apart(self: Lookups) -> torch.Tensor:
+        return 0.5 * plain(self)
+
+    monkeypatch.setattr(Lookups, "squares", apart)
+    assert distance("embedding", Flat(0.05)) > 10 * CLOSE
+
+
+def test_clipping_the_mean_is_seen() -> None:
+    case = CASES["mlp"]
+    module, inputs, targets = made(case, "mlp")
+    gradients = gradients_one_by_one(module, inputs, targets, case.loss)
+    mean = {name: rows.mean(0, keepdim=True) for name, rows in gradients.items()}
+    faulty = {name: EXAMPLES * one for name, one in clipped_sum(mean, Flat(0.05)).items()}
+    found = engine_sum(module, inputs, targets, loss=case.loss, clipping=Flat(0.05))
+    assert gap(found, faulty) > 10 * CLOSE
+
+
+# What is left of a module, and what is refused.
+
+
+def test_outside_the_context_the_module_is_as_it_was() -> None:
+    module, inputs, targets = made(CASES["half frozen"], "left")
+    before = module(inputs)
+    flags = [one.requires_grad for one in module.parameters()]
+    engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
+    assert torch.equal(module(inputs), before)
+    assert [one.requires_grad for one in module.parameters()] == flags
+    assert not any("forward" in vars(layer) for layer in module.modules())
+    storages = {one.untyped_storage().data_ptr() for one in module.parameters()}
+    assert len(storages) == len(list(module.parameters()))
+
+
+def test_an_example_without_a_number_is_refused() -> None:
+    module, inputs, targets = made(CASES["mlp"], "nan")
+    inputs[3, 2] = float("nan")
+    with pytest.raises(DeadRun, match="NaN"):
+        engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
+
+
+def test_activations_changed_in_place_are_refused() -> None:
+    class InPlace(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(8, 8), nn.Linear(8, 3)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            hidden = self.one(values * 1.0)
+            logits: torch.Tensor = self.two(torch.sigmoid(hidden))
+            return logits.mul_(2.0)
+
+    module, inputs, targets = made(Case(InPlace, (8,)), "in place")
+    with pytest.raises(UnsupportedModule, match="in place"):
+        engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
+
+
+def test_a_loss_that_is_already_a_mean_is_refused() -> None:
+    module, inputs, targets = made(CASES["mlp"], "mean")
+    with pytest.raises(UnsupportedModule, match="one number for each example"):
+        engine_sum(module, inputs, targets, loss=nn.functional.cross_entropy, clipping=Flat(1.0))
+
+
+def test_tied_parameters_are_refused() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.head = nn.Embedding(5, 6), nn.Linear(6, 5, bias=False)
+            self.head.weight = self.embedding.weight
+
+    with pytest.raises(UnsupportedModule, match=r"head\.weight is tied to embedding\.weight"):
+        FlatParameters(Tied())
+
+
+def test_parameters_that_share_memory_are_refused() -> None:
+    one, two = nn.Linear(4, 4), nn.Linear(4, 4)
+    two.weight = nn.Parameter(one.weight.detach().t())
+    with pytest.raises(UnsupportedModule, match="shares memory"):
+        FlatParameters(nn.Sequential(one, two))
+
+
+def test_an_unused_layer_says_nothing() -> None:
+    class Half(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used = nn.Linear(8, 3)
+            self.idle = nn.Linear(8, 3)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            logits: torch.Tensor = self.used(values)
+            return logits
+
+    module, inputs, targets = made(Case(Half, (8,)), "idle")
+    found = engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
+    assert not found["idle.weight"].any()
+    assert found["used.weight"].any()
+
+
+def test_gradients_are_not_left_in_the_module() -> None:
+    module, inputs, targets = made(CASES["lstm"], "left")
+    flat = FlatParameters(module)
+    sums = torch.zeros_like(flat.vector)
+    with BookKeeping(module, flat, sums, loss=cross_entropy, clipping=Flat(1.0)) as adding:
+        adding.add((inputs,), targets)
+    assert all(one.grad is None for one in module.parameters())
