@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import check_count
-from noisefloor.data import find, is_table_file, load_table
 from noisefloor.errors import BadParameter, BadTable
-from noisefloor.publication.public_schemas import PUBLIC_SCHEMAS
 from noisefloor.publication.schema import Codes, Schema, read_schema
 
 MOST_ROWS = 1 << 31
@@ -42,6 +40,11 @@ class Records:
         check_count(len(next(iter(codes.values()))), "rows", most=MOST_ROWS)
         return cls(schema, values, codes)
 
+    @property
+    def count(self) -> int:
+        """How many rows there are; private, where a record may be added or removed."""
+        return len(next(iter(self.codes.values())))
+
     def counts(self, columns: tuple[str, ...]) -> NDArray[np.int64]:
         """Return how many rows lie in each cell of some columns, in a grid of their sizes."""
         shape = tuple(self.schema.column(name).size for name in columns)
@@ -61,6 +64,10 @@ def load_records(source: str | os.PathLike[str]) -> Records:
         MissingData: It was not fetched; the text says how.
         BadTable: A file breaks a rule; the text names file, column and rule.
     """
+    # Lazy: whoever asks a published model reads no tables, and needs no reader of them.
+    from noisefloor.data import find, is_table_file, load_table
+    from noisefloor.publication.public_schemas import PUBLIC_SCHEMAS
+
     name = os.fspath(source)
     if is_table_file(name):
         schema = read_schema(schema_path(name))
