@@ -66,7 +66,7 @@ def _exceeds(approach: str, plan: Plan) -> Item:
     """Return the claim that an approach exceeds the baseline, at each epsilon both ways."""
     readings = [
         Gap(
-            f"epsilon {epsilon:g} for {_whose(one.kind)}",
+            f"{one.title}: epsilon {epsilon:g} of {_whose(one.kind)}",
             Point(one.key, epsilon),
             Point("majority"),
         )

@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 
 from noisefloor.checks import check_count
+from noisefloor.publication.adult import LABEL
+from noisefloor.publication.examples import OneHot
 from noisefloor_sim.reproduce.console import print_judged, progress, versions
 from noisefloor_sim.reproduce.dnn import FULL, QUICK, READINGS, TITLES, Point, items
 from noisefloor_sim.reproduce.dnn_methods import Plan, adult, claims, run_point
@@ -24,7 +26,7 @@ def dnn(*, quick: bool, jobs: int, out: Path, force: bool, plan: Plan | None = N
     chosen = plan or (QUICK if quick else FULL)
     check_count(jobs, "jobs", most=1024)
     check_folder(out, force=force)
-    encoding, _ = adult()  # what is missing is told at once
+    encoding = OneHot(adult().schema, LABEL)  # what is missing is told at once
     parameters = chosen.training.shape(encoding.width, encoding.classes).count
     start, cpu = time.monotonic(), time.process_time()
     runs = run_all(chosen, jobs)

@@ -4,6 +4,7 @@ A method is trained on one fold at one epsilon and tells the classes of held-out
 is called, what its epsilon is said to be and what is proved of the whole model stand beside it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.publication.adult import LABEL, load_adult
 from noisefloor.publication.examples import Examples, OneHot, folds
+from noisefloor.publication.logistic import LogisticPlan
 from noisefloor.publication.networks import (
     AnonymisedLearning,
     LearningFirst,
@@ -23,11 +26,12 @@ from noisefloor.publication.networks import (
     claims_of,
     train,
 )
-from noisefloor.publication.records import Records, load_records
+from noisefloor.publication.records import Records
 from noisefloor.publication.scores import Scores, scores
+from noisefloor.publication.synthesis import LabelHistograms, MarginalTree
 from noisefloor.randomness import SeededSource, Source, new_run
 
-LABEL, DELTA = "income", 1e-5
+FOLDS, DELTA = 10, 1e-5
 SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
 
 Kind: TypeAlias = Literal["reference", "printed", "per parameter", "whole model"]
@@ -58,12 +62,14 @@ class Fold:
     Attributes:
         place: Which of ten.
         encoding: How records become examples.
-        train: To learn from.
+        records: To learn from.
+        train: The same as examples.
         held_out: To be told.
     """
 
     place: int
     encoding: OneHot
+    records: Records
     train: Examples
     held_out: Examples
 
@@ -105,27 +111,29 @@ class Method:
         return epsilon * factors.get(self.kind, np.inf)
 
 
-def complete(records: Records) -> NDArray[np.bool_]:
-    """Return which records have an answer in every column."""
-    columns = [np.asarray(column) for column in records.values.values()]
-    known = [column != "?" for column in columns if column.dtype.kind in "OUT"]
-    return np.asarray(np.logical_and.reduce(known))
-
-
 @lru_cache(maxsize=1)
-def adult() -> tuple[OneHot, Examples]:
-    """Return the 45,222 complete records as the network sees them."""
-    records = load_records("adult")
-    encoding = OneHot(records.schema, LABEL)
-    return encoding, encoding.examples(records)[complete(records)]
+def adult() -> Records:
+    """Return the 45,222 complete records."""
+    return load_adult()
+
+
+def rows_of(records: Records, rows: NDArray[np.bool_]) -> Records:
+    """Return some records."""
+    values = {name: column[rows] for name, column in records.values.items()}
+    codes = {name: column[rows] for name, column in records.codes.items()}
+    return Records(records.schema, values, codes)
 
 
 def fold_of(place: int, seed: int) -> Fold:
     """Return one of ten folds."""
-    encoding, examples = adult()
+    records = adult()
+    encoding = OneHot(records.schema, LABEL)
     with new_run():
-        places = folds(len(examples), 10, SeededSource(seed, "dnn", "folds"))
-    return Fold(place, encoding, examples[places != place], examples[places == place])
+        source = SeededSource(seed, "dnn", "folds")
+        places = folds(len(records.codes[LABEL]), FOLDS, source)
+    kept = rows_of(records, places != place)
+    held_out = encoding.examples(rows_of(records, places == place))
+    return Fold(place, encoding, kept, encoding.examples(kept), held_out)
 
 
 @lru_cache(maxsize=1)
@@ -143,6 +151,27 @@ def _majority(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
 
 def _plain(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
     return plain_network(fold.place, plan).tell(fold.held_out.features)
+
+
+def _anonymising_first(make: Callable[[Fold, Guarantee], LabelHistograms | MarginalTree]) -> Run:
+    def run(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+        way = make(fold, Guarantee(epsilon, SUBSTITUTE, model=Model.CENTRAL))
+        # Under substitution the number of records is public.
+        count = len(fold.train)
+        made = way.release(fold.records, source.child("tables"))
+        synthetic = fold.encoding.examples(made.sample(count, source.child("records")))
+        network = train(synthetic, plan.training, source.child("network"))
+        return network.tell(fold.held_out.features)
+
+    return run
+
+
+def _histograms(fold: Fold, cost: Guarantee) -> LabelHistograms:
+    return LabelHistograms(fold.records.schema, fold.encoding.label, cost, printed=True)
+
+
+def _tree(fold: Fold, cost: Guarantee) -> MarginalTree:
+    return MarginalTree(fold.records.schema, fold.encoding.label, cost)
 
 
 def _learning_first(form: Literal["printed", "clamped", "corrected"]) -> Run:
@@ -186,11 +215,40 @@ def _private_sgd(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told
     return np.asarray(logits.argmax(dim=1).numpy())
 
 
-LEARNING_FIRST, ANONYMISED = "LearningFirst", "AnonymizedLearning"
+def _logistic(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+    logistic = LogisticPlan.for_budget(
+        Guarantee(epsilon, SUBSTITUTE, delta=DELTA, model=Model.CENTRAL),
+        width=fold.encoding.width,
+        classes=fold.encoding.classes,
+        size=len(fold.train),
+        length=math.sqrt(len(fold.encoding.columns)),
+    )
+    return logistic.fit(fold.train, source).tell(fold.held_out.features)
+
+
+FIRST, LEARNING_FIRST, ANONYMISED = "AnonymizingFirst", "LearningFirst", "AnonymizedLearning"
+MOST = 10.0
+"""The largest epsilon of methods whose epsilon is the model's: beyond, nothing changes."""
 
 METHODS: tuple[Method, ...] = (
     Method("majority", "larger class", "", "reference", _majority),
     Method("plain", "plain network", "", "reference", _plain),
+    Method(
+        "af-histograms",
+        "AnonymizingFirst, histograms",
+        FIRST,
+        "whole model",
+        _anonymising_first(_histograms),
+        most=MOST,
+    ),
+    Method(
+        "af-tree",
+        "AnonymizingFirst, tree of tables",
+        FIRST,
+        "whole model",
+        _anonymising_first(_tree),
+        most=MOST,
+    ),
     Method(
         "lf-printed",
         "LearningFirst, printed",
@@ -233,7 +291,8 @@ METHODS: tuple[Method, ...] = (
         "whole model",
         _anonymised_learning("norm"),
     ),
-    Method("dp-sgd", "DP-SGD", "", "whole model", _private_sgd, most=10.0),
+    Method("dp-logistic", "DP logistic regression", "", "whole model", _logistic, most=MOST),
+    Method("dp-sgd", "DP-SGD", "", "whole model", _private_sgd, most=MOST),
 )
 """Every method, in the order of the figure. Those of other approaches are added here."""
 
@@ -251,7 +310,7 @@ def run_point(key: str, epsilon: float, place: int, plan: Plan) -> Scores:
 
 def claims(plan: Plan, epsilon: float = 1.0) -> list[NetworkClaim]:
     """Return what is claimed and proved of the paper's two ways, in every form."""
-    encoding, _ = adult()
+    encoding = OneHot(adult().schema, LABEL)
     count = plan.training.shape(encoding.width, encoding.classes).count
     learnings = (
         LearningFirst(epsilon, count, "printed"),

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
-from noisefloor.publication.examples import Examples, OneHot
 from noisefloor.publication.networks import Training
 from noisefloor.publication.records import Records
 from noisefloor.publication.schema import Categories, Schema
@@ -17,7 +16,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor_sim import cli
 from noisefloor_sim.reproduce import dnn_command, dnn_methods
 from noisefloor_sim.reproduce.dnn import FULL, QUICK, Point, items
-from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, complete, run_point
+from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, run_point
 from noisefloor_sim.reproduce.dnn_page import points_of, scores_by_point, warnings_of
 from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Gap, Mean, judge
 
@@ -26,9 +25,9 @@ SMALL = Plan(2, (1.0,), Training((4,), 0.5, 20, 2))
 
 def table(count: int) -> Records:
     draw = SeededSource(5, "table").generator()
-    columns = {name: Categories(("?", "a", "b")) for name in ("one", "two")}
+    columns = {name: Categories(("a", "b", "c")) for name in ("one", "two")}
     schema = Schema("a row", columns | {"income": Categories(("<=50K", ">50K"))})
-    one, two = (np.array(["?", "a", "b"])[draw.integers(3, size=count)] for _ in range(2))
+    one, two = (np.array(["a", "b", "c"])[draw.integers(3, size=count)] for _ in range(2))
     income = np.where((one == "a") & (two != "b"), ">50K", "<=50K")
     return Records.of({"one": one, "two": two, "income": income}, schema, "test")
 
@@ -37,11 +36,9 @@ def table(count: int) -> Records:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a small table in the place of Adult."""
     records = table(400)
-    encoding = OneHot(records.schema, "income")
-    made = encoding, encoding.examples(records)
 
-    def adult() -> tuple[OneHot, Examples]:
-        return made
+    def adult() -> Records:
+        return records
 
     dnn_methods.plain_network.cache_clear()
     monkeypatch.setattr(dnn_methods, "adult", adult)
@@ -70,14 +67,6 @@ def test_the_epsilon_of_the_model_follows_from_what_is_noised() -> None:
     assert BY_KEY["al-clipped"].proved(0.5, 1000) == 500
     assert BY_KEY["al-corrected"].proved(0.5, 1000) == 0.5
     assert math.isinf(BY_KEY["lf-printed"].proved(0.5, 1000))
-
-
-def test_records_without_an_answer_are_left_out() -> None:
-    records = table(50)
-    known = complete(records)
-    assert 0 < known.sum() < 50
-    assert not (records.values["one"][known] == "?").any()
-    assert ((records.values["one"] == "?") | (records.values["two"] == "?"))[~known].all()
 
 
 def test_a_printed_mean_may_be_off_by_its_rounding_and_our_interval() -> None:
@@ -125,7 +114,7 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
         cli.app, ["reproduce", "dnn", "--quick", "--jobs", "1", "--out", str(out)]
     )
     assert result.exit_code == 0, result.output
-    assert "Of 4 printed figures" in result.output
+    assert "Of 5 printed figures" in result.output
     assert "of the model" in result.output
     told = json.loads((out / "reproduction.json").read_text())
     assert set(told["verdicts"]) == {one.key for one in items(SMALL)}
