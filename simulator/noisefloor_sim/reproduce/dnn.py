@@ -1,10 +1,11 @@
 """What the DNN paper prints, and how it can be read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisefloor.publication.networks import Training
 from noisefloor_sim.reproduce.dnn_methods import METHODS, Plan
-from noisefloor_sim.reproduce.verdicts import Gap, Item, Mean
+from noisefloor_sim.reproduce.verdicts import Gap, Item, Mean, Runs
 
 ADULT = "adult"
 TITLES = {ADULT: "Adult"}
@@ -80,3 +81,17 @@ def _exceeds(approach: str, plan: Plan) -> Item:
 
 def _whose(kind: str) -> str:
     return "each parameter" if kind == "per parameter" else "the whole model"
+
+
+def points_of(plan: Plan) -> list[tuple[str, float]]:
+    """Return all that is run, by method and epsilon."""
+    return [(method.key, epsilon) for method in METHODS for epsilon in method.epsilons(plan)]
+
+
+def scores_by_point(found: Mapping[tuple[str, float, int], tuple[float, float]]) -> Runs:
+    """Sort what was reached by what was run, fold by fold."""
+    runs: dict[Point, list[float]] = {}
+    for (key, epsilon, _), (accuracy, macro_f1) in sorted(found.items()):
+        runs.setdefault(Point(key, epsilon), []).append(accuracy)
+        runs.setdefault(Point(key, epsilon, "macro_f1"), []).append(macro_f1)
+    return runs

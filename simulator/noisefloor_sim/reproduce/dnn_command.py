@@ -7,15 +7,18 @@ from noisefloor.checks import check_count
 from noisefloor.publication.adult import LABEL
 from noisefloor.publication.examples import OneHot
 from noisefloor_sim.reproduce.console import print_judged, progress, versions
-from noisefloor_sim.reproduce.dnn import FULL, QUICK, READINGS, TITLES, Point, items
-from noisefloor_sim.reproduce.dnn_methods import Plan, adult, claims, run_point
-from noisefloor_sim.reproduce.dnn_page import (
-    fault,
-    page_of,
+from noisefloor_sim.reproduce.dnn import (
+    FULL,
+    QUICK,
+    READINGS,
+    TITLES,
+    Point,
+    items,
     points_of,
     scores_by_point,
-    warnings_of,
 )
+from noisefloor_sim.reproduce.dnn_methods import Plan, adult, claims, run_point
+from noisefloor_sim.reproduce.dnn_page import fault, page_of, warnings_of
 from noisefloor_sim.reproduce.pool import finished
 from noisefloor_sim.reproduce.verdicts import Runs, interval, judge
 from noisefloor_sim.reproduce.writing import check_folder, rows_of, told_of, write_all

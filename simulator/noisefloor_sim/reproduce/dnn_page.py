@@ -1,6 +1,6 @@
 """The page of the DNN reproduction: verdicts, the fault in numbers, and one figure of all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from noisefloor.publication.networks import NetworkClaim
 from noisefloor_sim.report.spec import (
@@ -201,17 +201,3 @@ def _reached_table(runs: Runs, plan: Plan, parameters: int) -> Table:
         ("method", "epsilon stated", "epsilon of the model", "accuracy", "macro F"),
         rows,
     )
-
-
-def points_of(plan: Plan) -> list[tuple[str, float]]:
-    """Return all that is run, by method and epsilon."""
-    return [(method.key, epsilon) for method in METHODS for epsilon in method.epsilons(plan)]
-
-
-def scores_by_point(found: Mapping[tuple[str, float, int], tuple[float, float]]) -> Runs:
-    """Sort what was reached by what was run, fold by fold."""
-    runs: dict[Point, list[float]] = {}
-    for (key, epsilon, _), (accuracy, macro_f1) in sorted(found.items()):
-        runs.setdefault(Point(key, epsilon), []).append(accuracy)
-        runs.setdefault(Point(key, epsilon, "macro_f1"), []).append(macro_f1)
-    return runs

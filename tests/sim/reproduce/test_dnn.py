@@ -15,9 +15,9 @@ from noisefloor.publication.schema import Categories, Schema
 from noisefloor.randomness import SeededSource
 from noisefloor_sim import cli
 from noisefloor_sim.reproduce import dnn_command, dnn_methods
-from noisefloor_sim.reproduce.dnn import FULL, QUICK, Point, items
+from noisefloor_sim.reproduce.dnn import FULL, QUICK, Point, items, points_of, scores_by_point
 from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, run_point
-from noisefloor_sim.reproduce.dnn_page import points_of, scores_by_point, warnings_of
+from noisefloor_sim.reproduce.dnn_page import warnings_of
 from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Gap, Mean, judge
 
 SMALL = Plan(2, (1.0,), Training((4,), 0.5, 20, 2))
