@@ -33,8 +33,8 @@ _LEAST_MULTIPLIER = 0.05
 _MOST_MULTIPLIER = 1e12
 _FINEST_GRID = 1e-7
 _MOST_RATIO = 1e6
-"""Of noise to what it hides, for Renyi divergences: those of more noise are lost in the rounding of
-floats, and the library then answers 0. Less noise than there was gives an upper bound."""
+"""Of noise to what it hides, for Renyi divergences: those of more noise are lost in the rounding
+of floats, and the library then answers 0. Less noise than there was gives an upper bound."""
 
 _LARGEST_ROUGH = 1e4  # an epsilon above this is empty; its grid need not be any coarser
 _SLACK_PER_STEP = 1e-15

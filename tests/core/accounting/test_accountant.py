@@ -153,7 +153,7 @@ def test_noise_too_large_for_floats_is_not_taken_for_perfect(
     sigma: float, rate: float, method: Method
 ) -> None:
     # One step alone moves so much probability that epsilon 0 needs a larger delta.
-    delta = rate * gaussian_delta(0.0, 1 / sigma) / 2
+    delta = rate * float(gaussian_delta(0.0, 1 / sigma)) / 2
     found = epsilon_at([SampledGaussian(sigma, rate, 439)], delta, method)
     assert found.epsilon > 0
 
