@@ -1,8 +1,5 @@
 """Frames come back as they were written, in one form, in an order that tells nothing."""
 
-from collections.abc import Iterator
-from itertools import permutations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from noisefloor.errors import BadFrame, BadParameter, NoisefloorError, StreamReopened
+from noisefloor.errors import BadFrame, BadParameter, StreamReopened
 from noisefloor.mechanisms import UnaryEncoding
 from noisefloor.privacy import Neighbours
-from noisefloor.randomness import SecureSource, SeededSource, Source, Words, new_run
+from noisefloor.randomness import SecureSource, SeededSource, new_run
 from noisefloor.wire import (
     MOST_BYTES,
     MOST_EPOCH,
@@ -32,7 +29,7 @@ from noisefloor.wire import (
     symbol_kind,
 )
 from noisefloor.wire.frames import seal
-from statistics_of_tests import FALSE_ALARM, binomial_p, chi_square_p
+from statistics_of_tests import FALSE_ALARM, binomial_p
 
 CLICKS = bit_vector_kind("clicks", 11)
 SYMBOLS = symbol_kind("symbols", 300)
@@ -49,22 +46,6 @@ epochs = st.integers(0, MOST_EPOCH)
 def write(kind: Kind, epoch: int, reports: object, seed: int = 0) -> bytes:
     with new_run():
         return encode_frame(kind, epoch, reports, SeededSource(seed, "frame"))
-
-
-class Scripted(Source):
-    """A source that gives the words it was told to give."""
-
-    def __init__(self, *answers: list[int]) -> None:
-        self._answers = iter(answers)
-
-    def words(self, count: int) -> Words:
-        return np.array(next(self._answers), dtype=np.uint64)
-
-    def stage(self, *name: str | int) -> Source:
-        return self
-
-    def _spare(self, *name: str | int) -> Source:
-        return self
 
 
 @given(bits, epochs, st.integers(0, 1000))
@@ -200,29 +181,6 @@ def test_pieces_stay_under_the_byte_cap_even_with_the_longest_texts() -> None:
     assert all(len(piece) <= MOST_BYTES for piece in pieces)
     with pytest.raises(BadParameter, match="most_bytes"):
         next(split_frames(kind, 0, ["x"], SecureSource(), most_bytes=600))
-
-
-def test_a_tie_is_drawn_again_and_endless_ties_are_an_error() -> None:
-    assert Scripted([5, 5, 1], [30, 10, 20]).permutation(3).tolist() == [1, 2, 0]
-    with pytest.raises(NoisefloorError, match="not random"):
-        Scripted(*[[7, 7]] * 8).permutation(2)
-
-
-def orders(source: Source, count: int) -> Iterator[tuple[int, ...]]:
-    return (tuple(source.permutation(4).tolist()) for _ in range(count))
-
-
-@pytest.mark.statistical
-def test_every_order_is_equally_likely(seed: int) -> None:
-    """Four rows, 24,000 draws, chi-square on 24 orders, false alarm 1e-6."""
-    places = {order: place for place, order in enumerate(permutations(range(4)))}
-    drawn = [places[order] for order in orders(SeededSource(seed, "orders"), 24_000)]
-    counts = np.bincount(drawn, minlength=24)
-    assert chi_square_p(counts, np.full(24, 1 / 24)) > FALSE_ALARM
-    # The twin: ties in coarse words are settled by place instead of being drawn again.
-    coarse = SeededSource(seed, "coarse").words(96_000).reshape(-1, 4) >> np.uint64(60)
-    tied = [places[tuple(order.tolist())] for order in np.argsort(coarse, axis=1, kind="stable")]
-    assert chi_square_p(np.bincount(tied, minlength=24), np.full(24, 1 / 24)) < FALSE_ALARM
 
 
 def follow_places(seed: int, *, is_permuted: bool) -> tuple[int, int]:
