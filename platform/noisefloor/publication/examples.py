@@ -4,6 +4,7 @@ Every column but the label is written one-hot: a row has a one for the category 
 So features lie in [0, 1], all rows have the same length, and nothing is taken from the data.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import check_count
-from noisefloor.errors import BadParameter
+from noisefloor.errors import BadParameter, BadTable
 from noisefloor.publication.records import Records
 from noisefloor.publication.schema import Schema
 from noisefloor.randomness import Source
@@ -89,6 +90,27 @@ class OneHot:
         features = np.zeros((len(codes), self.width), dtype=np.float32)
         np.put_along_axis(features, codes + starts, np.float32(1), axis=1)
         return features
+
+    def features_of(self, table: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
+        """Return the features of rows of values, a list or an array for each column.
+
+        The label may be left out, and so may be whatever is not learnt from.
+
+        Raises:
+            BadTable: A column is missing, has another length, or a value outside of the schema;
+                the text names column, row and rule.
+        """
+        for name in self.columns:
+            if name not in table:
+                raise BadTable("table", "Expected this column.", name)
+        values = {name: np.asarray(table[name]) for name in self.columns}
+        if len({column.shape for column in values.values()}) > 1:
+            raise BadTable("table", "Expected columns of one length, a value for each row.")
+        codes = [
+            self.schema.column(name).codes(column, "table", name)
+            for name, column in values.items()
+        ]
+        return self.features(np.column_stack(codes))
 
     def examples(self, records: Records) -> Examples:
         """Return the examples of a table."""

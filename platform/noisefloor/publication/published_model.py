@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter, BadSnapshot, BadTable
 from noisefloor.publication.examples import OneHot
-from noisefloor.publication.schema import schema_fields, schema_of
-from noisefloor.publication.tensors import read_metadata, read_tensors, write_tensors
+from noisefloor.publication.schema import Categories, schema_fields, schema_of
+from noisefloor.publication.tensors import (
+    check_content,
+    read_metadata,
+    read_tensors,
+    write_tensors,
+)
 
 FORM = "dense"
 
@@ -61,6 +66,19 @@ class PublishedModel:
         """Return the class that is told of each row of features."""
         return np.asarray(self.logits(features).argmax(axis=1))
 
+    def predict(self, table: Mapping[str, Sequence[Any]]) -> list[str | int | float]:
+        """Return what is told of each row: a category of the label, or the lower edge of a bin.
+
+        Args:
+            table: The values of each column that is learnt from, by its name.
+
+        Raises:
+            BadTable: A column is missing, or a value lies outside of the schema.
+        """
+        label = self.encoding.schema.column(self.encoding.label)
+        names = label.values if isinstance(label, Categories) else label.edges[:-1]
+        return [names[place] for place in self.told(self.encoding.features_of(table))]
+
     def written(self) -> bytes:
         """Return the file that is published."""
         tensors: dict[str, NDArray[Any]] = {}
@@ -71,7 +89,8 @@ class PublishedModel:
             "label": self.encoding.label,
             "schema": schema_fields(self.encoding.schema),
         }
-        return write_tensors(tensors, {"noisefloor": json.dumps(about, sort_keys=True)})
+        # Not sorted: the order of the columns is that of the features.
+        return write_tensors(tensors, {"noisefloor": json.dumps(about)})
 
     @classmethod
     def read(cls, content: bytes) -> "PublishedModel":
@@ -84,6 +103,20 @@ class PublishedModel:
             return cls(encoding, tuple(layers))
         except (BadParameter, BadTable, KeyError, TypeError, ValueError):
             raise BadSnapshot("Artefact: holds no model of dense layers.") from None
+
+
+def load_model(content: bytes, card: Mapping[str, Any]) -> PublishedModel:  # Any: JSON
+    """Return a published model, once the file is the one that its card describes.
+
+    Args:
+        content: As it was fetched.
+        card: Its card; fetch it where you trust it to come from.
+
+    Raises:
+        BadSnapshot: The file was changed, or is another one, or holds no model.
+    """
+    check_content(content, card)
+    return PublishedModel.read(content)
 
 
 def dense_logits(layers: Sequence[Layer], features: Floats) -> Floats:

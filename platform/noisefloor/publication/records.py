@@ -42,6 +42,11 @@ class Records:
         check_count(len(next(iter(codes.values()))), "rows", most=MOST_ROWS)
         return cls(schema, values, codes)
 
+    @property
+    def count(self) -> int:
+        """How many rows there are; private, where a record may be added or removed."""
+        return len(next(iter(self.codes.values())))
+
     def counts(self, columns: tuple[str, ...]) -> NDArray[np.int64]:
         """Return how many rows lie in each cell of some columns, in a grid of their sizes."""
         shape = tuple(self.schema.column(name).size for name in columns)

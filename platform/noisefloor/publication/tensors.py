@@ -61,6 +61,11 @@ def load(content: bytes, card: Mapping[str, Any]) -> dict[str, NDArray[Any]]:  #
     Raises:
         BadSnapshot: The file was changed, or is another one, or no such file at all.
     """
+    check_content(content, card)
+    return read_tensors(content)
+
+
+def check_content(content: bytes, card: Mapping[str, Any]) -> None:  # Any: JSON
+    """Refuse a file that is not the one of its card."""
     if hashlib.sha256(content).hexdigest() != card.get("content_sha256"):
         raise BadSnapshot("Artefact: is not the one of this card (SHA-256 differs).")
-    return read_tensors(content)

@@ -5,6 +5,7 @@ follow the norm of each example's gradient, and then, in one weighted product fo
 sum of the clipped gradients: no gradient of a single example is made where that is not cheaper.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
@@ -12,7 +13,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from noisefloor.errors import UnsupportedModule
+from noisefloor.errors import DeadRun, UnsupportedModule
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import Contribution
 from noisefloor.publication.private_sgd.factors import clip_factors
@@ -114,12 +115,14 @@ class BookKeeping:
                 contribution.add(factors[group])
         return squares[0] if len(squares) == 1 else torch.stack(squares).sum(0)
 
-    def add_unclipped(self, inputs: Inputs, targets: Tensor) -> None:
-        """Add the gradients as they are: for checks only."""
+    def add_unclipped(self, inputs: Inputs, targets: Tensor) -> Tensor:
+        """Add the gradients as they are, for checks; return each example's squared norm."""
         with torch.no_grad():
-            for contribution, _ in self._contributions(inputs, targets):
-                contribution.squares()
+            contributions = self._contributions(inputs, targets)
+            squares = self._squares(contributions, len(targets))
+            for contribution, _ in contributions:
                 contribution.add(torch.ones(len(targets), dtype=self._parameters[0].dtype))
+        return torch.stack(squares).sum(0)
 
     @contextmanager
     def by_autograd(self) -> Iterator[list[nn.Parameter]]:
@@ -138,7 +141,8 @@ class BookKeeping:
             losses = check_losses(self._loss(self._module(*inputs), targets), len(targets))
             wanted = [tap.wanted() for tap in self._taps]
             every = [one for some in wanted for one in some]
-            gradients = iter(torch.autograd.grad(losses.sum(), every, allow_unused=True))
+            total = check_total(losses.sum())
+            gradients = iter(torch.autograd.grad(total, every, allow_unused=True))
         found = []
         for tap, some, group in zip(self._taps, wanted, self._groups, strict=True):
             contribution = tap.contribution([next(gradients) for _ in some])
@@ -154,9 +158,26 @@ class BookKeeping:
         totals: list[Tensor | None] = [None] * len(self._clipping.bounds)
         for contribution, group in contributions:
             one, so_far = contribution.squares(), totals[group]
+            if len(one) != examples:
+                raise UnsupportedModule(
+                    "A layer is given something whose first axis is not that of the examples: "
+                    "keep [examples, positions, values], or train with per_example=True."
+                )
             totals[group] = one if so_far is None else so_far.add_(one)
         nothing = torch.zeros(examples, dtype=self._parameters[0].dtype)
         return [nothing if total is None else total for total in totals]
+
+
+def check_total(total: Tensor) -> Tensor:
+    """Return a sum of losses, if it is a number.
+
+    Raises:
+        DeadRun: The loss of an example is NaN or infinite, whether its gradient is or not. That a
+            run stops here is a fact about one example, and not covered by the guarantee.
+    """
+    if not math.isfinite(total.item()):
+        raise DeadRun("The loss of an example is NaN or infinite: check the inputs and the loss.")
+    return total
 
 
 def check_losses(losses: Tensor, examples: int) -> Tensor:

@@ -58,9 +58,10 @@ def check_first_batch(
 ) -> None:
     """Compare, on a few examples, what is about to be done with what plain torch says.
 
-    Catches a module or a loss that couples examples, and one that uses a layer's weights behind
-    the layer's back, whose gradient the book would miss. It looks at private examples; a module
-    that is as it should be passes whatever they are. ``sums`` is written over.
+    Catches a module or a loss that couples examples; one that uses a layer's weights behind the
+    layer's back, whose gradient the book would miss; and one that moves the axis of examples, so
+    that norms would be of something else. It looks at private examples; a module that is as it
+    should be passes whatever they are. ``sums`` is written over.
     """
     inputs, targets = tuple(one[:_MOST] for one in inputs), targets[:_MOST]
     _check_apart(module, loss, inputs, targets)
@@ -88,18 +89,25 @@ def _check_books(
     inputs: Inputs,
     targets: Tensor,
 ) -> None:
-    road.add_unclipped(inputs, targets)
-    with road.by_autograd() as parameters, torch.enable_grad():
-        total = loss(module(*inputs), targets).sum()
-        found = torch.autograd.grad(total, parameters, allow_unused=True)
-    plain = [
-        torch.zeros_like(like) if one is None else one
-        for one, like in zip(found, parameters, strict=True)
-    ]
-    if _differ(sums, torch.cat([one.reshape(-1) for one in plain])):
+    squares = road.add_unclipped(inputs, targets)
+
+    def gradient(some: slice) -> Tensor:
+        with road.by_autograd() as parameters, torch.enable_grad():
+            total = loss(module(*(one[some] for one in inputs)), targets[some]).sum()
+            found = torch.autograd.grad(total, parameters, allow_unused=True)
+        parts = zip(found, parameters, strict=True)
+        return torch.cat(
+            [(torch.zeros_like(like) if one is None else one).reshape(-1) for one, like in parts]
+        )
+
+    last = len(targets) - 1
+    alone = torch.stack([gradient(slice(one, one + 1)).norm() for one in (0, last)])
+    noted = squares[[0, last]].sqrt()
+    if _differ(sums, gradient(slice(None))) or _differ(noted, alone):
         raise UnsupportedModule(
             "The gradients of the layers are not those of the module: does it use a layer's "
-            "weights without calling the layer, or run it with gradients switched off?"
+            "weights without calling the layer, or move the axis of examples? Train with "
+            "per_example=True."
         )
 
 

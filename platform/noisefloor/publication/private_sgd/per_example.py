@@ -8,9 +8,14 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call, grad_and_value, vmap
 
-from noisefloor.publication.private_sgd.bookkeeping import Inputs, Loss, check_losses
+from noisefloor.publication.private_sgd.bookkeeping import (
+    Inputs,
+    Loss,
+    check_losses,
+    check_total,
+)
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import squared_norms
 from noisefloor.publication.private_sgd.factors import clip_factors
@@ -86,9 +91,10 @@ class PerExample:
             return self._loss(outputs, target.unsqueeze(0)).sum()
 
         detached = {name: one.detach() for name, one in self._parameters.items()}
-        found = vmap(grad(of_one), in_dims=(None, *(0 for _ in (targets, *inputs))))(
-            detached, targets, *inputs
-        )
+        found, losses = vmap(
+            grad_and_value(of_one), in_dims=(None, *(0 for _ in (targets, *inputs)))
+        )(detached, targets, *inputs)
+        check_total(losses.sum())
         return [found[name].reshape(len(targets), -1) for name in self._parameters]
 
     def _one_by_one(self, inputs: Inputs, targets: Tensor) -> list[Tensor]:
@@ -97,7 +103,7 @@ class PerExample:
         for place in range(len(targets)):
             some = slice(place, place + 1)
             outputs = self._module(*(one[some] for one in inputs))
-            loss = check_losses(self._loss(outputs, targets[some]), 1).sum()
+            loss = check_total(check_losses(self._loss(outputs, targets[some]), 1).sum())
             found = torch.autograd.grad(loss, parameters, allow_unused=True)
             rows.append(
                 torch.cat(

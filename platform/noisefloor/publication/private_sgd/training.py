@@ -79,6 +79,7 @@ class PrivateTraining:
         source: Coins.
         loss: Takes outputs and targets, gives the loss of each example.
         micro_batch: The most examples in memory at once; for the slow road take it small.
+        per_example: Take the slow road, whatever the layers are.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class PrivateTraining:
         *,
         loss: Loss = cross_entropy,
         micro_batch: int = 4096,
+        per_example: bool = False,
     ) -> None:
         check_module(module)
         self._module, self._plan, self._source, self._loss = module, plan, source, loss
@@ -107,7 +109,7 @@ class PrivateTraining:
         self._watch = GradientWatch()
         self._is_checked = False
         self._without = tuple(layers_without_a_tap(module, self._flat))
-        road = PerExample if self._without else BookKeeping
+        road = PerExample if self._without or per_example else BookKeeping
         self._road = road(module, self._flat, self._sums, loss=loss, clipping=plan.clipping)
 
     def __enter__(self) -> "PrivateTraining":
@@ -217,6 +219,7 @@ def train(
     *,
     loss: Loss = cross_entropy,
     micro_batch: int = 4096,
+    per_example: bool = False,
 ) -> SgdReport:
     """Train a module privately, in place; the arguments are those of ``PrivateTraining``.
 
@@ -228,7 +231,14 @@ def train(
         UnsupportedModule: The module couples examples, ties parameters, or is random.
     """
     with PrivateTraining(
-        module, inputs, targets, plan, source, loss=loss, micro_batch=micro_batch
+        module,
+        inputs,
+        targets,
+        plan,
+        source,
+        loss=loss,
+        micro_batch=micro_batch,
+        per_example=per_example,
     ) as training:
         training.run()
         return training.finish()
