@@ -260,6 +260,7 @@ def measure(*, quick: bool = False, only: str = "") -> list[Row]:
                 with new_run(), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # Opacus warns of its insecure generator
                     rows.append(measure_one(network, batch, kind, rounds, sides))
+                print(f"  ours {figure(rows[-1].ratio('ours'))} times plain", file=sys.stderr)
     return rows
 
 

@@ -11,6 +11,7 @@ from noisefloor.accounting import Amount, Ledger
 from noisefloor.privacy import Guarantee, Model
 from noisefloor.randomness import Source
 from noisefloor.roles.model_publisher import Method, ModelPublisher, Request
+from noisefloor.roles.published_models import LOADING
 from noisefloor_services.anchored_ledger import AnchoredLedger
 from noisefloor_services.apps import UNAVAILABLE, Parts, Service
 from noisefloor_services.jobs import Progress
@@ -44,7 +45,7 @@ RULES: Mapping[str, Rule] = {
     "GET /publications/{publication_id}/state": Role.READ,
     "GET /ledger/{subject}": Role.LEDGER,
 }
-DESCRIPTION = """Publishes from data sets, each with a privacy budget that cannot be overspent.
+DESCRIPTION = f"""Publishes from data sets, each with a privacy budget that cannot be overspent.
 
 A publication is charged before anything is drawn, and what was drawn is kept: a retry with the
 same id and the same request gets the same bytes and costs nothing. `dry_run` costs nothing and
@@ -59,7 +60,12 @@ publication's, `token` the header with a token that may read):
     tensors = safetensors.numpy.load(file.content)
 
 The comparison is not optional: the form has no checksum of its own. `noisefloor.publication.load`
-takes content and card, and refuses a file that was changed.
+takes content and card, and refuses a file that was changed. A model is loaded and asked in three
+lines as well, with numpy and safetensors and nothing more:
+
+    {LOADING[0]}
+    {LOADING[1]}
+    {LOADING[2]}
 
 A method that takes long is answered by 202 once it is paid for; ask `/state` until it is stored.
 """

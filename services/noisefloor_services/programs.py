@@ -85,13 +85,15 @@ def _aggregator(start: Start) -> None:
 
 
 def _model_publisher(start: Start) -> None:
+    from noisefloor.adversary.plan_audit import audit_canary
     from noisefloor.roles.methods import methods_of
     from noisefloor_services import data_sets, model_publisher
     from noisefloor_services.serving import serve
 
     records = data_sets.read(start.given.data_set)
+    methods = methods_of(records, audit_canary)
     made = model_publisher.create(
-        start.settings, methods_of(records), data_sets=records, environment=start.environment
+        start.settings, methods, data_sets=records, environment=start.environment
     )
     serve(made, start.settings)
 

@@ -1,15 +1,13 @@
 """The publisher as a process: a third party fetches what it made, and nothing is given twice."""
 
 import hashlib
-import io
-import logging
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,14 @@ import pytest
 
 import real_data as real_data_sets
 import valkeys
-from live_apps import LINES, TOKENS, Process, bearer, process
+from live_apps import LINES, TOKENS, bearer, process
 from noisefloor.errors import BadSnapshot
 from noisefloor.publication import load
 from noisefloor_services.__main__ import main
 from noisefloor_services.security.acl import users, write_acl_file
 from noisefloor_services.security.credentials import Role
 from own_tables import write_visits
+from publisher_commands import command, ready
 
 PUBLISH, READ, LEDGER = bearer(Role.PUBLISH), bearer(Role.READ), bearer(Role.LEDGER)
 NAME = "model-publisher"
@@ -88,20 +87,6 @@ def told(url: str, place: Path, **more: str) -> dict[str, str]:
     return {"REDIS_URL": url, "TOKENS": ";".join(LINES), "BURST": "10000", **fixed, **more}
 
 
-def command(name: str, settings: dict[str, str]) -> str:
-    """Run one command, and return what it says; logs are left as they were."""
-    environment = {f"NOISEFLOOR_{key}": value for key, value in settings.items()}
-    before, level, said = logging.root.handlers[:], logging.root.level, io.StringIO()
-    try:
-        with redirect_stdout(said):
-            assert main([name], environment) == 0
-    finally:
-        logging.captureWarnings(capture=False)
-        logging.root.handlers[:] = before
-        logging.root.setLevel(level)
-    return said.getvalue()
-
-
 def asked(publication_id: str = "p-1", **more: Any) -> dict[str, Any]:
     cost = {"epsilon": 0.25, "neighbours": "record-add-remove"}
     fixed = {"publication_id": publication_id, "data_set": "visits", "method": "histogram"}
@@ -116,15 +101,6 @@ def publish(url: str, publication_id: str = "p-1", **more: Any) -> httpx.Respons
 def statement(url: str, data_set: str = "visits") -> dict[str, Any]:
     found: dict[str, Any] = httpx.get(f"{url}/ledger/{data_set}", headers=LEDGER).json()
     return found
-
-
-def ready(made: Process) -> str:
-    """Wait until a publisher is ready, and return its address."""
-    url = made.url
-    for _ in range(500):
-        if httpx.get(f"{url}/readyz").status_code == 200:
-            return url
-    raise AssertionError(httpx.get(f"{url}/readyz").text)
 
 
 def third_party(url: str) -> str:

@@ -235,7 +235,8 @@ class _Descent:
         """Take all steps and return the averages, as weights of features as they are."""
         plan = self.plan
         shape = (plan.width + 1, self.tables, self.heads)
-        point, speed, mean = (np.zeros(shape, dtype=np.float32) for _ in range(3))
+        point: Single = np.zeros(shape, dtype=np.float32)
+        speed, mean = np.zeros_like(point), np.zeros_like(point)
         sigma = plan.multipliers[1] * plan.clip
         first = plan.steps // 4
         for step in range(plan.steps):
@@ -244,8 +245,9 @@ class _Descent:
             noise = self._noise((plan.width + 1) * self.heads, sigma)
             noise = noise.reshape(plan.width + 1, self.heads, self.tables)
             gradient += noise.transpose(0, 2, 1)
-            speed = MOMENTUM * speed + (1 - MOMENTUM) * gradient / np.float32(plan.size)
-            point = (point - np.float32(plan.rate) * speed).astype(np.float32)
+            speed *= np.float32(MOMENTUM)
+            speed += gradient * np.float32((1 - MOMENTUM) / plan.size)
+            point -= np.float32(plan.rate) * speed
             if step >= first:
                 mean += point / np.float32(plan.steps - first)
         return [self._model(mean[:, table], table) for table in range(self.tables)]
@@ -260,13 +262,14 @@ def _shortened(features: Single, length: float) -> Single:
     rows = np.sqrt(np.einsum("ij,ij->i", features, features, dtype=np.float64))
     if not (rows > length).any():
         return features
-    return (features * np.minimum(1, length / np.maximum(rows, 1e-12))[:, None]).astype(np.float32)
+    factor = np.minimum(1, length / np.maximum(rows, 1e-12))[:, None]
+    return np.asarray(features * factor, dtype=np.float32)
 
 
 def _targets(labels: NDArray[np.int64], classes: int) -> Single:
     if classes == 2:
-        return labels.astype(np.float32)[:, None]
-    return np.eye(classes, dtype=np.float32)[labels]
+        return np.asarray(labels[:, None], dtype=np.float32)
+    return np.asarray(np.eye(classes, dtype=np.float32)[labels])
 
 
 def _residuals(logits: Single, targets: Single) -> Single:

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import check_count
-from noisefloor.data import find, is_table_file, load_table
 from noisefloor.errors import BadParameter, BadTable
-from noisefloor.publication.public_schemas import PUBLIC_SCHEMAS
 from noisefloor.publication.schema import Codes, Schema, read_schema
 
 MOST_ROWS = 1 << 31
@@ -66,6 +64,10 @@ def load_records(source: str | os.PathLike[str]) -> Records:
         MissingData: It was not fetched; the text says how.
         BadTable: A file breaks a rule; the text names file, column and rule.
     """
+    # Lazy: whoever asks a published model reads no tables, and needs no reader of them.
+    from noisefloor.data import find, is_table_file, load_table
+    from noisefloor.publication.public_schemas import PUBLIC_SCHEMAS
+
     name = os.fspath(source)
     if is_table_file(name):
         schema = read_schema(schema_path(name))

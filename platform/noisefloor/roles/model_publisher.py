@@ -253,9 +253,23 @@ class ModelPublisher:
             raise BadParameter("method", "<text>", f"one of {', '.join(sorted(self._methods))}")
         claim = Claim(request.cost, method.proved(request))
         if claim.verdict != "holds" and not self._is_experiment:
-            rule = f"at least what is proved of {method.name}"
-            raise BadParameter("cost", claim.claimed.epsilon, rule)
+            raise BadParameter("cost", claim.claimed.epsilon, _to_be_paid(method.name, claim))
         return method, claim
+
+
+def _to_be_paid(method: str, claim: Claim) -> str:
+    """Say what a request would have to pay, which is what is proved and not what is claimed."""
+    proved = claim.proved
+    if not proved.is_finite:
+        return (
+            f"of a request with a guarantee: nothing is proved of {method} with these parameters "
+            f"({proved.reason}), so that no cost covers it"
+        )
+    return (
+        f"at least what is proved of {method} with these parameters, epsilon {proved.epsilon:g} "
+        f"and delta {proved.delta:g}: the ledger charges what is proved of all that is released, "
+        "and not what is claimed of a part"
+    )
 
 
 def _card(request: Request, method: Method, claim: Claim, content: bytes) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Reproductions: a paper's printed figures, run again, with a verdict for each.
 
-``supml`` lists what the paper prints and how it can be read; ``settings`` turns a reading into a
-plan that can be run; ``running`` runs them over seeds; ``verdicts`` judges; ``writing`` writes the
-run directory.
+``supml`` and ``dnn`` list what a paper prints and how it can be read; ``settings`` and
+``dnn_methods`` say what can be run; ``pool`` runs it; ``verdicts`` judges; ``tables`` and the
+pages show it; ``writing`` writes the run directory.
 """

@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 
 from noisefloor.collection.claims import PhaseClaim
-from noisefloor_sim.report.spec import ClaimRow, Curve, Page, Plot, RunCard, Section, Table
+from noisefloor_sim.report.spec import ClaimRow, Curve, Page, Plot, RunCard, Section
 from noisefloor_sim.reproduce import supml
 from noisefloor_sim.reproduce.running import Accuracies
 from noisefloor_sim.reproduce.settings import Setting
 from noisefloor_sim.reproduce.sources import TITLES
-from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Found, Judged, interval
+from noisefloor_sim.reproduce.tables import figures_table, readings_table
+from noisefloor_sim.reproduce.verdicts import Judged, interval, sentence
 
 READINGS = (
     "Ranges are the smallest and the largest value of all records, test records included.",
@@ -17,6 +18,11 @@ READINGS = (
     "Epsilon is that of one phase: selection, training and each question have it each.",
     "Classes and responses are the corrected ones; as printed, they have no guarantee at all.",
     "A printed number is one run: it is set against where one more run of ours would fall.",
+)
+
+HOW_TO_READ = (
+    "A gap is in points, paired by seed, and fits an order if its interval is above 0; a crossing "
+    "is an epsilon. One more run: where 95 of 100 further runs would fall."
 )
 
 
@@ -31,6 +37,7 @@ def page_of(
     """Return the whole page."""
     seeds = min(len(values) for values in runs.values())
     most = max(len(values) for values in runs.values())
+    larger = ", ".join(f"{TITLES[data]} {share:.1f} %" for data, share in majority.items())
     return Page(
         name="reproduce supml",
         question="Do the figures that the SUP.ML paper prints come out when they are run again?",
@@ -42,7 +49,10 @@ def page_of(
             Section(
                 "Printed and run again",
                 f"Each figure over {seeds} seeds, crossings over {most}. " + " ".join(READINGS),
-                [_table(judged, majority), _readings(judged)],
+                [
+                    figures_table(judged, TITLES, larger),
+                    readings_table(judged, TITLES, HOW_TO_READ),
+                ],
             ),
             Section(
                 "Curves",
@@ -51,84 +61,6 @@ def page_of(
             ),
         ],
         run_card=RunCard(card),
-    )
-
-
-def sentence(judged: Sequence[Judged]) -> str:
-    """Say in one line how many figures came out."""
-    counts = {word: sum(one.verdict == word for one in judged) for word in (REPRODUCED, DEPENDS)}
-    rest = len(judged) - sum(counts.values())
-    return (
-        f"Of {len(judged)} printed figures {counts[REPRODUCED]} are reproduced, "
-        f"{counts[DEPENDS]} depend on the reading, {rest} are not reproduced."
-    )
-
-
-def _table(judged: Sequence[Judged], majority: dict[str, float]) -> Table:
-    order = (NOT, DEPENDS, REPRODUCED)
-    ranked = sorted(judged, key=lambda one: order.index(one.verdict))
-    rows = [
-        (
-            TITLES[one.item.data],
-            one.item.what,
-            one.item.printed,
-            _span(one.found),
-            one.verdict,
-            one.reading or "under none of those run",
-        )
-        for one in ranked
-    ]
-    shares = ", ".join(f"{TITLES[data]} {share:.1f} %" for data, share in majority.items())
-    return Table(
-        "Every printed figure",
-        f"Ours is the mean, over all readings; always telling the larger class gets: {shares}.",
-        ("data", "figure", "printed", "ours", "verdict", "comes out under"),
-        rows,
-    )
-
-
-def _span(found: Sequence[Found]) -> str:
-    low, high = min(one.value for one in found), max(one.value for one in found)
-    return number(low) if low == high else f"{number(low)} to {number(high)}"
-
-
-def number(value: float) -> str:
-    """Write a number with two digits, or say that there is none."""
-    return f"{value:.2f}" if math.isfinite(value) else "never"
-
-
-def _readings(judged: Sequence[Judged]) -> Table:
-    rows = [
-        (
-            TITLES[one.item.data],
-            one.item.what,
-            one.item.printed,
-            found.reading,
-            number(found.value),
-            f"{number(found.low)} to {number(found.high)}",
-            ""
-            if math.isnan(found.one_low)
-            else f"{number(found.one_low)} to {number(found.one_high)}",
-            "yes" if found.agrees else "no",
-        )
-        for one in judged
-        for found in one.found
-    ]
-    return Table(
-        "Every reading",
-        "A gap is in points, paired by seed, and fits an order if its interval is above 0; a "
-        "crossing is an epsilon. One more run: where 95 of 100 further runs would fall.",
-        (
-            "data",
-            "figure",
-            "printed",
-            "reading",
-            "ours",
-            "95 % of the mean",
-            "one more run",
-            "fits",
-        ),
-        rows,
     )
 
 

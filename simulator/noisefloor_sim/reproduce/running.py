@@ -4,24 +4,16 @@ All settings of a seed share its coins: the same shuffle, and nested random attr
 differences between settings are paired.
 """
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from noisefloor.collection.training import cross_validate
 from noisefloor.randomness import SeededSource, new_run
+from noisefloor_sim.reproduce.pool import finished
 from noisefloor_sim.reproduce.settings import Setting
 from noisefloor_sim.reproduce.sources import SOURCES
 
 Accuracies = dict[Setting, list[float]]
 """In percent, one for each seed in order."""
-
-Job = tuple[int, str, tuple[Setting, ...]]
-
-_ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-}
 
 
 def run(
@@ -44,7 +36,7 @@ def run(
         by_data.setdefault(setting.data, []).append(setting)
     tasks = [(seed, data, tuple(some)) for seed in seeds for data, some in by_data.items()]
     found: dict[tuple[int, Setting], float] = {}
-    for (seed, _, some), accuracies in _finished(tasks, jobs):
+    for (seed, _, some), accuracies in finished(run_seed, tasks, jobs):
         found |= {(seed, one): it for one, it in zip(some, accuracies, strict=True)}
         done()
     return {one: [found[seed, one] for seed in seeds] for some in by_data.values() for one in some}
@@ -67,20 +59,3 @@ def run_seed(seed: int, data: str, settings: Sequence[Setting]) -> list[float]:
             )
         accuracies.append(100 * score.accuracy)
     return accuracies
-
-
-def _finished(tasks: Sequence[Job], jobs: int) -> Iterable[tuple[Job, list[float]]]:
-    if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            yield task, run_seed(*task)
-        return
-    os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context) as pool:
-        waiting = {pool.submit(run_seed, *task): task for task in tasks}
-        try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        except BaseException:  # an interruption: what has not begun need not begin
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

@@ -2,20 +2,25 @@
 
 A printed number is one run. So it is set against the interval in which one more run of ours would
 fall 95 times in 100, not against that of our mean. A printed order is set against the interval of
-the mean of paired differences. A printed crossing is set against the crossing of our mean curves,
-with an interval over seeds drawn again: as many as were run, or as few as the paper may have had.
+the mean of paired differences. A printed mean over folds is one as ours is: the two may differ by
+the interval of ours and by what was rounded away. A printed crossing is set against the crossing
+of our mean curves, with an interval over seeds drawn again: as many as were run, or as few as the
+paper may have had.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.randomness import SeededSource
-from noisefloor_sim.reproduce.running import Accuracies
-from noisefloor_sim.reproduce.settings import Setting
+
+Setting: TypeAlias = Any  # each paper has settings of its own: frozen values with an epsilon
+Runs: TypeAlias = Mapping[Setting, Sequence[float]]
+"""What was reached under each setting, run by run in the same order."""
 
 REPRODUCED, NOT, DEPENDS = "reproduced", "not reproduced", "depends on reading"
 
@@ -28,6 +33,21 @@ class Number:
 
     name: str
     setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A reading of a printed mean over folds: the folds that it means.
+
+    Attributes:
+        name: Of the reading.
+        setting: What was run.
+        rounded: Half a unit of the last digit that is printed.
+    """
+
+    name: str
+    setting: Setting
+    rounded: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +96,7 @@ class Item:
     what: str
     printed: str
     value: float
-    readings: tuple[Number | Gap | Crossing, ...]
+    readings: tuple[Number | Mean | Gap | Crossing, ...]
     at_most: bool = False
     or_equal: bool = False
 
@@ -84,7 +104,7 @@ class Item:
         """Return all that has to be run."""
         needed: list[Setting] = []
         for reading in self.readings:
-            if isinstance(reading, Number):
+            if isinstance(reading, Number | Mean):
                 needed.append(reading.setting)
             elif isinstance(reading, Gap):
                 needed += [reading.better, reading.worse]
@@ -144,17 +164,34 @@ class Judged:
         return "; ".join(one.reading for one in self.found if one.agrees)
 
 
-def judge(item: Item, runs: Accuracies) -> Judged:
+def judge(item: Item, runs: Runs) -> Judged:
     """Judge a printed figure from the runs."""
     found = []
     for reading in item.readings:
         if isinstance(reading, Number):
             found.append(_number(item, reading, runs))
+        elif isinstance(reading, Mean):
+            found.append(_mean(item, reading, runs))
         elif isinstance(reading, Gap):
             found.append(_gap(item, reading, runs))
         else:
             found.append(_crossing(item, reading, runs))
     return Judged(item, tuple(found))
+
+
+def sentence(judged: Sequence[Judged]) -> str:
+    """Say in one line how many figures came out."""
+    counts = {word: sum(one.verdict == word for one in judged) for word in (REPRODUCED, DEPENDS)}
+    rest = len(judged) - sum(counts.values())
+    return (
+        f"Of {len(judged)} printed figures {counts[REPRODUCED]} are reproduced, "
+        f"{counts[DEPENDS]} depend on the reading, {rest} are not reproduced."
+    )
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Write a number with some digits, or say that there is none."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "never"
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -169,7 +206,7 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, spread / math.sqrt(n), spread * math.sqrt(1 + 1 / n)
 
 
-def _number(item: Item, reading: Number, runs: Accuracies) -> Found:
+def _number(item: Item, reading: Number, runs: Runs) -> Found:
     mean, of_mean, of_one = interval(runs[reading.setting])
     low, high = max(mean - of_one, 0.0), min(mean + of_one, 100.0)  # a share has no more room
     agrees = low <= item.value <= high
@@ -177,7 +214,15 @@ def _number(item: Item, reading: Number, runs: Accuracies) -> Found:
     return Found(reading.name, mean, *ends, agrees, len(runs[reading.setting]))
 
 
-def _gap(item: Item, reading: Gap, runs: Accuracies) -> Found:
+def _mean(item: Item, reading: Mean, runs: Runs) -> Found:
+    values = runs[reading.setting]
+    mean, half, _ = interval(values)
+    agrees = abs(mean - item.value) <= half + reading.rounded
+    ends = (mean - half, mean + half, math.nan, math.nan)
+    return Found(reading.name, mean, *ends, agrees, len(values))
+
+
+def _gap(item: Item, reading: Gap, runs: Runs) -> Found:
     common = min(len(runs[reading.better]), len(runs[reading.worse]))  # the first seeds of both
     pairs = np.array(runs[reading.better][:common]) - np.array(runs[reading.worse][:common])
     mean, half, _ = interval(pairs.tolist())
@@ -189,7 +234,7 @@ def _gap(item: Item, reading: Gap, runs: Accuracies) -> Found:
     return Found(reading.name, mean, *ends, agrees, common)
 
 
-def _crossing(item: Item, reading: Crossing, runs: Accuracies) -> Found:
+def _crossing(item: Item, reading: Crossing, runs: Runs) -> Found:
     epsilons = np.array([setting.epsilon for setting in reading.later])
     gaps = np.array([runs[one] for one in reading.later]) - np.array(
         [runs[one] for one in reading.earlier]

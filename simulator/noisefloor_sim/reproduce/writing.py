@@ -9,17 +9,18 @@ import io
 import json
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeAlias
 
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page
-from noisefloor_sim.reproduce.page import READINGS
-from noisefloor_sim.reproduce.running import Accuracies
-from noisefloor_sim.reproduce.verdicts import Judged
+from noisefloor_sim.reproduce.verdicts import Judged, Runs
 from noisefloor_sim.results import RunDirectory
+
+Rows: TypeAlias = Sequence[Mapping[str, object]]
 
 COLUMNS = (
     *("figure", "data", "what", "printed", "reading", "ours", "low", "high"),
@@ -40,14 +41,21 @@ def check_folder(folder: Path, *, force: bool) -> None:
 
 def write_all(
     folder: Path,
-    judged: Sequence[Judged],
-    runs: Accuracies,
+    told: Mapping[str, object],
+    rows: Rows,
     *,
     page: Page,
-    majority: dict[str, float],
     manifest: dict[str, object],
 ) -> None:
-    """Write the run directory."""
+    """Write the run directory.
+
+    Args:
+        folder: Where; replaced if it is there.
+        told: All that was found, for the JSON file.
+        rows: A line for each reading, for both files.
+        page: The report.
+        manifest: What depends on the machine.
+    """
     if folder.exists():
         shutil.rmtree(folder)
     try:
@@ -55,14 +63,19 @@ def write_all(
     except OSError as error:
         raise BadRunDirectory(f"{folder}: cannot be written: {error.strerror}.") from None
     directory = RunDirectory(folder)
-    rows = _rows(judged, majority)
     directory.write("reproduction.csv", _csv(rows))
-    directory.write("reproduction.json", _json(judged, rows, runs))
+    directory.write("reproduction.json", json.dumps(told, indent=1, allow_nan=False) + "\n")
     directory.write("manifest.json", json.dumps(manifest, indent=1) + "\n")
     write(page, folder / "report.html")
 
 
-def _rows(judged: Sequence[Judged], majority: dict[str, float]) -> list[dict[str, object]]:
+def rows_of(judged: Sequence[Judged], majority: Mapping[str, float]) -> Rows:
+    """Return a line for each reading of each figure.
+
+    Args:
+        judged: The figures.
+        majority: What always telling the larger class reaches, for each data set.
+    """
     rows: list[dict[str, object]] = []
     for one in judged:
         item = one.item
@@ -77,24 +90,21 @@ def _rows(judged: Sequence[Judged], majority: dict[str, float]) -> list[dict[str
     return rows
 
 
-def _plain(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return round(value, 6) if math.isfinite(value) else "inf"
+def told_of(
+    paper: str, readings: Sequence[str], judged: Sequence[Judged], rows: Rows, runs: Runs
+) -> dict[str, object]:
+    """Return all that was found, as JSON.
 
-
-def _csv(rows: Sequence[dict[str, object]]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def _json(judged: Sequence[Judged], rows: Sequence[dict[str, object]], runs: Accuracies) -> str:
-    told = {
-        "paper": "SUP.ML",
-        "common_readings": list(READINGS),
+    Args:
+        paper: Its name.
+        readings: What all figures have in common.
+        judged: The figures.
+        rows: A line for each reading.
+        runs: What was reached, run by run; settings are data classes.
+    """
+    return {
+        "paper": paper,
+        "common_readings": list(readings),
         "verdicts": {one.item.key: one.verdict for one in judged},
         "readings": rows,
         "runs": [
@@ -102,4 +112,17 @@ def _json(judged: Sequence[Judged], rows: Sequence[dict[str, object]], runs: Acc
             for one, values in runs.items()
         ],
     }
-    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+
+
+def _plain(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return round(value, 6) if math.isfinite(value) else "inf"
+
+
+def _csv(rows: Rows) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

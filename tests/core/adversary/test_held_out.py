@@ -47,7 +47,7 @@ def test_a_response_is_bounded_from_below_and_nearly() -> None:
     chance = int(math.e / (1 + math.e) * 2**64)
     source = SeededSource(1, "response")
     inside = source.child("in").bernoulli(chance, 100_000).astype(np.float64)
-    outside = 1.0 - source.child("out").bernoulli(chance, 100_000)
+    outside = (~source.child("out").bernoulli(chance, 100_000)).astype(np.float64)
     found = held_out_bound(inside, outside, alpha=1e-6)
     assert 0.9 < found.epsilon < 1.0 < found.ceiling
     assert found.trials == 50_000

@@ -2,6 +2,7 @@
 
 import hashlib
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_a_loaded_model_is_asked_by_values_and_a_changed_file_is_refused() -> No
     model = PublishedModel(ENCODING, layers(5, 2))
     content = model.written()
     card = {"content_sha256": hashlib.sha256(content).hexdigest()}
-    rows = {"age": [17, 120], "country": ["DE", "CH"]}
+    rows: dict[str, list[Any]] = {"age": [17, 120], "country": ["DE", "CH"]}
     told = model.told(ENCODING.features(np.array([[1, 0], [0, 2]])))
     assert load_model(content, card).predict(rows) == told.tolist()
     for place in (0, 20, len(content) - 1):

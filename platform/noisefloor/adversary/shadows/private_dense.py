@@ -49,7 +49,7 @@ class PrivateDenseTraining:
         clip: Longest gradient of one record.
         hidden: Units of each hidden layer.
         rate: Of Adam.
-        together: Models trained at once.
+        together: Models trained at once; they draw from one stream, so it moves coins.
     """
 
     examples: Examples

@@ -39,23 +39,23 @@ class GradientWatch:
     """
 
     PATIENCE = 20
-    """Steps with examples but without any gradient, after which a run is dead."""
+    """Parts of batches without any gradient, after which a run is dead."""
 
     def __init__(self) -> None:
         self._is_alive = False
-        self._steps = 0
+        self._parts = 0
 
     def see(self, squares: Tensor) -> None:
         """Take the squared norms of one part of a batch into account."""
         if not self._is_alive:
             self._is_alive = bool((squares > 0).any())
-            self._steps += 1
-            if not self._is_alive and self._steps >= self.PATIENCE:
+            self._parts += 1
+            if not self._is_alive and self._parts >= self.PATIENCE:
                 self.check()
 
     def check(self) -> None:
         """Raise DeadRun if there were examples, and all gradients were zero."""
-        if self._steps and not self._is_alive:
+        if self._parts and not self._is_alive:
             raise DeadRun("All gradients are zero: the loss does not reach the weights.")
 
 

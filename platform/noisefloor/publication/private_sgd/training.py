@@ -190,6 +190,9 @@ class PrivateTraining:
     def restore(self, content: bytes) -> None:
         """Go on from a snapshot of the same plan, module and examples.
 
+        With a source that is not seeded, steps that are taken again from an older snapshot get
+        other noise: if the first ones were seen by anybody, more was released than the plan says.
+
         Raises:
             BadSnapshot: It is none, or of another plan or another module.
         """

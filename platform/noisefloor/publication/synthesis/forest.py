@@ -109,7 +109,7 @@ def drawn(weights: Floats, rows: Codes, uniforms: Floats) -> Codes:
     # One rising line of all rows: row r lies between r and r + 1.
     line = (ends + np.arange(len(ends))[:, None]).reshape(-1)
     place = np.searchsorted(line, rows + uniforms, side="right") - rows * weights.shape[1]
-    return np.clip(place, 0, weights.shape[1] - 1).astype(np.int64)
+    return np.asarray(np.clip(place, 0, weights.shape[1] - 1), dtype=np.int64)
 
 
 def records_of(schema: Schema, codes: Mapping[str, Codes]) -> Records:
@@ -133,7 +133,7 @@ def _shares(table: Floats) -> Floats:
     """Return the table with a last axis that adds up to one; an empty one is uniform."""
     sums = table.sum(axis=-1, keepdims=True)
     uniform = np.full_like(table, 1 / table.shape[-1])
-    return np.divide(table, sums, out=uniform, where=sums > 0)
+    return np.asarray(np.divide(table, sums, out=uniform, where=sums > 0))
 
 
 def _margins(

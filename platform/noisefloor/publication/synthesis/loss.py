@@ -134,7 +134,7 @@ def _group(sigma: float, change: Change, grid: float) -> tuple[int, Floats]:
     step, count = change.step, change.entries
     losses = (2 * step * sums + count * step**2) / (2 * sigma**2)
     place = np.ceil(losses / grid).astype(np.int64)
-    return int(place[0]), np.bincount(place - place[0], chances)
+    return int(place[0]), np.asarray(np.bincount(place - place[0], chances), dtype=np.float64)
 
 
 def _sum_law(sigma: float, count: int) -> tuple[NDArray[np.int64], Floats]:
@@ -156,7 +156,7 @@ def _sum_law(sigma: float, count: int) -> tuple[NDArray[np.int64], Floats]:
 
 def _convolved(one: Floats, two: Floats) -> Floats:
     if len(one) == 1:
-        return one[0] * two
+        return np.asarray(one[0] * two)
     length = len(one) + len(two) - 1
     size = 1 << length.bit_length()
     law = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(two, size), size)[:length]

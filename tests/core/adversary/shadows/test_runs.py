@@ -1,5 +1,9 @@
 """What is kept of shadow models: log-odds, by whatever road they came, and fair memberships."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -81,3 +85,15 @@ def test_memberships_are_fair_coins() -> None:
     members = fair_members(100, 1000, SeededSource(5, "fair"))
     assert binomial_p(int(members.sum()), members.size, 0.5) > FALSE_ALARM
     assert binomial_p(int(members.sum()), members.size, 0.52) < FALSE_ALARM
+
+
+def test_attacks_load_without_torch() -> None:
+    code = (
+        "import sys, noisefloor.adversary.shadows, noisefloor.adversary.gradient_canaries, "
+        "noisefloor.adversary.white_box; print('torch' in sys.modules)"
+    )
+    roots = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=roots, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

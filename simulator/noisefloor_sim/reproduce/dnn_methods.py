@@ -1,0 +1,323 @@
+"""The methods of the DNN reproduction, in one list; another one is one more entry.
+
+A method is trained on one fold at one epsilon and tells the classes of held-out records. What it
+is called, what its epsilon is said to be and what is proved of the whole model stand beside it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.publication.adult import LABEL, load_adult
+from noisefloor.publication.examples import Examples, OneHot, folds
+from noisefloor.publication.logistic import LogisticPlan
+from noisefloor.publication.networks import (
+    AnonymisedLearning,
+    LearningFirst,
+    Network,
+    NetworkClaim,
+    Training,
+    claims_of,
+    train,
+)
+from noisefloor.publication.records import Records
+from noisefloor.publication.scores import Scores, scores
+from noisefloor.publication.synthesis import LabelHistograms, MarginalTree
+from noisefloor.randomness import SeededSource, Source, new_run
+
+FOLDS, DELTA = 10, 1e-5
+SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
+
+Kind: TypeAlias = Literal["reference", "printed", "per parameter", "whole model"]
+Told: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is run; public choices, the same for every method.
+
+    Attributes:
+        folds: How many of ten are run.
+        epsilons: The grid.
+        training: Of every network.
+        seed: Of folds and of all coins.
+    """
+
+    folds: int
+    epsilons: tuple[float, ...]
+    training: Training
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """One fold: what is learnt from, and what is held out.
+
+    Attributes:
+        place: Which of ten.
+        encoding: How records become examples.
+        records: To learn from.
+        train: The same as examples.
+        held_out: To be told.
+    """
+
+    place: int
+    encoding: OneHot
+    records: Records
+    train: Examples
+    held_out: Examples
+
+
+Run: TypeAlias = Callable[[Fold, float, Plan, Source], Told]
+"""Trains on a fold at an epsilon, and tells the held-out records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One line of the figure.
+
+    Attributes:
+        key: Short name.
+        title: As in the figure.
+        approach: The paper's approach that it belongs to; empty for references.
+        kind: What its epsilon is: of nothing; of a proof that is none; of each parameter alone;
+            of the whole model.
+        run: Trains and tells.
+        most: The largest epsilon that it can be run at.
+    """
+
+    key: str
+    title: str
+    approach: str
+    kind: Kind
+    run: Run
+    most: float = 100.0
+
+    def epsilons(self, plan: Plan) -> tuple[float, ...]:
+        """Return where it is run; references have one point only."""
+        if self.kind == "reference":
+            return (0.0,)
+        return tuple(one for one in plan.epsilons if one <= self.most)
+
+    def proved(self, epsilon: float, parameters: int) -> float:
+        """Return the epsilon that is proved of the whole model."""
+        factors = {"per parameter": float(parameters), "whole model": 1.0}
+        return epsilon * factors.get(self.kind, np.inf)
+
+
+@lru_cache(maxsize=1)
+def adult() -> Records:
+    """Return the 45,222 complete records."""
+    return load_adult()
+
+
+def rows_of(records: Records, rows: NDArray[np.bool_]) -> Records:
+    """Return some records."""
+    values = {name: column[rows] for name, column in records.values.items()}
+    codes = {name: column[rows] for name, column in records.codes.items()}
+    return Records(records.schema, values, codes)
+
+
+def fold_of(place: int, seed: int) -> Fold:
+    """Return one of ten folds."""
+    records = adult()
+    encoding = OneHot(records.schema, LABEL)
+    with new_run():
+        source = SeededSource(seed, "dnn", "folds")
+        places = folds(len(records.codes[LABEL]), FOLDS, source)
+    kept = rows_of(records, places != place)
+    held_out = encoding.examples(rows_of(records, places == place))
+    return Fold(place, encoding, kept, encoding.examples(kept), held_out)
+
+
+@lru_cache(maxsize=1)
+def plain_network(place: int, plan: Plan) -> Network:
+    """Return the network of a fold that was trained without noise; the last one is kept."""
+    with new_run():
+        source = SeededSource(plan.seed, "dnn", "plain", place)
+        return train(fold_of(place, plan.seed).train, plan.training, source)
+
+
+def _majority(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+    larger = np.bincount(fold.train.labels).argmax()
+    return np.full(len(fold.held_out), larger, dtype=np.int64)
+
+
+def _plain(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+    return plain_network(fold.place, plan).tell(fold.held_out.features)
+
+
+def _anonymising_first(make: Callable[[Fold, Guarantee], LabelHistograms | MarginalTree]) -> Run:
+    def run(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+        way = make(fold, Guarantee(epsilon, SUBSTITUTE, model=Model.CENTRAL))
+        # Under substitution the number of records is public.
+        count = len(fold.train)
+        made = way.release(fold.records, source.child("tables"))
+        synthetic = fold.encoding.examples(made.sample(count, source.child("records")))
+        network = train(synthetic, plan.training, source.child("network"))
+        return network.tell(fold.held_out.features)
+
+    return run
+
+
+def _histograms(fold: Fold, cost: Guarantee) -> LabelHistograms:
+    return LabelHistograms(fold.records.schema, fold.encoding.label, cost, printed=True)
+
+
+def _tree(fold: Fold, cost: Guarantee) -> MarginalTree:
+    return MarginalTree(fold.records.schema, fold.encoding.label, cost)
+
+
+def _learning_first(form: Literal["printed", "clamped", "corrected"]) -> Run:
+    def run(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+        clean = plain_network(fold.place, plan)
+        noise = LearningFirst(epsilon, clean.shape.count, form)
+        return noise.release(clean, source).tell(fold.held_out.features)
+
+    return run
+
+
+def _anonymised_learning(form: Literal["printed", "clipped", "norm"]) -> Run:
+    def run(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+        learning = AnonymisedLearning(epsilon, plan.training, form)
+        return learning.train(fold.train, source).tell(fold.held_out.features)
+
+    return run
+
+
+def _private_sgd(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+    import torch  # lazy: nothing else here needs it
+
+    from noisefloor.publication.private_sgd import SgdPlan, initialise
+    from noisefloor.publication.private_sgd import train as train_privately
+
+    torch.set_num_threads(1)
+    width = fold.train.features.shape[1]
+    module = torch.nn.Sequential(
+        torch.nn.Linear(width, 32), torch.nn.ReLU(), torch.nn.Linear(32, fold.train.classes)
+    )
+    initialise(module, source.child("weights"))
+    budget = Guarantee(epsilon, SUBSTITUTE, delta=DELTA, model=Model.CENTRAL)
+    count = len(fold.train)
+    sgd = SgdPlan.for_budget(
+        budget, examples=count, expected_batch=min(4096, count), epochs=10, learning_rate=0.01
+    )
+    arrays = torch.from_numpy(fold.train.features), torch.from_numpy(fold.train.labels)
+    train_privately(module, *arrays, sgd, source.child("training"))
+    with torch.no_grad():
+        logits = module(torch.from_numpy(fold.held_out.features))
+    return np.asarray(logits.argmax(dim=1).numpy())
+
+
+def _logistic(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+    logistic = LogisticPlan.for_budget(
+        Guarantee(epsilon, SUBSTITUTE, delta=DELTA, model=Model.CENTRAL),
+        width=fold.encoding.width,
+        classes=fold.encoding.classes,
+        size=len(fold.train),
+        length=math.sqrt(len(fold.encoding.columns)),
+    )
+    return logistic.fit(fold.train, source).tell(fold.held_out.features)
+
+
+FIRST, LEARNING_FIRST, ANONYMISED = "AnonymizingFirst", "LearningFirst", "AnonymizedLearning"
+MOST = 10.0
+"""The largest epsilon of methods whose epsilon is the model's: beyond, nothing changes."""
+
+METHODS: tuple[Method, ...] = (
+    Method("majority", "larger class", "", "reference", _majority),
+    Method("plain", "plain network", "", "reference", _plain),
+    Method(
+        "af-histograms",
+        "AnonymizingFirst, histograms",
+        FIRST,
+        "whole model",
+        _anonymising_first(_histograms),
+        most=MOST,
+    ),
+    Method(
+        "af-tree",
+        "AnonymizingFirst, tree of tables",
+        FIRST,
+        "whole model",
+        _anonymising_first(_tree),
+        most=MOST,
+    ),
+    Method(
+        "lf-printed",
+        "LearningFirst, printed",
+        LEARNING_FIRST,
+        "printed",
+        _learning_first("printed"),
+    ),
+    Method(
+        "lf-clamped",
+        "LearningFirst",
+        LEARNING_FIRST,
+        "per parameter",
+        _learning_first("clamped"),
+    ),
+    Method(
+        "lf-corrected",
+        "LearningFirst, corrected",
+        LEARNING_FIRST,
+        "whole model",
+        _learning_first("corrected"),
+    ),
+    Method(
+        "al-printed",
+        "AnonymizedLearning, printed",
+        ANONYMISED,
+        "printed",
+        _anonymised_learning("printed"),
+    ),
+    Method(
+        "al-clipped",
+        "AnonymizedLearning",
+        ANONYMISED,
+        "per parameter",
+        _anonymised_learning("clipped"),
+    ),
+    Method(
+        "al-corrected",
+        "AnonymizedLearning, corrected",
+        ANONYMISED,
+        "whole model",
+        _anonymised_learning("norm"),
+    ),
+    Method("dp-logistic", "DP logistic regression", "", "whole model", _logistic, most=MOST),
+    Method("dp-sgd", "DP-SGD", "", "whole model", _private_sgd, most=MOST),
+)
+"""Every method, in the order of the figure. Those of other approaches are added here."""
+
+BY_KEY = {one.key: one for one in METHODS}
+
+
+def run_point(key: str, epsilon: float, place: int, plan: Plan) -> Scores:
+    """Return what a method reaches on a fold; a worker's whole job."""
+    fold = fold_of(place, plan.seed)
+    with new_run():
+        source = SeededSource(plan.seed, "dnn", key, repr(epsilon), place)
+        told = BY_KEY[key].run(fold, epsilon, plan, source)
+    return scores(told, fold.held_out.labels, fold.held_out.classes)
+
+
+def claims(plan: Plan, epsilon: float = 1.0) -> list[NetworkClaim]:
+    """Return what is claimed and proved of the paper's two ways, in every form."""
+    encoding = OneHot(adult().schema, LABEL)
+    count = plan.training.shape(encoding.width, encoding.classes).count
+    learnings = (
+        LearningFirst(epsilon, count, "printed"),
+        LearningFirst(epsilon, count, "clamped"),
+        LearningFirst(epsilon, count, "corrected"),
+        AnonymisedLearning(epsilon, plan.training, "printed"),
+        AnonymisedLearning(epsilon, plan.training, "clipped"),
+        AnonymisedLearning(epsilon, plan.training, "norm"),
+    )
+    return [claim for learning in learnings for claim in claims_of(learning, count, DELTA)]

@@ -1,0 +1,203 @@
+"""The page of the DNN reproduction: verdicts, the fault in numbers, and one figure of all."""
+
+from collections.abc import Sequence
+
+from noisefloor.publication.networks import NetworkClaim
+from noisefloor_sim.report.spec import (
+    ClaimRow,
+    Curve,
+    Page,
+    Plot,
+    Role,
+    RunCard,
+    Section,
+    Table,
+)
+from noisefloor_sim.reproduce.dnn import FULL, READINGS, TITLES, Point
+from noisefloor_sim.reproduce.dnn_methods import METHODS, Method, Plan
+from noisefloor_sim.reproduce.tables import figures_table, readings_table
+from noisefloor_sim.reproduce.verdicts import Judged, Runs, interval, sentence
+
+HOW_TO_READ = (
+    "A gap is that to the larger class, paired by fold, and fits the claim if its interval is "
+    "above 0."
+)
+FORMS = {
+    "printed": "as printed",
+    "clamped": "clamped before the noise",
+    "clipped": "records clipped before the noise",
+    "corrected": "noise for the sum of all widths",
+    "norm": "noise for a clipped L1 norm",
+}
+
+
+def page_of(
+    judged: Sequence[Judged],
+    runs: Runs,
+    *,
+    plan: Plan,
+    claims: Sequence[NetworkClaim],
+    parameters: int,
+    card: Sequence[tuple[str, str]],
+) -> Page:
+    """Return the whole page."""
+    majority, _, _ = interval(runs[Point("majority")])
+    return Page(
+        name="reproduce dnn",
+        question="Do the three approaches reach what the paper prints, and what do they protect?",
+        expectation="Accuracy comes out; the epsilon it is printed at is that of one parameter.",
+        verdict_sentence=f"{sentence(judged)} {fault(claims, parameters)}",
+        verdict_ok=True,
+        claims=[_claim(one) for one in claims],
+        sections=[
+            Section(
+                "One figure, two epsilons",
+                "Dashed: at the epsilon the paper states, that of each parameter. Solid, in the "
+                "same colour: the same networks at the epsilon that is proved of the whole model, "
+                f"{parameters:,} times as much.",
+                [_plot(runs, plan, parameters, metric) for metric in ("accuracy", "macro_f1")],
+            ),
+            Section(
+                "Printed and run again",
+                f"Over {plan.folds} of 10 folds. " + " ".join(READINGS),
+                [
+                    figures_table(judged, TITLES, f"{majority:.3f}", 3),
+                    readings_table(judged, TITLES, HOW_TO_READ, 3),
+                ],
+            ),
+            Section(
+                "The fault in numbers",
+                "One record may move every parameter, and whoever gets the model gets them all.",
+                [_fault_table(claims), _reached_table(runs, plan, parameters)],
+            ),
+        ],
+        run_card=RunCard(card),
+        warnings=warnings_of(plan),
+    )
+
+
+def fault(claims: Sequence[NetworkClaim], parameters: int) -> str:
+    """Say in one sentence what the printed epsilon is worth."""
+    said = claims[0].claim.claimed.epsilon
+    return (
+        f"Epsilon {said:g} of each of {parameters:,} parameters is epsilon "
+        f"{parameters * said:,.0f} of the model."
+    )
+
+
+def warnings_of(plan: Plan) -> list[str]:
+    """Say what a run leaves out."""
+    found = []
+    if plan.folds < FULL.folds:
+        found.append(
+            f"Quick run: {plan.folds} of 10 folds, {plan.training.epochs} epochs, "
+            f"{len(plan.epsilons)} epsilons. Intervals are wide."
+        )
+    return found
+
+
+def _claim(one: NetworkClaim) -> ClaimRow:
+    claim = one.claim
+    return ClaimRow(
+        mechanism=one.method,
+        pipeline="publication",
+        variant=FORMS[one.form],
+        point=one.about,
+        neighbours=claim.proved.neighbours.value,
+        claimed=claim.claimed.epsilon,
+        proved=claim.proved.epsilon,
+        audited=None,
+        confidence=None,
+        verdict=claim.verdict,
+        reason=claim.proved.reason,
+    )
+
+
+def _plot(runs: Runs, plan: Plan, parameters: int, metric: str) -> Plot:
+    ends = (min(plan.epsilons), parameters * max(plan.epsilons))
+    curves = []
+    for method in METHODS:
+        if method.kind == "reference":
+            mean, _, _ = interval(runs[Point(method.key, metric=metric)])
+            curves.append(Curve(method.title, ends, [mean, mean], role="baseline"))
+        elif method.kind == "per parameter":
+            said = f"{method.title}, epsilon of a parameter"
+            curves.append(_curve(method, runs, plan, metric, said, role="bound"))
+            shown = f"{method.title}, epsilon of the model"
+            curves.append(_curve(method, runs, plan, metric, shown, times=parameters))
+        elif method.kind == "whole model":
+            curves.append(_curve(method, runs, plan, metric, method.title))
+    name = "accuracy" if metric == "accuracy" else "macro F"
+    return Plot(
+        f"At the epsilon of the whole model, what seemed to learn promises nothing: {name}",
+        "Where dashed and solid lines part, the paper's epsilon and the model's do.",
+        "epsilon",
+        name,
+        curves,
+        log_x=True,
+    )
+
+
+def _curve(
+    method: Method,
+    runs: Runs,
+    plan: Plan,
+    metric: str,
+    name: str,
+    *,
+    times: int = 1,
+    role: Role = "measured",
+) -> Curve:
+    epsilons = method.epsilons(plan)
+    found = [interval(runs[Point(method.key, one, metric)]) for one in epsilons]
+    return Curve(
+        name,
+        [times * one for one in epsilons],
+        [mean for mean, _, _ in found],
+        None if role == "bound" else [max(mean - half, 0.0) for mean, half, _ in found],
+        None if role == "bound" else [min(mean + half, 1.0) for mean, half, _ in found],
+        role=role,
+        group=method.key,
+    )
+
+
+def _fault_table(claims: Sequence[NetworkClaim]) -> Table:
+    rows = [
+        (
+            one.method,
+            FORMS[one.form],
+            one.about,
+            one.claim.claimed.epsilon,
+            one.claim.proved.epsilon,
+            "" if one.approximate is None else one.approximate.epsilon,
+            one.claim.proved.reason,
+        )
+        for one in claims
+    ]
+    return Table(
+        "Epsilon claimed and proved",
+        "Substitution of one record. The last epsilon is what the accountant proves of the same "
+        "noise if a delta of 1e-5 is allowed.",
+        ("method", "form", "of", "claimed", "proved", "with delta", "why"),
+        rows,
+    )
+
+
+def _reached_table(runs: Runs, plan: Plan, parameters: int) -> Table:
+    rows = [
+        (
+            method.title,
+            epsilon or "",
+            "" if method.kind == "reference" else method.proved(epsilon, parameters),
+            f"{interval(runs[Point(method.key, epsilon)])[0]:.3f}",
+            f"{interval(runs[Point(method.key, epsilon, 'macro_f1')])[0]:.3f}",
+        )
+        for method in METHODS
+        for epsilon in method.epsilons(plan)
+    ]
+    return Table(
+        "What every method reaches",
+        "Means over folds, with the epsilon that is stated and the one proved of the whole model.",
+        ("method", "epsilon stated", "epsilon of the model", "accuracy", "macro F"),
+        rows,
+    )

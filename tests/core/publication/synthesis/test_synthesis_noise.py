@@ -1,0 +1,127 @@
+"""One budget for all tables: its exact law, its account, and faults that the account catches."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from noisefloor.errors import BadParameter
+from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.publication.cell_noise import GaussianCells, LaplaceCells
+from noisefloor.publication.synthesis.loss import Change, loss_law, table_of
+from noisefloor.publication.synthesis.noise import (
+    Budget,
+    GaussianEntries,
+    LaplaceEntries,
+    table_change,
+)
+
+ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
+
+
+def cost(epsilon: float, neighbours: Neighbours, delta: float = 0.0) -> Guarantee:
+    return Guarantee(epsilon, neighbours, delta=delta, model=Model.CENTRAL)
+
+
+def exact_delta(groups: list[tuple[float, Change]], epsilon: float) -> float:
+    """Sum max(P - e**epsilon Q, 0) over every output, from the integer weights."""
+    laws = []
+    for sigma, change in groups:
+        table = table_of(sigma)
+        here = np.append(table.chances, np.zeros(change.step))
+        there = np.append(np.zeros(change.step), table.chances)
+        laws += [(here, there)] * change.entries
+    one, two = np.ones(1), np.ones(1)
+    for here, there in laws:
+        one, two = np.outer(one, here).reshape(-1), np.outer(two, there).reshape(-1)
+    return float(np.maximum(one - math.exp(epsilon) * two, 0).sum())
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [(0.7, Change(3, 1))],
+        [(1.0, Change(2, 1)), (1.5, Change(1, 2))],
+        [(0.8, Change(1, 1)), (1.5, Change(2, 2))],
+    ],
+)
+@pytest.mark.parametrize("epsilon", [0.1, 0.6, 1.5])
+def test_the_loss_law_is_the_sum_over_all_outputs(
+    groups: list[tuple[float, Change]], epsilon: float
+) -> None:
+    exact = exact_delta(groups, epsilon)
+    told = loss_law(groups, 1e-4).delta(epsilon)
+    assert exact <= told <= exact + 3e-4
+
+
+def test_a_group_that_is_forgotten_is_caught() -> None:
+    """The twin: an account of one group less says less than the outputs show."""
+    groups = [(1.0, Change(2, 1)), (1.5, Change(1, 2))]
+    assert exact_delta(groups, 0.6) > 1.2 * loss_law(groups[:1], 1e-4).delta(0.6)
+
+
+@pytest.mark.parametrize("neighbours", [ADD, SWAP])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_one_table_needs_the_noise_of_one_histogram(
+    neighbours: Neighbours, epsilon: float
+) -> None:
+    """Against the exact sum over one or two cells."""
+    budget = Budget.of(
+        cost(epsilon, neighbours, 1e-5), {"one": table_change(1, neighbours)}, {"one": 1.0}
+    )
+    noise = budget.noises["one"]
+    assert isinstance(noise, GaussianEntries)
+    exact = GaussianCells(epsilon, 1e-5, neighbours).table.sigma
+    assert exact * (1 - 1e-5) <= noise.table.sigma <= exact * 1.001
+    assert 0.999 * epsilon <= budget.guarantee.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("neighbours", [ADD, SWAP])
+def test_laplace_shares_add_up_to_the_cost(neighbours: Neighbours) -> None:
+    changes = {"tables": table_change(3, neighbours), "scores": Change(5, 2)}
+    budget = Budget.of(cost(1.0, neighbours), changes, {"tables": 0.75, "scores": 0.25})
+    assert 1 - 1e-4 <= budget.guarantee.epsilon <= 1.0
+    noise, alone = budget.noises["tables"], LaplaceCells(0.25, neighbours)
+    assert isinstance(noise, LaplaceEntries)
+    assert noise.variance == pytest.approx(alone.mechanism.noise.variance, rel=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", [ADD, SWAP])
+def test_the_worst_ratio_of_all_laplace_entries_is_the_guarantee(neighbours: Neighbours) -> None:
+    change = table_change(2, neighbours)
+    budget = Budget.of(cost(0.8, neighbours), {"tables": change}, {"tables": 1.0})
+    noise = budget.noises["tables"]
+    counts = np.full(change.entries, 9)
+    worst = 0.0
+    for moves in itertools.product([-1, 1], repeat=change.entries):
+        for sign in (-40, 0, 40):
+            released = counts + sign * np.array(moves)
+            here = noise.log_likelihood(released, counts)
+            there = noise.log_likelihood(released, counts + np.array(moves))
+            worst = max(worst, abs(here - there))
+    assert budget.guarantee.epsilon - 1e-6 < worst <= budget.guarantee.epsilon + 1e-9
+
+
+def test_noise_for_add_and_remove_does_not_do_for_substitution() -> None:
+    """The twin: under substitution the same noise passes what it was planned for."""
+    noise = Budget.of(cost(0.8, ADD), {"t": table_change(2, ADD)}, {"t": 1.0}).noises["t"]
+    counts = np.full(4, 9)
+    moved = counts + np.array([1, -1, 1, -1])
+    gap = noise.log_likelihood(counts, counts) - noise.log_likelihood(counts, moved)
+    assert gap > 1.5
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0, 0), (-1, 0), (1e-9, 0), (1e-6, 1e-6), (1, 1e-12), (39, 1e-5)]
+)
+def test_costs_that_cannot_be_met_are_refused(epsilon: float, delta: float) -> None:
+    with pytest.raises(BadParameter):
+        Budget.of(cost(epsilon, ADD, delta), {"t": table_change(12, ADD)}, {"t": 1.0})
+
+
+def test_shares_that_are_not_the_whole_are_refused() -> None:
+    with pytest.raises(BadParameter, match="shares"):
+        Budget.of(cost(1, ADD), {"t": table_change(1, ADD)}, {"t": 0.5})
+    with pytest.raises(BadParameter, match="central"):
+        Budget.of(Guarantee(1.0, ADD), {"t": table_change(1, ADD)}, {"t": 1.0})

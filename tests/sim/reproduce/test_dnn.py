@@ -1,0 +1,150 @@
+"""``noisefloor reproduce dnn``: what it lists, what it writes, and what it refuses."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
+from noisefloor.publication.networks import Training
+from noisefloor.publication.records import Records
+from noisefloor.publication.schema import Categories, Schema
+from noisefloor.randomness import SeededSource
+from noisefloor_sim import cli
+from noisefloor_sim.reproduce import dnn_command, dnn_methods
+from noisefloor_sim.reproduce.dnn import FULL, QUICK, Point, items, points_of, scores_by_point
+from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, run_point
+from noisefloor_sim.reproduce.dnn_page import warnings_of
+from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Gap, Mean, judge
+
+SMALL = Plan(2, (1.0,), Training((4,), 0.5, 20, 2))
+
+
+def table(count: int) -> Records:
+    draw = SeededSource(5, "table").generator()
+    columns = {name: Categories(("a", "b", "c")) for name in ("one", "two")}
+    schema = Schema("a row", columns | {"income": Categories(("<=50K", ">50K"))})
+    one, two = (np.array(["a", "b", "c"])[draw.integers(3, size=count)] for _ in range(2))
+    income = np.where((one == "a") & (two != "b"), ">50K", "<=50K")
+    return Records.of({"one": one, "two": two, "income": income}, schema, "test")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a small table in the place of Adult."""
+    records = table(400)
+
+    def adult() -> Records:
+        return records
+
+    dnn_methods.plain_network.cache_clear()
+    monkeypatch.setattr(dnn_methods, "adult", adult)
+    monkeypatch.setattr(dnn_command, "adult", adult)
+    monkeypatch.setattr(dnn_command, "QUICK", SMALL)
+
+
+def test_every_method_has_a_name_of_its_own() -> None:
+    assert len(BY_KEY) == len(METHODS) == len({one.title for one in METHODS})
+
+
+def test_every_reading_is_run() -> None:
+    for plan in (FULL, QUICK):
+        run = set(points_of(plan))
+        needed = [one for item in items(plan) for one in item.settings()]
+        assert all((point.method, point.epsilon) in run for point in needed)
+        assert len(run) == len(points_of(plan))
+
+
+def test_a_quick_run_says_what_it_leaves_out() -> None:
+    assert warnings_of(FULL) == []
+    assert "3 of 10 folds" in warnings_of(QUICK)[0]
+
+
+def test_the_epsilon_of_the_model_follows_from_what_is_noised() -> None:
+    assert BY_KEY["al-clipped"].proved(0.5, 1000) == 500
+    assert BY_KEY["al-corrected"].proved(0.5, 1000) == 0.5
+    assert math.isinf(BY_KEY["lf-printed"].proved(0.5, 1000))
+
+
+def test_a_printed_mean_may_be_off_by_its_rounding_and_our_interval() -> None:
+    runs = {Point("plain"): [0.856, 0.857, 0.858]}
+
+    def verdict(value: float) -> str:
+        reading = Mean("m", Point("plain"), 0.005)
+        item = items(FULL)[0]
+        changed = type(item)(item.key, item.data, item.what, "", value, (reading,))
+        return judge(changed, runs).verdict
+
+    assert verdict(0.85) == REPRODUCED
+    assert verdict(0.84) == NOT
+
+
+def test_the_claim_of_an_approach_is_judged_at_both_epsilons() -> None:
+    item = next(one for one in items(QUICK) if one.key == "exceeds-LearningFirst")
+    gaps = [one for one in item.readings if isinstance(one, Gap)]
+    assert len(gaps) == 2 * len(QUICK.epsilons)
+    runs = {
+        point: [0.8, 0.81, 0.82] if point.method == "lf-clamped" else [0.7, 0.71, 0.72]
+        for point in item.settings()
+    }
+    assert judge(item, runs).verdict == DEPENDS
+
+
+def test_scores_are_sorted_by_fold() -> None:
+    runs = scores_by_point({("a", 1.0, 1): (0.2, 0.4), ("a", 1.0, 0): (0.1, 0.3)})
+    assert runs[Point("a", 1.0)] == [0.1, 0.2]
+    assert runs[Point("a", 1.0, "macro_f1")] == [0.3, 0.4]
+
+
+@pytest.mark.parametrize("key", list(BY_KEY))
+def test_every_method_runs_and_repeats_itself(key: str, small: None) -> None:
+    first = run_point(key, 1.0, 0, SMALL)
+    assert first == run_point(key, 1.0, 0, SMALL)
+    assert 0 <= first.accuracy <= 1
+    assert first.n == 40
+
+
+@pytest.mark.slow
+def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = CliRunner().invoke(
+        cli.app, ["reproduce", "dnn", "--quick", "--jobs", "1", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "Of 5 printed figures" in result.output
+    assert "of the model" in result.output
+    told = json.loads((out / "reproduction.json").read_text())
+    assert set(told["verdicts"]) == {one.key for one in items(SMALL)}
+    page = (out / "report.html").read_text()
+    assert "The fault in numbers" in page
+    assert "AnonymizedLearning, epsilon of the model" in page
+    again = tmp_path / "again"
+    dnn_command.dnn(quick=True, jobs=1, out=again, force=False)
+    for name in ("reproduction.json", "reproduction.csv"):
+        assert (again / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_a_folder_in_the_way_is_not_touched(small: None, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("dear")
+    for force in (False, True):
+        with pytest.raises(BadRunDirectory):
+            dnn_command.dnn(quick=True, jobs=1, out=tmp_path, force=force)
+    assert (tmp_path / "mine").read_text() == "dear"
+
+
+def test_no_workers_are_refused(small: None, tmp_path: Path) -> None:
+    with pytest.raises(BadParameter):
+        dnn_command.dnn(quick=True, jobs=0, out=tmp_path / "run", force=False)
+
+
+def test_data_that_were_not_fetched_are_named_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dnn_methods.adult.cache_clear()
+    monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path / "none"))
+    with pytest.raises(MissingData, match="noisefloor data fetch adult"):
+        dnn_command.dnn(quick=True, jobs=1, out=tmp_path / "run", force=False)
+    assert not (tmp_path / "run").exists()
