@@ -34,8 +34,10 @@ def area_metric(name: str, found: Attacked) -> Metric:
     return Metric(f"attack.{name}.auc", area, area - reach, area + reach, n)
 
 
-def area_metrics(name: str, found: Attacked, proved: Guarantee) -> list[Metric]:
-    """Tell area, advantage and curve of an attack, beside what is proved.
+def area_metrics(
+    name: str, found: Attacked, proved: Guarantee, claimed: Guarantee
+) -> list[Metric]:
+    """Tell area, advantage and curve of an attack, beside what is proved and what is claimed.
 
     A rate is left out where the sample does not resolve it.
     """
@@ -44,6 +46,7 @@ def area_metrics(name: str, found: Attacked, proved: Guarantee) -> list[Metric]:
     metrics = [
         area_metric(name, found),
         Metric(f"attack.{name}.auc_bound", area_bound(proved), n=n),
+        Metric(f"attack.{name}.claimed_auc", area_bound(claimed), n=n),
         Metric(f"attack.{name}.advantage", roc.advantage, n=n),
     ]
     told = roc.resolved(POINTS)

@@ -51,12 +51,14 @@ def cost_of(block: ModelsBlock) -> Guarantee:
 
 def parameters_of(block: ModelsBlock, variant: str) -> dict[str, Parameter]:
     """Return what the method is told; zeros and empty texts are left to its own choice."""
-    told: dict[str, Parameter] = {
-        name: getattr(block, name) for name in _TAKES[block.method] if getattr(block, name)
-    }
+    told = _told(block, block.method)
     if variant == "paper" and block.method in SUBSTITUTE_ONLY:
         told["variant"] = _PAPER_FORMS[block.form]
     return told
+
+
+def _told(block: ModelsBlock, method: str) -> dict[str, Parameter]:
+    return {name: getattr(block, name) for name in _TAKES[method] if getattr(block, name)}
 
 
 def is_experiment(block: ModelsBlock, variant: str) -> bool:
@@ -109,6 +111,11 @@ class Planner:
             return None
         told = parameters_of(self.block, "paper") | {"variant": "clamped"}
         return self.of(Wanted(self.encoding, cost_of(self.block), size, told))
+
+    def bare(self, size: int) -> ModelPlan:
+        """Plan a network without noise, of the same widths."""
+        told = _told(self.block, PlainPlan.NAME)
+        return PlainPlan.of(Wanted(self.encoding, cost_of(self.block), size, told))
 
     def method(self, records: Records) -> Method:
         """Return the publisher's method for records that came so far."""

@@ -1,16 +1,17 @@
 """Figures of the attacks on published models, each with the bound of what is proved."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from noisefloor.accounting.bounds import true_positive_rate
 from noisefloor_sim.pipelines.base import PointFindings
 from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import attack_plots, band, beside, is_logarithmic
+from noisefloor_sim.pipelines.figures import band, beside, is_logarithmic, measured_curves
 from noisefloor_sim.pipelines.models.areas import POINTS
-from noisefloor_sim.report.spec import Curve, Plot
+from noisefloor_sim.pipelines.models.naming import shared_curves
+from noisefloor_sim.report.spec import Curve, Plot, Role
 
 GAMES = {
     "canary": "one record that changes as much as any can",
@@ -18,42 +19,77 @@ GAMES = {
 }
 READINGS = {
     "canary": "The adversary sees the noise of the release and knows everything else. Measured "
-    "success lies below the bound of what is proved; where noise is Gaussian it lies on its "
+    "success lies below the bound if the claim holds; where noise is Gaussian it lies on its "
     "closed form.",
     "missing_record": "Noise for the whole model hides the record; so does training, which one "
     "record moves little.",
 }
-AREAS = {
+_BOUND: tuple[str, Role] = ("bound of what is claimed", "bound")
+AREAS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, Role]]]] = {
     "lira": (
         "Membership by shadow models (LiRA)",
         "The adversary trains models as the holder does. 0.5 is guessing; dashed is what the "
-        "guarantee allows. The network without noise shows that the attack works.",
+        "claim allows. The network without noise shows that the attack works.",
+        {
+            "attack.lira.claimed_auc": _BOUND,
+            "attack.planted.auc": ("planted: no noise", "baseline"),
+            "attack.null.auc": ("null: other coins", "baseline"),
+        },
     ),
     "newcomer": (
         "Who came between two releases, by differencing them",
         "How often somebody who came in between scores above somebody who never came. The "
         "interval is Hoeffding's: wide, and right whatever the scores.",
+        {"attack.newcomer.claimed_auc": _BOUND},
     ),
 }
 _AREA = "area under the curve"
 
 
 def success_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
-    """Draw how often each attack is right along the axis."""
-    yield from attack_plots(groups, axis, GAMES, READINGS, usual="")
-    for name, (title, reading) in AREAS.items():
-        curves = beside(groups, f"attack.{name}.auc", [(f"attack.{name}.auc_bound", "bound")])
+    """Draw how often each attack is right along the axis, beside the bound of what is claimed."""
+    for name, what in GAMES.items():
+        curves = measured_curves(groups, f"attack.{name}.success")
         if not curves:
             continue
-        if name == "lira":
-            curves += _twins(groups)
-        yield Plot(title, reading, axis.label, _AREA, curves, log_x=is_logarithmic(groups))
+        lines: dict[str, tuple[str, Role]] = {
+            f"attack.{name}.claimed_bound": ("bound of what is claimed", "bound"),
+            f"attack.{name}.prior": ("guessing", "baseline"),
+        }
+        yield Plot(
+            f"How often the adversary is right: {what}",
+            READINGS[name],
+            axis.label,
+            "right guesses",
+            [*curves, *_closed_forms(groups, name), *shared_curves(groups, lines)],
+            log_x=is_logarithmic(groups),
+        )
+    for name, (title, reading, theory) in AREAS.items():
+        curves = measured_curves(groups, f"attack.{name}.auc")
+        if curves:
+            curves += shared_curves(groups, theory)
+            yield Plot(title, reading, axis.label, _AREA, curves, log_x=is_logarithmic(groups))
+
+
+def _closed_forms(groups: Groups, name: str) -> list[Curve]:
+    """Return the closed form of each group that has one."""
+    curves = []
+    for curve, by_place in sorted(groups.items()):
+        x, found = along(by_place, f"attack.{name}.closed_form")
+        if x:
+            y = [one.value for one in found]
+            label = f"{curve}, closed form"
+            curves.append(Curve(label, x, y, role="closed-form", group=curve))
+    return curves
 
 
 def weekly_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
     """Draw what all releases together give away of somebody who is in all of them."""
-    theory = [("attack.stayer.bound", "bound"), ("attack.stayer.prior", "baseline")]
-    curves = beside(groups, "attack.stayer.success", theory)  # type: ignore[arg-type]  # literals
+    theory: list[tuple[str, Role]] = [
+        ("attack.stayer.bound", "bound"),
+        ("attack.stayer.prior", "baseline"),
+    ]
+    curves = beside(groups, "attack.stayer.success", theory)
     if curves:
         yield Plot(
             "How often the adversary is right: a record that was in every release",
@@ -91,29 +127,13 @@ def curve_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
         )
 
 
-def _twins(groups: Groups) -> list[Curve]:
-    """Return the attack where it has to succeed and where it has to fail: one line each."""
-    everybody: dict[float, list[PointFindings]] = {}
-    for by_place in groups.values():
-        for place, some in by_place.items():
-            everybody.setdefault(place, []).extend(some)
-    curves = []
-    for twin, name in (("planted", "planted: no noise"), ("null", "null: other coins")):
-        x, found = along(everybody, f"attack.{twin}.auc")
-        if x:
-            curves.append(Curve(name, x, [one.value for one in found], role="baseline"))
-    return curves
-
-
 def _middle(groups: Groups) -> float:
     """Return the place nearest to 1, in ratio: where an epsilon is a matter of dispute."""
     places = {place for by_place in groups.values() for place in by_place}
     return min(places, key=lambda place: abs(math.log(place)) if place > 0 else math.inf)
 
 
-def _rates(
-    attack: str, curve: str, by_place: dict[float, list[PointFindings]]
-) -> list[Curve]:
+def _rates(attack: str, curve: str, by_place: dict[float, list[PointFindings]]) -> list[Curve]:
     x, found = [], []
     for rate in POINTS:
         told = along(by_place, f"{attack}.tpr.at_{rate:g}")[1]

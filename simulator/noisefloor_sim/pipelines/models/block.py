@@ -117,7 +117,7 @@ class ModelsBlock(PipelineBlock):
     )
     shadows: int = Field(
         default=24,
-        ge=8,
+        ge=16,
         le=256,
         description="Models that the adversary trains to learn what membership looks like.",
     )

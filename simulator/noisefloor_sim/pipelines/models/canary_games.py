@@ -119,16 +119,20 @@ class CanaryGames:
         both = self.null.audited(delta), self.planted.audited(delta)
         n = len(self.null.first)
         return [
-            *_game_metrics("canary", self.one, proved, closed_form(self.plans[0])),
-            *(_game_metrics("stayer", self.every, self.proved, None) if len(self.plans) > 1 else ()),
-            Metric("attack.canary.claimed_bound", _success(claimed), n=n),
+            *_game_metrics("canary", self.one, proved, claimed, closed_form(self.plans[0])),
+            *(self._together() if len(self.plans) > 1 else ()),
             *attack_metrics("null", Outcome(*self.null.outcome, 0.5, 0.5)),
             Metric("attack.null.audited", both[0].epsilon, n=n),
             *attack_metrics("planted", Outcome(*self.planted.outcome, 0.5, _success(claimed))),
             Metric("attack.planted.audited", both[1].epsilon, n=len(self.planted.first)),
-            Metric("attack.planted.excess", both[1].epsilon - claimed.epsilon),
             Metric("attack.planted.draws", float(self.draws)),
+            *_excess(both[1], claimed),
         ]
+
+    def _together(self) -> list[Metric]:
+        """Tell what all releases give away of somebody who is in all of them."""
+        claimed = sequential([plan.wanted.cost for plan in self.plans])
+        return _game_metrics("stayer", self.every, self.proved, claimed, None)
 
 
 def games_of(canary: Canary, wanted: int) -> int:
@@ -187,8 +191,16 @@ def _success(guarantee: Guarantee) -> float:
     return float(binary_success(guarantee.epsilon, guarantee.delta))
 
 
+def _excess(audited: LowerBound, claimed: Guarantee) -> list[Metric]:
+    """Tell by how much the planted fault passes the claim, where so many games could show it."""
+    if audited.ceiling <= claimed.epsilon:
+        return []
+    over = audited.epsilon - claimed.epsilon
+    return [Metric("attack.planted.excess", over, n=audited.trials)]
+
+
 def _game_metrics(
-    name: str, played: Played, proved: Guarantee, closed: float | None
+    name: str, played: Played, proved: Guarantee, claimed: Guarantee, closed: float | None
 ) -> list[Metric]:
     outcome = Outcome(*played.outcome, 0.5, _success(proved), closed, proved.is_finite)
     parts = len(played.first) // _PARTS * _PARTS
@@ -200,7 +212,7 @@ def _game_metrics(
     n = len(played.first)
     return [
         *attack_metrics(name, outcome),
-        *area_metrics(name, attacked(scores, members), proved),
+        *area_metrics(name, attacked(scores, members), proved, claimed),
         Metric(f"attack.{name}.audited", audited.epsilon, n=n),
-        Metric(f"attack.{name}.proved", proved.epsilon, n=n),
+        Metric(f"attack.{name}.claimed_bound", _success(claimed), n=n),
     ]

@@ -25,13 +25,12 @@ def claims_of(
     first = plans[0]
     one = games.one.audited(first.proved.delta) if games else None
     rows = [NamedClaim(RELEASE, Claim(first.wanted.cost, first.proved, one))]
-    rows += [
-        NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE
-    ]
-    claimed = sequential([plan.wanted.cost for plan in plans])
-    proved = sequential([plan.proved for plan in plans])
-    every = games.every.audited(proved.delta) if games else None
-    rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))
+    rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
+    if len(plans) > 1:
+        claimed = sequential([plan.wanted.cost for plan in plans])
+        proved = sequential([plan.proved for plan in plans])
+        every = games.every.audited(proved.delta) if games else None
+        rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))
     if members is not None:
         rows.append(NamedClaim(MEMBERS, members))
     return tuple(rows)

@@ -55,7 +55,9 @@ class Holdings:
             records = taken(table, row)
         encoding = OneHot(table.schema, _label(scenario, table))
         _check_classes(block.source, encoding, table)
-        return cls(encoding, records, _split(table.count, block.test_share, source)[row], is_reused)
+        return cls(
+            encoding, records, _split(table.count, block.test_share, source)[row], is_reused
+        )
 
     @property
     def users(self) -> int:
@@ -92,9 +94,7 @@ def _drawn(scenario: Scenario, source: SeededSource) -> Records:
     )
 
 
-def _held(
-    count: int, scenario: Scenario, source: SeededSource
-) -> tuple[NDArray[np.int64], bool]:
+def _held(count: int, scenario: Scenario, source: SeededSource) -> tuple[NDArray[np.int64], bool]:
     """Return the row of each user, and whether some are held by several."""
     users = scenario.population.users
     order = source.child("held").generator().permutation(count)

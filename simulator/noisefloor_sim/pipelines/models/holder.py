@@ -131,9 +131,7 @@ class DataHolder:
     def _request(self, number: int, size: int) -> Request:
         told = parameters_of(self.block, self.scenario.variant)
         told |= {"label": self.holdings.encoding.label, "size": size}
-        return Request(
-            f"release-{number}", DATA_SET, self.block.method, cost_of(self.block), told
-        )
+        return Request(f"release-{number}", DATA_SET, self.block.method, cost_of(self.block), told)
 
     def _size(self, day: int, owners: NDArray[np.bool_]) -> int:
         """Return how many records there are, as everybody may know it.

@@ -41,12 +41,16 @@ def attack_missing_record(plan: ModelPlan, pool: Records, source: SeededSource) 
         # The same coins for each candidate: the adversary is granted them, and replays.
         with new_run():
             centres.append(train(examples, plan.training, source.child("training")))
-    return attack_metrics("missing_record", _played(plan, centres, source))
+    outcome = _played(plan, centres, source)
+    shares = np.full(CANDIDATES, 1 / CANDIDATES)
+    claimed = candidate_bound(plan.wanted.cost, shares)
+    return [
+        *attack_metrics("missing_record", outcome),
+        Metric("attack.missing_record.claimed_bound", claimed, n=outcome.n),
+    ]
 
 
-def _played(
-    plan: LearningFirstPlan, centres: Sequence[Network], source: SeededSource
-) -> Outcome:
+def _played(plan: LearningFirstPlan, centres: Sequence[Network], source: SeededSource) -> Outcome:
     """Release networks of candidates drawn at random, and name each by its likelihood."""
     shares = np.full(len(centres), 1 / len(centres))
     truth = draw_truth(shares, _GAMES, source.child("truth"))

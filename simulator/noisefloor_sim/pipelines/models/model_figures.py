@@ -1,19 +1,27 @@
 """Figures of the releases themselves: accuracy, nominal and whole-model epsilon, budget."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from typing import Any
 
 from noisefloor_sim.pipelines.base import PointFindings
 from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import band, beside, is_logarithmic
-from noisefloor_sim.report.spec import Curve, Plot
+from noisefloor_sim.pipelines.figures import band, is_logarithmic, measured_curves
+from noisefloor_sim.pipelines.models.naming import shared_curves
+from noisefloor_sim.report.spec import Curve, Plot, Role
 
 _RIGHT = "right labels of people who were left out"
+_APART = 1.5
+"""Prices that differ by less are drawn as one."""
+
+_BASELINES: dict[str, tuple[str, Role]] = {
+    "accuracy.open": ("without privacy", "baseline"),
+    "accuracy.majority": ("majority class", "baseline"),
+}
 
 
 def accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
     """Draw the last release along the axis, beside no privacy and the most frequent class."""
-    curves = beside(groups, "accuracy.last", ())
+    curves = measured_curves(groups, "accuracy.last")
     if not curves:
         return
     yield Plot(
@@ -22,7 +30,7 @@ def accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
         "not always what is proved: see the next figure.",
         axis.label,
         _RIGHT,
-        [*(replace(one, name=one.group) for one in curves), *_baselines(groups)],
+        [*curves, *shared_curves(groups, _BASELINES)],
         log_x=is_logarithmic(groups),
     )
 
@@ -40,7 +48,8 @@ def whole_model_plot(groups: Groups) -> Iterator[Plot]:
                 y.append(reached[0])
         if x:
             curves.append(Curve(name, x, [one.value for one in y], *band(y)))
-    if len({at for one in curves for at in one.x}) > 1:
+    prices = [float(at) for one in curves for at in one.x]
+    if prices and max(prices) > _APART * min(prices):
         yield Plot(
             "How often the true label is told, by what is proved of the whole model",
             "The same releases at the epsilon of all that is published. Noise for one parameter "
@@ -56,51 +65,48 @@ def whole_model_plot(groups: Groups) -> Iterator[Plot]:
 def parameter_plots(points: Sequence[PointFindings]) -> Iterator[Plot]:
     """Draw the audit against the number of parameters, where networks of several sizes were run.
 
-    One figure for each method; what is drawn is the mean over all other settings.
+    One figure for each method, at the smallest epsilon: there games resolve what is audited.
     """
-    methods = sorted({_method(point) for point in points})
-    for method in methods:
+    least = min((_setting(point, "epsilon") for point in points), default=0.0)
+    some = [point for point in points if _setting(point, "epsilon") == least]
+    for method in sorted({str(_setting(point, "method")) for point in some}):
+        own = [point for point in some if _setting(point, "method") == method]
         curves: list[Curve] = []
-        for variant in sorted({point.scenario.variant for point in points}):
-            some = [
-                one
-                for one in points
-                if _method(one) == method and one.scenario.variant == variant
-            ]
-            curves += _by_parameters(some, variant)
+        for variant in sorted({point.scenario.variant for point in own}):
+            curves += _by_parameters(
+                [point for point in own if point.scenario.variant == variant], variant
+            )
         if curves:
             yield Plot(
-                f"What an audit proves, by the number of parameters: {method}",
-                "As printed, one record may move every parameter, and the audit rises with their "
-                "number, above what is claimed; corrected, it stays below. The audit cannot pass "
-                "what its games resolve.",
+                f"What an audit proves, by the number of parameters: {method}, epsilon {least:g}",
+                "As printed, one record may move every parameter: what is proved is as many times "
+                "the claim as there are parameters, and the audit rises with their number, above "
+                "the claim. Corrected, it stays below. No audit passes what its games resolve.",
                 "parameters",
                 "epsilon of a release",
                 curves,
                 log_x=True,
-                log_y=True,
             )
 
 
 def _by_parameters(points: Sequence[PointFindings], variant: str) -> list[Curve]:
-    """Return claimed, proved and audited along the number of parameters, if there are several."""
+    """Return claimed and audited along the number of parameters, if there are several."""
     by_count: dict[float, list[PointFindings]] = {}
     for point in points:
-        if found := point.metric("model.parameters"):
-            by_count.setdefault(found.value, []).append(point)
+        if count := point.metric("model.parameters"):
+            by_count.setdefault(count.value, []).append(point)
     if len(by_count) < 2:
         return []
     curves = []
-    rows = (
+    rows: tuple[tuple[str, str, Role], ...] = (
         ("attack.canary.audited", "audited", "measured"),
-        ("model.proved", "proved", "bound"),
-        ("model.claimed", "claimed", "closed-form"),
+        ("model.claimed", "claimed", "bound"),
     )
     for metric, word, role in rows:
         x, found = along(by_count, metric)
         if x:
             y = [one.value for one in found]
-            curves.append(Curve(f"{variant}, {word}", x, y, role=role, group=variant))  # type: ignore[arg-type]  # a literal
+            curves.append(Curve(f"{variant}, {word}", x, y, role=role, group=variant))
     return curves
 
 
@@ -138,25 +144,11 @@ def release_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
 
 def _values(point: PointFindings, name: str) -> list[float]:
     """Return a metric of each release in turn."""
-    found = []
+    found: list[float] = []
     while metric := point.metric(f"{name}.release_{len(found)}"):
         found.append(metric.value)
     return found
 
 
-def _method(point: PointFindings) -> str:
-    return str(getattr(point.scenario.pipelines["models"], "method", ""))
-
-
-def _baselines(groups: Groups) -> list[Curve]:
-    """Return what no privacy reaches and what the most frequent class does: one line each."""
-    everybody: dict[float, list[PointFindings]] = {}
-    for by_place in groups.values():
-        for place, some in by_place.items():
-            everybody.setdefault(place, []).extend(some)
-    curves = []
-    for metric, name in (("open", "without privacy"), ("majority", "majority class")):
-        x, found = along(everybody, f"accuracy.{metric}")
-        if x:
-            curves.append(Curve(name, x, [one.value for one in found], role="baseline"))
-    return curves
+def _setting(point: PointFindings, name: str) -> Any:  # Any: a number or a text
+    return getattr(point.scenario.pipelines["models"], name)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.privacy import Claim
-from noisefloor.publication.model_methods import Wanted
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.publication.records import Records
 from noisefloor.randomness import SeededSource
@@ -24,7 +23,6 @@ from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics
 from noisefloor_sim.pipelines.models.held import Holdings, taken
 from noisefloor_sim.pipelines.models.holder import DataHolder
 from noisefloor_sim.pipelines.models.informed_games import attack_missing_record
-from noisefloor_sim.pipelines.models.plain import PlainPlan
 from noisefloor_sim.pipelines.models.reading import model_of
 from noisefloor_sim.pipelines.models.release_games import attack_missing_value, attack_synthetic
 from noisefloor_sim.pipelines.models.shadow_games import ShadowGame
@@ -61,9 +59,7 @@ class ModelsPipeline(Pipeline):
         holdings = Holdings.of(self.scenario)
         planner = Planner(holdings.encoding, self.block, self.scenario.variant)
         self.arrivals = Arrivals.of(self.scenario)
-        self.holder = DataHolder(
-            self.scenario, holdings, planner, self.source.child("holder")
-        )
+        self.holder = DataHolder(self.scenario, holdings, planner, self.source.child("holder"))
         # What the method refuses, it refuses before a day has passed.
         planner.at(max(2, holdings.owners))
 
@@ -147,7 +143,7 @@ class ModelsPipeline(Pipeline):
         game = ShadowGame(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()
         audited = game.audit(runs, alpha=ALPHA, delta=plan.proved.delta)
-        bare = PlainPlan.of(Wanted(plan.wanted.encoding, plan.wanted.cost, plan.wanted.size))
+        bare = self.holder.planner.bare(pool.count // 2)
         planted = ShadowGame(bare, pool, self.block.shadows, self.source.child("bare"))
         metrics = [
             *game.metrics(runs),

@@ -5,7 +5,6 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.hamming import Codes
 from noisefloor.publication.examples import Examples, OneHot
 from noisefloor.publication.model_methods.anonymising_first import SyntheticTablePlan
 from noisefloor.publication.model_methods.noisy_networks import published
@@ -36,7 +35,7 @@ def model_of(method: str, content: bytes, source: Source) -> PublishedModel:
     return PublishedModel.read(published(encoding, network))
 
 
-def table_of(content: bytes) -> tuple[OneHot, Codes, NDArray[np.int64]]:
+def table_of(content: bytes) -> tuple[OneHot, NDArray[np.int64], NDArray[np.int64]]:
     """Return the synthetic records of a file: encoding, a row of places each, and labels."""
     about = json.loads(read_metadata(content)["noisefloor"])
     tensors = read_tensors(content)

@@ -64,12 +64,12 @@ def attack_missing_value(
 def attack_synthetic(release: Release, holdings: Holdings) -> list[Metric]:
     """Tell members by how near the nearest synthetic record is; beside it, copied records."""
     encoding, table, labels = table_of(release.content)
-    table = np.column_stack([table, labels])
+    rows = np.column_stack([table, labels])
     sides = []
     for some in (release.owners, holdings.is_test):
         records = taken(holdings.records, np.flatnonzero(some)[:_MOST])
         sides.append(np.column_stack([encoding.codes(records), records.codes[encoding.label]]))
-    found = attack_nearest(sides[0], sides[1], table[:_MOST], release.plan.proved)
+    found = attack_nearest(sides[0], sides[1], rows[:_MOST], release.plan.proved)
     copied = attack_nearest(sides[0], sides[1], sides[0], release.plan.proved)
     n = len(sides[0]) + len(sides[1])
     return [

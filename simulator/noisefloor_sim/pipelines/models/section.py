@@ -15,6 +15,7 @@ from noisefloor_sim.pipelines.models.model_figures import (
     release_plots,
     whole_model_plot,
 )
+from noisefloor_sim.pipelines.models.naming import named_groups, widest
 from noisefloor_sim.pipelines.models.tables import (
     accuracy_table,
     attack_table,
@@ -33,14 +34,15 @@ USUAL = {
 def section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks and budgets of published models."""
     axis = Axis.of(points, USUAL)
-    groups = axis.grouped(points)
+    groups = named_groups(axis, points)
+    shown = widest(points)
     return Section(
         "Published models",
         "Users' records reach a data holder day by day. Every so often it publishes a classifier "
         "through the model publisher, which charges the data set's budget before it draws. "
         "Accuracy is that of people whose records the holder never had. Attacks are played by "
         "the same code that publishes." + _said(points),
-        (*_plots(groups, axis, points), *_tables(groups, axis)),
+        (*_plots(named_groups(axis, shown), axis, points), *_tables(groups, axis)),
     )
 
 
@@ -75,6 +77,8 @@ def _said(points: Sequence[PointFindings]) -> str:
         said.append(
             " Records are synthetic, by a stated law: figures are about methods, not about people."
         )
+    if len(widest(points)) < len(points):
+        said.append(" Networks of several widths were run: curves are of the widest.")
     if any((found := one.metric("data.reused")) and found.value for one in points):
         said.append(
             " There are more users than rows: some rows are held by several users, and what is "

@@ -5,6 +5,7 @@ swapped, records are paired and a coin says which of the two is in: so neighbour
 neighbours in the sense of the guarantee, and the bound is the guarantee's own.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +29,22 @@ from noisefloor_sim.pipelines.models.held import taken
 from noisefloor_sim.pipelines.models.reading import log_odds, model_of
 
 Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
-ATTACKS = {"loss": loss_threshold, "lira": lambda runs: lira(runs, is_pooled=True)}
-"""By the names of their metrics; few shadows tell one variance better than many."""
+_FEWEST_MODELS = 2
+"""With a record, and without it: fewer do not tell what membership looks like."""
+
+
+def pooled_lira(runs: ShadowRuns) -> Floats:
+    """Score memberships by LiRA with one variance for all records: better for few shadows."""
+    return lira(runs, is_pooled=True)
+
+
+ATTACKS: Mapping[str, Callable[[ShadowRuns], Floats]] = {
+    "loss": loss_threshold,
+    "lira": pooled_lira,
+}
+"""By the names of their metrics."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +79,8 @@ class ShadowGame:
             content = self.plan.release(taken(self.pool, row), own.child("release"))
             model = model_of(self.plan.NAME, content, own.child("recipient"))
             odds[number] = log_odds(model, self.pool)
-        return ShadowRuns(members, odds, odds > 0, is_fair=not self.is_paired)
+        runs = ShadowRuns(members, odds, odds > 0, is_fair=not self.is_paired)
+        return _some(runs, _told_by(members))
 
     def members(self, coins: SeededSource) -> Bits:
         """Deal the pool out."""
@@ -80,8 +95,9 @@ class ShadowGame:
         Every coin of theirs is a canary of one run of many.
         """
         first = self.models // 2
-        targets = runs[first:]
-        scores = lira(runs[:first], targets.log_odds, is_pooled=True)
+        kept = _told_by(runs.members[:first])
+        shadows, targets = (_some(part, kept) for part in (runs[:first], runs[first:]))
+        scores = lira(shadows, targets.log_odds, is_pooled=True)
         coins = targets.members
         if self.is_paired:
             scores, coins = scores[:, ::2] - scores[:, 1::2], coins[:, ::2]
@@ -92,8 +108,9 @@ class ShadowGame:
         found = []
         for name, attack in ATTACKS.items():
             told = attacked(attack(runs), runs.members)
-            found += area_metrics(name, told, self.plan.proved)
-        others = self.members(self.source.child("null"))
+            found += area_metrics(name, told, self.plan.proved, self.plan.wanted.cost)
+        # Coins of their own, for as many records: they have nothing to do with the models.
+        others = self.members(self.source.child("null"))[:, : runs.records]
         learnt, left = runs.accuracy
         half = runs.members.size // 2
         return [
@@ -111,3 +128,18 @@ class ShadowGame:
             area_metric("planted", attacked(ATTACKS["lira"](runs), runs.members)),
             Metric("attack.planted.accuracy_members", runs.accuracy[0]),
         ]
+
+
+def _told_by(members: Bits) -> Bits:
+    """Return the records that enough models learnt from, and enough did not; the most are.
+
+    By memberships alone. Of a pair the two are always kept together.
+    """
+    inside = members.sum(axis=0)
+    return np.asarray(np.minimum(inside, len(members) - inside) >= _FEWEST_MODELS)
+
+
+def _some(runs: ShadowRuns, kept: Bits) -> ShadowRuns:
+    """Return what is known of some records."""
+    correct = None if runs.correct is None else runs.correct[:, kept]
+    return ShadowRuns(runs.members[:, kept], runs.log_odds[:, kept], correct, runs.is_fair)

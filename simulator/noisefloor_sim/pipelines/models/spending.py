@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 
-from noisefloor.accounting.accountant import GaussianNoise, LaplaceNoise, SampledGaussian, epsilon_at
+from noisefloor.accounting.accountant import (
+    GaussianNoise,
+    LaplaceNoise,
+    SampledGaussian,
+    epsilon_at,
+)
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.model_methods import ModelPlan
 from noisefloor.publication.model_methods.logistic_method import LogisticMethodPlan

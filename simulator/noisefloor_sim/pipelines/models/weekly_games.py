@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from noisefloor.accounting.bounds import binary_success
 from noisefloor.adversary.nearest_records import area_margin, area_under_curve
 from noisefloor.adversary.release_bounds import as_substitution
+from noisefloor.privacy import Guarantee
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.models.held import Holdings, taken
@@ -37,7 +38,9 @@ def attack_newcomers(
     """
     apart: list[tuple[Scores, Scores]] = []
     alone: list[tuple[Scores, Scores]] = []
-    for (before, after), (earlier, later) in zip(pairwise(releases), pairwise(models), strict=True):
+    for (before, after), (earlier, later) in zip(
+        pairwise(releases), pairwise(models), strict=True
+    ):
         came = after.owners & ~before.owners
         if np.count_nonzero(came) < FEWEST or np.count_nonzero(holdings.is_test) < FEWEST:
             continue
@@ -48,16 +51,21 @@ def attack_newcomers(
         alone.append((now[0], now[1]))
     if not apart:
         return []
-    proved = as_substitution(releases[-1].plan.proved)
+    last = releases[-1].plan
+    proved, claimed = as_substitution(last.proved), as_substitution(last.wanted.cost)
     n = sum(len(came) for came, _ in apart)
     area, low, high = _area(apart)
-    bound = float(binary_success(proved.epsilon, proved.delta)) if proved.is_finite else 1.0
     return [
         Metric("attack.newcomer.auc", area, low, high, n),
-        Metric("attack.newcomer.auc_bound", bound, n=n),
+        Metric("attack.newcomer.auc_bound", _success(proved), n=n),
+        Metric("attack.newcomer.claimed_auc", _success(claimed), n=n),
         Metric("attack.newcomer_alone.auc", *_area(alone), n),
         Metric("attack.newcomer.records", n / len(apart), n=n),
     ]
+
+
+def _success(guarantee: Guarantee) -> float:
+    return float(binary_success(guarantee.epsilon, guarantee.delta))
 
 
 def _area(sides: Sequence[tuple[Scores, Scores]]) -> tuple[float, float, float]:
