@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.privacy import Claim
+from noisefloor.publication.model_methods.private_sgd_method import PrivateSgdPlan
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.publication.records import Records
 from noisefloor.randomness import SeededSource
@@ -60,6 +61,8 @@ class ModelsPipeline(Pipeline):
         planner = Planner(holdings.encoding, self.block, self.scenario.variant)
         self.arrivals = Arrivals.of(self.scenario)
         self.holder = DataHolder(self.scenario, holdings, planner, self.source.child("holder"))
+        if self.block.method == PrivateSgdPlan.NAME:
+            use_one_thread()
         # What the method refuses, it refuses before a day has passed.
         planner.at(max(2, holdings.owners))
 
@@ -157,3 +160,10 @@ class ModelsPipeline(Pipeline):
         users = np.flatnonzero(self.holdings.is_test)
         count = min(self.block.pool, len(users)) // 2 * 2
         return taken(self.holdings.records, users[:count]) if count >= _FEWEST_IN_POOL else None
+
+
+def use_one_thread() -> None:
+    """Let torch sum in one order: the same bytes on any number of cores, and of jobs."""
+    from torch import set_num_threads  # lazy: only one method needs torch
+
+    set_num_threads(1)
