@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -236,6 +237,7 @@ def _pld_or(
     return fallback, "; ".join(filter(None, [f"{trouble}; RDP instead", reason]))
 
 
+@lru_cache(maxsize=4096)  # weekly releases and plans of one cost ask the same again and again
 def _pld(run: tuple[Event, ...], delta: float, neighbours: Neighbours, *, rough: float) -> float:
     """Ask the library's PLD accountant; the grid is coarser (and safe) where losses are huge."""
     import dp_accounting

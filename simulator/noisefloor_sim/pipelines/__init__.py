@@ -6,11 +6,13 @@ from noisefloor_sim.pipelines.ads import ADS
 from noisefloor_sim.pipelines.base import PipelineType
 from noisefloor_sim.pipelines.clicks import CLICKS
 from noisefloor_sim.pipelines.collection import COLLECTION
+from noisefloor_sim.pipelines.models import MODELS
 
 PIPELINES: Mapping[str, PipelineType] = {
     ADS.name: ADS,
     CLICKS.name: CLICKS,
     COLLECTION.name: COLLECTION,
+    MODELS.name: MODELS,
 }
 
 BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}

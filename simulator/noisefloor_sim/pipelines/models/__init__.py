@@ -1,0 +1,8 @@
+"""Publication of classifiers: records arrive, a data holder republishes, everybody may look."""
+
+from noisefloor_sim.pipelines.base import PipelineType
+from noisefloor_sim.pipelines.models.block import ModelsBlock
+from noisefloor_sim.pipelines.models.pipeline import ModelsPipeline
+from noisefloor_sim.pipelines.models.section import section
+
+MODELS = PipelineType("models", ModelsBlock, ModelsPipeline, section)

@@ -1,0 +1,54 @@
+"""Small worlds with published models, lived once for all tests that look at them."""
+
+import json
+from typing import Any
+
+import lived_worlds
+from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.pipelines.models.pipeline import ModelsPipeline
+from noisefloor_sim.scenario import Scenario, loads
+
+SMALL: dict[str, Any] = {
+    "name": "small-models",
+    "seed": 29,
+    "question": "A small world of published models for tests.",
+    "days": 2,
+    "population": {"users": 700, "cohort": 256},
+    "behaviour": {"ads": 2},
+}
+WEEKLY: dict[str, Any] = {
+    "days": 8,
+    "behaviour": {"ads": 2},
+}
+EVERY_TWO = {"release_every_days": 2, "join_over_days": 8, "budget": 3.0}
+"""Four releases, of which three are paid for."""
+
+
+def model_world(block: dict[str, Any] | None = None, **sections: Any) -> Scenario:
+    """Return a small scenario with these settings of the publication."""
+    cheap = {"shadows": 16, "pool": 80, "canaries": 800, "hidden": "4", "epochs": 5}
+    pipelines = {"models": {**cheap, "budget": 100.0, **(block or {})}}
+    return loads(json.dumps(SMALL | sections | {"pipelines": pipelines}), BLOCKS)
+
+
+class Lived(lived_worlds.Lived):
+    """A world after its days, as the pipeline of models saw it."""
+
+    __slots__ = ()
+
+    @property
+    def pipeline(self) -> ModelsPipeline:
+        """The pipeline itself."""
+        pipeline = self.engine.pipelines[self.name]
+        assert isinstance(pipeline, ModelsPipeline)
+        return pipeline
+
+
+def live(scenario: Scenario, order: list[int] | None = None) -> Lived:
+    """Let a world live, or return the one that has."""
+    return Lived("models", *lived_worlds.lived(scenario, order))
+
+
+def live_weekly(method: str, **block: Any) -> Lived:
+    """Let a world live in which four releases are wanted, and three are paid for."""
+    return live(model_world({**EVERY_TWO, "method": method, **block}, **WEEKLY))

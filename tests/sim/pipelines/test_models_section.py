@@ -1,0 +1,114 @@
+"""The report's section on published models: whatever was swept or not measured, it is drawn."""
+
+from pathlib import Path
+
+from model_worlds import live, live_weekly, model_world
+from noisefloor_sim.pipelines.base import Findings, PointFindings
+from noisefloor_sim.pipelines.models.section import section
+from noisefloor_sim.report.page import write
+from noisefloor_sim.report.spec import Page, Plot, Section, Table
+
+TABLES = [
+    "How good the last release is, and what it costs",
+    "What each attack reached",
+    "Whether the auditor can be trusted",
+    "What all releases cost",
+]
+
+
+def swept(*places: float) -> list[PointFindings]:
+    """Return a sweep over epsilon and two methods."""
+    found = []
+    for epsilon in places:
+        for method in ("anonymising-first", "learning-first"):
+            scenario = model_world({"epsilon": epsilon, "method": method})
+            settings = (
+                ("pipelines.models.epsilon", epsilon),
+                ("pipelines.models.method", method),
+            )
+            found.append(PointFindings(settings, scenario, live(scenario).found))
+    return found
+
+
+def by_width(variant: str) -> list[PointFindings]:
+    """Return a sweep over the widths of networks."""
+    found = []
+    for hidden in ("none", "4"):
+        block = {"hidden": hidden, "method": "learning-first", "epsilon": 0.1}
+        scenario = model_world(block, variant=variant)
+        settings = (("pipelines.models.hidden", hidden), ("variant", variant))
+        found.append(PointFindings(settings, scenario, live(scenario).found))
+    return found
+
+
+def titles(found: Section, kind: type) -> list[str]:
+    """Return the titles of the plots, or of the tables."""
+    return [item.title for item in found.items if isinstance(item, kind)]
+
+
+def test_curves_run_along_epsilon_with_their_lines() -> None:
+    found = section(swept(1.0, 8.0))
+    plots = {item.title: item for item in found.items if isinstance(item, Plot)}
+    accuracy = plots["How often the true label is told, by what is claimed"]
+    assert [one.name for one in accuracy.curves] == [
+        "anonymising-first",
+        "learning-first",
+        "without privacy",
+        "majority class",
+    ]
+    members = plots["Membership by shadow models (LiRA)"]
+    assert [one.name for one in members.curves[2:]] == [
+        "bound of what is claimed",
+        "planted: no noise",
+        "null: other coins",
+    ]
+    assert "How often the true label is told, by what is proved of the whole model" in plots
+    curve = plots["Membership by shadow models: true against false positives, at epsilon 1"]
+    assert curve.log_x
+    assert curve.log_y
+    assert curve.curves[-1].role == "bound"
+    assert titles(found, Table) == TABLES
+
+
+def test_one_place_is_shown_without_curves_along_an_axis(tmp_path: Path) -> None:
+    found = section(swept(1.0))
+    assert "How often the true label is told, by what is claimed" not in titles(found, Plot)
+    assert titles(found, Table) == TABLES
+    page = Page("models", "?", "", "As expected.", verdict_ok=True, sections=(found,))
+    write(page, tmp_path / "page.html")
+    assert "Published models" in (tmp_path / "page.html").read_text()
+
+
+def test_the_audit_is_drawn_by_the_number_of_parameters() -> None:
+    found = section([*by_width("paper"), *by_width("corrected")])
+    plots = {item.title: item for item in found.items if isinstance(item, Plot)}
+    title = "What an audit proves, by the number of parameters: learning-first, epsilon 0.1"
+    names = [one.name for one in plots[title].curves]
+    assert names == [
+        "corrected, audited",
+        "corrected, claimed",
+        "paper, audited",
+        "paper, claimed",
+    ]
+    assert "curves are of the widest" in found.intro
+
+
+def test_budget_and_accuracy_are_drawn_from_release_to_release() -> None:
+    lived = live_weekly("anonymising-first")
+    found = section([PointFindings((), lived.scenario, lived.found)])
+    plots = {item.title: item for item in found.items if isinstance(item, Plot)}
+    spent = plots["What was debited from the budget of the data set, day by day"]
+    assert list(spent.curves[0].x) == [2, 4, 6]
+    assert list(spent.curves[0].y) == [1, 2, 3]
+
+
+def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
+    scenario = model_world({"epsilon": 3.0})
+    empty = PointFindings((("pipelines.models.epsilon", 3.0),), scenario, Findings((), ()))
+    assert section([empty]).title == "Published models"
+    beside = section([*swept(1.0, 8.0), empty])
+    assert titles(beside, Plot) == titles(section(swept(1.0, 8.0)), Plot)
+
+
+def test_synthetic_records_and_shared_rows_are_told() -> None:
+    assert "Records are synthetic" in section(swept(1.0)).intro
