@@ -19,9 +19,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # `python bench/adult.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -33,6 +37,7 @@ from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.publication.adult import LABEL, LEARNING_SCHEMA, SIZE, load_adult
 from noisefloor.publication.examples import Examples, OneHot, folds
 from noisefloor.publication.logistic import LogisticPlan
+from noisefloor.publication.private_sgd import SgdPlan, initialise, train
 from noisefloor.publication.records import Records
 from noisefloor.publication.scores import Scores, scores
 from noisefloor.publication.synthesis import Cells, LabelHistograms, MarginalTree, Synthesiser
@@ -46,6 +51,7 @@ RELATIONS = {"add": Neighbours.RECORD_ADD_REMOVE, "substitute": Neighbours.RECOR
 FEW = ("education", "marital-status", "occupation", "capital-gain", LABEL)
 MADE = 60_000  # synthetic records to learn from
 HIDDEN, EPOCHS, BATCH = 32, 10, 256
+PRIVATE_BATCH, PRIVATE_EPOCHS, PRIVATE_RATE = 2048, 20, 0.02  # as the publisher's defaults
 
 Told = NDArray[np.int64]
 Learner = Callable[[Examples, Source], Callable[[NDArray[np.float32]], Told]]
@@ -115,18 +121,7 @@ def network(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]
     """Train a plain network of one hidden layer by Adam."""
     import torch
 
-    torch.set_num_threads(1)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(examples.features.shape[1], HIDDEN),
-        torch.nn.ReLU(),
-        torch.nn.Linear(HIDDEN, examples.classes),
-    )
-    weights, orders = source.stage("weights"), source.stage("orders")
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            drawn = torch.from_numpy(weights.normals(parameter.numel())).reshape(parameter.shape)
-            spread = math.sqrt(2 / parameter.shape[-1]) if name.endswith("weight") else 0.0
-            parameter.copy_(drawn * spread)
+    model, orders = dense(examples, source), source.stage("orders")
     features, labels = torch.from_numpy(examples.features), torch.from_numpy(examples.labels)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(EPOCHS):
@@ -137,12 +132,27 @@ def network(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]
             loss = torch.nn.functional.cross_entropy(model(features[rows]), labels[rows])
             loss.backward()  # type: ignore[no-untyped-call]  # torch has none here
             optimiser.step()
+    return lambda rows: told_by(model, rows)
 
-    def tell(rows: NDArray[np.float32]) -> Told:
-        with torch.no_grad():
-            return np.asarray(model(torch.from_numpy(rows)).argmax(dim=1).numpy())
 
-    return tell
+def dense(examples: Examples, source: Source) -> "nn.Sequential":
+    """Return a network of one hidden layer, before training."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    width = examples.features.shape[1]
+    model = nn.Sequential(nn.Linear(width, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, examples.classes))
+    initialise(model, source.child("weights"))
+    return model
+
+
+def told_by(model: "nn.Sequential", rows: NDArray[np.float32]) -> Told:
+    """Return the likeliest class of each row."""
+    import torch
+
+    with torch.no_grad():
+        return np.asarray(model(torch.from_numpy(rows)).argmax(dim=1).numpy())
 
 
 LEARNERS: dict[str, Learner] = {"LR": logistic, "MLP": network}
@@ -182,6 +192,28 @@ def private_logistic(table: Table, relation: str, epsilon: float) -> Row:
     took = time.process_time() - start
     proved = plan.guarantee.epsilon
     return _row("DP-LR, full batch", relation, epsilon, proved, DELTA, found, took)
+
+
+def private_network(table: Table, relation: str, epsilon: float) -> Row:
+    """Judge a network trained by private SGD, with the settings that the publisher starts from."""
+    start, found = time.process_time(), []
+    plan = SgdPlan.for_budget(
+        _cost(relation, epsilon, DELTA),
+        examples=SIZE * (PARTS - 1) // PARTS,
+        expected_batch=PRIVATE_BATCH,
+        epochs=PRIVATE_EPOCHS,
+        learning_rate=PRIVATE_RATE,
+        averaging=0.5,
+    )
+    for fold in range(table.judged):
+        examples = table.examples[table.part != fold]
+        source = SeededSource(SEED, "adult", "sgd", relation, f"{epsilon:g}", fold)
+        model = dense(examples, source)
+        train(model, examples.features, examples.labels, plan, source.child("training"))
+        held = table.examples.features[table.part == fold]
+        found.append(table.score(fold, told_by(model, held)))
+    proved, took = plan.guarantee(DELTA).epsilon, time.process_time() - start
+    return _row("DP-MLP, private SGD", relation, epsilon, proved, DELTA, found, took)
 
 
 Plan = Cells | LabelHistograms | MarginalTree
@@ -251,7 +283,7 @@ def _row(
 
 
 def measured(table: Table, only: str, learners: Mapping[str, Learner]) -> list[Row]:
-    """Judge every way whose name contains a text; private SGD joins here when it is there."""
+    """Judge every way whose name contains a text."""
     rows = []
     for name, learner in {
         "majority": majority,
@@ -263,6 +295,8 @@ def measured(table: Table, only: str, learners: Mapping[str, Learner]) -> list[R
     for relation in RELATIONS:
         if only in "DP-LR, full batch":
             rows += [private_logistic(table, relation, epsilon) for epsilon in EPSILONS]
+        if only in "DP-MLP, private SGD":
+            rows += [private_network(table, relation, epsilon) for epsilon in EPSILONS]
         for epsilon in SYNTHETIC_EPSILONS:
             for name, plan in plans(relation, epsilon).items():
                 if only in f"AnonymizingFirst {name}":

@@ -242,6 +242,7 @@ def test_bad_and_unpaid_models_write_nothing(running: Running) -> None:
     assert (statement(url, "bad"), anchor.read_bytes()) == (wrote, before)
 
 
+@pytest.mark.slow
 def test_private_sgd_and_tables_come_from_the_same_service(running: Running) -> None:
     url = running.url
     label = {"label": "buys", "size": 600}

@@ -13,7 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -32,7 +32,11 @@ TOLERANCE = 1e-4
 
 _LEAST_MULTIPLIER = 0.05
 _MOST_MULTIPLIER = 1e12
-_FINEST_GRID = 1e-4
+_FINEST_GRID = 1e-7
+_MOST_RATIO = 1e6
+"""Of noise to what it hides, for Renyi divergences: those of more noise are lost in the rounding
+of floats, and the library then answers 0. Less noise than there was gives an upper bound."""
+
 _LARGEST_ROUGH = 1e4  # an epsilon above this is empty; its grid need not be any coarser
 _SLACK_PER_STEP = 1e-15
 """The Fourier transforms of the library's PLD err by some 6e-18 in delta a step (measured against
@@ -143,7 +147,12 @@ def noise_multiplier_for(
         return spent
 
     # RDP is quick and its answer is enough for PLD also, which then has little left to search.
-    multiplier = _smallest(spent_by("rdp"), target, start=1.0, step=2.0)
+    try:
+        multiplier = _smallest(spent_by("rdp"), target, start=1.0, step=2.0)
+    except BadParameter:  # orders are few: some epsilons are too small for any noise
+        if method == "rdp":
+            raise
+        return _smallest(spent_by(method), target, start=1.0, step=4.0)
     if method == "rdp":
         return multiplier
     return _smallest(spent_by(method), target, start=multiplier, step=1.2)
@@ -262,10 +271,22 @@ def _rdp(run: tuple[Event, ...], delta: float, neighbours: Neighbours) -> tuple[
     accountant = RdpAccountant()
     two_steps = neighbours is Neighbours.RECORD_SUBSTITUTE and _is_sampled(run)
     with _quiet():
-        _compose(accountant, run, shrink=1 if two_steps else _doubling(neighbours))
+        _compose(accountant, _visible(run), shrink=1 if two_steps else _doubling(neighbours))
         if two_steps:
             return _two_steps(accountant, delta), "substitution as a group of two steps"
         return float(accountant.get_epsilon(delta)), ""
+
+
+def _visible(run: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Return the events with no more noise than floats can tell from infinite noise."""
+    return tuple(_with_less(event) for event in run)
+
+
+def _with_less(event: Event) -> Event:
+    if isinstance(event, LaplaceNoise):
+        return replace(event, scale=min(event.scale, _MOST_RATIO))
+    rate = event.sampling_rate if isinstance(event, SampledGaussian) else 1.0
+    return replace(event, noise_multiplier=min(event.noise_multiplier, _MOST_RATIO * rate))
 
 
 def _two_steps(accountant: Any, delta: float) -> float:  # Any: the library has no types

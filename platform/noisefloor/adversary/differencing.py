@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.adversary.informed import InformedGame, pair_closed_form, reconstruct
 from noisefloor.adversary.likelihood import Guess, check_prior
-from noisefloor.adversary.noise_laws import DifferenceLaw, NoiseLaw, StackedLaw
+from noisefloor.adversary.noise_laws import NoiseLaw
 from noisefloor.adversary.posteriors import Prior, most_probable
 from noisefloor.adversary.release_bounds import as_substitution, group
+from noisefloor.adversary.released_laws import DifferenceLaw, StackedLaw
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats, Reports

@@ -12,18 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.likelihood import Guess, check_prior
-from noisefloor.adversary.noise_laws import (
-    CellLaw,
-    Density,
-    DifferenceLaw,
-    GaussianLaw,
-    IntegerLaw,
-    NoiseLaw,
-    TabulatedLaw,
-)
+from noisefloor.adversary.noise_laws import Density, GaussianLaw, NoiseLaw
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
 from noisefloor.adversary.posteriors import Prior, most_probable, posterior
 from noisefloor.adversary.release_bounds import as_substitution, candidate_bound
+from noisefloor.adversary.released_laws import CellLaw, DifferenceLaw, IntegerLaw, TabulatedLaw
 from noisefloor.checks import blocks, check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats, Reports
@@ -200,7 +193,7 @@ def pair_closed_form(centres: Reports, noise: Density, shares: Floats) -> float 
     law = noise.density if isinstance(noise, DifferenceLaw) else noise
     apart = centres[1] - centres[0]
     if isinstance(law, GaussianLaw) and 0 < shares[0] < 1:
-        return gaussian_pair_success(float(np.linalg.norm(apart)) / law.sigma, float(shares[0]))
+        return gaussian_pair_success(float(np.linalg.norm(apart / law.sigma)), float(shares[0]))
     changed = apart[apart != 0]
     is_alike = shares[0] == shares[1] and len(changed) > 0 and np.all(np.abs(changed) == 1)
     # The laws are even: one less tells as much as one more.

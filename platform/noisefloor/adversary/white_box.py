@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisefloor.accounting.bounds import binary_success
-from noisefloor.adversary.additive_noise import LaplaceLaw, Noise
 from noisefloor.adversary.held_out import held_out_bound
 from noisefloor.adversary.intervals import Floats
+from noisefloor.adversary.noise_laws import LaplaceLaw, ShiftedLaw
 from noisefloor.adversary.outcome import Outcome, score
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
@@ -42,7 +42,7 @@ class WhiteBox:
 
     first: Floats
     second: Floats
-    noise: Noise
+    noise: ShiftedLaw
 
     def __post_init__(self) -> None:
         if np.ndim(self.first) != 1 or np.shape(self.first) != np.shape(self.second):

@@ -5,25 +5,28 @@ empirical range are two people's values. A record is mapped to numbers in [-1, 1
 alone, on the device.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from noisefloor.checks import check_bits, check_finite, check_reals
 from noisefloor.data.table import Table
+from noisefloor.declarations import (
+    Declaration,
+    DeclaredColumn,
+    declaration_of,
+    is_declaration,
+    read_document,
+)
 from noisefloor.errors import BadParameter, BadTable
 from noisefloor.mechanisms.base import Floats
 
 MOST_ATTRIBUTES = 4096
 MOST_CATEGORIES = 1 << 16
-_MOST_FILE_BYTES = 1 << 20
 _NARROWEST, _WIDEST = 1e-300, 1e300
 """Of a range: beyond these a float holds neither the width nor its inverse."""
 
@@ -213,19 +216,52 @@ class Schema:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Schema":
-        """Read a schema from a file of YAML or JSON, or raise BadTable."""
+        """Read a schema from a file of YAML or JSON, or raise BadTable.
+
+        The file is the one that publication reads too (``noisefloor.declarations``): bins count
+        as the range from their first edge to the last, and the label has two classes. Lists of
+        attributes, as ``as_json`` writes them, are read as well.
+        """
         name = os.fspath(path)
+        told = read_document(name)
         try:
-            if Path(path).stat().st_size > _MOST_FILE_BYTES:
-                raise BadTable(name, f"Expected at most {_MOST_FILE_BYTES} bytes.")
-            text = Path(path).read_text(encoding="utf-8")
-            told = json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
+            if is_declaration(told):
+                return cls.declared(declaration_of(told, name))
             return cls.of_json(told if isinstance(told, dict) else {})
-        except OSError as error:
-            raise BadTable(name, f"Cannot be read: {error.strerror or 'input error'}.") from None
-        except (ValueError, yaml.YAMLError) as error:
-            why = str(error) if isinstance(error, BadParameter) else type(error).__name__
-            raise BadTable(name, f"Expected a schema: {why}") from None
+        except BadParameter as error:
+            raise BadTable(name, f"Expected a schema: {error}") from None
+
+    @classmethod
+    def declared(cls, said: Declaration) -> "Schema":
+        """Make a schema of what was declared of a table, or raise BadParameter."""
+        label = _declared_label(said)
+        others = {name: one for name, one in said.columns.items() if name != label.name}
+        return cls(tuple(_declared(name, one) for name, one in others.items()), label)
+
+
+def _declared(name: str, told: DeclaredColumn) -> Attribute:
+    if told.kind == "categories":
+        return Categorical(name, tuple(_text(value) for value in told.values))
+    if len(told.values) < 2:
+        raise BadParameter(name, "<bins>", "to have two edges at least")
+    return Continuous(name, told.values[0], told.values[-1])
+
+
+def _declared_label(said: Declaration) -> Label:
+    """Return the label with its two classes; of a column of two categories the first is -1."""
+    label = said.label
+    if label is None:
+        raise BadParameter("label", "<none>", "to name the column that is told")
+    column = said.columns[label.name]
+    classes = label.classes
+    if classes is None and column.kind == "categories" and len(column.values) == 2:
+        classes = (column.values[0], column.values[1])
+    if classes is None:
+        rule = "to have negative and positive, or to be a column of two categories"
+        raise BadParameter("label", label.name, rule)
+    if column.kind == "categories" and not set(classes) <= set(column.values):
+        raise BadParameter("label", label.name, "to have two of its column's categories")
+    return Label(label.name, _text(classes[0]), _text(classes[1]))
 
 
 def _attribute(told: Mapping[str, Any]) -> Attribute:  # Any: JSON

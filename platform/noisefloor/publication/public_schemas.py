@@ -53,6 +53,7 @@ _ADULT = Schema(
         ),
         "income": _texts("<=50K >50K"),
     },
+    label="income",
 )
 
 PUBLIC_SCHEMAS = MappingProxyType(
@@ -72,6 +73,7 @@ PUBLIC_SCHEMAS = MappingProxyType(
                 },
                 "y": _texts("b g"),
             },
+            label="y",
         ),
     }
 )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import check_count
+from noisefloor.declarations import ENDINGS
 from noisefloor.errors import BadParameter, BadTable
 from noisefloor.publication.schema import Codes, Schema, read_schema
 
@@ -84,5 +85,9 @@ def load_records(source: str | os.PathLike[str]) -> Records:
 
 
 def schema_path(table: str | os.PathLike[str]) -> Path:
-    """Return where the schema of a table lies: ``visits.schema.json`` beside ``visits.csv``."""
-    return Path(table).with_suffix(".schema.json")
+    """Return where the schema of a table lies: ``visits.schema.json`` beside ``visits.csv``.
+
+    ``visits.schema.yaml`` is as good, where there is no other.
+    """
+    beside = [Path(table).with_suffix(f".schema{ending}") for ending in ENDINGS]
+    return next((one for one in beside if one.is_file()), beside[0])

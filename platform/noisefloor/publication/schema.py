@@ -4,23 +4,23 @@ A domain that was taken from the data would publish the data. So it is declared 
 row outside of it is an error at the start, never a new category.
 """
 
-import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.declarations import DeclaredColumn, declaration_of, read_document
 from noisefloor.errors import BadParameter, BadTable
 
-MOST_FILE_BYTES = 1 << 20
 MOST_VALUES = 1 << 16
+RANGE_BINS = 16
+"""How many equal bins a range is cut into."""
 
 Codes = NDArray[np.int64]
 
@@ -114,10 +114,12 @@ class Schema:
     Attributes:
         record: What one row is, in words: that is what is protected. ``one visit``.
         columns: The domain of each column by its name; a name holds no comma.
+        label: The column that is told where nobody says which, or nothing.
     """
 
     record: str
     columns: Mapping[str, Column]
+    label: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.record, str) or not 0 < len(self.record) <= 200:
@@ -127,6 +129,8 @@ class Schema:
         for name in self.columns:
             if not isinstance(name, str) or not 0 < len(name) <= 100 or "," in name:
                 raise BadParameter("columns", "<name>", "names of at most 100 signs, no comma")
+        if self.label and self.label not in self.columns:
+            raise BadParameter("label", "<text>", "one of the columns")
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
 
     def column(self, name: str) -> Column:
@@ -137,26 +141,24 @@ class Schema:
 
 
 def read_schema(path: str | os.PathLike[str]) -> Schema:
-    """Read a schema file: JSON with ``record`` and ``columns``.
+    """Read a schema file: JSON or YAML with ``record``, ``columns`` and perhaps ``label``.
 
-    A column is ``{"categories": [...]}`` or ``{"bins": [edge, edge, ...]}``.
+    A column is ``{"categories": [...]}``, ``{"bins": [edge, edge, ...]}`` or ``{"range": [low,
+    high]}``, which is cut into RANGE_BINS equal bins; see ``noisefloor.declarations``.
 
     Raises:
         BadTable: Which file, which column and which rule.
     """
     name = os.fspath(path)
-    return schema_of(_parsed(name), name)
+    return schema_of(read_document(name), name)
 
 
 def schema_of(told: object, where: str = "schema") -> Schema:
     """Make a schema of what ``schema_fields`` returned, or raise BadTable."""
-    if not isinstance(told, dict) or set(told) != {"record", "columns"}:
-        raise BadTable(where, "Expected an object with record and columns.")
-    listed = told["columns"]
-    if not isinstance(listed, dict):
-        raise BadTable(where, "Expected columns to be an object.")
+    said = declaration_of(told, where)
+    columns = {name: _column(where, name, one) for name, one in said.columns.items()}
     try:
-        return Schema(told["record"], {it: _column(where, it, one) for it, one in listed.items()})
+        return Schema(said.record, columns, said.label.name if said.label else "")
     except BadParameter as error:
         raise BadTable(where, f"Expected {error.name}: {error.rule}.") from None
 
@@ -164,33 +166,23 @@ def schema_of(told: object, where: str = "schema") -> Schema:
 def schema_fields(schema: Schema) -> dict[str, Any]:  # Any: JSON
     """Return what a schema file holds."""
     columns = {name: column.fields for name, column in schema.columns.items()}
-    return {"record": schema.record, "columns": columns}
+    label = {"label": schema.label} if schema.label else {}
+    return {"record": schema.record, "columns": columns, **label}
 
 
-def _parsed(name: str) -> object:
+def _column(file: str, name: str, told: DeclaredColumn) -> Column:
     try:
-        if Path(name).stat().st_size > MOST_FILE_BYTES:
-            raise BadTable(name, f"Expected at most {MOST_FILE_BYTES} bytes.")
-        parsed: object = json.loads(Path(name).read_text(encoding="utf-8"))
-        return parsed
-    except OSError as error:
-        raise BadTable(name, f"Cannot be read: {error.strerror or 'input error'}.") from None
-    except (ValueError, RecursionError):
-        raise BadTable(name, "Expected JSON in UTF-8.") from None
-
-
-def _column(file: str, name: str, told: object) -> Column:
-    rule = 'Expected {"categories": [...]} or {"bins": [...]}.'
-    if not isinstance(told, dict) or len(told) != 1:
-        raise BadTable(file, rule, name)
-    ((kind, listed),) = told.items()
-    if kind not in ("categories", "bins") or not isinstance(listed, list):
-        raise BadTable(file, rule, name)
-    try:
-        return Categories(tuple(listed)) if kind == "categories" else Bins(tuple(listed))
+        if told.kind == "categories":
+            return Categories(told.values)
+        return Bins(told.values if told.kind == "bins" else _cut(*told.values))
     except (BadParameter, TypeError) as error:
         why = error.rule if isinstance(error, BadParameter) else "texts or numbers"
-        raise BadTable(file, f"Expected {kind}: {why}.", name) from None
+        raise BadTable(file, f"Expected {told.kind}: {why}.", name) from None
+
+
+def _cut(low: float, high: float) -> tuple[float, ...]:
+    """Cut a range into equal bins; the last edge is exactly its end."""
+    return (*(low + (high - low) * part / RANGE_BINS for part in range(RANGE_BINS)), high)
 
 
 def _is_number(value: object) -> bool:

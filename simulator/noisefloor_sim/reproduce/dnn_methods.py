@@ -6,7 +6,7 @@ is called, what its epsilon is said to be and what is proved of the whole model 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -34,7 +34,7 @@ from noisefloor.randomness import SeededSource, Source, new_run
 FOLDS, DELTA = 10, 1e-5
 SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
 
-Kind: TypeAlias = Literal["reference", "printed", "per parameter", "whole model"]
+Kind: TypeAlias = Literal["reference", "reading", "printed", "per parameter", "whole model"]
 Told: TypeAlias = NDArray[np.int64]
 
 
@@ -86,8 +86,8 @@ class Method:
         key: Short name.
         title: As in the figure.
         approach: The paper's approach that it belongs to; empty for references.
-        kind: What its epsilon is: of nothing; of a proof that is none; of each parameter alone;
-            of the whole model.
+        kind: What its epsilon is: of nothing, for a reference line or another reading of one; of a
+            proof that is none; of each parameter alone; of the whole model.
         run: Trains and tells.
         most: The largest epsilon that it can be run at.
     """
@@ -101,7 +101,7 @@ class Method:
 
     def epsilons(self, plan: Plan) -> tuple[float, ...]:
         """Return where it is run; references have one point only."""
-        if self.kind == "reference":
+        if self.kind in ("reference", "reading"):
             return (0.0,)
         return tuple(one for one in plan.epsilons if one <= self.most)
 
@@ -151,6 +151,15 @@ def _majority(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
 
 def _plain(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
     return plain_network(fold.place, plan).tell(fold.held_out.features)
+
+
+def _narrower(width: int) -> Run:
+    def run(fold: Fold, epsilon: float, plan: Plan, source: Source) -> Told:
+        hidden = (width,) * len(plan.training.hidden)
+        network = train(fold.train, replace(plan.training, hidden=hidden), source)
+        return network.tell(fold.held_out.features)
+
+    return run
 
 
 def _anonymising_first(make: Callable[[Fold, Guarantee], LabelHistograms | MarginalTree]) -> Run:
@@ -233,6 +242,8 @@ MOST = 10.0
 METHODS: tuple[Method, ...] = (
     Method("majority", "larger class", "", "reference", _majority),
     Method("plain", "plain network", "", "reference", _plain),
+    Method("plain-32", "plain network, layers of 32", "", "reading", _narrower(32)),
+    Method("plain-16", "plain network, layers of 16", "", "reading", _narrower(16)),
     Method(
         "af-histograms",
         "AnonymizingFirst, histograms",

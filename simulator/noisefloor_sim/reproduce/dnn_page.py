@@ -126,7 +126,8 @@ def _plot(runs: Runs, plan: Plan, parameters: int, metric: str) -> Plot:
             shown = f"{method.title}, epsilon of the model"
             curves.append(_curve(method, runs, plan, metric, shown, times=parameters))
         elif method.kind == "whole model":
-            curves.append(_curve(method, runs, plan, metric, method.title))
+            role: Role = "measured" if method.approach else "baseline"
+            curves.append(_curve(method, runs, plan, metric, method.title, role=role))
     name = "accuracy" if metric == "accuracy" else "macro F"
     return Plot(
         f"At the epsilon of the whole model, what seemed to learn promises nothing: {name}",
@@ -150,12 +151,13 @@ def _curve(
 ) -> Curve:
     epsilons = method.epsilons(plan)
     found = [interval(runs[Point(method.key, one, metric)]) for one in epsilons]
+    has_band = role == "measured"
     return Curve(
         name,
         [times * one for one in epsilons],
         [mean for mean, _, _ in found],
-        None if role == "bound" else [max(mean - half, 0.0) for mean, half, _ in found],
-        None if role == "bound" else [min(mean + half, 1.0) for mean, half, _ in found],
+        [max(mean - half, 0.0) for mean, half, _ in found] if has_band else None,
+        [min(mean + half, 1.0) for mean, half, _ in found] if has_band else None,
         role=role,
         group=method.key,
     )
@@ -188,7 +190,7 @@ def _reached_table(runs: Runs, plan: Plan, parameters: int) -> Table:
         (
             method.title,
             epsilon or "",
-            "" if method.kind == "reference" else method.proved(epsilon, parameters),
+            method.proved(epsilon, parameters) if epsilon else "",
             f"{interval(runs[Point(method.key, epsilon)])[0]:.3f}",
             f"{interval(runs[Point(method.key, epsilon, 'macro_f1')])[0]:.3f}",
         )

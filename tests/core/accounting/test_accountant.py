@@ -20,6 +20,7 @@ from noisefloor.accounting import (
     noise_multiplier_for,
 )
 from noisefloor.accounting.accountant import TOLERANCE, Event, Method
+from noisefloor.accounting.bounds import gaussian_delta
 from noisefloor.errors import BadParameter, UnlikeNeighbours
 from noisefloor.privacy import Model, Neighbours
 
@@ -144,6 +145,17 @@ def test_the_slack_covers_what_the_library_understates(sigma: float, count: int)
         assert bare.get_delta(exact) > delta - slack / 10
     # The twin: without slack the library's own epsilon at 1e-12 is below the truth.
     assert bare.get_epsilon(1e-12) < exact * (1 - 5e-5)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(8.6e6, 0.0455), (1e7, 0.1), (1e9, 0.5), (1e8, 1)])
+@pytest.mark.parametrize("method", ["pld", "rdp"])
+def test_noise_too_large_for_floats_is_not_taken_for_perfect(
+    sigma: float, rate: float, method: Method
+) -> None:
+    # One step alone moves so much probability that epsilon 0 needs a larger delta.
+    delta = rate * float(gaussian_delta(0.0, 1 / sigma)) / 2
+    found = epsilon_at([SampledGaussian(sigma, rate, 439)], delta, method)
+    assert found.epsilon > 0
 
 
 def test_at_delta_zero_laplace_adds_up_and_gaussian_promises_nothing() -> None:

@@ -19,8 +19,9 @@ from noisefloor.adversary.differencing import (
 )
 from noisefloor.adversary.informed import gaussian_pair_success
 from noisefloor.adversary.intervals import lower_limit
-from noisefloor.adversary.noise_laws import CellLaw, GaussianLaw, LaplaceLaw, NoNoise
+from noisefloor.adversary.noise_laws import GaussianLaw, LaplaceLaw, NoNoise
 from noisefloor.adversary.outcome import draw_truth
+from noisefloor.adversary.released_laws import CellLaw
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.publication.cell_noise import LaplaceCells

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from noisefloor.adversary.additive_noise import LaplaceLaw
 from noisefloor.adversary.canary_directions import DiracDirections, Directions, RandomDirections
 from noisefloor.adversary.gradient_canaries import (
     CanaryGame,
@@ -17,6 +16,7 @@ from noisefloor.adversary.gradient_canaries import (
     gaussian_epsilon,
     laplace_projection,
 )
+from noisefloor.adversary.noise_laws import LaplaceLaw
 from noisefloor.adversary.one_run import one_run_bound
 from noisefloor.adversary.shadows.dense import Networks
 from noisefloor.adversary.shadows.private_dense import clipped_sums

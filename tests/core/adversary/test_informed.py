@@ -19,9 +19,10 @@ from noisefloor.adversary.informed import (
     table_game,
 )
 from noisefloor.adversary.intervals import lower_limit
-from noisefloor.adversary.noise_laws import CellLaw, GaussianLaw, NoNoise
+from noisefloor.adversary.noise_laws import GaussianLaw, NoNoise
 from noisefloor.adversary.posteriors import most_probable
 from noisefloor.adversary.release_bounds import as_substitution
+from noisefloor.adversary.released_laws import CellLaw
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.cell_noise import CellNoise, GaussianCells, LaplaceCells

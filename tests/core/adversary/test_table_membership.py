@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
-from noisefloor.adversary.noise_laws import CellLaw, NoNoise
+from noisefloor.adversary.noise_laws import NoNoise
+from noisefloor.adversary.released_laws import CellLaw
 from noisefloor.adversary.table_membership import at_cells, membership_game, table_log_ratios
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Model, Neighbours

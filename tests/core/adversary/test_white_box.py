@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from noisefloor.adversary.additive_noise import DiscreteLaplaceLaw, GaussianLaw, LaplaceLaw
 from noisefloor.adversary.held_out import held_out_bound
+from noisefloor.adversary.noise_laws import DiscreteLaplaceLaw, GaussianLaw, LaplaceLaw
 from noisefloor.adversary.white_box import WhiteBox, per_parameter_noise, whole_model_noise
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource

@@ -64,11 +64,11 @@ class Wanted:
         Args:
             schema: What is public of the table.
             cost: What the release may cost.
-            parameters: ``label`` has to be among them; ``size`` may be.
+            parameters: ``label`` has to be among them, unless the schema has one; ``size`` may be.
             size: How many records there are, if that is public.
         """
         rest = dict(parameters)
-        label = rest.pop("label", None)
+        label = rest.pop("label", schema.label)
         if not isinstance(label, str) or label not in schema.columns:
             raise BadParameter("label", "<text>", f"one of {', '.join(schema.columns)}")
         if "size" in rest:

@@ -10,7 +10,7 @@ import pytest
 from labelled_tables import ADD, SCHEMA, SWAP, a_cost, visits
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
-from noisefloor.publication import PublishedModel
+from noisefloor.publication import PublishedModel, Schema
 from noisefloor.publication.model_methods import (
     MODEL_METHODS,
     ModelPlan,
@@ -239,3 +239,11 @@ def test_torch_is_not_loaded_by_a_plan() -> None:
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_label_of_the_schema_is_told_where_nobody_says_which() -> None:
+    schema = Schema(SCHEMA.record, SCHEMA.columns, "country")
+    assert Wanted.read(schema, a_cost(), {}).encoding.label == "country"
+    assert Wanted.read(schema, a_cost(), {"label": "buys"}).encoding.label == "buys"
+    with pytest.raises(BadParameter, match="label='<text>' one of age"):
+        Wanted.read(SCHEMA, a_cost(), {})
