@@ -129,6 +129,26 @@ def test_the_missing_record_of_a_network_with_little_noise_is_named() -> None:
     assert bare.metric("attack.missing_record.success").low > 0.3
 
 
+def test_noisy_counts_name_the_missing_record_as_far_as_epsilon_allows() -> None:
+    """400 games: a standard error of 0.025 at most."""
+    loud = live(model_world({"method": "anonymising-first", "epsilon": 0.5}))
+    assert loud.metric("attack.missing_record.success").low <= loud.value(
+        "attack.missing_record.bound"
+    )
+    assert loud.value("attack.missing_record.success") < 0.4
+    block = {"method": "anonymising-first", "epsilon": 16.0, "tables": "label-histograms"}
+    faint = live(model_world(block))
+    assert faint.value("attack.missing_record.success") > 0.6
+    assert not faint.has("attack.difference.success")
+
+
+def test_twice_the_noise_is_left_where_two_releases_are_taken_from_one_another() -> None:
+    lived = live_weekly("synthetic-table", epsilon=12.0, budget=36.0)
+    known = lived.value("attack.missing_record.success")
+    assert 0.25 < lived.value("attack.difference.success") < known
+    assert known <= lived.value("attack.missing_record.bound")
+
+
 def test_a_missing_value_is_named_no_more_often_for_members() -> None:
     lived = live(model_world({"method": "logistic"}))
     found = lived.metric("attack.missing_value.advantage")

@@ -7,7 +7,7 @@ from noisefloor.adversary.shadows import Attacked
 from noisefloor.privacy import Guarantee
 from noisefloor_sim.pipelines.base import Metric
 
-POINTS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+POINTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """False positive rates at which a curve is drawn."""
 
 _SURE = 1.96

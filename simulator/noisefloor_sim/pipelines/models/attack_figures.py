@@ -16,13 +16,16 @@ from noisefloor_sim.report.spec import Curve, Plot, Role
 GAMES = {
     "canary": "one record that changes as much as any can",
     "missing_record": "which of four records is missing, all others known",
+    "difference": "which of four came between two releases, no other record known",
 }
 READINGS = {
     "canary": "The adversary sees the noise of the release and knows everything else. Measured "
     "success lies below the bound if the claim holds; where noise is Gaussian it lies on its "
     "closed form.",
-    "missing_record": "Noise for the whole model hides the record; so does training, which one "
-    "record moves little.",
+    "missing_record": "From noisy counts, or noisy parameters, by their exact likelihood. Noise "
+    "for the whole model hides the record; so does training, which one record moves little.",
+    "difference": "The noisy counts of one week are taken from those of the next: what all others "
+    "add cancels out, and twice the noise is left.",
 }
 _BOUND: tuple[str, Role] = ("bound of what is claimed", "bound")
 AREAS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, Role]]]] = {

@@ -121,7 +121,7 @@ class CanaryGames:
         return [
             *_game_metrics("canary", self.one, proved, claimed, closed_form(self.plans[0])),
             *(self._together() if len(self.plans) > 1 else ()),
-            *attack_metrics("null", Outcome(*self.null.outcome, 0.5, 0.5)),
+            *attack_metrics("null", Outcome(*self.null.outcome, 0.5, 0.5, is_covered=False)),
             Metric("attack.null.audited", both[0].epsilon, n=n),
             *attack_metrics("planted", Outcome(*self.planted.outcome, 0.5, _success(claimed))),
             Metric("attack.planted.audited", both[1].epsilon, n=len(self.planted.first)),

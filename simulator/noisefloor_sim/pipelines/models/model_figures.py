@@ -24,10 +24,11 @@ def accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
     curves = measured_curves(groups, "accuracy.last")
     if not curves:
         return
+    by_claim = ", by what is claimed" if axis.key.endswith(".epsilon") else ""
     yield Plot(
-        "How often the true label is told, by what is claimed",
+        f"How often the true label is told{by_claim}",
         "A release is worth something where it lies above the majority class. What is claimed is "
-        "not always what is proved: see the next figure.",
+        "not always what is proved of the whole model.",
         axis.label,
         _RIGHT,
         [*curves, *shared_curves(groups, _BASELINES)],

@@ -23,11 +23,12 @@ from noisefloor_sim.pipelines.models.claims import claims_of
 from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics
 from noisefloor_sim.pipelines.models.held import Holdings, taken
 from noisefloor_sim.pipelines.models.holder import DataHolder
-from noisefloor_sim.pipelines.models.informed_games import attack_missing_record
+from noisefloor_sim.pipelines.models.informed_games import CANDIDATES, attack_missing_record
 from noisefloor_sim.pipelines.models.reading import model_of
 from noisefloor_sim.pipelines.models.release_games import attack_missing_value, attack_synthetic
 from noisefloor_sim.pipelines.models.shadow_games import ShadowGame
 from noisefloor_sim.pipelines.models.spending import model_metrics, spending_metrics
+from noisefloor_sim.pipelines.models.table_games import attack_tables, last_records
 from noisefloor_sim.pipelines.models.weekly_games import attack_newcomers
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.scenario.model import Scenario
@@ -152,6 +153,12 @@ class ModelsPipeline(Pipeline):
             *game.metrics(runs),
             *planted.planted_metrics(),
             *attack_missing_record(plan, pool, self.source.child("missing-record")),
+            *attack_tables(
+                plan,
+                last_records(pool, CANDIDATES),
+                self.source.child("tables"),
+                has_weeks=len(self.holder.releases) > 1,
+            ),
         ]
         return metrics, Claim(plan.wanted.cost, plan.proved, audited)
 
