@@ -40,7 +40,7 @@ OUT = ROOT / "bench/results/shadows.json"
 MODELS, RECORDS, HIDDEN, BATCH, RATE = 64, 10_000, (64, 64), 64, 1e-3
 STEPS, ROUNDS = 156, 3  # two passes over half of the records
 OVERFIT_STEPS, OVERFIT_RATE = 8_000, 2e-3
-DELTA, SAMPLING_RATE, PRIVATE_STEPS, PRIVATE_RATE = 1e-5, 0.05, 400, 2e-3
+DELTA, SAMPLING_RATE, PRIVATE_STEPS, PRIVATE_RATE = 1e-5, 0.2, 100, 1e-2
 
 TARGETS = {"speed-up": ">= 4", "peak": "< 1 GB"}
 CASES = ("no privacy, overfitted", "DP-SGD, epsilon 8", "DP-SGD, epsilon 1")
