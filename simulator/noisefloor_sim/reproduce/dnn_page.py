@@ -106,8 +106,8 @@ def _claim(one: NetworkClaim) -> ClaimRow:
         neighbours=claim.proved.neighbours.value,
         claimed=claim.claimed.epsilon,
         proved=claim.proved.epsilon,
-        audited=None,
-        confidence=None,
+        audited=claim.audited.epsilon if claim.audited else None,
+        confidence=claim.audited.confidence if claim.audited else None,
         verdict=claim.verdict,
         reason=claim.proved.reason,
     )

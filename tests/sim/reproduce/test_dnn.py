@@ -16,7 +16,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor_sim import cli
 from noisefloor_sim.reproduce import dnn_command, dnn_methods
 from noisefloor_sim.reproduce.dnn import FULL, QUICK, Point, items, points_of, scores_by_point
-from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, run_point
+from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, claims, run_point
 from noisefloor_sim.reproduce.dnn_page import warnings_of
 from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Gap, Mean, judge
 
@@ -67,6 +67,23 @@ def test_the_epsilon_of_the_model_follows_from_what_is_noised() -> None:
     assert BY_KEY["al-clipped"].proved(0.5, 1000) == 500
     assert BY_KEY["al-corrected"].proved(0.5, 1000) == 0.5
     assert math.isinf(BY_KEY["lf-printed"].proved(0.5, 1000))
+
+
+def test_audits_pass_the_claim_as_printed_and_stay_below_as_corrected(small: None) -> None:
+    # Each bound is wrong with probability 1e-6 at most.
+    found = {
+        (one.method, one.form): one.claim
+        for one in claims(SMALL)
+        if one.about == "whole model" and one.claim.audited is not None
+    }
+    assert len(found) == 6
+    for (_, form), claim in found.items():
+        reached = claim.audited.epsilon if claim.audited else math.nan
+        if form in ("corrected", "norm"):
+            assert reached <= claim.proved.epsilon
+            assert claim.verdict == "holds"
+        else:
+            assert claim.claimed.epsilon < reached <= claim.proved.epsilon
 
 
 def test_a_printed_mean_may_be_off_by_its_rounding_and_our_interval() -> None:
