@@ -75,7 +75,7 @@ class Table:
 
     def train(self, fold: int) -> Records:
         """Return the records of all other folds."""
-        return rows_of(self.records, self.part != fold)
+        return self.records[self.part != fold]
 
     def score(self, fold: int, told: Told) -> Scores:
         """Judge what was told of a fold."""
@@ -94,13 +94,6 @@ class Row:
     accuracy: tuple[float, ...]
     macro_f1: tuple[float, ...]
     seconds: float
-
-
-def rows_of(records: Records, rows: NDArray[np.bool_]) -> Records:
-    """Return some records."""
-    values = {name: column[rows] for name, column in records.values.items()}
-    codes = {name: column[rows] for name, column in records.codes.items()}
-    return Records(records.schema, values, codes)
 
 
 def majority(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]], Told]:
@@ -241,7 +234,7 @@ def synthetic(table: Table, name: str, plan: Plan, learners: Mapping[str, Learne
         released: Synthesiser = plan.release(table.train(fold), source.child("release"))
         made = released.sample(MADE, source.child("sample"))
         encoding = OneHot(made.schema, LABEL)
-        held = encoding.features(encoding.codes(rows_of(table.records, table.part == fold)))
+        held = encoding.features(encoding.codes(table.records[table.part == fold]))
         for learner, learn in learners.items():
             start = time.process_time()
             tell = learn(encoding.examples(made), source.child(learner))

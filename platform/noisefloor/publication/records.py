@@ -41,6 +41,13 @@ class Records:
         check_count(len(next(iter(codes.values()))), "rows", most=MOST_ROWS)
         return cls(schema, values, codes)
 
+    def __getitem__(self, rows: NDArray[Any] | slice) -> "Records":
+        return Records(
+            self.schema,
+            {name: column[rows] for name, column in self.values.items()},
+            {name: column[rows] for name, column in self.codes.items()},
+        )
+
     @property
     def count(self) -> int:
         """How many rows there are; private, where a record may be added or removed."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisefloor_sim.pipelines.base import Metric, PointFindings
+from noisefloor_sim.report.spec import Cell
 from noisefloor_sim.scenario.model import Scenario
 
 Groups = dict[str, dict[float, list[PointFindings]]]
@@ -86,6 +87,24 @@ def along(
     pairs = [(place, _mean(by_place[place], name)) for place in sorted(by_place)]
     kept = [(place, metric) for place, metric in pairs if metric is not None]
     return [place for place, _ in kept], [metric for _, metric in kept]
+
+
+def mean_rows(
+    groups: Groups, names: Sequence[str], missing: float | None = None
+) -> list[tuple[Cell, ...]]:
+    """Return a row for each curve and place: metrics averaged over replicates.
+
+    Args:
+        groups: The findings of each curve, by place.
+        names: Of the metrics.
+        missing: What stands where one was not measured.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for curve, by_place in sorted(groups.items()):
+        for place in sorted(by_place):
+            found = [along({place: by_place[place]}, name)[1] for name in names]
+            rows.append((curve, place, *(one[0].value if one else missing for one in found)))
+    return rows
 
 
 def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:

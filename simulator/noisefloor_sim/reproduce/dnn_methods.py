@@ -118,13 +118,6 @@ def adult() -> Records:
     return load_adult()
 
 
-def rows_of(records: Records, rows: NDArray[np.bool_]) -> Records:
-    """Return some records."""
-    values = {name: column[rows] for name, column in records.values.items()}
-    codes = {name: column[rows] for name, column in records.codes.items()}
-    return Records(records.schema, values, codes)
-
-
 def fold_of(place: int, seed: int) -> Fold:
     """Return one of ten folds."""
     records = adult()
@@ -132,8 +125,8 @@ def fold_of(place: int, seed: int) -> Fold:
     with new_run():
         source = SeededSource(seed, "dnn", "folds")
         places = folds(len(records.codes[LABEL]), FOLDS, source)
-    kept = rows_of(records, places != place)
-    held_out = encoding.examples(rows_of(records, places == place))
+    kept = records[places != place]
+    held_out = encoding.examples(records[places == place])
     return Fold(place, encoding, kept, encoding.examples(kept), held_out)
 
 

@@ -1,10 +1,13 @@
 """What every section of a scenario shares: frozen, strict, no unknown keys; common types."""
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
+
+from noisefloor.data import is_table_file
 
 FROZEN = ConfigDict(
     frozen=True,
@@ -28,6 +31,15 @@ def broken(rule: str, key: str = "") -> PydanticCustomError:
         key: The key inside the section that is to be named, if it is not the section itself.
     """
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key})
+
+
+def check_source(source: str, named: Sequence[str]) -> None:
+    """Refuse a source of records that is neither named nor a file of tables."""
+    if source not in named and not is_table_file(source):
+        listed = ", ".join(named)
+        raise broken(
+            f"Expected {listed}, or a file that ends in .csv, .tsv or .parquet.", "source"
+        )
 
 
 def _plain_text(text: str) -> str:

@@ -13,7 +13,7 @@ from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.pipelines.models.areas import area_bound, rate_bound
 from noisefloor_sim.pipelines.models.asking import Planner
 from noisefloor_sim.pipelines.models.block import block_of
-from noisefloor_sim.pipelines.models.held import Holdings, taken
+from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.pipelines.models.shadow_games import ShadowGame
 
 OVERFITTED = {"method": "plain", "hidden": "32", "epochs": 80, "pool": 200}
@@ -87,7 +87,7 @@ def test_one_of_two_records_is_in_where_a_record_is_swapped() -> None:
     scenario = model_world({"method": "logistic"})
     holdings, block = Holdings.of(scenario), block_of(scenario)
     plan = Planner(holdings.encoding, block, "corrected").at(20)
-    pool = taken(holdings.records, np.arange(40))
+    pool = holdings.records[:40]
     with new_run():
         game = ShadowGame(plan, pool, 16, SeededSource(1, "pairs"))
         dealt = game.members(SeededSource(1, "coins"))

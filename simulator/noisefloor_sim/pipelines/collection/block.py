@@ -4,10 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from noisefloor.data import is_table_file
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.section import PlainText, Probability, broken
+from noisefloor_sim.scenario.section import PlainText, Probability, broken, check_source
 
 NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
@@ -95,11 +94,7 @@ class CollectionBlock(PipelineBlock):
 
     @model_validator(mode="after")
     def _settings_go_together(self) -> Self:
-        if self.source not in NAMED and not is_table_file(self.source):
-            listed = ", ".join(NAMED)
-            raise broken(
-                f"Expected {listed}, or a file that ends in .csv, .tsv or .parquet.", "source"
-            )
+        check_source(self.source, NAMED)
         if bool(self.schema_file) is (self.source in NAMED):
             raise broken(
                 "Expected a schema with a file of your own, and only there.", "schema_file"

@@ -1,8 +1,8 @@
 """Tables of the section on a collection of records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from noisefloor_sim.pipelines.curves import Axis, Groups, along
+from noisefloor_sim.pipelines.curves import Axis, Groups, along, mean_rows
 from noisefloor_sim.report.spec import Cell, Table
 
 _FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
@@ -16,7 +16,7 @@ def accuracy_table(groups: Groups) -> Table:
         "Of users who did not train: on the device, by protected questions, by a model without "
         "privacy on the same users' records, and by always naming the more frequent label.",
         ("curve", "on the device", "question", "without privacy", "majority class"),
-        [(row[0], *row[2:]) for row in _rows(groups, names)],
+        [(row[0], *row[2:]) for row in mean_rows(groups, names, 0.0)],
     )
 
 
@@ -50,7 +50,7 @@ def spent_table(groups: Groups, axis: Axis) -> Table:
         "Epsilon as debited, over all users, also those who took no part; the share is that of "
         "the budget. A question that is refused costs nothing.",
         ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
-        _rows(groups, names),
+        mean_rows(groups, names, 0.0),
     )
 
 
@@ -62,16 +62,5 @@ def sizes_table(groups: Groups, axis: Axis) -> Table:
         "Where they are not given, attributes and classes follow from the number of owners and "
         "attributes and from epsilon alone: no record is looked at.",
         ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
-        _rows(groups, names),
+        mean_rows(groups, names, 0.0),
     )
-
-
-def _rows(groups: Groups, names: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Return metrics of each point, averaged over replicates; 0 where one was not measured."""
-    rows: list[tuple[Cell, ...]] = []
-    for curve, by_place in sorted(groups.items()):
-        for place in sorted(by_place):
-            at = {place: by_place[place]}
-            found = [along(at, name)[1] for name in names]
-            rows.append((curve, place, *(one[0].value if one else 0.0 for one in found)))
-    return rows

@@ -4,10 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from noisefloor.data import is_table_file
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.section import PlainText, broken
+from noisefloor_sim.scenario.section import PlainText, broken, check_source
 
 NAMED = ("synthetic", "adult")
 
@@ -136,11 +135,7 @@ class ModelsBlock(PipelineBlock):
 
     @model_validator(mode="after")
     def _settings_go_together(self) -> Self:
-        if self.source not in NAMED and not is_table_file(self.source):
-            listed = ", ".join(NAMED)
-            raise broken(
-                f"Expected {listed}, or a file that ends in .csv, .tsv or .parquet.", "source"
-            )
+        check_source(self.source, NAMED)
         if self.source not in NAMED and not self.label:
             raise broken("Expected the column to be learnt from a file of your own.", "label")
         if self.method in SUBSTITUTE_ONLY and self.neighbours != "substitute":

@@ -11,7 +11,7 @@ from noisefloor.publication.published_model import PublishedModel
 from noisefloor.publication.scores import Scores, scores
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.models.held import Holdings, taken
+from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.pipelines.models.holder import Release
 
 _PLAIN = Training(hidden=(16,), learning_rate=0.1, epochs=20)
@@ -28,7 +28,7 @@ class Test:
 
     def score(self, model: PublishedModel) -> Scores:
         """Ask a model about all of them."""
-        records = taken(self.holdings.records, self.holdings.is_test)
+        records = self.holdings.records[self.holdings.is_test]
         examples = model.encoding.examples(records)
         return scores(model.told(examples.features), examples.labels, examples.classes)
 
@@ -36,8 +36,7 @@ class Test:
         """Tell what a network without privacy reaches, and naming the most frequent class."""
         encoding, records = self.holdings.encoding, self.holdings.records
         mine, theirs = (
-            encoding.examples(taken(records, some))
-            for some in (last.owners, self.holdings.is_test)
+            encoding.examples(records[some]) for some in (last.owners, self.holdings.is_test)
         )
         network = train(mine, _PLAIN, source)
         reached = scores(network.tell(theirs.features), theirs.labels, theirs.classes)

@@ -22,8 +22,6 @@ from noisefloor_sim.scenario.model import Scenario
 
 _LABELS = {"synthetic": LABEL, "adult": "income"}
 
-Rows = NDArray[np.integer] | NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holdings:
@@ -52,7 +50,7 @@ class Holdings:
         else:
             table = _loaded(block.source)
             row, is_reused = _held(table.count, scenario, source)
-            records = taken(table, row)
+            records = table[row]
         encoding = OneHot(table.schema, _label(scenario, table))
         _check_classes(block.source, encoding, table)
         return cls(
@@ -70,21 +68,12 @@ class Holdings:
         return max(1, round(self.users * (1 - float(self.is_test.mean()))))
 
 
-def taken(records: Records, rows: Rows) -> Records:
-    """Return some rows of a table."""
-    return Records(
-        records.schema,
-        {name: column[rows] for name, column in records.values.items()},
-        {name: column[rows] for name, column in records.codes.items()},
-    )
-
-
 def _drawn(scenario: Scenario, source: SeededSource) -> Records:
     """Draw records cohort by cohort: more users move nobody else's."""
     full = scenario.population.cohort
     sizes = cohort_sizes(scenario.population.users, full)
     parts = [
-        taken(customer_records(full, source.child("records", number).generator()), np.arange(size))
+        customer_records(full, source.child("records", number).generator())[:size]
         for number, size in enumerate(sizes)
     ]
     return Records(

@@ -21,7 +21,7 @@ from noisefloor_sim.pipelines.models.asking import (
     relation_of,
 )
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
-from noisefloor_sim.pipelines.models.held import Holdings, taken
+from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.scenario.model import Scenario
 
 FEWEST_OWNERS = 2
@@ -119,7 +119,7 @@ class DataHolder:
 
     def _publisher(self, owners: NDArray[np.bool_]) -> ModelPublisher:
         """Return the role, for the records that came so far; budget and shelf stay the same."""
-        records = taken(self.holdings.records, owners)
+        records = self.holdings.records[owners]
         return ModelPublisher(
             self.ledger,
             self.shelf,

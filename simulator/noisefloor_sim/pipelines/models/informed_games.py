@@ -17,7 +17,6 @@ from noisefloor.publication.records import Records
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.pipelines.attack_metrics import attack_metrics
 from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.models.held import taken
 
 CANDIDATES = 4
 _GAMES = 200
@@ -37,7 +36,7 @@ def attack_missing_record(plan: ModelPlan, pool: Records, source: SeededSource) 
     centres: list[Network] = []
     for place in range(CANDIDATES):
         rows = np.append(known[1:], pool.count - 1 - place)
-        examples = plan.wanted.encoding.examples(taken(pool, rows))
+        examples = plan.wanted.encoding.examples(pool[rows])
         # The same coins for each candidate: the adversary is granted them, and replays.
         with new_run():
             centres.append(train(examples, plan.training, source.child("training")))

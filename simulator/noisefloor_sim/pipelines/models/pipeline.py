@@ -21,7 +21,7 @@ from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
 from noisefloor_sim.pipelines.models.canary_games import ALPHA, CanaryGames
 from noisefloor_sim.pipelines.models.claims import claims_of
 from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics
-from noisefloor_sim.pipelines.models.held import Holdings, taken
+from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.pipelines.models.holder import DataHolder
 from noisefloor_sim.pipelines.models.informed_games import CANDIDATES, attack_missing_record
 from noisefloor_sim.pipelines.models.reading import model_of
@@ -166,7 +166,7 @@ class ModelsPipeline(Pipeline):
         """Return an even number of records, of people who are not in the data set."""
         users = np.flatnonzero(self.holdings.is_test)
         count = min(self.block.pool, len(users)) // 2 * 2
-        return taken(self.holdings.records, users[:count]) if count >= _FEWEST_IN_POOL else None
+        return self.holdings.records[users[:count]] if count >= _FEWEST_IN_POOL else None
 
 
 def use_one_thread() -> None:

@@ -13,7 +13,7 @@ from noisefloor.adversary.likelihood import Guess
 from noisefloor.adversary.nearest_records import attack_nearest
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.models.held import Holdings, taken
+from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.pipelines.models.holder import Release
 from noisefloor_sim.pipelines.models.reading import table_of
 
@@ -67,7 +67,7 @@ def attack_synthetic(release: Release, holdings: Holdings) -> list[Metric]:
     rows = np.column_stack([table, labels])
     sides = []
     for some in (release.owners, holdings.is_test):
-        records = taken(holdings.records, np.flatnonzero(some)[:_MOST])
+        records = holdings.records[np.flatnonzero(some)[:_MOST]]
         sides.append(np.column_stack([encoding.codes(records), records.codes[encoding.label]]))
     found = attack_nearest(sides[0], sides[1], rows[:_MOST], release.plan.proved)
     copied = attack_nearest(sides[0], sides[1], sides[0], release.plan.proved)
@@ -83,6 +83,6 @@ def attack_synthetic(release: Release, holdings: Holdings) -> list[Metric]:
 
 def _rows(holdings: Holdings, model: PublishedModel, users: NDArray[np.int64]) -> Codes:
     """Return the places of some users' values, the label last."""
-    records = taken(holdings.records, users)
+    records = holdings.records[users]
     encoding = model.encoding
     return np.column_stack([encoding.codes(records), records.codes[encoding.label]])

@@ -25,7 +25,6 @@ from noisefloor.publication.records import Records
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.models.areas import area_metric, area_metrics
-from noisefloor_sim.pipelines.models.held import taken
 from noisefloor_sim.pipelines.models.reading import log_odds, model_of
 
 Bits = NDArray[np.bool_]
@@ -76,7 +75,7 @@ class ShadowGame:
         odds = np.empty((self.models, count))
         for number, row in enumerate(members):
             own = self.source.child("model", number)
-            content = self.plan.release(taken(self.pool, row), own.child("release"))
+            content = self.plan.release(self.pool[row], own.child("release"))
             model = model_of(self.plan.NAME, content, own.child("recipient"))
             odds[number] = log_odds(model, self.pool)
         runs = ShadowRuns(members, odds, odds > 0, is_fair=not self.is_paired)

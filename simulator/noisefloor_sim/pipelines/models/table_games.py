@@ -20,7 +20,6 @@ from noisefloor.publication.records import Records
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.attack_metrics import attack_metrics
 from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.models.held import taken
 
 _GAMES = 400
 
@@ -57,7 +56,7 @@ def attack_tables(
 
 def last_records(pool: Records, count: int) -> Records:
     """Return the last records of a pool."""
-    return taken(pool, np.arange(pool.count - count, pool.count))
+    return pool[np.arange(pool.count - count, pool.count)]
 
 
 def _week(plan: AnonymisingFirstPlan | SyntheticTablePlan) -> Week:

@@ -1,9 +1,7 @@
 """Tables of the section on published models."""
 
-from collections.abc import Sequence
-
-from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.report.spec import Cell, Table
+from noisefloor_sim.pipelines.curves import Axis, Groups, mean_rows
+from noisefloor_sim.report.spec import Table
 
 
 def accuracy_table(groups: Groups, axis: Axis) -> Table:
@@ -32,7 +30,7 @@ def accuracy_table(groups: Groups, axis: Axis) -> Table:
             "claimed",
             "proved",
         ),
-        _rows(groups, names),
+        mean_rows(groups, names),
     )
 
 
@@ -68,7 +66,7 @@ def attack_table(groups: Groups, axis: Axis) -> Table:
             "nearest, area",
             "missing value",
         ),
-        _rows(groups, names),
+        mean_rows(groups, names),
     )
 
 
@@ -99,7 +97,7 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
             "null, LiRA",
             "planted, LiRA",
         ),
-        _rows(groups, names),
+        mean_rows(groups, names),
     )
 
 
@@ -127,16 +125,5 @@ def release_table(groups: Groups, axis: Axis) -> Table:
             "proved together",
             "budget",
         ),
-        _rows(groups, names),
+        mean_rows(groups, names),
     )
-
-
-def _rows(groups: Groups, names: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Return metrics of each point, averaged over replicates; empty where one is missing."""
-    rows: list[tuple[Cell, ...]] = []
-    for curve, by_place in sorted(groups.items()):
-        for place in sorted(by_place):
-            at = {place: by_place[place]}
-            found = [along(at, name)[1] for name in names]
-            rows.append((curve, place, *(one[0].value if one else None for one in found)))
-    return rows

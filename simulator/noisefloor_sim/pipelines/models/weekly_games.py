@@ -12,7 +12,7 @@ from noisefloor.adversary.release_bounds import as_substitution
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.models.held import Holdings, taken
+from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.pipelines.models.holder import Release
 from noisefloor_sim.pipelines.models.reading import log_odds
 
@@ -44,7 +44,7 @@ def attack_newcomers(
         came = after.owners & ~before.owners
         if np.count_nonzero(came) < FEWEST or np.count_nonzero(holdings.is_test) < FEWEST:
             continue
-        sides = [taken(holdings.records, some) for some in (came, holdings.is_test)]
+        sides = [holdings.records[some] for some in (came, holdings.is_test)]
         now = [log_odds(later, side) for side in sides]
         then = [log_odds(earlier, side) for side in sides]
         apart.append((now[0] - then[0], now[1] - then[1]))
