@@ -247,3 +247,25 @@ def test_the_label_of_the_schema_is_told_where_nobody_says_which() -> None:
     assert Wanted.read(schema, a_cost(), {"label": "buys"}).encoding.label == "buys"
     with pytest.raises(BadParameter, match="label='<text>' one of age"):
         Wanted.read(SCHEMA, a_cost(), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("private-sgd", {"hidden": "256,256,256,256", "epochs": 60, "batch": 600}),
+        ("anonymising-first", {"hidden": "64,64,64,64", "batch": 1}),
+        ("learning-first", {"hidden": "64,64,64,64"}),
+        (
+            "anonymised-learning",
+            {"hidden": "64,64,64,64", "batch": 1, "norm": 1e6, "decay": 0.0, "clamps": False},
+        ),
+    ],
+)
+def test_no_parameters_make_a_release_fail_once_it_is_paid(
+    name: str, more: dict[str, Parameter]
+) -> None:
+    """A failure would be seen, tell of the records, and be drawn anew for nothing."""
+    plan = planned(name, 1.0, learning_rate=10.0, **more)
+    with np.errstate(all="ignore"):
+        content = plan.release(RECORDS, SeededSource(1, "astray", name))
+    assert PublishedModel.read(content).parameters
