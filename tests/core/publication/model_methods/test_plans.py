@@ -18,6 +18,7 @@ from noisefloor.publication.model_methods import (
     Wanted,
     plan_model,
 )
+from noisefloor.publication.model_methods.logistic_method import LogisticMethodPlan
 from noisefloor.publication.scores import scores
 from noisefloor.randomness import SeededSource
 
@@ -269,3 +270,17 @@ def test_no_parameters_make_a_release_fail_once_it_is_paid(
     with np.errstate(all="ignore"):
         content = plan.release(RECORDS, SeededSource(1, "astray", name))
     assert PublishedModel.read(content).parameters
+
+
+@pytest.mark.parametrize(("neighbours", "apart"), [(ADD, (1.0, 1.0)), (SWAP, (2**0.5, 2.0))])
+def test_the_canary_of_a_fit_moves_no_further_than_rows_and_gradients_can(
+    neighbours: Neighbours, apart: tuple[float, float]
+) -> None:
+    """Rows of features in [0, 1] lie less than two lengths apart; clipped gradients do not."""
+    plan = planned("logistic", 1.0, neighbours)
+    assert isinstance(plan, LogisticMethodPlan)
+    sums, *steps = plan.canary.multipliers
+    half = 1 if neighbours is ADD else 2
+    noise = plan.plan.multipliers
+    assert half / sums == pytest.approx(apart[0] / noise[0])
+    assert [half / step for step in steps] == pytest.approx([apart[1] / noise[1]] * 20)
