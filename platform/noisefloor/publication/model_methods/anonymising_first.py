@@ -147,7 +147,8 @@ Laplace."""
 
     def release(self, records: Records, source: Source) -> bytes:
         """Return the file that is published; each call is a release of its own."""
-        made, rows = self.tables.release(records, source)
+        columns = len(self.tables.encoding.schema.columns)
+        made, rows = self.tables.release(records, source, MOST_BYTES // 4 // columns)
         encoding = self.tables.encoding
         about = {
             "form": FORM,

@@ -16,6 +16,7 @@ from noisefloor.publication.model_methods import (
     ModelPlan,
     Parameter,
     Wanted,
+    anonymising_first,
     plan_model,
 )
 from noisefloor.publication.model_methods.logistic_method import LogisticMethodPlan
@@ -284,3 +285,11 @@ def test_the_canary_of_a_fit_moves_no_further_than_rows_and_gradients_can(
     noise = plan.plan.multipliers
     assert half / sums == pytest.approx(apart[0] / noise[0])
     assert [half / step for step in steps] == pytest.approx([apart[1] / noise[1]] * 20)
+
+
+def test_no_more_rows_are_made_than_can_be_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file too large would fail once it is drawn, and be drawn anew for nothing."""
+    monkeypatch.setattr(anonymising_first, "MOST_BYTES", 4 * 4 * 100)
+    plan = planned("synthetic-table", 5.0, ADD, public=None)
+    content = plan.release(RECORDS, SeededSource(1, "too many"))
+    assert plan.describe(content)["tensors"]["rows/age"]["shape"] == [100]

@@ -575,3 +575,26 @@ def _without(training: PrivateTraining, gone: set[int]) -> None:
             add(kept_places)
 
     training._add = kept  # type: ignore[method-assign] # the point of it
+
+
+def test_the_noise_covers_what_sums_of_single_floats_are_off_by() -> None:
+    """One example less moves the others up: in single floats they then add up to another sum."""
+    count = 20_000
+    inputs, labels = blobs(count, "many")
+    plan = SgdPlan(examples=count, expected_batch=count, steps=1, noise_multiplier=1.0)
+    module = mlp()
+    with new_run():
+        initialise(module, SeededSource(2, "weights"))
+    whole, rest, own = (
+        torch.cat(
+            list(
+                engine_sum(
+                    module, inputs[some], labels[some], loss=cross_entropy, clipping=plan.clipping
+                ).values()
+            )
+        )
+        for some in (slice(None), slice(1, None), slice(0, 1))
+    )
+    beyond = float((whole - rest - own).norm())
+    assert beyond > 1e-5  # more than the margin of clipping
+    assert float(own.norm()) + beyond <= plan.noise_scale
