@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from noisefloor.accounting import Entry
-from noisefloor.errors import BadParameter, SpendConflict, UnlikeNeighbours
+from noisefloor.errors import BadParameter, SpendConflict
 from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import Artefact, canonical, claim_fields, in_words, unpack
@@ -199,8 +199,8 @@ class ModelPublisher:
         Raises:
             BudgetExceeded: The data set has too little left; nothing was spent or drawn.
             SpendConflict: The publication id stands for another request.
-            BadParameter: An unknown method or data set, or more is claimed than is proved.
-            UnlikeNeighbours: The cost is of another relation than the budget.
+            BadParameter: An unknown method or data set, a cost of another relation than the
+                budget, or more is claimed than is proved.
         """
         method, claim = self._checked(request)
         stored = self._shelf.published(request.publication_id)
@@ -259,10 +259,8 @@ class ModelPublisher:
         # Before anything is planned: by another relation the number of records would be public,
         # and a plan, or what it refuses, would tell it.
         if request.cost.neighbours is not self._budgets.neighbours:
-            raise UnlikeNeighbours(
-                f"The budget is for {self._budgets.neighbours.value} neighbours, not for "
-                f"{request.cost.neighbours.value} neighbours."
-            )
+            rule = f"{self._budgets.neighbours.value}, the relation of the budget"
+            raise BadParameter("neighbours", request.cost.neighbours.value, rule)
         claim = Claim(request.cost, method.proved(request))
         if claim.verdict != "holds" and not self._is_experiment:
             raise BadParameter("cost", claim.claimed.epsilon, _to_be_paid(method.name, claim))

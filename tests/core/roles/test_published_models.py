@@ -8,7 +8,7 @@ import pytest
 from labelled_tables import ADD, SWAP, a_cost, visits
 from noisefloor.accounting import Amount, Ledger
 from noisefloor.adversary.plan_audit import audit_canary
-from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, UnlikeNeighbours
+from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded
 from noisefloor.privacy import Guarantee, LowerBound, Model
 from noisefloor.publication import load, load_model
 from noisefloor.publication.model_methods import MODEL_METHODS, Canary
@@ -155,6 +155,6 @@ def test_another_relation_than_that_of_the_budget_does_not_tell_how_many_rows_th
     )
     request = a_request("private-sgd", a_cost(1.0, SWAP), batch=batch)
     for ask in (publisher.would_publish, publisher.charge, publisher.is_long):
-        with pytest.raises(UnlikeNeighbours) as refused:
+        with pytest.raises(BadParameter, match="the relation of the budget") as refused:
             ask(request)
         assert "400" not in str(refused.value)
