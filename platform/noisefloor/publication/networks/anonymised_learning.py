@@ -1,5 +1,6 @@
 """AnonymizedLearning: noise in the increments of every batch, scaled by certified ranges."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -124,7 +125,8 @@ class _Step:
         is_printed = self._learning.form == "printed"
         noise *= self._printed_scale(network) if is_printed else self._scale(network)
         self._both.sums(self._totals)
-        if not is_printed and not np.isfinite(self._total.sum()):
+        # A product with itself is the quickest look at whether all of a vector are numbers.
+        if not is_printed and not math.isfinite(self._total @ self._total):
             drop_broken(self._both)
             self._both.sums(self._totals)
         self._total += noise
