@@ -218,15 +218,15 @@ def test_bad_and_unpaid_models_write_nothing(running: Running) -> None:
                 "parameters": {"label": "buys", "variant": "paper"},
                 "cost": {"epsilon": 1, "neighbours": swap},
             },
-            "no cost covers it",
+            "neighbours record-add-remove, the relation of the budget",
         ),
-        (
+        (  # by substitution the number of rows would be public, and the rule would tell it
             {
-                "method": "anonymised-learning",
-                "parameters": {"label": "buys", "variant": "clamped", "hidden": "none"},
-                "cost": {"epsilon": 1, "neighbours": swap},
+                **sgd,
+                "parameters": {"label": "buys", "batch": 10**9},
+                "cost": {"epsilon": 1, "delta": 1e-5, "neighbours": swap},
             },
-            "epsilon 20 and delta 0: the ledger charges what is proved",
+            "neighbours record-add-remove, the relation of the budget",
         ),
     )
     for more, said in wrong:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 
 from noisefloor.accounting import Entry
 from noisefloor.errors import BadParameter, SpendConflict
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import Artefact, canonical, claim_fields, in_words, unpack
 
@@ -28,6 +28,10 @@ _MOST_PARAMETERS_BYTES = 1 << 16
 
 class Budgets(Protocol):
     """Who charges: a ledger, in memory or on a server."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation of everything that is spent here."""
 
     def spend(
         self,
@@ -195,7 +199,8 @@ class ModelPublisher:
         Raises:
             BudgetExceeded: The data set has too little left; nothing was spent or drawn.
             SpendConflict: The publication id stands for another request.
-            BadParameter: An unknown method or data set, or more is claimed than is proved.
+            BadParameter: An unknown method or data set, a cost of another relation than the
+                budget, or more is claimed than is proved.
         """
         method, claim = self._checked(request)
         stored = self._shelf.published(request.publication_id)
@@ -251,6 +256,11 @@ class ModelPublisher:
         method = self._methods.get(request.method)
         if method is None:
             raise BadParameter("method", "<text>", f"one of {', '.join(sorted(self._methods))}")
+        # Before anything is planned: by another relation the number of records would be public,
+        # and a plan, or what it refuses, would tell it.
+        if request.cost.neighbours is not self._budgets.neighbours:
+            rule = f"{self._budgets.neighbours.value}, the relation of the budget"
+            raise BadParameter("neighbours", request.cost.neighbours.value, rule)
         claim = Claim(request.cost, method.proved(request))
         if claim.verdict != "holds" and not self._is_experiment:
             raise BadParameter("cost", claim.claimed.epsilon, _to_be_paid(method.name, claim))

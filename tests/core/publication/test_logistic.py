@@ -141,3 +141,30 @@ def test_bad_plans_and_examples_are_refused() -> None:
     plan = LogisticPlan(cost(1.0), 5, 2, 10, 1.0, 1.0)
     with pytest.raises(BadParameter, match="width"):
         plan.fit(examples(10, 2, 1), SeededSource(1, "bad"))
+
+
+def test_a_record_that_goes_moves_no_more_than_its_own_gradient_in_a_large_table() -> None:
+    """The others move up one place: sums in single precision then differ all over."""
+    with new_run():
+        draw = SeededSource(5, "rows").generator()
+    features = (draw.random((20_000, 40)) < 0.3).astype(np.float32)
+    some = Examples(features, np.ones(20_000, dtype=np.int64), 2)
+    plan = quiet(40, 2, 20_000, 10, clip=1.0)
+    zero = np.zeros((40, 1, 1), dtype=np.float32), np.zeros((1, 1), dtype=np.float32)
+
+    def descent(rows: slice) -> _Descent:
+        part = some[rows]
+        members = np.ones((1, len(part)), dtype=np.bool_)
+        with new_run():
+            made = _Descent(plan, part.features, part.labels, members, [SeededSource(5, "noise")])
+        made.means[:] = 0.3
+        made.scales = (1 / np.sqrt(made.means + np.float32(0.05))).astype(np.float32)
+        made.limits = made._limits()
+        return made
+
+    whole, rest, one = (
+        np.concatenate([part.reshape(-1) for part in descent(rows).gradients(*zero)])
+        for rows in (slice(None), slice(1, None), slice(0, 1))
+    )
+    assert np.linalg.norm(whole - rest - one) < 1e-6
+    assert np.linalg.norm(whole - rest) <= 1

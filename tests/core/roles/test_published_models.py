@@ -142,3 +142,19 @@ def test_equal_parameters_of_other_kinds_are_other_requests() -> None:
 
 def test_the_three_lines_are_three() -> None:
     assert len(LOADING) == 3
+
+
+@pytest.mark.parametrize("batch", [399, 401, 10**9])
+def test_another_relation_than_that_of_the_budget_does_not_tell_how_many_rows_there_are(
+    batch: int,
+) -> None:
+    """By substitution the number is public; a budget for added records must not hear of it."""
+    ledger = Ledger(1.0, 1e-4, neighbours=ADD, model=Model.CENTRAL)
+    publisher = ModelPublisher(
+        ledger, MemoryShelf(), methods_of(DATA_SETS).values(), data_sets=DATA_SETS
+    )
+    request = a_request("private-sgd", a_cost(1.0, SWAP), batch=batch)
+    for ask in (publisher.would_publish, publisher.charge, publisher.is_long):
+        with pytest.raises(BadParameter, match="the relation of the budget") as refused:
+            ask(request)
+        assert "400" not in str(refused.value)

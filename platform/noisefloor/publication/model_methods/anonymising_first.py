@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
+from noisefloor.publication.examples import Examples
 from noisefloor.publication.model_methods import private_tables
 from noisefloor.publication.model_methods.noisy_networks import (
     published,
@@ -17,7 +20,7 @@ from noisefloor.publication.model_methods.plan import ModelPlan
 from noisefloor.publication.model_methods.private_tables import PrivateTables, table_tensors
 from noisefloor.publication.model_methods.table_canary import TableCanary
 from noisefloor.publication.model_methods.wanted import Told, Wanted
-from noisefloor.publication.networks import Training, train
+from noisefloor.publication.networks import Network, Training, train
 from noisefloor.publication.records import Records
 from noisefloor.publication.schema import schema_fields
 from noisefloor.publication.tensors import read_metadata, read_tensors, write_tensors
@@ -25,6 +28,8 @@ from noisefloor.randomness import Source
 
 FORM = "tables"
 MOST_BYTES = 32 << 20
+
+_ATTEMPTS = 6
 
 _TRAINING = ("hidden", "epochs", "batch", "learning_rate", "decay")
 
@@ -43,7 +48,8 @@ class AnonymisingFirstPlan(ModelPlan):
     HELP = f"""A classifier that is trained on synthetic records from private tables, as
 safetensors. Parameters: `label`, the column that is told; {private_tables.HELP}; training:
 `hidden`, widths with commas between them or `none` (the default: a linear model), `epochs`,
-`batch`, `learning_rate`, `decay`. With a delta the noise is Gaussian, without one Laplace."""
+`batch`, `learning_rate` (lowered where it leads to no numbers), `decay`. With a delta the noise
+is Gaussian, without one Laplace."""
 
     wanted: Wanted
     tables: PrivateTables
@@ -76,8 +82,23 @@ safetensors. Parameters: `label`, the column that is told; {private_tables.HELP}
         """Return the file that is published; each call is a release of its own."""
         _, rows = self.tables.release(records, source)
         examples = self.tables.encoding.examples(rows)
-        network = train(examples, self.training, source.child("training"))
+        network = lively(examples, self.training, source.child("training"))
         return published(self.tables.encoding, network)
+
+
+def lively(examples: Examples, training: Training, source: Source) -> Network:
+    """Train until weights are numbers, at an eighth of the learning rate each time.
+
+    The examples are synthetic, so that this is post-processing. A release that failed instead
+    would be drawn anew for the same charge, and whoever asked would have seen something of the
+    first draw.
+    """
+    for attempt in range(_ATTEMPTS):
+        slower = replace(training, learning_rate=training.learning_rate / 8**attempt)
+        found = train(examples, slower, source.child("attempt", attempt), is_checked=False)
+        if np.isfinite(found.vector).all():
+            return found
+    return Network(found.shape, np.zeros_like(found.vector))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +147,8 @@ Laplace."""
 
     def release(self, records: Records, source: Source) -> bytes:
         """Return the file that is published; each call is a release of its own."""
-        made, rows = self.tables.release(records, source)
+        columns = len(self.tables.encoding.schema.columns)
+        made, rows = self.tables.release(records, source, MOST_BYTES // 4 // columns)
         encoding = self.tables.encoding
         about = {
             "form": FORM,

@@ -105,8 +105,9 @@ class NormalCanary:
     """A record that moves every one of some noisy releases as far as clipping lets it.
 
     Attributes:
-        multipliers: Noise over what one record that comes or goes moves, of each release.
-        neighbours: Whether it comes or goes, or becomes another that moves as far the other way.
+        multipliers: Noise over what one record that comes or goes moves, of each release; over
+            half of how far apart two records can move it, for one that becomes another.
+        neighbours: Whether it comes or goes, or becomes another.
     """
 
     multipliers: tuple[float, ...]
@@ -116,7 +117,7 @@ class NormalCanary:
     def text(self) -> str:
         """What the two inputs are, and what the adversary sees."""
         is_substitute = self.neighbours is Neighbours.RECORD_SUBSTITUTE
-        other = "or another that moves them the opposite way" if is_substitute else "or not"
+        other = "or another that moves them as far away" if is_substitute else "or not"
         return (
             "A record that moves the sums of features and the sum of gradients of every step as "
             f"far as clipping allows, in one direction each, {other}; the adversary sees all "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noisefloor.privacy import Guarantee
+from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.logistic import LogisticPlan
 from noisefloor.publication.model_methods.canaries import NormalCanary
 from noisefloor.publication.model_methods.plan import ModelPlan
@@ -77,9 +77,16 @@ the relation is record-add-remove. The cost needs a delta."""
 
     @property
     def canary(self) -> NormalCanary:
-        """A row and a gradient of the largest length, in every release."""
+        """A row and a gradient of the largest length, in every release.
+
+        Features are never negative: two rows lie at most the root of two of a length apart, and
+        not two lengths as gradients do.
+        """
         sums, step = self.plan.multipliers
-        return NormalCanary((sums, *[step] * self.plan.steps), self.wanted.cost.neighbours)
+        relation = self.wanted.cost.neighbours
+        if relation is Neighbours.RECORD_SUBSTITUTE:
+            sums *= math.sqrt(2)
+        return NormalCanary((sums, *[step] * self.plan.steps), relation)
 
     def release(self, records: Records, source: Source) -> bytes:
         """Return the file that is published; each call is a release of its own."""

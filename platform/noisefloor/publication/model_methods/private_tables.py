@@ -112,10 +112,12 @@ class PrivateTables:
         noises = self.tables.budget.noises
         return TableCanary([(noises[name], change) for name, change in self.changes.items()])
 
-    def release(self, records: Records, source: Source) -> tuple[Synthesiser, Records]:
-        """Return the noisy tables and synthetic records of them."""
+    def release(
+        self, records: Records, source: Source, most: int = MOST_ROWS
+    ) -> tuple[Synthesiser, Records]:
+        """Return the noisy tables and synthetic records of them, at most so many if not told."""
         made = self.tables.release(records, source.child("tables"))
-        told = min(max(1, round(made.size)), MOST_ROWS) if self.rows is None else self.rows
+        told = min(max(1, round(made.size)), most) if self.rows is None else self.rows
         return made, made.sample(told, source.child("rows"))
 
 

@@ -1,5 +1,6 @@
 """AnonymizedLearning: noise in the increments of every batch, scaled by certified ranges."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -47,7 +48,7 @@ class AnonymisedLearning:
     Neighbours: one record substituted (central model); batches are cut by place, not by content.
                 An added record would move others to other batches: there is no proof for that.
     Domain:     features in [0, 1], refused otherwise. What a record adds is clipped, unless the
-                form is ``printed``.
+                form is ``printed``; what is no number is taken for 0, and not told to anybody.
     Reference:  the approach and (20)-(26) are the paper's; norms of layers from norms of factors
                 Goodfellow 2015, arXiv 1510.01799.
 
@@ -124,6 +125,10 @@ class _Step:
         is_printed = self._learning.form == "printed"
         noise *= self._printed_scale(network) if is_printed else self._scale(network)
         self._both.sums(self._totals)
+        # A product with itself is the quickest look at whether all of a vector are numbers.
+        if not is_printed and not math.isfinite(self._total @ self._total):
+            drop_broken(self._both)
+            self._both.sums(self._totals)
         self._total += noise
         if self._learning.clamps:
             np.maximum(self._total, -self._reach, out=self._total)
@@ -158,11 +163,14 @@ class _Step:
 
 
 def _narrow(ranges: Ranges, threshold: np.float32) -> None:
-    """Narrow ranges to public ones, in place: signals to 1 and errors to the threshold."""
+    """Narrow ranges to public ones, in place: signals to 1 and errors to the threshold.
+
+    Those of weights too large for floats may be no numbers: the public ones hold then.
+    """
     for signal in ranges.signals:
-        np.minimum(signal, 1, out=signal)
+        np.fmin(signal, 1, out=signal)
     for error in ranges.errors:
-        np.minimum(error, threshold, out=error)
+        np.fmin(error, threshold, out=error)
 
 
 def sum_of_reaches(ranges: Ranges) -> float:
@@ -185,6 +193,15 @@ def clip_factors(both: Pass, ranges: Ranges) -> None:
     for error, most in zip(both.errors, ranges.errors, strict=True):
         np.maximum(error, -most, out=error)
         np.minimum(error, most, out=error)
+
+
+def drop_broken(both: Pass) -> None:
+    """Make records add nothing whose signals or errors are no numbers: large weights do that."""
+    # The last column of the inputs is the 1 of the biases, which is kept between calls.
+    factors = [*(one[:, :-1] for one in both.inputs[1:]), *both.errors]
+    is_whole = np.logical_and.reduce([np.isfinite(one).all(axis=1) for one in factors])
+    for one in factors:
+        one[~is_whole] = 0
 
 
 def norms_of(both: Pass) -> Floats:

@@ -40,8 +40,9 @@ class LearningFirst:
                 epsilon for the model. Per release.
     Neighbours: one record substituted (central model). How training moves is not bounded, so one
                 record may move every parameter over its whole range, and so may an added one.
-    Domain:     finite parameters; they are put on a grid, and clamped before the noise unless the
-                form is ``printed``.
+    Domain:     any parameters; they are put on a grid, and clamped before the noise unless the
+                form is ``printed``. What is no number counts as 0: whether training went astray
+                is a fact about the records, which nobody is told.
     Reference:  the approach is the paper's; the discrete law Ghosh, Roughgarden and Sundararajan
                 2009, arXiv 0811.2841.
 
@@ -125,7 +126,7 @@ class LearningFirst:
         """Put parameters on the grid, clamped unless this is the printed form."""
         places = np.rint(np.asarray(values, np.float64) * (HALF_STEPS / self.bound))
         if self.form != "printed":
-            places = np.clip(places, -HALF_STEPS, HALF_STEPS)
+            places = np.clip(np.nan_to_num(places), -HALF_STEPS, HALF_STEPS)
         return places.astype(np.int64)
 
     def _values(self, places: NDArray[np.int64]) -> Floats:

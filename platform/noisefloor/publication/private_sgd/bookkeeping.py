@@ -13,10 +13,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from noisefloor.errors import DeadRun, UnsupportedModule
+from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import Contribution
-from noisefloor.publication.private_sgd.factors import clip_factors
+from noisefloor.publication.private_sgd.factors import BrokenExamples, clip_factors
 from noisefloor.publication.private_sgd.lstm import LstmTap
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.taps import (
@@ -141,7 +141,7 @@ class BookKeeping:
             losses = check_losses(self._loss(self._module(*inputs), targets), len(targets))
             wanted = [tap.wanted() for tap in self._taps]
             every = [one for some in wanted for one in some]
-            total = check_total(losses.sum())
+            total = check_total(losses)
             gradients = iter(torch.autograd.grad(total, every, allow_unused=True))
         found = []
         for tap, some, group in zip(self._taps, wanted, self._groups, strict=True):
@@ -168,15 +168,19 @@ class BookKeeping:
         return [nothing if total is None else total for total in totals]
 
 
-def check_total(total: Tensor) -> Tensor:
-    """Return a sum of losses, if it is a number.
+def check_total(losses: Tensor) -> Tensor:
+    """Return the sum of losses, if it is a number.
 
     Raises:
-        DeadRun: The loss of an example is NaN or infinite, whether its gradient is or not. That a
-            run stops here is a fact about one example, and not covered by the guarantee.
+        BrokenExamples: The loss of an example is NaN or infinite, whether its gradient is or not.
+            That a run stops here is a fact about one example, and not covered by the guarantee.
     """
+    total = losses.sum()
     if not math.isfinite(total.item()):
-        raise DeadRun("The loss of an example is NaN or infinite: check the inputs and the loss.")
+        raise BrokenExamples(
+            "The loss of an example is NaN or infinite: check the inputs and the loss.",
+            ~torch.isfinite(losses.detach()),
+        )
     return total
 
 

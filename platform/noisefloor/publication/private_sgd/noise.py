@@ -6,7 +6,8 @@ them has low-order bits that may depend on what was noised (Mironov 2012 shows h
 betray Laplace noise). So results are rounded to multiples of about a thousandth of the noise,
 which leaves nothing of these bits. This closes the known attack; it is no proof for floats, and
 neither sums of float32 gradients nor their norms are exact: clipping keeps a margin of 4e-6 for
-that. Discrete noise on integer gradients would be exact, and slower.
+norms, and the plan's noise has one for sums. Discrete noise on integer gradients would be exact,
+and slower.
 """
 
 import math

@@ -94,7 +94,7 @@ class PerExample:
         found, losses = vmap(
             grad_and_value(of_one), in_dims=(None, *(0 for _ in (targets, *inputs)))
         )(detached, targets, *inputs)
-        check_total(losses.sum())
+        check_total(losses)
         return [found[name].reshape(len(targets), -1) for name in self._parameters]
 
     def _one_by_one(self, inputs: Inputs, targets: Tensor) -> list[Tensor]:
@@ -103,7 +103,7 @@ class PerExample:
         for place in range(len(targets)):
             some = slice(place, place + 1)
             outputs = self._module(*(one[some] for one in inputs))
-            loss = check_total(check_losses(self._loss(outputs, targets[some]), 1).sum())
+            loss = check_total(check_losses(self._loss(outputs, targets[some]), 1))
             found = torch.autograd.grad(loss, parameters, allow_unused=True)
             rows.append(
                 torch.cat(

@@ -16,6 +16,7 @@ from noisefloor.publication.private_sgd.bookkeeping import (
     Loss,
     layers_without_a_tap,
 )
+from noisefloor.publication.private_sgd.factors import BrokenExamples
 from noisefloor.publication.private_sgd.gates import GradientWatch, check_moved, check_weights
 from noisefloor.publication.private_sgd.modules import check_first_batch, check_module
 from noisefloor.publication.private_sgd.noise import add_noise
@@ -80,6 +81,9 @@ class PrivateTraining:
         loss: Takes outputs and targets, gives the loss of each example.
         micro_batch: The most examples in memory at once; for the slow road take it small.
         per_example: Take the slow road, whatever the layers are.
+        skips: Leave out, in every step, examples whose loss or gradient is no finite number,
+            instead of stopping. Nobody learns of them then: for releases, where that a run was
+            stopped would be seen by whoever asked for it, and is not covered by the guarantee.
     """
 
     def __init__(
@@ -93,11 +97,13 @@ class PrivateTraining:
         loss: Loss = cross_entropy,
         micro_batch: int = 4096,
         per_example: bool = False,
+        skips: bool = False,
     ) -> None:
         check_module(module)
         self._module, self._plan, self._source, self._loss = module, plan, source, loss
         self._inputs, self._targets = _checked(inputs, targets)
         self._most = check_count(micro_batch, "micro_batch")
+        self._skips = skips
         self._flat = FlatParameters(module)
         self._weights = self._flat.vector
         self._sums = torch.zeros_like(self._weights)
@@ -142,13 +148,34 @@ class PrivateTraining:
         self._sums.zero_()
         places = poisson_sample(self._plan, len(self._targets), coins.stage("sample"))
         for part in parts(places, len(self._targets), self._most):
-            inputs = tuple(one[part] for one in self._inputs)
-            targets = self._targets[part]
-            if not self._is_checked:
-                self._check_first(inputs, targets)
-            self._watch.see(self._road.add(inputs, targets))
+            self._add(part)
         add_noise(self._sums, self._plan.noise_scale, coins.stage("noise"))
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
+
+    def _add(self, part: Tensor | slice) -> None:
+        """Add the clipped gradients of some examples; nothing was added where it raises."""
+        inputs = tuple(one[part] for one in self._inputs)
+        targets = self._targets[part]
+        try:
+            if not self._is_checked:
+                self._check_first(inputs, targets)
+            squares = self._road.add(inputs, targets)
+        except BrokenExamples as found:
+            if not self._skips:
+                raise
+            self._add_others(torch.arange(len(self._targets))[part], found.broken)
+        else:
+            self._watch.see(squares)
+
+    def _add_others(self, places: Tensor, broken: Tensor) -> None:
+        """Add the examples that are not broken; in halves where it is not known which are."""
+        if len(broken) == len(places) and bool(broken.any()):
+            halves = [places[~broken]]
+        else:
+            halves = list(torch.split(places, -(-len(places) // 2))) if len(places) > 1 else []
+        for half in halves:
+            if len(half):
+                self._add(half)
 
     def _check_first(self, inputs: Inputs, targets: Tensor) -> None:
         check_first_batch(self._module, self._road, self._sums, self._loss, inputs, targets)
@@ -223,6 +250,7 @@ def train(
     loss: Loss = cross_entropy,
     micro_batch: int = 4096,
     per_example: bool = False,
+    skips: bool = False,
 ) -> SgdReport:
     """Train a module privately, in place; the arguments are those of ``PrivateTraining``.
 
@@ -242,6 +270,7 @@ def train(
         loss=loss,
         micro_batch=micro_batch,
         per_example=per_example,
+        skips=skips,
     ) as training:
         training.run()
         return training.finish()

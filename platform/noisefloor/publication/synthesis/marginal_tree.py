@@ -29,7 +29,7 @@ from noisefloor.publication.synthesis.synthesiser import (
 )
 from noisefloor.randomness import Source
 
-NAME = "marginal-tree"
+NAME, SCORES = "marginal-tree", "scores"
 
 Counts = NDArray[np.int64]
 Pair = tuple[str, str]
@@ -63,6 +63,8 @@ class MarginalTree:
     def __post_init__(self) -> None:
         if len(other_columns(self.schema, self.label)) < 2:
             raise BadParameter("label", self.label, "to leave at least two other columns")
+        if SCORES in self.columns:  # its table and its coins would be those of the scores
+            raise BadParameter("columns", SCORES, "another name: the scores of pairs have it")
         self.budget  # noqa: B018  # a cost that cannot be met is refused here
 
     @property

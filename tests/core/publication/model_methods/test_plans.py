@@ -16,8 +16,10 @@ from noisefloor.publication.model_methods import (
     ModelPlan,
     Parameter,
     Wanted,
+    anonymising_first,
     plan_model,
 )
+from noisefloor.publication.model_methods.logistic_method import LogisticMethodPlan
 from noisefloor.publication.scores import scores
 from noisefloor.randomness import SeededSource
 
@@ -247,3 +249,47 @@ def test_the_label_of_the_schema_is_told_where_nobody_says_which() -> None:
     assert Wanted.read(schema, a_cost(), {"label": "buys"}).encoding.label == "buys"
     with pytest.raises(BadParameter, match="label='<text>' one of age"):
         Wanted.read(SCHEMA, a_cost(), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("private-sgd", {"hidden": "256,256,256,256", "epochs": 60, "batch": 600}),
+        ("anonymising-first", {"hidden": "64,64,64,64", "batch": 1}),
+        ("learning-first", {"hidden": "64,64,64,64"}),
+        (
+            "anonymised-learning",
+            {"hidden": "64,64,64,64", "batch": 1, "norm": 1e6, "decay": 0.0, "clamps": False},
+        ),
+    ],
+)
+def test_no_parameters_make_a_release_fail_once_it_is_paid(
+    name: str, more: dict[str, Parameter]
+) -> None:
+    """A failure would be seen, tell of the records, and be drawn anew for nothing."""
+    plan = planned(name, 1.0, learning_rate=10.0, **more)
+    with np.errstate(all="ignore"):
+        content = plan.release(RECORDS, SeededSource(1, "astray", name))
+    assert PublishedModel.read(content).parameters
+
+
+@pytest.mark.parametrize(("neighbours", "apart"), [(ADD, (1.0, 1.0)), (SWAP, (2**0.5, 2.0))])
+def test_the_canary_of_a_fit_moves_no_further_than_rows_and_gradients_can(
+    neighbours: Neighbours, apart: tuple[float, float]
+) -> None:
+    """Rows of features in [0, 1] lie less than two lengths apart; clipped gradients do not."""
+    plan = planned("logistic", 1.0, neighbours)
+    assert isinstance(plan, LogisticMethodPlan)
+    sums, *steps = plan.canary.multipliers
+    half = 1 if neighbours is ADD else 2
+    noise = plan.plan.multipliers
+    assert half / sums == pytest.approx(apart[0] / noise[0])
+    assert [half / step for step in steps] == pytest.approx([apart[1] / noise[1]] * 20)
+
+
+def test_no_more_rows_are_made_than_can_be_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file too large would fail once it is drawn, and be drawn anew for nothing."""
+    monkeypatch.setattr(anonymising_first, "MOST_BYTES", 4 * 4 * 100)
+    plan = planned("synthetic-table", 5.0, ADD, public=None)
+    content = plan.release(RECORDS, SeededSource(1, "too many"))
+    assert plan.describe(content)["tensors"]["rows/age"]["shape"] == [100]

@@ -201,3 +201,20 @@ def test_what_is_proved() -> None:
 def test_what_has_no_meaning_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(BadParameter):
         make()
+
+
+@pytest.mark.parametrize("form", ["clipped", "widths", "norm"])
+def test_a_record_that_overflows_adds_nothing_and_is_not_told(form: str) -> None:
+    network = random_network(SHAPE, 2)
+    network.vector *= np.float32(1e20)  # signals and errors of some records are no numbers
+    learning = AnonymisedLearning(1.0, TRAINING, form, clamps=False)  # type: ignore[arg-type]
+    batch = batch_of(10, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = learning.increments_of(SHAPE, Silent())
+        sums = step(network, batch).copy()
+        calm = step(random_network(SHAPE, 1), batch).copy()
+    assert np.isfinite(sums).all()
+    assert np.abs(sums).max() <= 10
+    fresh = learning.increments_of(SHAPE, Silent())(random_network(SHAPE, 1), batch)
+    if form == "norm":  # the others have ranges of the network before
+        assert calm == pytest.approx(fresh)

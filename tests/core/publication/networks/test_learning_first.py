@@ -132,3 +132,13 @@ def test_what_has_no_law_is_refused(make: Callable[[], object]) -> None:
 def test_a_network_of_another_size_is_refused() -> None:
     with pytest.raises(BadParameter, match="parameters"):
         LearningFirst(1.0, 5).release(random_network(Shape((2, 2)), 1), SeededSource(1, "x"))
+
+
+def test_what_is_no_number_is_noised_like_any_other() -> None:
+    """One record may decide whether training goes astray: an error would tell which it was."""
+    astray = Network(Shape((1, 2)), np.array([np.nan, np.inf, -np.inf, 0.5], np.float32))
+    noise = LearningFirst(1.0, 4, "corrected")
+    released = noise.release(astray, SeededSource(1, "astray")).vector
+    assert np.isfinite(released).all()
+    places = noise._grid(astray.vector)
+    assert places.tolist() == [0, HALF_STEPS, -HALF_STEPS, HALF_STEPS // 2]

@@ -72,7 +72,7 @@ def test_sensitivities() -> None:
     groups = PerGroup.of({"body": 3.0, "head": 4.0})
     assert groups.sensitivity == pytest.approx(5.0)
     plan = SgdPlan(**SMALL, noise_multiplier=2.0, clipping=groups)  # type: ignore[arg-type]
-    assert plan.noise_scale == pytest.approx(10.0)
+    assert 10.0 < plan.noise_scale < 10.01  # with room for the rounding of sums
 
 
 def test_a_layer_is_in_the_group_of_the_longest_name() -> None:

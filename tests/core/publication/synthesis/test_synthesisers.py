@@ -219,3 +219,13 @@ def test_records_of_another_schema_are_refused() -> None:
     for plan in plans(cost(1.0)):
         with pytest.raises(BadParameter, match="records"):
             plan.release(records, SeededSource(1, "other"))
+
+
+def test_a_column_that_has_the_name_of_the_scores_is_refused() -> None:
+    """Its noise would be drawn under the same name as that of the scores."""
+    named = Schema(
+        "one row",
+        {"scores": Categories((0, 1)), "b": Categories((0, 1)), "label": Categories((0, 1))},
+    )
+    with pytest.raises(BadParameter, match="scores"):
+        MarginalTree(named, "label", cost(1.0))
