@@ -8,6 +8,7 @@
     ├── UnlikeNeighbours        guarantees under different relations were to be added
     ├── BudgetExceeded          a ledger was asked for more than it has; nothing was spent
     ├── SpendConflict           a spend id came back with another cost or release
+    ├── PublicationFailed       what was paid for failed once; nothing is drawn a second time
     ├── BadSnapshot             a snapshot of a ledger or of a role cannot be read
     ├── BadCollection           the document of a collection cannot be read or breaks a rule
     ├── BadFrame                bytes from the bus are not a frame that was asked for
@@ -94,6 +95,10 @@ class BudgetExceeded(NoisefloorError):
 
 class SpendConflict(NoisefloorError):
     """A spend id was used before for a different spend."""
+
+
+class PublicationFailed(NoisefloorError):
+    """A publication that was paid for failed; its charge stands, nothing is drawn again."""
 
 
 class BadSnapshot(NoisefloorError):

@@ -2,7 +2,7 @@
 
 A job is charged before it is queued. What it makes is stored by the role; here is only how far it
 is. A job that ends with its process leaves its charge behind, and the same request again runs it
-again for nothing.
+again for nothing; one whose method failed does not run again.
 """
 
 import logging
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from noisefloor.errors import BusFull, SpendConflict
+from noisefloor.errors import BusFull, PublicationFailed, SpendConflict
 from noisefloor.roles.model_publisher import Request
 
 MOST_WAITING = 32
@@ -40,7 +40,7 @@ _TEXTS = {
     Progress.CHARGED: "Paid for, not made: send the same request again, it costs nothing more.",
     Progress.WAITING: "Paid for; it is made once those before it are.",
     Progress.RUNNING: "Paid for, and being made.",
-    Progress.FAILED: "Paid for; the method failed. The same request again costs nothing more.",
+    Progress.FAILED: "Paid for; the method failed. Nothing is drawn a second time for one charge.",
     Progress.STORED: "Stored; the same bytes for ever.",
 }
 _UNDER_WAY = (Progress.WAITING, Progress.RUNNING)
@@ -128,5 +128,6 @@ class Jobs:
                 job.work()
                 job.progress = Progress.STORED
             except Exception as error:  # of a method: whatever it is, the next one has its turn
-                job.progress = Progress.FAILED
-                _log.error("a publication failed: %s", type(error).__name__)
+                is_final = isinstance(error, PublicationFailed)
+                job.progress = Progress.FAILED if is_final else Progress.CHARGED
+                _log.error("a publication failed: %s", type(error.__cause__ or error).__name__)

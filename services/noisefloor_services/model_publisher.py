@@ -160,6 +160,7 @@ def _add_publishing(router: APIRouter, shared: Publishing) -> None:
         responses={
             202: {"model": Outcome, "description": "Paid for; ask `/state` until it is stored."},
             409: {"description": "Too little is left, or the id stands for another request."},
+            410: {"description": "It was paid for, and its method failed."},
             **UNAVAILABLE,
         },
     )
@@ -202,6 +203,7 @@ def _dry_run(
 def _add_reading(router: APIRouter, shared: Publishing) -> None:
     missing: dict[int | str, dict[str, Any]] = {
         404: {"description": "There is no such publication, or it is not stored yet."},
+        410: {"description": "It was paid for, and its method failed."},
         **UNAVAILABLE,
     }
 

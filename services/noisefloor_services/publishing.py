@@ -16,7 +16,7 @@ from noisefloor.accounting import Amount
 from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import Artefact, unpack
-from noisefloor.roles.model_publisher import Method, ModelPublisher, Request
+from noisefloor.roles.model_publisher import Method, ModelPublisher, Request, has_failed
 from noisefloor_services.anchored_ledger import AnchoredLedger
 from noisefloor_services.jobs import Jobs, Progress
 from noisefloor_services.ledger import RedisLedger
@@ -118,18 +118,22 @@ class Publishing:
         stored = self.ledger().published(publication_id)
         if stored is None:
             raise HTTPException(404, "There is no such publication, or it is not stored yet.")
-        return unpack(stored)
+        made = unpack(stored)
+        if has_failed(made):
+            raise HTTPException(410, Progress.FAILED.text)
+        return made
 
     def progress(self, publication_id: str) -> Progress:
         """Return how far a publication is, or answer 404."""
         ledger, under_way = self.ledger(), self.jobs.progress(publication_id)
         if under_way in (Progress.WAITING, Progress.RUNNING):
             return under_way
-        if ledger.published(publication_id) is not None:
-            return Progress.STORED
+        stored = ledger.published(publication_id)
+        if stored is not None:
+            return Progress.FAILED if has_failed(unpack(stored)) else Progress.STORED
         if ledger.entry(publication_id) is None:
             raise HTTPException(404, "There is no such publication.")
-        return Progress.FAILED if under_way is Progress.FAILED else Progress.CHARGED
+        return Progress.CHARGED
 
     def price(self, request: Request) -> Price:
         """Return what a request would cost; nothing more where it is paid for."""

@@ -3,6 +3,7 @@
 A publication goes from requested to charged to stored, and never back. The charge is made before
 anything is drawn; what was drawn is stored before it is handed out; a retry gets what is stored.
 So a crash at any point costs at most a charge, and never gives a second draw for one charge.
+That a method failed may tell of the data: a failure is stored, too, and is what a retry gets.
 
 What is published is the business of methods that plug in: bytes from a request and a source.
 The role has no clock, no socket and no randomness of its own.
@@ -17,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from noisefloor.accounting import Entry
-from noisefloor.errors import BadParameter, SpendConflict
+from noisefloor.errors import BadParameter, PublicationFailed, SpendConflict
 from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import Artefact, canonical, claim_fields, in_words, unpack
@@ -148,6 +149,12 @@ class Method:
     help: str = ""
 
 
+_FAILED = (
+    "The publication was paid for and its method failed. Nothing is drawn a second time for one "
+    "charge; a new one needs a new id."
+)
+
+
 class State(Enum):
     """How far a publication is."""
 
@@ -199,6 +206,7 @@ class ModelPublisher:
         Raises:
             BudgetExceeded: The data set has too little left; nothing was spent or drawn.
             SpendConflict: The publication id stands for another request.
+            PublicationFailed: The method failed, now or at an earlier try.
             BadParameter: An unknown method or data set, a cost of another relation than the
                 budget, or more is claimed than is proved.
         """
@@ -206,10 +214,19 @@ class ModelPublisher:
         stored = self._shelf.published(request.publication_id)
         if stored is None:
             self._charge(request, claim)
-            content = method.release(request, source)
-            made = Artefact(content, method.media_type, _card(request, method, claim, content))
+            made = self._made(request, method, claim, source)
             stored = self._shelf.publish(request.publication_id, made.packed())
         return _answer(request, stored)
+
+    def _made(self, request: Request, method: Method, claim: Claim, source: Source) -> Artefact:
+        """Draw; a failure is stored, so that asking again does not draw again."""
+        try:
+            content = method.release(request, source)
+        except Exception as error:
+            failed = Artefact(b"", method.media_type, _failure(request, method))
+            self._shelf.publish(request.publication_id, failed.packed())
+            raise PublicationFailed(_FAILED) from error
+        return Artefact(content, method.media_type, _card(request, method, claim, content))
 
     def charge(self, request: Request) -> Entry:
         """Pay for a publication and draw nothing yet; ``publish`` then is free."""
@@ -282,6 +299,16 @@ def _to_be_paid(method: str, claim: Claim) -> str:
     )
 
 
+def _failure(request: Request, method: Method) -> dict[str, object]:
+    return {
+        "failed": True,
+        "publication_id": request.publication_id,
+        "data_set": request.data_set,
+        "method": method.name,
+        "request_sha256": request.digest,
+    }
+
+
 def _card(request: Request, method: Method, claim: Claim, content: bytes) -> dict[str, object]:
     return {
         **method.describe(request, content),
@@ -305,4 +332,11 @@ def _answer(request: Request, stored: bytes) -> Artefact:
             f"Publication {request.publication_id} was made for another request. A retry has to "
             "repeat it; a new publication needs a new id."
         )
+    if has_failed(artefact):
+        raise PublicationFailed(_FAILED)
     return artefact
+
+
+def has_failed(artefact: Artefact) -> bool:
+    """Tell whether what is stored says that nothing came out."""
+    return bool(artefact.card.get("failed"))

@@ -19,6 +19,7 @@ from noisefloor.errors import (
     BudgetExceeded,
     BusFull,
     NoisefloorError,
+    PublicationFailed,
     SpendConflict,
     UnlikeNeighbours,
 )
@@ -37,6 +38,7 @@ _MOST_FAULTS = 20
 _ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
     (BudgetExceeded, 409, "budget-exceeded"),
     (SpendConflict, 409, "spend-conflict"),
+    (PublicationFailed, 410, "publication-failed"),
     (UnlikeNeighbours, 422, "unlike-neighbours"),
     (BadFrame, 422, "bad-frame"),
     (ReleaseSealed, 409, "release-sealed"),
@@ -148,6 +150,8 @@ def _detail(error: NoisefloorError) -> str:
         return f"Nothing was spent: {error.left} left. Ask the ledger what spent it."
     if isinstance(error, BadFrame):
         return str(error)  # field and rule; such errors never hold a value
+    if isinstance(error, PublicationFailed):
+        return "It was paid for and failed. Nothing is drawn again; a new one needs a new id."
     if isinstance(error, SpendConflict):
         return "The id stands for something else already. A retry has to repeat the first request."
     return type(error).__name__

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisefloor.accounting import Amount, Ledger
-from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
+from noisefloor.errors import (
+    BadParameter,
+    BadSnapshot,
+    BudgetExceeded,
+    PublicationFailed,
+    SpendConflict,
+)
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.randomness import SecureSource, Source
 from noisefloor.roles.artefact import Artefact, in_words, unpack
@@ -18,6 +24,7 @@ from noisefloor.roles.model_publisher import (
     ModelPublisher,
     Request,
     State,
+    has_failed,
 )
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
@@ -25,7 +32,7 @@ HALF = Guarantee(0.5, RECORD, delta=1e-6, model=Model.CENTRAL)
 NONE = Guarantee.none("it publishes the truth", RECORD, Model.CENTRAL)
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """The process died here."""
 
 
@@ -36,6 +43,7 @@ class Press:
         self.ledger = ledger
         self.draws = 0
         self.is_killed = False
+        self.fails = False
 
     def release(self, request: Request, source: Source) -> bytes:
         assert any(
@@ -45,6 +53,8 @@ class Press:
         if self.is_killed:
             raise Killed
         self.draws += 1
+        if self.fails:
+            raise ArithmeticError("of the data")
         return source.words(4).tobytes()
 
 
@@ -144,6 +154,24 @@ def test_a_crash_while_drawing_leaves_a_charge_and_the_retry_is_free() -> None:
     made = publisher.publish(a_request(), SecureSource())
     assert publisher.publish(a_request(), SecureSource()) == made
     assert ledger.spent("films") == Amount.cost(HALF)
+
+
+def test_a_method_that_fails_is_not_drawn_again_for_the_same_charge() -> None:
+    publisher, ledger, press, shelf = a_publisher()
+    press.fails = True
+    with pytest.raises(PublicationFailed) as found:
+        publisher.publish(a_request(), SecureSource())
+    assert "of the data" not in str(found.value)
+    press.fails = False
+    for _ in range(2):
+        with pytest.raises(PublicationFailed):
+            publisher.publish(a_request(), SecureSource())
+    assert (press.draws, ledger.spent("films")) == (1, Amount.cost(HALF))
+    stored = shelf.published("p-1")
+    assert stored is not None
+    assert has_failed(unpack(stored))
+    assert unpack(stored).content == b""
+    assert publisher.publish(a_request("p-2"), SecureSource()).content
 
 
 def test_of_two_that_draw_at_once_both_hand_out_what_was_stored_first() -> None:
