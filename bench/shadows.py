@@ -26,12 +26,12 @@ from bench.table import aligned, figure
 from bench.worker import ONE_THREAD, ROOT
 from torch import nn
 
-from noisefloor.adversary.shadows import Procedure, fair_members
-from noisefloor.adversary.shadows.dense import DenseTraining, tensors
-from noisefloor.adversary.shadows.private_dense import PrivateDenseTraining
-from noisefloor.adversary.shadows.runs import Bits
-from noisefloor.adversary.shadows.study import study
-from noisefloor.adversary.shadows.tabular import fine_examples
+from noisefloor.adversary.models.shadows import Procedure, fair_members
+from noisefloor.adversary.models.shadows.dense import DenseTraining, tensors
+from noisefloor.adversary.models.shadows.private_dense import PrivateDenseTraining
+from noisefloor.adversary.models.shadows.runs import Bits
+from noisefloor.adversary.models.shadows.study import study
+from noisefloor.adversary.models.shadows.tabular import fine_examples
 from noisefloor.publication import load_records
 from noisefloor.publication.examples import Examples
 from noisefloor.randomness import SeededSource

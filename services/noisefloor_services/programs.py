@@ -85,7 +85,7 @@ def _aggregator(start: Start) -> None:
 
 
 def _model_publisher(start: Start) -> None:
-    from noisefloor.adversary.plan_audit import audit_canary
+    from noisefloor.adversary.models.plan_audit import audit_canary
     from noisefloor.roles.methods import methods_of
     from noisefloor_services import data_sets, model_publisher
     from noisefloor_services.serving import serve

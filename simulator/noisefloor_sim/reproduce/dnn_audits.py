@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from noisefloor.adversary.plan_audit import audit_canary
+from noisefloor.adversary.models.plan_audit import audit_canary
 from noisefloor.publication.model_methods.canaries import IncrementCanary, ParameterCanary
 from noisefloor.publication.model_methods.noisy_networks import MOST_COORDINATES
 from noisefloor.publication.model_methods.plan import WHOLE

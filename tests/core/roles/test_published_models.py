@@ -7,7 +7,7 @@ import pytest
 
 from labelled_tables import ADD, SWAP, a_cost, visits
 from noisefloor.accounting import Amount, Ledger
-from noisefloor.adversary.plan_audit import audit_canary
+from noisefloor.adversary.models.plan_audit import audit_canary
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded
 from noisefloor.privacy import Guarantee, LowerBound, Model
 from noisefloor.publication import load, load_model

@@ -7,8 +7,8 @@ import pytest
 
 from ads_worlds import BITS, Lived, ads_world, live
 from noisefloor.ads.delivery import Choice, Delivery
+from noisefloor.adversary.ads.side_channel import class_success
 from noisefloor.adversary.intervals import lower_limit, upper_limit
-from noisefloor.adversary.side_channel import class_success
 from noisefloor_sim.pipelines.ads.activity import first_law, guess_first
 from noisefloor_sim.pipelines.ads.request_law import RequestLaw
 from noisefloor_sim.scenario import Scenario

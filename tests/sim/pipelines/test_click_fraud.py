@@ -8,7 +8,7 @@ import pytest
 from noisefloor.ads.clicks import ClickReport, Form
 from noisefloor.ads.delivered_click import DeliveredClick
 from noisefloor.ads.memoised_clicks import MemoisedClicks
-from noisefloor.adversary.poisoning import mimic_bias
+from noisefloor.adversary.ads.poisoning import mimic_bias
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.unary import UnaryEncoding

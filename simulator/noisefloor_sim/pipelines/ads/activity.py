@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.adversary.ads.side_channel import attack_activity
 from noisefloor.adversary.observations import success_of
 from noisefloor.adversary.outcome import Outcome, score
-from noisefloor.adversary.side_channel import attack_activity
 from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of

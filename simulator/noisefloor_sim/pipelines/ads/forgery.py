@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from noisefloor.ads.bit_training import BitTraining
 from noisefloor.ads.factors import AdModel, Ratings
 from noisefloor.ads.training import Broadcast, Training
-from noisefloor.adversary.gradients import candidate_values
-from noisefloor.adversary.poisoned_training import crowd, spread
+from noisefloor.adversary.ads.gradients import candidate_values
+from noisefloor.adversary.ads.poisoned_training import crowd, spread
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats, Reports
 from noisefloor.randomness import SeededSource

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.ads.delivery import Choice
-from noisefloor.adversary.linking import LinkingGame
+from noisefloor.adversary.ads.linking import LinkingGame
+from noisefloor.adversary.ads.profiles import RequestGame
 from noisefloor.adversary.outcome import Outcome
-from noisefloor.adversary.profiles import RequestGame
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, delivery_of

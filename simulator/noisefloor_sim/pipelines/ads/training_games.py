@@ -14,8 +14,8 @@ from noisefloor.ads.laplace_training import LaplaceTraining, gradients
 from noisefloor.ads.rounds import update_tastes
 from noisefloor.ads.spectral import SpectralTraining
 from noisefloor.ads.training import Training
-from noisefloor.adversary.gradients import candidate_values, play_pair
-from noisefloor.adversary.membership import MembershipGame
+from noisefloor.adversary.ads.gradients import candidate_values, play_pair
+from noisefloor.adversary.ads.membership import MembershipGame
 from noisefloor.adversary.observations import success_from
 from noisefloor.adversary.outcome import Outcome
 from noisefloor.mechanisms.base import Floats, Mechanism

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from noisefloor.ads.clicks import ClickReport
 from noisefloor.ads.delivered_click import DeliveredClick
 from noisefloor.ads.memoised_clicks import MemoisedClicks
-from noisefloor.adversary.poisoning import (
+from noisefloor.adversary.ads.poisoning import (
     Support,
     craft,
     crafted_bias,

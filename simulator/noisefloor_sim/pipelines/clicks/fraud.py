@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.detectors import odd_total, roc
+from noisefloor.adversary.ads.detectors import odd_total, roc
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Estimate
 from noisefloor.mechanisms.unary import UnaryEncoding

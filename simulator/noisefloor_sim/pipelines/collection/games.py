@@ -9,16 +9,20 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from noisefloor.adversary.outcome import Outcome
-from noisefloor.adversary.record_priors import empirical_prior, shares_of
-from noisefloor.adversary.records import attack_attribute, attack_known_records, attack_record
-from noisefloor.adversary.records_joint import attack_part, attack_tuple
-from noisefloor.adversary.records_models import attack_members
-from noisefloor.adversary.records_piecewise import attack_interval, attack_pair
-from noisefloor.adversary.records_printed import attack_class_zero, attack_printed_label
-from noisefloor.adversary.records_products import attack_products
-from noisefloor.adversary.records_queries import attack_decisions, attack_repeated
-from noisefloor.adversary.support_vectors import joint_publisher, publisher_of
-from noisefloor.adversary.symmetric import MOST_REPORTS
+from noisefloor.adversary.records.joint import attack_part, attack_tuple
+from noisefloor.adversary.records.models import attack_members
+from noisefloor.adversary.records.piecewise import attack_interval, attack_pair
+from noisefloor.adversary.records.printed import attack_class_zero, attack_printed_label
+from noisefloor.adversary.records.priors import empirical_prior, shares_of
+from noisefloor.adversary.records.products import attack_products
+from noisefloor.adversary.records.queries import attack_decisions, attack_repeated
+from noisefloor.adversary.records.responses import (
+    attack_attribute,
+    attack_known_records,
+    attack_record,
+)
+from noisefloor.adversary.records.support_vectors import joint_publisher, publisher_of
+from noisefloor.adversary.records.symmetric import MOST_REPORTS
 from noisefloor.collection.class_selection import WeakSelection
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.collectors import PrintedCollector, UnifiedCollector, WeakCollector

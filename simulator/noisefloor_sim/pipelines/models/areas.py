@@ -3,7 +3,7 @@
 import numpy as np
 
 from noisefloor.accounting.bounds import true_positive_rate
-from noisefloor.adversary.shadows import Attacked
+from noisefloor.adversary.models.shadows import Attacked
 from noisefloor.privacy import Guarantee
 from noisefloor_sim.pipelines.base import Metric
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.accounting.bounds import binary_success
 from noisefloor.adversary.held_out import held_out_bound
+from noisefloor.adversary.models.shadows import attacked
 from noisefloor.adversary.outcome import Outcome
-from noisefloor.adversary.shadows import attacked
 from noisefloor.privacy import Guarantee, LowerBound
 from noisefloor.publication.model_methods import Canary, ModelPlan
 from noisefloor.randomness import SeededSource
@@ -156,7 +156,7 @@ def closed_form(plan: ModelPlan) -> float | None:
 
 
 def _normal(distance: float) -> float:
-    from noisefloor.adversary.informed import gaussian_pair_success
+    from noisefloor.adversary.releases.informed import gaussian_pair_success
 
     return gaussian_pair_success(distance)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
-from noisefloor.adversary.release_bounds import candidate_bound
+from noisefloor.adversary.releases.bounds import candidate_bound
 from noisefloor.publication.model_methods import ModelPlan
 from noisefloor.publication.model_methods.noisy_networks import LearningFirstPlan
 from noisefloor.publication.networks import Network, train

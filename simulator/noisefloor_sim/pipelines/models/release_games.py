@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.attribute_inference import (
+from noisefloor.adversary.likelihood import Guess
+from noisefloor.adversary.releases.attribute_inference import (
     attack_attribute,
     guess_by_confidence,
     population_prior,
 )
-from noisefloor.adversary.hamming import Codes
-from noisefloor.adversary.likelihood import Guess
-from noisefloor.adversary.nearest_records import attack_nearest
+from noisefloor.adversary.releases.hamming import Codes
+from noisefloor.adversary.releases.nearest_records import attack_nearest
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.models.held import Holdings

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.one_run import one_run_bound
-from noisefloor.adversary.shadows import (
+from noisefloor.adversary.models.shadows import (
     ShadowRuns,
     attacked,
     fair_members,
     lira,
     loss_threshold,
 )
+from noisefloor.adversary.one_run import one_run_bound
 from noisefloor.privacy import LowerBound, Neighbours
 from noisefloor.publication.model_methods import ModelPlan
 from noisefloor.publication.records import Records

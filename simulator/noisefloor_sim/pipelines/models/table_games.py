@@ -5,10 +5,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.differencing import Week, blind_game, newcomer_game
-from noisefloor.adversary.informed import InformedGame
-from noisefloor.adversary.release_bounds import as_substitution, candidate_bound
-from noisefloor.adversary.released_laws import CellLaw
+from noisefloor.adversary.releases.bounds import as_substitution, candidate_bound
+from noisefloor.adversary.releases.differencing import Week, blind_game, newcomer_game
+from noisefloor.adversary.releases.informed import InformedGame
+from noisefloor.adversary.releases.released_laws import CellLaw
 from noisefloor.publication.cell_noise import CellNoise
 from noisefloor.publication.model_methods import ModelPlan
 from noisefloor.publication.model_methods.anonymising_first import (

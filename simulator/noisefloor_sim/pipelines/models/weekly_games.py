@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting.bounds import binary_success
-from noisefloor.adversary.nearest_records import area_margin, area_under_curve
-from noisefloor.adversary.release_bounds import as_substitution
+from noisefloor.adversary.releases.bounds import as_substitution
+from noisefloor.adversary.releases.nearest_records import area_margin, area_under_curve
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor_sim.pipelines.base import Metric

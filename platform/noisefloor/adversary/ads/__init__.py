@@ -1,0 +1,1 @@
+"""Attacks on advertising: requests, clicks and training, fake devices, and what finds them."""

@@ -1,0 +1,1 @@
+"""Attacks on trained models: shadow models, and canaries that see the noise."""

@@ -1,0 +1,162 @@
+"""What a published support vector machine gives away: who took part, and with which label.
+
+Support vectors are training rows. Where rows are values as they are, or classes without noise,
+the model is a list of some of its owners; where they are reports, it is a function of reports,
+and its guarantee is theirs.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting.bounds import binary_success, true_positive_rate
+from noisefloor.adversary.intervals import lower_limit, upper_limit
+from noisefloor.adversary.outcome import Outcome, draw_truth, score
+from noisefloor.adversary.records.support_vectors import Publisher, SupportVectors
+from noisefloor.checks import check_count, check_probability
+from noisefloor.collection.collectors import Collected
+from noisefloor.collection.schema import Records
+from noisefloor.collection.training import one_thread
+from noisefloor.errors import BadParameter
+from noisefloor.mechanisms.base import Floats
+from noisefloor.randomness import Source
+
+Hits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOutcome:
+    """How owners who took part are told from owners who did not.
+
+    Attributes:
+        members: Owners who took part, right where they were named.
+        others: Owners who did not, "right" where they were named all the same.
+        support: The share of training rows that are support vectors.
+        epsilon: What was promised.
+    """
+
+    members: Outcome
+    others: Outcome
+    support: float
+    epsilon: float
+
+    @property
+    def success(self) -> float:
+        """The success on a fair coin: half of both rates that are right."""
+        return (1 + self.members.success - self.others.success) / 2
+
+    @property
+    def bound(self) -> float:
+        """What no attack can pass on a fair coin, if the promise holds."""
+        return float(binary_success(self.epsilon))
+
+    def proved(self, alpha: float = 0.05) -> float:
+        """Return the epsilon that the two rates prove, wrong with probability alpha at most."""
+        half = check_probability(alpha, "alpha") / 2
+        low = float(lower_limit(self.members.right, self.members.n, half))
+        high = float(upper_limit(self.others.right, self.others.n, half))
+        return max(0.0, math.log(low / high)) if low > 0 else 0.0
+
+
+def members_told(
+    published: SupportVectors, members: Collected, others: Collected, epsilon: float
+) -> MemberOutcome:
+    """Name those owners whose row is a support vector of one published model.
+
+    Sees:      the model.
+    Knows:     the rows of owners, as they would be sent without noise.
+    Guesses:   that an owner took part whose row is a support vector.
+    Reference: support vectors are training rows. Intervals take the owners for a sample: those of
+               one model are not quite independent, as those of ``attack_members`` are.
+    """
+    support = len(published.vectors) / max(1, len(members.labels))
+    return _member_outcome(published.holds(members), published.holds(others), support, epsilon)
+
+
+def attack_members(
+    publisher: Publisher, pool: Records, size: int, games: int, source: Source
+) -> MemberOutcome:
+    """Guess whether an owner took part, in so many trainings of so many owners each.
+
+    In each game a fair coin decides whether the target is among the owners; if not, another one
+    of the pool takes the place.
+
+    Sees:      the published model.
+    Knows:     the target's row, as it would be sent without noise.
+    Guesses:   that the target took part if the row is a support vector.
+    Reference: support vectors are training rows; where rows are plain and all different, the
+               share of support vectors is the closed form of the rate of members named.
+    """
+    is_in = draw_truth(np.full(2, 0.5), check_count(games, "games"), source.child("coins")) == 1
+    hits, support = np.zeros(games, dtype=np.bool_), np.zeros(games)
+    with one_thread():
+        for game in range(games):
+            mine = source.child("game", game)
+            drawn = _drawn(pool, size, mine)
+            published = publisher.publish(
+                drawn[:-1] if is_in[game] else drawn[1:], mine.child("training")
+            )
+            hits[game] = published.holds(publisher.clear(drawn[:1]))[0]
+            support[game] = len(published.vectors) / size
+    named, false = hits[is_in], hits[~is_in]
+    share = float(support[is_in].mean()) if is_in.any() else 0.0
+    return _member_outcome(
+        named, false, share, publisher.epsilon, share if publisher.is_plain else None
+    )
+
+
+def attack_model_labels(
+    publisher: Publisher, pool: Records, size: int, games: int, source: Source
+) -> Outcome:
+    """Guess the label with which an owner trained, in so many trainings of so many owners each.
+
+    The target's label is a fair coin, so that its values tell nothing of it: what is guessed
+    above one half, the model has learnt from this owner.
+
+    Sees:      the published model.
+    Knows:     the target's values, as they would be sent without noise, and that it took part.
+    Guesses:   the label of the support vectors that have these values; else what is predicted.
+    Reference: Warner 1965 (the bound e^eps / (1 + e^eps), at the label's share of epsilon).
+               Where rows are plain and all different the closed form is 1: a support vector
+               shows its label, and all other rows lie on their own side of the margin.
+    """
+    labels = draw_truth(np.full(2, 0.5), check_count(games, "games"), source.child("coins"))
+    guessed = np.zeros(games, dtype=np.intp)
+    with one_thread():
+        for game in range(games):
+            mine = source.child("game", game)
+            drawn = _drawn(pool, size, mine)[:-1]
+            owners = Records(drawn.values, np.append(labels[game] == 1, drawn.labels[1:]))
+            published = publisher.publish(owners, mine.child("training"))
+            guessed[game] = _label_of(published, publisher.clear(owners[:1]).features)
+    bound = float(binary_success(publisher.label_epsilon))
+    closed_form = 1.0 if publisher.is_plain else None
+    return score(guessed, labels, baseline=0.5, bound=bound, closed_form=closed_form)
+
+
+def _member_outcome(
+    named: Hits, false: Hits, support: float, epsilon: float, closed_form: float | None = None
+) -> MemberOutcome:
+    if not len(named) or not len(false):
+        raise BadParameter("games", len(named) + len(false), "more: no member, or nobody else")
+    wrong = Outcome(int(np.count_nonzero(false)), len(false), 0.0, 1.0)
+    most = float(true_positive_rate(wrong.interval[1], epsilon))
+    right = Outcome(int(np.count_nonzero(named)), len(named), wrong.success, most, closed_form)
+    return MemberOutcome(right, wrong, support, epsilon)
+
+
+def _drawn(pool: Records, size: int, source: Source) -> Records:
+    """Return one owner more than are to take part, at random; the first is the target."""
+    check_count(size, "size", least=2, most=len(pool) - 1)
+    order = np.argsort(source.stage("owners").words(len(pool)))
+    return pool[order[: size + 1]]
+
+
+def _label_of(published: SupportVectors, features: Floats) -> bool:
+    """Return the label of the support vectors that have one owner's features, or a prediction."""
+    same = published.labels[(published.vectors == features).all(axis=1)]
+    if len(same) and (same.all() or not same.any()):
+        return bool(same[0])
+    return bool(published.model.predict(features)[0])

@@ -1,0 +1,1 @@
+"""Attacks on releases with a known law of noise, and on synthetic tables."""

@@ -1,0 +1,166 @@
+"""Published machines: support vectors name their owners, reports do not; nulls and planted leaks.
+
+Every game trains a machine, so that games are independent and binomial limits are exact.
+"""
+
+import numpy as np
+import pytest
+
+from attack_outcomes import assert_met
+from noisefloor.adversary.records.models import (
+    MemberOutcome,
+    attack_members,
+    attack_model_labels,
+    members_told,
+)
+from noisefloor.adversary.records.support_vectors import (
+    Publisher,
+    SupportVectors,
+    joint_publisher,
+    publisher_of,
+)
+from noisefloor.collection.classes import Classes
+from noisefloor.collection.classifiers import Constant, Fitted, fit
+from noisefloor.collection.collectors import (
+    Collected,
+    RawCollector,
+    UnifiedCollector,
+    WeakCollector,
+)
+from noisefloor.collection.decision_models import LinearModel, published
+from noisefloor.collection.joint_collector import JointCollector
+from noisefloor.collection.joint_svm import JointSVM
+from noisefloor.collection.piecewise_collectors import PiecewiseCollector
+from noisefloor.errors import BadParameter
+from noisefloor.randomness import SeededSource
+from record_worlds import ranges, two_groups
+from statistics_of_tests import FALSE_ALARM, binomial_p
+
+SCHEMA, COLUMNS = ranges(3), (0, 1, 2)
+CLASSES, POOL = Classes(SCHEMA, 3), two_groups(SCHEMA, 300, "pool")
+PRIVATE = {
+    "WALDP": publisher_of(UnifiedCollector(CLASSES, 1.0), COLUMNS),
+    "joint": joint_publisher(CLASSES, COLUMNS, 1.0),
+}
+SIZE, GAMES = 20, 240
+
+
+def assert_kept(outcome: MemberOutcome) -> None:
+    """No more members are named than the promise allows for so many others."""
+    assert outcome.proved(FALSE_ALARM) <= outcome.epsilon
+    assert outcome.members.interval[0] <= outcome.members.bound
+
+
+@pytest.mark.statistical
+def test_support_vectors_of_plain_rows_name_their_owners(seed: int) -> None:
+    # 240 trainings; false alarm FALSE_ALARM. The twin: what an epsilon of 1 would allow.
+    outcome = attack_members(
+        publisher_of(RawCollector(), COLUMNS), POOL, SIZE, GAMES, SeededSource(seed, "raw")
+    )
+    assert_met(outcome.members)  # the share of support vectors
+    assert outcome.members.closed_form == outcome.support
+    assert outcome.others.right == 0
+    assert outcome.bound == 1.0
+    assert outcome.success > 0.7
+    assert outcome.proved(FALSE_ALARM) > 1.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", PRIVATE)
+def test_support_vectors_of_reports_keep_the_promise(name: str, seed: int) -> None:
+    # 240 trainings; false alarm FALSE_ALARM. The twin is the test above: it proves more than 1.
+    outcome = attack_members(PRIVATE[name], POOL, SIZE, GAMES, SeededSource(seed, name))
+    assert_kept(outcome)
+    assert outcome.members.closed_form is None
+    assert outcome.epsilon == pytest.approx(1.0)
+    assert outcome.success < outcome.bound
+
+
+def test_members_by_a_coin_are_not_told_from_others() -> None:
+    # The nulls: one plain machine, 150 + 150 owners of whom none took part, or all did. The
+    # planted leak: the 150 who did, against others.
+    records = two_groups(SCHEMA, 450, "null")
+    values, labels = records.values, records.labels
+    published = SupportVectors.of(fit("svm", values[:150], labels[:150]), 3)
+    rows = [Collected(values[at : at + 150], labels[at : at + 150]) for at in (0, 150, 300)]
+    null = members_told(published, rows[1], rows[2], 1.0)
+    assert (null.members.right, null.others.right, null.success) == (0, 0, 0.5)
+    assert null.proved() == 0.0
+    everybody = SupportVectors.of(fit("svm", values, labels), 3)
+    coin = members_told(everybody, rows[0], rows[1], 1.0)
+    assert coin.members.right > 30
+    assert coin.proved(FALSE_ALARM) == 0.0
+    leak = members_told(published, rows[0], rows[2], 1.0)
+    assert leak.members.right == len(published.vectors)
+    assert leak.proved(FALSE_ALARM) > 1.0
+
+
+@pytest.mark.statistical
+def test_labels_of_plain_rows_are_all_told_by_the_machine(seed: int) -> None:
+    # 100 trainings: a support vector shows its label, all others lie on their side.
+    plain = publisher_of(RawCollector(), COLUMNS)
+    outcome = attack_model_labels(plain, POOL, SIZE, 100, SeededSource(seed, "labels"))
+    assert outcome.right == outcome.n
+    assert outcome.closed_form == outcome.bound == 1.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", PRIVATE)
+def test_labels_behind_reports_are_told_no_better_than_the_bound(name: str, seed: int) -> None:
+    # 240 trainings; FALSE_ALARM that a success at the bound would look like more. The twin: the
+    # machine of plain rows, for which the bound of epsilon 1 is far too low.
+    outcome = attack_model_labels(PRIVATE[name], POOL, SIZE, GAMES, SeededSource(seed, name))
+    share = 0.25 if name == "WALDP" else 1.0
+    assert outcome.bound == pytest.approx(1 / (1 + np.exp(-share)))
+    above = outcome.success > outcome.bound
+    assert not above or binomial_p(outcome.right, outcome.n, outcome.bound) > FALSE_ALARM
+    plain = publisher_of(RawCollector(), COLUMNS)
+    twin = attack_model_labels(plain, POOL, SIZE, 60, SeededSource(seed, name, "plain"))
+    assert binomial_p(twin.right, twin.n, outcome.bound) < FALSE_ALARM
+
+
+def test_rows_are_matched_in_every_feature_and_with_their_label() -> None:
+    published = SupportVectors(
+        np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([True, False]), Constant(True)
+    )
+    rows = Collected(
+        np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]]),
+        np.array([True, False, False, True]),
+    )
+    assert published.holds(rows).tolist() == [True, False, True, False]
+
+
+def test_a_machine_is_read_alike_from_scikit_learn_and_as_it_is_published() -> None:
+    fitted = fit("svm", POOL.values, POOL.labels)
+    first, second = (SupportVectors.of(one, 3) for one in (fitted, published(fitted, None)))
+    assert np.array_equal(first.vectors, second.vectors)
+    assert np.array_equal(first.labels, second.labels)
+    clear = publisher_of(RawCollector(), COLUMNS).clear(POOL)
+    assert np.count_nonzero(first.holds(clear)) == len(first.vectors)
+    joint = publisher_of(JointCollector(CLASSES, 2.0), COLUMNS)
+    assert joint.epsilon == joint.label_epsilon == pytest.approx(2.0)
+    assert len(joint.publish(POOL, SeededSource(1, "joint")).vectors)
+
+
+def test_what_has_no_support_vectors_names_nobody_or_is_refused() -> None:
+    rows = Collected(np.zeros((2, 3)), np.array([True, False]))
+    for model in (Constant(True), JointSVM(CLASSES, COLUMNS, False)):
+        published = SupportVectors.of(model, 3)
+        assert published.holds(rows).tolist() == [False, False]
+    for other in (Fitted(object()), LinearModel(np.zeros(3), 0.0)):
+        with pytest.raises(BadParameter, match="support vectors"):
+            SupportVectors.of(other, 3)
+    with pytest.raises(BadParameter, match="collector"):
+        publisher_of(PiecewiseCollector(1.0), COLUMNS)
+
+
+def test_classes_without_noise_promise_nothing_and_a_game_needs_owners() -> None:
+    weak = publisher_of(WeakCollector(CLASSES), COLUMNS)
+    assert weak.epsilon == np.inf
+    assert not weak.is_plain
+    source = SeededSource(1, "small")
+    with pytest.raises(BadParameter, match="size"):
+        attack_members(weak, POOL, len(POOL), 2, source.child(1))
+    with pytest.raises(BadParameter, match="games"):
+        attack_members(weak, POOL, SIZE, 1, source.child(2))
+    assert isinstance(PRIVATE["joint"], Publisher)

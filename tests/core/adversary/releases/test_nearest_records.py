@@ -1,0 +1,102 @@
+"""Nearest records: copies are found, private tables keep the bound, the null stays quiet."""
+
+import numpy as np
+import pytest
+
+from noisefloor.adversary.intervals import true_positive_rate
+from noisefloor.adversary.releases.nearest_records import (
+    area_margin,
+    area_under_curve,
+    attack_beside_twins,
+    attack_nearest,
+    nearness,
+)
+from noisefloor.errors import BadParameter
+from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.randomness import SeededSource
+from statistics_of_tests import FALSE_ALARM
+from synthetic_rows import Synthesiser, copied_rows, population
+
+N = 1_500
+ADDED = Neighbours.RECORD_ADD_REMOVE
+
+
+def test_the_area_counts_pairs_and_halves_ties() -> None:
+    members, others = np.array([3.0, 1.0, 2.0]), np.array([2.0, 0.0])
+    pairs = [(one > two) + (one == two) / 2 for one in members for two in others]
+    assert area_under_curve(members, others) == pytest.approx(np.mean(pairs))
+    assert area_under_curve(others, members) == pytest.approx(1 - np.mean(pairs))
+    with pytest.raises(BadParameter, match="members"):
+        area_under_curve(members, others[:0])
+
+
+@pytest.mark.statistical
+def test_the_margin_covers_the_area_and_half_of_it_does_not_always(seed: int) -> None:
+    # 400 samples of two coins, 20 each: the worst case for the spread. At alpha 0.05 the margin
+    # is missed in fewer than 47 (binomial, false alarm 1e-6); a quarter of it is missed oftener.
+    draw = SeededSource(seed, "area").generator()
+    coins = (draw.random((400, 2, 20)) < 0.5).astype(np.float64)
+    off = np.array([abs(area_under_curve(*pair) - 0.5) for pair in coins])
+    margin = area_margin(20, 20)
+    assert np.count_nonzero(off > margin) < 47
+    assert np.count_nonzero(off > margin / 4) > 47
+
+
+@pytest.mark.statistical
+def test_copied_rows_are_found_and_the_null_stays_quiet(seed: int) -> None:
+    # 1,500 members, 1,500 others; the area's margin at FALSE_ALARM is 0.07.
+    members, others, strangers = (population(N, seed, name) for name in ("in", "out", "far"))
+    plain = Guarantee.none("rows are copied", ADDED, Model.CENTRAL)
+    source = SeededSource(seed, "copies")
+    found = attack_beside_twins(copied_rows, members, others, strangers, plain, source)
+    margin = area_margin(N, N, FALSE_ALARM)
+    assert found.attack.area > 0.5 + margin
+    assert found.planted.area > 0.5 + margin
+    assert abs(found.null.area - 0.5) < margin
+    assert found.verdict == "leaks"
+    assert found.attack.members.interval[0] > found.attack.others.interval[1]
+    assert found.attack.distance < found.attack.other_distance
+    # Who promises epsilon 0.1 and copies rows is accused.
+    promised = Guarantee(0.05, ADDED, model=Model.CENTRAL)
+    accused = attack_beside_twins(
+        copied_rows, members, others, strangers, promised, source.child("accused")
+    )
+    assert accused.verdict == "accused"
+
+
+@pytest.mark.statistical
+def test_a_private_table_keeps_the_bound(seed: int) -> None:
+    # 1,500 members, 1,500 others, epsilon 1; false alarm FALSE_ALARM. The twin is the one above.
+    members, others, strangers = (population(N, seed, name) for name in ("in", "out", "far"))
+    proved = Guarantee(1.0, ADDED, model=Model.CENTRAL)
+    found = attack_beside_twins(
+        Synthesiser(1.0, N), members, others, strangers, proved, SeededSource(seed, "private")
+    )
+    margin = area_margin(N, N, FALSE_ALARM)
+    assert found.attack.area - margin <= found.attack.bound
+    assert abs(found.attack.area - 0.5) < margin
+    assert found.verdict == "unseen"
+
+
+@pytest.mark.statistical
+def test_a_reference_finds_rare_members_at_small_false_positive_rates(seed: int) -> None:
+    # Half of all people hold one common row. Nearness alone cannot tell them from copied rows:
+    # at 5 % false positives it finds nobody. 1,500 members and others.
+    members, others, reference = (population(N, seed, name) for name in ("in", "out", "more"))
+    for rows in (members, others, reference):
+        rows[: N // 2] = 0
+    bare = [nearness(rows, members) for rows in (members, others)]
+    calibrated = [nearness(rows, members, reference) for rows in (members, others)]
+    assert true_positive_rate(bare[0], bare[1], 0.05)[0] == 0.0
+    assert true_positive_rate(calibrated[0], calibrated[1], 0.05)[0] > 0.05
+    plain = Guarantee.none("rows are copied", ADDED, Model.CENTRAL)
+    found = attack_nearest(members, others, members, plain, reference)
+    assert found.area == area_under_curve(calibrated[0], calibrated[1])
+
+
+def test_an_attack_that_misses_a_planted_leak_is_blind() -> None:
+    # One row for everybody: not even copies can be told.
+    same = np.zeros((50, 3), dtype=np.int64)
+    proved = Guarantee(1.0, ADDED, model=Model.CENTRAL)
+    found = attack_beside_twins(copied_rows, same, same, same, proved, SeededSource(1, "same"))
+    assert found.verdict == "blind"
