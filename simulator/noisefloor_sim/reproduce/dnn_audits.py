@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
-from noisefloor.adversary.models.plan_audit import audit_canary
+from noisefloor.adversary.models.plan_audit import audit_canary, games_for
 from noisefloor.publication.model_methods.canaries import IncrementCanary, ParameterCanary
 from noisefloor.publication.model_methods.noisy_networks import MOST_COORDINATES
 from noisefloor.publication.model_methods.plan import WHOLE
 from noisefloor.publication.networks import AnonymisedLearning, LearningFirst, NetworkClaim
+
+MOST_GAMES = 20_000
+"""On each input: enough to tell the printed epsilon from the claimed one."""
 
 
 def audited(
@@ -15,8 +18,12 @@ def audited(
     """Return a claim about the whole model with what an attacker reached; others as they are."""
     if said.about != WHOLE:
         return said
+    canary = _canary(learning, parameters)
     bound = audit_canary(
-        _canary(learning, parameters), 0.0, f"reproduce dnn, {said.method}, {said.form}"
+        canary,
+        0.0,
+        f"reproduce dnn, {said.method}, {said.form}",
+        games=min(games_for(canary), MOST_GAMES),
     )
     return replace(said, claim=replace(said.claim, audited=bound))
 
