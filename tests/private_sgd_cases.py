@@ -3,10 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from noisefloor.publication.private_sgd import Automatic, Clipping, cross_entropy, initialise
+from noisefloor.publication.private_sgd import (
+    Automatic,
+    Clipping,
+    SgdPlan,
+    cross_entropy,
+    initialise,
+)
 from noisefloor.publication.private_sgd.bookkeeping import BookKeeping, Loss
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
@@ -266,3 +273,20 @@ def gap(one: dict[str, Tensor], other: dict[str, Tensor]) -> float:
     """Return the largest difference of two sums in any coordinate."""
     assert one.keys() == other.keys()
     return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+
+PLAN = SgdPlan(examples=7, expected_batch=3, steps=12, noise_multiplier=0.5, averaging=0.5)
+"""A short training of few examples."""
+
+
+def weights(module: nn.Module) -> Tensor:
+    return torch.cat([one.detach().reshape(-1) for one in module.parameters()])
+
+
+def blobs(count: int, *path: str | int) -> tuple[Tensor, Tensor]:
+    """Return three clouds of points in eight dimensions, easy to tell apart."""
+    coins = SeededSource(3, "blobs", *path).generator()
+    labels = coins.integers(0, CLASSES, count)
+    centres = 3.0 * np.eye(CLASSES, 8)
+    values = centres[labels] + 0.5 * coins.standard_normal((count, 8))
+    return torch.from_numpy(values).float(), torch.from_numpy(labels)

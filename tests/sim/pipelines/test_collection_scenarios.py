@@ -22,14 +22,6 @@ def test_there_are_scenarios_on_records() -> None:
     assert len(SHIPPED) >= 3
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
-def test_a_shipped_scenario_can_be_read_and_says_what_it_expects(path: Path) -> None:
-    scenario = load(path, BLOCKS)
-    assert scenario.name == path.stem
-    assert scenario.expectation
-    assert scenario.gates
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
 def test_a_small_one_keeps_the_gates_that_do_not_depend_on_size(path: Path) -> None:

@@ -8,7 +8,7 @@ sum of the clipped gradients: no gradient of a single example is made where that
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -31,7 +31,8 @@ Inputs: TypeAlias = tuple[Tensor, ...]
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """Takes a module's outputs and the targets, gives the loss of each example."""
 
-_TAPS = {  # subclasses of a kind are not that kind: they may do anything
+# Any: a tap for each kind of layer. Subclasses of a kind are not that kind: they may do anything.
+_TAPS: dict[type[nn.Module], Any] = {
     nn.Linear: LinearTap,
     nn.Embedding: EmbeddingTap,
     nn.LayerNorm: LayerNormTap,
@@ -53,7 +54,7 @@ def layers_without_a_tap(module: nn.Module, flat: FlatParameters) -> list[str]:
 
 def _has_tap(layer: nn.Module) -> bool:
     kind = _TAPS.get(type(layer))
-    return kind is not None and bool(kind.takes(layer))  # type: ignore[attr-defined] # all have it
+    return kind is not None and bool(kind.takes(layer))
 
 
 class BookKeeping:

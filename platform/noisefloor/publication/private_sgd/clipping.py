@@ -13,22 +13,15 @@ from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter
 
 
-@dataclass(frozen=True, slots=True)
-class Flat:
-    """Scale each example's whole gradient g by min(1, bound / ||g||).
+class OneGroup:
+    """What kinds of clipping share that have one bound for the whole gradient."""
 
-    Attributes:
-        bound: Of the L2 norm over all trainable parameters together.
-    """
-
-    bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_bound(self.bound, "bound")
+    __slots__ = ()
+    bound: float
 
     @property
     def sensitivity(self) -> float:
-        """The bound itself."""
+        """The bound: no gradient is longer once it is scaled."""
         return float(self.bound)
 
     @property
@@ -42,8 +35,24 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True)
-class Automatic:
+class Flat(OneGroup):
+    """Scale each example's whole gradient g by min(1, bound / ||g||).
+
+    Attributes:
+        bound: Of the L2 norm over all trainable parameters together.
+    """
+
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_bound(self.bound, "bound")
+
+
+@dataclass(frozen=True, slots=True)
+class Automatic(OneGroup):
     """Scale each example's gradient g by bound / (||g|| + stability), whatever its size.
+
+    What comes out is shorter than the bound, since ||g|| / (||g|| + stability) is below one.
 
     Small gradients are scaled up, so that no bound has to be searched for (Bu, Wang, Zha,
     Karypis 2022, arXiv 2206.07136).
@@ -59,20 +68,6 @@ class Automatic:
     def __post_init__(self) -> None:
         _check_bound(self.bound, "bound")
         _check_bound(self.stability, "stability")
-
-    @property
-    def sensitivity(self) -> float:
-        """The bound: ||g|| / (||g|| + stability) is below one."""
-        return float(self.bound)
-
-    @property
-    def bounds(self) -> tuple[float, ...]:
-        """One group, of everything."""
-        return (float(self.bound),)
-
-    def group_of(self, layer: str) -> int:
-        """Return the place of a layer's group: there is but one."""
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ before them needs one.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -34,7 +35,7 @@ class Call(NamedTuple):
     versions: tuple[int, int]
 
 
-class Tap:
+class Tap(ABC):
     """Keeps the book of one layer.
 
     Args:
@@ -78,6 +79,14 @@ class Tap:
                 raise changed_in_place(self.layer)
         return [call.outputs for call in self.calls]
 
+    @abstractmethod
+    def contribution(self, gradients: Sequence[Tensor | None]) -> Contribution | None:
+        """Return what the examples say about the layer; None if it had no part in the loss."""
+
+
+class CallTap(Tap):
+    """Keeps the book of a layer whose uses tell everything: what came in, what went out."""
+
     def contribution(self, gradients: Sequence[Tensor | None]) -> Contribution | None:
         """Return what the examples say about the layer; None if it had no part in the loss."""
         used = [
@@ -87,11 +96,12 @@ class Tap:
         ]
         return self._contribution(used) if used else None
 
+    @abstractmethod
     def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
-        raise NotImplementedError
+        """Return what inputs and gradients of outputs say; one pair for each use."""
 
 
-class LinearTap(Tap):
+class LinearTap(CallTap):
     """Keeps the book of a linear layer; several uses count as more rows."""
 
     @staticmethod
@@ -109,7 +119,7 @@ class LinearTap(Tap):
         return Rows(pairs, gradients, [] if bias is None else [bias])
 
 
-class EmbeddingTap(Tap):
+class EmbeddingTap(CallTap):
     """Keeps the book of an embedding."""
 
     @staticmethod
@@ -125,7 +135,7 @@ class EmbeddingTap(Tap):
         return Lookups(places, gradients, self.sums["weight"], padding=padding)
 
 
-class LayerNormTap(Tap):
+class LayerNormTap(CallTap):
     """Keeps the book of a layer normalisation."""
 
     @staticmethod
@@ -149,7 +159,7 @@ class LayerNormTap(Tap):
         return Written(pairs)
 
 
-class ConvolutionTap(Tap):
+class ConvolutionTap(CallTap):
     """Keeps the book of a convolution over one or two axes: windows are rows."""
 
     @staticmethod
