@@ -29,6 +29,15 @@ _BAD_INPUT = (
 )
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set a key of the scenario; repeatable. On a swept key, one value ends the sweep of "
+        "it and a list replaces the values.",
+    ),
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 
 app = typer.Typer(
@@ -83,10 +92,7 @@ def audit(
 @app.command()
 def run(
     scenario: ScenarioFile,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the scenario; repeatable."),
-    ] = None,
+    settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Run directory; runs/NAME-HASH if left out.")
@@ -148,12 +154,12 @@ def explain(
 
 
 @app.command()
-def validate(scenario: ScenarioFile) -> None:
+def validate(scenario: ScenarioFile, settings: Settings = None) -> None:
     """Check a scenario file and say what it would run."""
     from noisefloor_sim import scenario_commands  # lazy: pydantic
     from noisefloor_sim.pipelines import BLOCKS
 
-    print(scenario_commands.validate(scenario, BLOCKS))
+    print(scenario_commands.validate(scenario, BLOCKS, settings or []))
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """What ``noisefloor validate`` and ``noisefloor schema`` print; the command line only calls."""
 
 import os
+from collections.abc import Iterable
 
 from noisefloor_sim.scenario import schema as schema_of
 from noisefloor_sim.scenario.blocks import Blocks
@@ -10,13 +11,18 @@ from noisefloor_sim.scenario.showing import count, show_name
 from noisefloor_sim.scenario.sweep import expand
 
 
-def validate(path: str | os.PathLike[str], blocks: Blocks) -> str:
+def validate(path: str | os.PathLike[str], blocks: Blocks, settings: Iterable[str] = ()) -> str:
     """Check a scenario file and say in one line what it would run.
+
+    Args:
+        path: Of the file.
+        blocks: From a pipeline's name to the model of its block.
+        settings: Values from the command line, ``key=value``, as ``run`` takes them.
 
     Raises:
         BadScenario: It breaks rules; each is named with file, line and key.
     """
-    scenario = load(path, blocks)
+    scenario = load(path, blocks, settings)
     parts = (
         count(len(expand(scenario, blocks)), "point"),
         count(scenario.population.users, "user"),

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from noisefloor.errors import BadRunDirectory
-from noisefloor_sim import run_commands
+from noisefloor_sim import cli, run_commands
 from noisefloor_sim.results import COLUMNS, RunDirectory
 
 SCENARIO = """
@@ -79,6 +80,20 @@ def test_the_directory_holds_what_is_promised(scenario: Path, tmp_path: Path) ->
     assert card["seeds"] == [3, 4]
     assert "<html" in (out / "report.html").read_text()
     assert not list(out.rglob(".*.part"))
+
+
+def test_a_value_set_on_a_swept_key_is_what_runs(scenario: Path, tmp_path: Path) -> None:
+    out, words = tmp_path / "out", ["--set", "variant=corrected", "--set", "sweep.seeds=1"]
+    ran = CliRunner().invoke(cli.app, ["run", str(scenario), "--out", str(out), *words])
+    assert ran.exit_code == 0, ran.output
+    assert [claim["variant"] for claim in json.loads((out / "privacy.json").read_text())] == [
+        "corrected"
+    ]
+    text = (out / "scenario.yaml").read_text()
+    assert "\nvariant: corrected\n" in text
+    assert "  variant:" not in text  # no axis is left of it
+    checked = CliRunner().invoke(cli.app, ["validate", str(scenario), *words])
+    assert "valid (1 point;" in checked.output
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(
