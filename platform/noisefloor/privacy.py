@@ -6,7 +6,7 @@ adversary reaches a lower bound is that of ``adversary``.
 
 import math
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from noisefloor.errors import BadParameter, UnlikeNeighbours
 
@@ -81,6 +81,38 @@ class LowerBound:
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:
             raise BadParameter("epsilon", self.epsilon, ">= 0")
+        if not 0 <= self.confidence <= 1:
+            raise BadParameter("confidence", self.confidence, "in [0, 1]")
+
+    def could_contradict(self, epsilon: float) -> bool:
+        """Whether the attack saw anything, and so many trials can show more than this epsilon."""
+        return self.epsilon > 0 and self.ceiling > epsilon
+
+    @property
+    def reading(self) -> str:
+        """Say what was found; of nothing, how much could have been found."""
+        if self.epsilon:
+            return f"epsilon is at least {math.floor(100 * self.epsilon) / 100:g}"
+        most = f"{math.ceil(100 * self.ceiling) / 100:g}"
+        return (
+            f"nothing found; {self.trials:,} trials on each input could have shown epsilon {most} "
+            "at most"
+        )
+
+
+class ClaimVerdict(StrEnum):
+    """What was found about a claim or by an audit, the worst first."""
+
+    REFUTED = "refuted"  # an attack reached more than is proved: proof or code is wrong
+    ACCUSED = "accused"  # the same, of a mechanism in the auditor's list
+    MISSED = "missed"  # a mechanism that is faulty on purpose was not found out
+    OVERCLAIMED = "overclaimed"  # less is proved, or more was reached, than is claimed
+    UNPROTECTED = "unprotected"  # an infinite epsilon is claimed: nothing is promised
+    CAUGHT = "caught"  # a mechanism that is faulty on purpose was found out
+    BLIND = "blind"  # the audit raised a false alarm or missed its planted fault
+    UNDECIDED = "undecided"  # the audit found nothing, or could not have contradicted the claim
+    CONSISTENT = "consistent"  # the audit could have contradicted the claim, and did not
+    HOLDS = "holds"  # what is proved is within what is claimed, and no audit contradicts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +133,42 @@ class Claim:
             )
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> ClaimVerdict:
         """Say in one word what the three numbers mean together.
 
-        ``refuted``: the attack passed what was proved, so proof or code is wrong.
-        ``overclaimed``: less was proved, or more was reached, than was claimed.
-        ``holds``: neither.
+        ``holds`` rests on the proof: an audit can contradict a claim and never confirm it, so
+        what an audit was worth is said by ``audit_verdict``.
         """
-        reached = self.audited.epsilon if self.audited else 0.0
-        if reached > self.proved.epsilon:
-            return "refuted"
-        if max(reached, self.proved.epsilon) > self.claimed.epsilon:
-            return "overclaimed"
-        if self.claimed.is_finite and self.proved.delta > self.claimed.delta:
-            return "overclaimed"
-        return "holds"
+        if self._reached > self.proved.epsilon:
+            return ClaimVerdict.REFUTED
+        if not self.claimed.is_finite:
+            return ClaimVerdict.UNPROTECTED
+        if max(self._reached, self.proved.epsilon) > self.claimed.epsilon:
+            return ClaimVerdict.OVERCLAIMED
+        if self.proved.delta > self.claimed.delta:
+            return ClaimVerdict.OVERCLAIMED
+        return ClaimVerdict.HOLDS
+
+    @property
+    def audit_verdict(self) -> ClaimVerdict | None:
+        """Say what the audit alone shows; None if there was none.
+
+        Silence is ``consistent`` with the claim only if the audit reached something and could
+        have reached more than is claimed and proved; otherwise it is ``undecided``.
+        """
+        if self.audited is None:
+            return None
+        if self._reached > self.proved.epsilon:
+            return ClaimVerdict.REFUTED
+        if self._reached > self.claimed.epsilon:
+            return ClaimVerdict.OVERCLAIMED
+        least = min(self.claimed.epsilon, self.proved.epsilon)
+        can_decide = self.audited.could_contradict(least)
+        return ClaimVerdict.CONSISTENT if can_decide else ClaimVerdict.UNDECIDED
+
+    @property
+    def _reached(self) -> float:
+        return self.audited.epsilon if self.audited else 0.0
 
 
 def number_or_inf(value: float) -> float | str:

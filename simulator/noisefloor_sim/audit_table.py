@@ -12,14 +12,14 @@ from rich.text import Text
 
 from noisefloor.adversary.audit import Case, Row, any_accused, audit
 from noisefloor.adversary.line_up import line_up, select
-from noisefloor.privacy import Guarantee
+from noisefloor.privacy import ClaimVerdict, Guarantee, LowerBound
 
 _STYLES = {
-    "holds": "green",
-    "caught": "cyan",
-    "accused": "bold red",
-    "missed": "bold red",
-    "blind": "yellow",
+    ClaimVerdict.HOLDS: "green",
+    ClaimVerdict.CAUGHT: "cyan",
+    ClaimVerdict.ACCUSED: "bold red",
+    ClaimVerdict.MISSED: "bold red",
+    ClaimVerdict.BLIND: "yellow",
 }
 
 
@@ -77,11 +77,18 @@ def _cells(row: Row) -> list[Text]:
         Text(_epsilon(row.claim.claimed)),
         Text(_epsilon(row.claim.proved)),
         Text("" if row.exact is None else f"{row.exact:.3f}"),
-        Text(f">= {row.audited.epsilon:.2f}"),
+        Text(_reached(row.audited)),
         Text(f"{row.null.epsilon:.2f}"),
         Text(planted),
         Text(row.verdict, style=_STYLES[row.verdict]),
     ]
+
+
+def _reached(bound: LowerBound) -> str:
+    """Write a bound, rounded down; of nothing, that nothing was found."""
+    if not bound.epsilon:
+        return "nothing found"
+    return f">= {math.floor(100 * bound.epsilon) / 100:.2f}"
 
 
 def _epsilon(guarantee: Guarantee) -> str:
@@ -103,7 +110,8 @@ def _reading(rows: Sequence[Row]) -> list[str]:
         "they cannot be listed.",
         f"audited: a lower bound from {some.trials:,} held-out runs on each of two inputs, each "
         f"wrong with probability {1 - some.confidence:.1e};",
-        f"no bound above {some.ceiling:.2f} can be reached with so many. All verdicts together "
+        f"that many runs can show {some.ceiling:.2f} at most, and nothing found confirms nothing. "
+        "All verdicts together",
         "wrong a correct mechanism with probability below 1e-4.",
         "null: the same input twice, 0 unless the auditor raises false alarms. planted: the same "
         "mechanism with noise a quarter too small.",
@@ -115,14 +123,14 @@ def _reading(rows: Sequence[Row]) -> list[str]:
 
 
 def _summary(rows: Sequence[Row]) -> str:
-    counts: dict[str, int] = {}
+    counts: dict[ClaimVerdict, int] = {}
     for row in rows:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1
     words = {
-        "holds": "hold what is proved",
-        "caught": "are faulty as printed in their papers, and caught",
-        "accused": "ACCUSED: proof or code is wrong",
-        "missed": "faulty and missed: ask for more --trials",
-        "blind": "blind: too few --trials to find even the planted fault",
+        ClaimVerdict.HOLDS: "hold what is proved",
+        ClaimVerdict.CAUGHT: "are faulty as printed in their papers, and caught",
+        ClaimVerdict.ACCUSED: "ACCUSED: proof or code is wrong",
+        ClaimVerdict.MISSED: "faulty and missed: use more --trials",
+        ClaimVerdict.BLIND: "blind: nothing found, or not the planted fault; use more --trials",
     }
     return "; ".join(f"{counts[key]} {text}" for key, text in words.items() if key in counts) + "."

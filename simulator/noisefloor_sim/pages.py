@@ -1,12 +1,13 @@
 """From a finished run to its report page."""
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from noisefloor.privacy import LowerBound
+from noisefloor.privacy import Claim, ClaimVerdict, Neighbours
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.base import NamedClaim, PointFindings
+from noisefloor_sim.pipelines.base import PointFindings
+from noisefloor_sim.report.headline import headline
 from noisefloor_sim.report.spec import ClaimRow, Page, RunCard, Section, Table
 from noisefloor_sim.results import PointResult
 from noisefloor_sim.runner import Run
@@ -42,7 +43,7 @@ def page_of(run: Run) -> Page:
         run.scenario.name,
         run.scenario.question,
         run.scenario.expectation,
-        verdict_sentence(claims),
+        headline(claims),
         run.passed,
         claims,
         [*sections, _world(run.in_order())],
@@ -51,38 +52,16 @@ def page_of(run: Run) -> Page:
     )
 
 
-def verdict_sentence(claims: Sequence[ClaimRow]) -> str:
-    """Answer in one sentence: which claims hold, which do not, by how much at worst."""
-    broken = [row for row in claims if row.verdict != "holds"]
-    if not broken:
-        return f"All {len(claims)} claims hold: no attack reached more than was proved."
-    worst = max(broken, key=_excess)
-    proved = "nothing" if math.isinf(worst.proved) else f"{worst.proved:.3g}"
-    reached = f", and an attacker reached at least {worst.audited:.3g}" if worst.audited else ""
-    variants = {row.variant for row in broken}
-    sound = sorted({row.variant for row in claims} - variants)
-    rest = f" All claims of the {', '.join(sound)} variant hold." if sound else ""
-    return (
-        f"{len(broken)} of {len(claims)} claims do not hold ({', '.join(sorted(variants))}): at "
-        f"worst {worst.mechanism} claims {worst.claimed:.3g}, {proved} is proved{reached}.{rest}"
-    )
-
-
-def _excess(row: ClaimRow) -> tuple[float, float]:
-    """Rank a broken claim: by how many times it was passed, by attack and then by proof."""
-    claimed = max(row.claimed, 1e-9)
-    return (row.audited or 0.0) / claimed, row.proved / claimed
-
-
 def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
     """Return one row for each claim; replicates with other seeds share a row."""
-    groups: dict[tuple[str, str, str, str], list[NamedClaim]] = {}
+    groups: dict[tuple[str, str, str, str, Neighbours], list[Claim]] = {}
     for result in results:
         for name, found in sorted(result.findings.items()):
             for named in found.claims:
-                key = (named.mechanism, name, result.variant, _shown(result.settings))
-                groups.setdefault(key, []).append(named)
-    return [_claim_row(*key, found) for key, found in groups.items()]
+                claim, point = named.claim, _shown(result.settings)
+                key = (named.mechanism, name, result.variant, point, claim.proved.neighbours)
+                groups.setdefault(key, []).append(claim)
+    return [_claim_row(*key[:4], found) for key, found in groups.items()]
 
 
 def _shown(settings: str) -> str:
@@ -92,37 +71,22 @@ def _shown(settings: str) -> str:
     return ", ".join(f"{key} {value}" for key, value in kept if key not in ("seed", "variant"))
 
 
-def _limit(bound: LowerBound | None) -> str:
-    """Say so where the bound is as large as the trials can show."""
-    if bound is None or bound.epsilon < bound.ceiling - 0.01:
-        return ""
-    return f"{bound.ceiling:.1f} is the most that {bound.trials:,} trials can show"
-
-
 def _claim_row(
-    mechanism: str, pipeline: str, variant: str, point: str, replicates: Sequence[NamedClaim]
+    mechanism: str, pipeline: str, variant: str, point: str, replicates: Sequence[Claim]
 ) -> ClaimRow:
-    """Show the replicate in which most was reached; the confidence pays for having chosen."""
+    """Show the worst replicate, by verdict and then by audit; the confidence pays for choosing."""
+    order = list(ClaimVerdict)
     worst = max(
-        (named.claim for named in replicates),
-        key=lambda claim: claim.audited.epsilon if claim.audited else 0.0,
+        replicates,
+        key=lambda one: (-order.index(one.verdict), one.audited.epsilon if one.audited else 0.0),
     )
     bound, seeds = worst.audited, len(replicates)
+    if bound is not None:
+        kept = max(0.0, 1 - seeds * (1 - bound.confidence))
+        worst = replace(worst, audited=replace(bound, confidence=kept))
     point = f"{point}, most of {seeds} seeds" if seeds > 1 else point
-    return ClaimRow(
-        mechanism,
-        pipeline,
-        variant,
-        point.removeprefix(", "),
-        worst.proved.neighbours.value,
-        worst.claimed.epsilon,
-        worst.proved.epsilon,
-        bound.epsilon if bound else None,
-        max(0.0, 1 - seeds * (1 - bound.confidence)) if bound else None,
-        worst.verdict,
-        worst.proved.reason or _limit(bound),
-        worst.claimed.delta,
-        worst.proved.delta,
+    return ClaimRow.of(
+        worst, mechanism, pipeline=pipeline, variant=variant, point=point.removeprefix(", ")
     )
 
 

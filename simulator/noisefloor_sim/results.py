@@ -124,6 +124,7 @@ def claim_json(named: NamedClaim) -> Json:
         "trials": None if bound is None else bound.trials,
         "ceiling": None if bound is None else number_or_inf(bound.ceiling),
         "verdict": claim.verdict,
+        "audit_verdict": claim.audit_verdict,
     }
 
 

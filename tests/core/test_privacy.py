@@ -85,7 +85,9 @@ def test_values_cannot_be_changed() -> None:
         (1.0, 1.0, 0.9, "holds"),
         (1.0, 1.0, 1.0, "holds"),
         (1.0, 0.5, 0.0, "holds"),
-        (math.inf, math.inf, 5.0, "holds"),
+        (math.inf, math.inf, None, "unprotected"),
+        (math.inf, math.inf, 5.0, "unprotected"),
+        (math.inf, 1.0, 0.5, "unprotected"),
         (1.0, 1.0000001, None, "overclaimed"),
         (1.0, 2.0, 1.5, "overclaimed"),
         (1.0, math.inf, None, "overclaimed"),
@@ -110,6 +112,37 @@ def test_a_claim_holds_only_if_audited_proved_and_claimed_stand_in_order(
     claim = Claim(guarantee(claimed), guarantee(proved), reached(audited))
     assert (claim.verdict == "holds") == (audited <= proved <= claimed)
     assert (claim.verdict == "refuted") == (audited > proved)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "proved", "audited", "verdict"),
+    [
+        (1.0, 1.0, None, None),
+        (1.0, 1.0, 0.0, "undecided"),  # nothing was found
+        (1.0, 1.0, 0.5, "consistent"),
+        (8.0, 6.0, 5.0, "undecided"),  # the most that the trials can show is 6
+        (8.0, 5.999, 5.0, "consistent"),
+        (math.inf, math.inf, 6.0, "undecided"),
+        (1.0, math.inf, 0.5, "consistent"),
+        (1.0, math.inf, 5.0, "overclaimed"),
+        (1.0, 0.5, 0.75, "refuted"),
+    ],
+)
+def test_an_audit_is_consistent_only_if_it_could_have_said_otherwise(
+    claimed: float, proved: float, audited: float | None, verdict: str | None
+) -> None:
+    claim = Claim(guarantee(claimed), guarantee(proved), reached(audited))
+    assert claim.audit_verdict == verdict
+
+
+def test_a_bound_reads_as_what_was_found_or_could_have_been() -> None:
+    assert LowerBound(0.999, 0.99, 1000, 6.0).reading == "epsilon is at least 0.99"
+    nothing = LowerBound(0.0, 0.99, 12_000, 6.001).reading
+    assert nothing == (
+        "nothing found; 12,000 trials on each input could have shown epsilon 6.01 at most"
+    )
+    with pytest.raises(BadParameter, match="confidence"):
+        LowerBound(1.0, 1.5, 1000, 6.0)
 
 
 def test_a_proof_with_more_delta_than_was_claimed_does_not_hold() -> None:

@@ -7,6 +7,10 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from noisefloor.adversary.audit import Case, audit_case
+from noisefloor.mechanisms import BinaryResponse
+from noisefloor.privacy import Neighbours
+from noisefloor.randomness import SeededSource
 from noisefloor_sim import audit_table, cli
 
 
@@ -28,6 +32,16 @@ def test_audit_of_named_mechanisms_prints_their_rows_and_a_reading() -> None:
     assert lines[1].split()[-1] == "holds"
     assert lines[2].split()[-1] == "caught"
     assert "1 hold what is proved; 1 are faulty" in lines[-1]
+
+
+def test_an_audit_that_found_nothing_says_so_and_is_blind() -> None:
+    case = Case("faint", BinaryResponse, 0.01, Neighbours.USER, (True, False))
+    row = audit_case(case, SeededSource(3, "faint"), trials=1_000, alpha=1e-6)
+    cells = [cell.plain for cell in audit_table._cells(row)]
+    assert cells[5] == "nothing found"
+    assert cells[-1] == "blind"
+    assert "nothing found confirms nothing" in " ".join(audit_table._reading([row]))
+    assert str(row.as_json()["found"]).startswith("nothing found; 500 trials on each input could")
 
 
 def test_json_has_one_object_per_mechanism() -> None:

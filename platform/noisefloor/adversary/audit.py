@@ -20,7 +20,14 @@ from noisefloor.adversary.posteriors import Law
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Finite, Mechanism, exact_epsilon
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, number_or_inf
+from noisefloor.privacy import (
+    Claim,
+    ClaimVerdict,
+    Guarantee,
+    LowerBound,
+    Neighbours,
+    number_or_inf,
+)
 from noisefloor.randomness import SeededSource
 
 FALSE_ACCUSATION = 1e-4
@@ -110,19 +117,19 @@ class Row:
         return reached > self.claim.claimed.epsilon
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> ClaimVerdict:
         """One of: holds, accused, caught, missed, blind.
 
-        ``blind``: the null raised an alarm or the planted fault was not found, so the audit says
-        nothing; more trials may help.
+        ``blind``: nothing was found at all, the null raised an alarm or the planted fault was not
+        found, so the audit says nothing; more trials may help.
         """
         if self.case.faulty:
-            return "caught" if self.overclaimed else "missed"
+            return ClaimVerdict.CAUGHT if self.overclaimed else ClaimVerdict.MISSED
         if self.accused or self.overclaimed:
-            return "accused"
-        if self.null.epsilon > 0 or not self.planted_found:
-            return "blind"
-        return "holds"
+            return ClaimVerdict.ACCUSED
+        if not self.audited.epsilon or self.null.epsilon > 0 or not self.planted_found:
+            return ClaimVerdict.BLIND
+        return ClaimVerdict.HOLDS
 
     def as_json(self) -> dict[str, object]:
         """Return the row as one JSON object; infinity is the string "inf"."""
@@ -140,6 +147,7 @@ class Row:
             "confidence": audited.confidence,
             "trials": audited.trials,
             "ceiling": audited.ceiling,
+            "found": audited.reading,
             "null": self.null.epsilon,
             "planted": self.planted.epsilon,
             "planted_epsilon": self.case.planted or PLANTED_FACTOR * self.case.epsilon,
@@ -319,4 +327,4 @@ def audit(cases: Sequence[Case], *, seed: int, trials: int, family: int) -> Iter
 
 def any_accused(rows: Iterable[Row]) -> bool:
     """Whether a mechanism that is not marked as faulty broke what is proved of it."""
-    return any(row.verdict == "accused" for row in rows)
+    return any(row.verdict is ClaimVerdict.ACCUSED for row in rows)

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 from noisefloor.accounting import Entry
 from noisefloor.errors import BadParameter, PublicationFailed, SpendConflict
-from noisefloor.privacy import Claim, Guarantee, Neighbours
+from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import Artefact, canonical, claim_fields, in_words, unpack
 
@@ -279,7 +279,7 @@ class ModelPublisher:
             rule = f"{self._budgets.neighbours.value}, the relation of the budget"
             raise BadParameter("neighbours", request.cost.neighbours.value, rule)
         claim = Claim(request.cost, method.proved(request))
-        if claim.verdict != "holds" and not self._is_experiment:
+        if claim.verdict is not ClaimVerdict.HOLDS and not self._is_experiment:
             raise BadParameter("cost", claim.claimed.epsilon, _to_be_paid(method.name, claim))
         return method, claim
 

@@ -138,7 +138,8 @@ def _audit_fields(
         "games_on_each_input": 2 * bound.trials,
         "held_out": bound.trials,
         "ceiling": bound.ceiling,
-        "verdict": Claim(plan.wanted.cost, plan.proved, bound).verdict,
+        "found": bound.reading,
+        "verdict": Claim(plan.wanted.cost, plan.proved, bound).audit_verdict,
         "canary": plan.canary.text,
         "data": "none: the game is played with the noise of the plan, and not with records",
     }

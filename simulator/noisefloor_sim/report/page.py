@@ -19,12 +19,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from noisefloor.privacy import ClaimVerdict
 from noisefloor_sim.report import axes, figure, style, words
 from noisefloor_sim.report.spec import Cell, ClaimRow, Page, Plot, Section, Table
 
 View = dict[str, object]
 
 FOLD = 12  # claims that are shown without asking
+_TONES = {True: "ok", None: "warn", False: "bad"}
 _MARKS = {"ok": "\N{CHECK MARK}", "warn": "!", "bad": "\N{BALLOT X}"}
 # What the legend's swatches need of SVG: strokes, markers around (17, 7), hatching of a bar.
 _DASHES = {
@@ -70,6 +72,8 @@ def render(page: Page) -> str:
         .render(
             page=page,
             badge=_badge(page),
+            tone=_TONES[page.verdict_ok],
+            mark=_MARKS[_TONES[page.verdict_ok]],
             claims=[_claim(row) for row in claims],
             tally=_tally(claims),
             fold=FOLD,
@@ -123,6 +127,8 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _badge(page: Page) -> str:
+    if page.verdict_ok is None:
+        return "Undecided"
     if page.expectation:
         return "As expected" if page.verdict_ok else "Not as expected"
     return "Passed" if page.verdict_ok else "Failed"
@@ -132,7 +138,6 @@ def _claim(row: ClaimRow) -> View:
     severity = words.severity(row)
     relation = row.neighbours and f"{row.neighbours} neighbours"
     place = [part for part in (row.pipeline, row.variant, row.point, relation) if part]
-    audited = row.audited
     return {
         "mechanism": row.mechanism,
         "place": place,
@@ -140,10 +145,8 @@ def _claim(row: ClaimRow) -> View:
         "claimed_delta": words.delta(row.claimed_delta),
         "proved": words.upper(row.proved),
         "proved_delta": words.delta(row.proved_delta),
-        "audited": "\N{EN DASH}" if audited is None else f"\u2265\u00a0{words.lower(audited)}",
-        "confidence": ""
-        if row.confidence is None
-        else f"at\u00a0{words.confidence(row.confidence)}",
+        "audited": words.audited(row),
+        "audited_how": words.audited_how(row),
         "severity": severity,
         "mark": _MARKS[severity],
         "verdict": words.verdict(row),
@@ -154,7 +157,7 @@ def _claim(row: ClaimRow) -> View:
 def _tally(rows: Sequence[ClaimRow]) -> str:
     """Count the verdicts, the worst first."""
     counts = Counter(
-        "hold" if row.verdict == "holds" else words.verdict(row).lower() for row in rows
+        "hold" if row.verdict == ClaimVerdict.HOLDS else words.verdict(row).lower() for row in rows
     )
     total = f"{len(rows)} claim{'s' if len(rows) != 1 else ''}"
     return f"{total}: " + ", ".join(f"{times} {word}" for word, times in counts.items()) + "."

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from noisefloor.errors import BadParameter
+from noisefloor.privacy import Claim, LowerBound
 
 Role = Literal["measured", "bound", "closed-form", "baseline"]
 Kind = Literal["line", "bar", "step", "scatter"]
@@ -141,10 +142,8 @@ class ClaimRow:
         neighbours: The relation all three numbers are about.
         claimed: Infinite if nothing is claimed.
         proved: Infinite if nothing could be proved; the reason then says why.
-        audited: A lower bound on epsilon; ``None`` if there was no attack.
-        confidence: Of the audited bound.
-        verdict: ``holds``, ``overclaimed`` or ``refuted`` (``privacy.Claim.verdict``), or a word
-            of the auditor.
+        audited: What an attack reached, and could have reached; ``None`` if there was none.
+        verdict: One of ``privacy.ClaimVerdict``; another word is shown as it is.
         reason: Why, if the numbers alone do not say it.
         claimed_delta: Of (epsilon, delta); 0 for pure privacy.
         proved_delta: Likewise.
@@ -157,24 +156,40 @@ class ClaimRow:
     neighbours: str
     claimed: float
     proved: float
-    audited: float | None
-    confidence: float | None
+    audited: LowerBound | None
     verdict: str
     reason: str = ""
     claimed_delta: float = 0.0
     proved_delta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("claimed", "proved", "audited"):
+        for name in ("claimed", "proved"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
+            if not value >= 0:
                 raise BadParameter(name, value, ">= 0")
         if math.isinf(self.proved) and not self.reason:
             raise BadParameter("reason", self.reason, "to say why nothing is proved")
-        if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise BadParameter("confidence", self.confidence, "in [0, 1]")
-        if self.audited is not None and self.confidence is None:
-            raise BadParameter("confidence", None, "beside an audited bound")
+
+    @classmethod
+    def of(
+        cls, claim: Claim, mechanism: str, *, pipeline: str, variant: str = "", point: str = ""
+    ) -> "ClaimRow":
+        """Make the row of a claim."""
+        said, shown = claim.claimed, claim.proved
+        return cls(
+            mechanism,
+            pipeline,
+            variant,
+            point,
+            shown.neighbours.value,
+            said.epsilon,
+            shown.epsilon,
+            claim.audited,
+            claim.verdict,
+            shown.reason,
+            said.delta,
+            shown.delta,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +211,8 @@ class Page:
         question: The one it asks.
         expectation: What its author expected to see; may be empty.
         verdict_sentence: The answer, in one sentence.
-        verdict_ok: Whether the run is what was expected: its gates passed.
+        verdict_ok: Whether the run is what was expected: its gates passed. None if that is
+            undecided.
         claims: In any order; the page puts the worst first.
         sections: In the order they are read.
         run_card: Scenario hash, seeds, versions, times.
@@ -207,7 +223,7 @@ class Page:
     question: str
     expectation: str
     verdict_sentence: str
-    verdict_ok: bool
+    verdict_ok: bool | None
     claims: Sequence[ClaimRow] = ()
     sections: Sequence[Section] = ()
     run_card: RunCard = RunCard()

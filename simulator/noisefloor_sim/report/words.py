@@ -9,20 +9,26 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
+from noisefloor.privacy import ClaimVerdict, LowerBound
 from noisefloor_sim.report.spec import Cell, ClaimRow
 
 DIGITS = 4  # significant ones, in tables and claims
-# From the worst; a word that is not listed stands before "holds".
-_WORST_FIRST = ("refuted", "accused", "missed", "overclaimed", "caught", "blind", "", "holds")
-_PLAIN = {
-    "refuted": "Proof refuted",
-    "accused": "Proof refuted",
-    "missed": "Fault missed",
-    "overclaimed": "Overclaimed",
-    "caught": "Fault caught",
-    "blind": "Undecided",
-    "holds": "Holds",
+_AT_THE_END = 0.01  # a bound as near as this to the most that its trials can show is said to be it
+_PLAIN = {one.value: one.value.capitalize() for one in ClaimVerdict} | {
+    ClaimVerdict.REFUTED.value: "Proof refuted",
+    ClaimVerdict.ACCUSED.value: "Proof refuted",
+    ClaimVerdict.MISSED.value: "Fault missed",
+    ClaimVerdict.CAUGHT.value: "Fault caught",
+    ClaimVerdict.BLIND.value: "Undecided",
 }
+_BAD = (
+    ClaimVerdict.REFUTED,
+    ClaimVerdict.ACCUSED,
+    ClaimVerdict.MISSED,
+    ClaimVerdict.OVERCLAIMED,
+)
+# From the worst; a word that is none of them stands before "holds".
+_WORST_FIRST = (*(one for one in ClaimVerdict if one is not ClaimVerdict.HOLDS), "", "holds")
 _CONTROLS = re.compile(
     # Control characters, marks that change the direction of the text around them, lone surrogates.
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
@@ -108,11 +114,28 @@ def confidence(value: float) -> str:
     return f"{number(100 * value, ROUND_FLOOR)}\u00a0%"
 
 
+def audited(row: ClaimRow) -> str:
+    """Write what an attack reached; of nothing, that it is nothing."""
+    if row.audited is None:
+        return "\N{EN DASH}"
+    if not row.audited.epsilon:
+        return "nothing found"
+    return f"\N{GREATER-THAN OR EQUAL TO}\u00a0{lower(row.audited.epsilon)}"
+
+
+def audited_how(row: ClaimRow) -> str:
+    """Write the confidence of an audit; of one that found nothing, what it could have shown."""
+    if row.audited is None:
+        return ""
+    level = f"at\u00a0{confidence(row.audited.confidence)}"
+    return level if row.audited.epsilon else f"of\u00a0{_most(row.audited)} {level}"
+
+
 def severity(row: ClaimRow) -> str:
     """Say how a row is marked: ``bad``, ``warn`` or ``ok``."""
-    if row.verdict == "holds":
+    if row.verdict == ClaimVerdict.HOLDS:
         return "ok"
-    return "bad" if row.verdict in ("refuted", "accused", "missed", "overclaimed") else "warn"
+    return "bad" if row.verdict in _BAD else "warn"
 
 
 def verdict(row: ClaimRow) -> str:
@@ -122,8 +145,8 @@ def verdict(row: ClaimRow) -> str:
 
 def sentence(row: ClaimRow) -> str:
     """Explain the verdict from the three numbers, then give the reason if there is one."""
-    parts = [_within(row) if row.verdict == "holds" else _against(row)]
-    if row.verdict in ("refuted", "accused"):
+    parts = [_within(row) if row.verdict == ClaimVerdict.HOLDS else _against(row)]
+    if row.verdict in (ClaimVerdict.REFUTED, ClaimVerdict.ACCUSED):
         parts.append("Proof or code is wrong.")
     if row.reason:
         parts.append(_as_sentence(row.reason))
@@ -131,8 +154,13 @@ def sentence(row: ClaimRow) -> str:
 
 
 def _within(row: ClaimRow) -> str:
-    if row.audited is None:
+    bound = row.audited
+    if bound is None:
         return "Proved; not attacked."
+    if not bound.epsilon:
+        return f"Proved; {_found_nothing(bound)}."
+    if not bound.could_contradict(row.proved):
+        return f"Proved; the attack could show at most {_most(bound)}, and decides nothing."
     return "The attack stays within what is proved."
 
 
@@ -153,11 +181,27 @@ def _proved(row: ClaimRow) -> str:
 
 
 def _audited(row: ClaimRow) -> str:
-    if row.audited is None:
+    bound = row.audited
+    if bound is None:
         return "; not attacked"
-    if row.audited == 0:
-        return "; the attack found nothing"
-    return f", an attacker reached at least {lower(row.audited)}"
+    if not bound.epsilon:
+        return f"; {_found_nothing(bound)}"
+    reached = f", an attacker reached at least {lower(bound.epsilon)}"
+    if bound.epsilon < bound.ceiling - _AT_THE_END:
+        return reached
+    return f"{reached}, the most that {bound.trials:,} trials can show"
+
+
+def _found_nothing(bound: LowerBound) -> str:
+    """Say that an attack found nothing, and how much it could have found."""
+    return (
+        f"the attack found nothing, and {bound.trials:,} trials could have shown {_most(bound)} "
+        "at most"
+    )
+
+
+def _most(bound: LowerBound) -> str:
+    return number(bound.ceiling, ROUND_CEILING)
 
 
 def _as_sentence(text: str) -> str:
@@ -172,7 +216,7 @@ def worst_first(rows: Sequence[ClaimRow]) -> list[ClaimRow]:
         key=lambda row: (
             _rank(row),
             -_ratio(row.proved, row.claimed),
-            -_ratio(row.audited or 0.0, row.claimed),
+            -_ratio(row.audited.epsilon if row.audited else 0.0, row.claimed),
         ),
     )
 

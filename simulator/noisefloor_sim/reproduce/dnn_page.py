@@ -97,19 +97,8 @@ def warnings_of(plan: Plan) -> list[str]:
 
 
 def _claim(one: NetworkClaim) -> ClaimRow:
-    claim = one.claim
-    return ClaimRow(
-        mechanism=one.method,
-        pipeline="publication",
-        variant=FORMS[one.form],
-        point=one.about,
-        neighbours=claim.proved.neighbours.value,
-        claimed=claim.claimed.epsilon,
-        proved=claim.proved.epsilon,
-        audited=claim.audited.epsilon if claim.audited else None,
-        confidence=claim.audited.confidence if claim.audited else None,
-        verdict=claim.verdict,
-        reason=claim.proved.reason,
+    return ClaimRow.of(
+        one.claim, one.method, pipeline="publication", variant=FORMS[one.form], point=one.about
     )
 
 

@@ -1,6 +1,5 @@
 """The page of the SUP.ML reproduction: verdicts first, then the curves behind them."""
 
-import math
 from collections.abc import Sequence
 
 from noisefloor.collection.claims import PhaseClaim
@@ -44,7 +43,7 @@ def page_of(
         expectation="Some do and some do not: the text leaves much open.",
         verdict_sentence=sentence(judged),
         verdict_ok=True,
-        claims=[_claim(one) for one in claims],
+        claims=[ClaimRow.of(one.claim, one.phase, pipeline="collection") for one in claims],
         sections=[
             Section(
                 "Printed and run again",
@@ -61,24 +60,6 @@ def page_of(
             ),
         ],
         run_card=RunCard(card),
-    )
-
-
-def _claim(one: PhaseClaim) -> ClaimRow:
-    claim = one.claim
-    promises_nothing = math.isinf(claim.claimed.epsilon) and math.isinf(claim.proved.epsilon)
-    return ClaimRow(
-        mechanism=one.phase,
-        pipeline="collection",
-        variant="",
-        point="",
-        neighbours=claim.proved.neighbours.value,
-        claimed=claim.claimed.epsilon,
-        proved=claim.proved.epsilon,
-        audited=None,
-        confidence=None,
-        verdict="no guarantee" if promises_nothing else claim.verdict,
-        reason=claim.proved.reason,
     )
 
 

@@ -7,9 +7,10 @@
 
     gate       = (metric | claim) ["where" filter {"and" filter}]
     metric     = NAME comparison NUMBER
-    claim      = "claims." selector ("holds" | "overclaimed" | "refuted")
+    claim      = "claims." selector verdict
                | "claims." selector "." figure comparison (NUMBER | figure)
     selector   = PART {"." PART}           pipeline, mechanism, neighbours; * or left out: any
+    verdict    = "holds" | "unprotected" | "overclaimed" | "refuted"
     figure     = "claimed" | "proved" | "audited"
     filter     = KEY comparison (NUMBER | WORD)      a dotted key of the scenario at that point
     comparison = "<" | "<=" | ">" | ">=" | "==" | "!="
@@ -24,14 +25,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from noisefloor.privacy import Claim
+from noisefloor.privacy import Claim, ClaimVerdict
 from noisefloor_sim.scenario.keys import get, split
 from noisefloor_sim.scenario.scalars import resolve
 from noisefloor_sim.scenario.showing import one_of, show
 
 LONGEST_GATE = 300
 FIGURES = ("claimed", "proved", "audited")
-VERDICTS = ("holds", "overclaimed", "refuted")
+VERDICTS = (
+    ClaimVerdict.HOLDS,
+    ClaimVerdict.UNPROTECTED,
+    ClaimVerdict.OVERCLAIMED,
+    ClaimVerdict.REFUTED,
+)
+"""What a claim can be found to be."""
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

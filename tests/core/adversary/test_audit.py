@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 from noisefloor.adversary.audit import Case, Row, any_accused, audit, audit_case, reach
 from noisefloor.adversary.line_up import line_up, select
 from noisefloor.errors import BadParameter, UnknownMechanism
-from noisefloor.mechanisms import BinaryResponse, DiscreteLaplace, Mechanism, UnaryEncoding
-from noisefloor.privacy import Neighbours
-from noisefloor.randomness import SeededSource
+from noisefloor.mechanisms import (
+    BinaryResponse,
+    DiscreteLaplace,
+    Mechanism,
+    Piecewise,
+    UnaryEncoding,
+)
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
+from noisefloor.randomness import SeededSource, Source
 
 TRIALS = 60_000
 ALPHA = 1e-6
@@ -81,6 +87,66 @@ def test_a_mechanism_whose_code_breaks_its_own_proof_is_accused() -> None:
     row = audit_case(case, SeededSource(3, "deaf"), trials=TRIALS, alpha=ALPHA)
     assert row.verdict == "accused"
     assert any_accused([row])
+
+
+def row_of(
+    audited: float,
+    null: float,
+    planted: float,
+    *,
+    proved: float = 1.0,
+    exact: float | None = None,
+    faulty: bool = False,
+) -> Row:
+    """Return the row of a case that claims 1, with what was found put in."""
+    case = Case("row", BinaryResponse, 1.0, Neighbours.USER, (True, False), faulty=faulty)
+    bounds = [LowerBound(epsilon, 1 - ALPHA, 1_000, 6.0) for epsilon in (audited, null, planted)]
+    claim = Claim(case.claimed, Guarantee(proved, Neighbours.USER), bounds[0])
+    return Row(case, claim, exact, *bounds[1:])
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        (row_of(0.9, 0.0, 1.2), "holds"),
+        (row_of(1.0, 0.0, 1.2, exact=1 + 5e-10), "holds"),  # that much is rounding
+        (row_of(0.9, 1e-9, 1.2), "blind"),  # the same input twice was told apart
+        (row_of(0.9, 0.0, 1.0), "blind"),  # the planted fault does not pass what is proved
+        (row_of(0.0, 0.0, 1.2), "blind"),  # nothing was found
+        (row_of(1.1, 0.0, 1.2), "accused"),
+        (row_of(1.1, 0.1, 0.9), "accused"),
+        (row_of(0.9, 0.0, 1.2, exact=1.01), "accused"),  # by enumeration, not by attack
+        (row_of(1.5, 0.0, 2.5, proved=2.0), "accused"),  # proved, but more than is claimed
+        (row_of(0.9, 0.0, 2.5, proved=2.0, exact=1.5), "accused"),
+        (row_of(1.5, 0.0, 0.0, proved=2.0, faulty=True), "caught"),
+        (row_of(1.0, 0.0, 2.5, proved=2.0, faulty=True), "missed"),
+        (row_of(0.9, 0.0, 2.5, proved=2.0, exact=1.5, faulty=True), "caught"),
+    ],
+)
+def test_the_verdict_of_a_row_follows_from_its_numbers(row: Row, verdict: str) -> None:
+    assert row.verdict == verdict
+    assert any_accused([row]) is (verdict == "accused")
+
+
+def test_a_planted_fault_is_found_above_what_is_proved_or_for_a_faulty_case_claimed() -> None:
+    assert not row_of(0.9, 0.0, 1.5, proved=2.0).planted_found
+    assert row_of(0.9, 0.0, 1.5, proved=2.0, faulty=True).planted_found
+
+
+def test_a_null_that_can_be_told_apart_raises_an_alarm() -> None:
+    # A sampler with a memory: two runs on one input differ. Its reports are too many to count, so
+    # that only the score of the case's own pair can see it; one of the null's pair is always 0.
+    class Remembering(Piecewise):
+        __slots__ = ()
+
+        def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
+            value = 1.0 if repr(source).count("first") else -1.0
+            return Piecewise.randomise(self, np.full(len(np.asarray(values)), value), source)
+
+    case = Case("memory", Remembering, 1.0, Neighbours.USER, (1.0, -1.0))
+    row = audit_case(case, SeededSource(5, "memory"), trials=TRIALS, alpha=ALPHA)
+    assert row.null.epsilon > 0.5
+    assert row.verdict == "blind"
 
 
 def test_too_few_trials_make_the_audit_blind_not_content() -> None:

@@ -67,7 +67,11 @@ def test_a_card_says_what_was_published_and_what_is_guaranteed(method: str) -> N
     assert audit["is_audited"] and audit["games_on_each_input"] == 400
     assert audit["epsilon_at_least"] <= whole["proved"]["epsilon"] + 1e-9
     assert audit["confidence"] == 1 - 1e-6
-    assert audit["verdict"] == "holds"
+    # An audit never says "holds": 200 held-out games may show nothing, and then decide nothing.
+    has_found = audit["epsilon_at_least"] > 0
+    assert audit["verdict"] == ("consistent" if has_found else "undecided")
+    assert audit["found"].startswith("epsilon is at least" if has_found else "nothing found; 200")
+    assert audit["ceiling"] > whole["proved"]["epsilon"]
     assert audit["canary"] and audit["data"].startswith("none")
     assert len(card["loading"]) == 3
     if method == "synthetic-table":

@@ -1,5 +1,6 @@
 """Twenty texts that would do something if a page took them for more than text."""
 
+from noisefloor.privacy import LowerBound
 from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, RunCard, Section, Table
 
 TEXTS = (
@@ -44,7 +45,9 @@ def page(*texts: str) -> Page:
 
 def claim(text: str) -> ClaimRow:
     """Return a claim of nothing but that text."""
-    return ClaimRow(text, text, text, text, text, 1.0, 2.0, 1.5, 0.99, text, text)
+    return ClaimRow(
+        text, text, text, text, text, 1.0, 2.0, LowerBound(1.5, 0.99, 1000, 5.0), text, text
+    )
 
 
 def section(text: str) -> Section:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
+from noisefloor.privacy import LowerBound
 from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, page
 from sim.report import sample
 
@@ -155,7 +156,7 @@ def test_nothing_in_plotly_ends_the_script_early() -> None:
 
 def test_infinity_is_a_sign_with_its_reason() -> None:
     row = ClaimRow(
-        "binning", "svm", "paper", "", "record-add-remove", 1.0, math.inf, None, None,
+        "binning", "svm", "paper", "", "record-add-remove", 1.0, math.inf, None,
         "overclaimed", "empty cells are published as they are",
     )  # fmt: skip
     text = page.render(bare(claims=[row]))
@@ -166,7 +167,8 @@ def test_infinity_is_a_sign_with_its_reason() -> None:
 
 def test_a_delta_stands_beneath_its_epsilon() -> None:
     row = ClaimRow(
-        "gaussian", "svm", "corrected", "", "record-add-remove", 2.0, 1.5, 0.5, 0.99, "holds",
+        "gaussian", "svm", "corrected", "", "record-add-remove", 2.0, 1.5,
+        LowerBound(0.5, 0.99, 1000, 5.0), "holds",
         claimed_delta=1e-6, proved_delta=1e-7,
     )  # fmt: skip
     texts = [
@@ -206,10 +208,11 @@ def test_contents_come_with_more_than_three_sections(number: int, has_contents: 
         (False, "e", "✗", "Not as expected"),
         (True, "", "✓", "Passed"),
         (False, "", "✗", "Failed"),
+        (None, "e", "!", "Undecided"),
     ],
 )
 def test_the_verdict_has_a_mark_and_words_besides_its_colour(
-    is_ok: bool, expectation: str, mark: str, badge: str
+    is_ok: bool | None, expectation: str, mark: str, badge: str
 ) -> None:
     made = Outline(page.render(bare(verdict_ok=is_ok, expectation=expectation)))
     assert made.texts[made.texts.index(mark) + 1] == badge

@@ -11,7 +11,7 @@ from noisefloor_sim.report import ClaimRow, Curve, Plot, Table
 def claim(**changes: object) -> ClaimRow:
     values: dict[str, object] = {
         "mechanism": "m", "pipeline": "p", "variant": "paper", "point": "", "neighbours": "user",
-        "claimed": 1.0, "proved": 1.0, "audited": None, "confidence": None, "verdict": "holds",
+        "claimed": 1.0, "proved": 1.0, "audited": None, "verdict": "holds",
     }  # fmt: skip
     return ClaimRow(**(values | changes))  # type: ignore[arg-type]  # wrong ones are the point
 
@@ -22,8 +22,6 @@ def claim(**changes: object) -> ClaimRow:
         {"claimed": -1.0},
         {"proved": math.nan},
         {"proved": math.inf},  # and no reason
-        {"audited": 1.0},  # and no confidence
-        {"audited": 1.0, "confidence": 1.5},
     ],
 )
 def test_a_claim_that_says_too_little_is_refused(changes: dict[str, object]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisefloor.privacy import ClaimVerdict, LowerBound
 from noisefloor_sim.report import ClaimRow, words
 
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -18,11 +19,10 @@ def claim(
     proved: float = 1.0,
     audited: float | None = None,
     reason: str = "",
+    ceiling: float = 5.0,
 ) -> ClaimRow:
-    confidence = None if audited is None else 0.99
-    return ClaimRow(
-        "m", "p", "paper", "", "user", claimed, proved, audited, confidence, verdict, reason
-    )
+    bound = None if audited is None else LowerBound(audited, 0.99, 1_000, ceiling)
+    return ClaimRow("m", "p", "paper", "", "user", claimed, proved, bound, verdict, reason)
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,40 @@ def test_other_verdicts_are_explained_too() -> None:
     assert words.sentence(claim("overclaimed", 1.0, 2.0)) == "Claims 1, proved 2; not attacked."
     nothing = claim("overclaimed", 1.0, math.inf, 0.0, "empty cells are published")
     assert words.sentence(nothing) == (
-        "Claims 1, nothing could be proved; the attack found nothing. Empty cells are published."
+        "Claims 1, nothing could be proved; the attack found nothing, and 1,000 trials could have "
+        "shown 5 at most. Empty cells are published."
     )
     assert words.sentence(claim("holds", audited=0.9)) == "The attack stays within what is proved."
+    reached = words.sentence(claim("overclaimed", 1.0, 20.0, 5.0))
+    assert reached.endswith("at least 5, the most that 1,000 trials can show.")
     assert words.sentence(claim("holds")).endswith("not attacked.")
     assert words.verdict(claim("odd")) == "odd"
+
+
+def test_an_audit_that_found_nothing_says_what_it_could_have_found() -> None:
+    silent = claim("holds", audited=0.0)
+    assert words.audited(silent) == "nothing found"
+    assert words.audited_how(silent).replace("\u00a0", " ") == "of 5 at 99 %"
+    assert words.sentence(silent) == (
+        "Proved; the attack found nothing, and 1,000 trials could have shown 5 at most."
+    )
+    assert words.audited(claim("holds", audited=0.9)).replace("\u00a0", " ") == "≥ 0.9"
+    assert words.audited(claim("holds")) == DASH
+
+
+def test_an_audit_that_could_not_have_passed_the_proof_confirms_nothing() -> None:
+    weak = claim("holds", 10.0, 10.0, 4.9)
+    assert words.sentence(weak) == "Proved; the attack could show at most 5, and decides nothing."
+    strong = claim("holds", 10.0, 10.0, 4.9, ceiling=10.1)
+    assert words.sentence(strong) == "The attack stays within what is proved."
+
+
+def test_every_verdict_has_a_place_and_words() -> None:
+    rows = [claim(verdict) for verdict in ClaimVerdict]
+    assert words.worst_first(rows[::-1]) == rows
+    assert words.severity(claim("unprotected")) == "warn"
+    assert words.verdict(claim("unprotected")) == "Unprotected"
+    assert [words.severity(row) for row in rows].count("ok") == 1
 
 
 def test_the_worst_rows_come_first_and_ties_keep_their_order() -> None:

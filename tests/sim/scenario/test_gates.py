@@ -13,7 +13,9 @@ from sim.scenario.toy import MINIMAL, complaint, scenario
 def claim(claimed: float, proved: float, audited: float | None = None) -> Claim:
     """Make a claim at user level."""
     reached = None if audited is None else LowerBound(audited, 0.95, 1_000, 5.0)
-    said, shown = (Guarantee(epsilon, Neighbours.USER) for epsilon in (claimed, proved))
+    said, shown = (
+        Guarantee(epsilon, Neighbours.USER, reason="any") for epsilon in (claimed, proved)
+    )
     return Claim(said, shown, reached)
 
 
@@ -55,8 +57,8 @@ def test_a_claim_gate_asks_for_a_verdict_or_an_epsilon() -> None:
         ("a.b < 1 where x == 1 where y == 1", "Expected 'where' once."),
         ("a.b < 1 where x < y", "Expected a number after <, got 'y'."),
         ("a.b < 1 where x..y == 1", "Expected names with a dot between them, such as"),
-        ("claims.* is", "Expected a gate such as 'claims.* holds, overclaimed or refuted', got"),
-        ("claims.*.*.*.* holds", "Expected a gate such as 'claims.* holds, overclaimed or refut"),
+        ("claims.* is", "Expected a gate such as 'claims.* holds, unprotected, overclaimed or"),
+        ("claims.*.*.*.* holds", "Expected a gate such as 'claims.* holds, unprotected, overc"),
         ("claims.toy < 1", "Expected 'claims.', a pipeline, and claimed, proved or audited, got"),
         ("claims.proved < 1", "Expected 'claims.', a pipeline, and claimed, proved or audited, "),
         ("claims.*.proved < holds", "Expected a number to compare with, got 'holds'."),
@@ -92,6 +94,9 @@ def test_comparisons_compare(comparison: str, below: bool, equal: bool, above: b
     [
         ("claims.* holds", claim(1, 1, 0.5), True),
         ("claims.* holds", claim(1, 2), False),
+        ("claims.* holds", claim(math.inf, math.inf), False),
+        ("claims.* unprotected", claim(math.inf, math.inf, 4), True),
+        ("claims.* unprotected", claim(1, math.inf), False),
         ("claims.* overclaimed", claim(1, 2), True),
         ("claims.* refuted", claim(1, 2, 3), True),
         ("claims.*.audited <= proved", claim(1, 2, 1.5), True),
