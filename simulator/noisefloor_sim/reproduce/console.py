@@ -14,12 +14,13 @@ from noisefloor_sim.reproduce.verdicts import (
     DEPENDS,
     NOT,
     REPRODUCED,
+    UNDECIDED,
     Judged,
     number,
     sentence,
 )
 
-_STYLES = {REPRODUCED: "green", DEPENDS: "yellow", NOT: "red"}
+_STYLES = {REPRODUCED: "green", DEPENDS: "yellow", NOT: "red", UNDECIDED: "magenta"}
 
 
 def versions(*packages: str) -> dict[str, object]:
@@ -55,10 +56,8 @@ def print_judged(judged: Sequence[Judged], titles: Mapping[str, str], digits: in
         )  # fmt: skip
         for found in one.found:
             ends = f"{number(found.low, digits)} to {number(found.high, digits)}"
-            fits = "yes" if found.agrees else "no"
-            table.add_row(
-                "", f"  {found.reading}", "", number(found.value, digits), ends, fits, ""
-            )
+            value = number(found.value, digits)
+            table.add_row("", f"  {found.reading}", "", value, ends, found.fits.value, "")
     console.print(table)
     console.print()
     console.print(sentence(judged), highlight=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from noisefloor_sim.reproduce.dnn import (
     scores_by_point,
 )
 from noisefloor_sim.reproduce.dnn_methods import Plan, adult, claims, run_point
-from noisefloor_sim.reproduce.dnn_page import fault, page_of, warnings_of
+from noisefloor_sim.reproduce.dnn_page import page_of, warnings_of, whole_model
 from noisefloor_sim.reproduce.pool import finished
 from noisefloor_sim.reproduce.verdicts import Runs, interval, judge
 from noisefloor_sim.reproduce.writing import check_folder, rows_of, told_of, write_all
@@ -51,7 +51,7 @@ def dnn(*, quick: bool, jobs: int, out: Path, force: bool, plan: Plan | None = N
     told = told_of("DNN", READINGS, judged, rows, runs)
     write_all(out, told, rows, page=page, manifest=manifest | took)
     print_judged(judged, TITLES, 3)
-    for line in (fault(said, parameters), *warnings_of(chosen)):
+    for line in (whole_model(said, parameters), *warnings_of(chosen)):
         print(line)
     print(f"took {took['wall_s']:.0f} s; report: {out / 'report.html'}")
     return 0

@@ -4,7 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 from noisefloor_sim.report.spec import Table
-from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Found, Judged, number
+from noisefloor_sim.reproduce.verdicts import (
+    DEPENDS,
+    NOT,
+    REPRODUCED,
+    UNDECIDED,
+    Found,
+    Judged,
+    number,
+)
 
 
 def figures_table(
@@ -18,7 +26,7 @@ def figures_table(
         larger: What always telling the larger class gets, in words.
         digits: Of numbers.
     """
-    order = (NOT, DEPENDS, REPRODUCED)
+    order = (NOT, DEPENDS, UNDECIDED, REPRODUCED)
     ranked = sorted(judged, key=lambda one: order.index(one.verdict))
     rows = [
         (
@@ -27,7 +35,8 @@ def figures_table(
             one.item.printed,
             _span(one.found, digits),
             one.verdict,
-            one.reading or "under none of those run",
+            one.reading
+            or ("none for certain" if one.verdict == UNDECIDED else "none of those run"),
         )
         for one in ranked
     ]
@@ -68,7 +77,7 @@ def readings_table(
             number(found.value, digits),
             _range(found.low, found.high, digits),
             "" if math.isnan(found.one_low) else _range(found.one_low, found.one_high, digits),
-            "yes" if found.agrees else "no",
+            found.fits.value,
         )
         for one in judged
         for found in one.found

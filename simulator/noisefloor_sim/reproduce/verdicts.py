@@ -6,11 +6,16 @@ the mean of paired differences. A printed mean over folds is one as ours is: the
 the interval of ours and by what was rounded away. A printed crossing is set against the crossing
 of our mean curves, with an interval over seeds drawn again: as many as were run, or as few as the
 paper may have had.
+
+Where an interval contains both answers, nothing is decided: a gap that may be above or below what
+is printed, a number that may be anything.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +28,16 @@ Runs: TypeAlias = Mapping[Setting, Sequence[float]]
 """What was reached under each setting, run by run in the same order."""
 
 REPRODUCED, NOT, DEPENDS = "reproduced", "not reproduced", "depends on reading"
+UNDECIDED = "undecided"
+
+
+class Fit(StrEnum):
+    """Whether a printed figure is compatible with what one of its readings gave."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
+
 
 _RESAMPLES = 1000
 
@@ -129,7 +144,7 @@ class Found:
         high: Upper end.
         one_low: Lower end of what one more run would give; NaN where no run is compared.
         one_high: Upper end.
-        agrees: Whether the printed figure is compatible.
+        fits: Whether the printed figure is compatible.
         seeds: How many runs it is from.
     """
 
@@ -139,7 +154,7 @@ class Found:
     high: float
     one_low: float
     one_high: float
-    agrees: bool
+    fits: Fit
     seeds: int
 
 
@@ -152,16 +167,18 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """Reproduced by all readings, by none, or by some."""
-        agreeing = sum(one.agrees for one in self.found)
-        if agreeing in (0, len(self.found)):
-            return REPRODUCED if agreeing else NOT
-        return DEPENDS
+        """Reproduced by all readings, by none, by some and not by others, or undecided."""
+        fits = {one.fits for one in self.found}
+        if {Fit.YES, Fit.NO} <= fits:
+            return DEPENDS
+        if Fit.UNDECIDED in fits:
+            return UNDECIDED
+        return REPRODUCED if Fit.YES in fits else NOT
 
     @property
     def reading(self) -> str:
         """The readings under which the printed figure comes out."""
-        return "; ".join(one.reading for one in self.found if one.agrees)
+        return "; ".join(one.reading for one in self.found if one.fits is Fit.YES)
 
 
 def judge(item: Item, runs: Runs) -> Judged:
@@ -181,12 +198,20 @@ def judge(item: Item, runs: Runs) -> Judged:
 
 def sentence(judged: Sequence[Judged]) -> str:
     """Say in one line how many figures came out."""
-    counts = {word: sum(one.verdict == word for one in judged) for word in (REPRODUCED, DEPENDS)}
-    rest = len(judged) - sum(counts.values())
+    counts = Counter(one.verdict for one in judged)
     return (
         f"Of {len(judged)} printed figures {counts[REPRODUCED]} are reproduced, "
-        f"{counts[DEPENDS]} depend on the reading, {rest} are not reproduced."
+        f"{counts[DEPENDS]} depend on the reading, {counts[NOT]} are not reproduced, "
+        f"{counts[UNDECIDED]} are undecided."
     )
+
+
+def all_come_out(judged: Sequence[Judged]) -> bool | None:
+    """Whether every figure is reproduced; None if none fails and some are undecided."""
+    found = {one.verdict for one in judged}
+    if found & {NOT, DEPENDS}:
+        return False
+    return None if UNDECIDED in found else True
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -206,32 +231,43 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, spread / math.sqrt(n), spread * math.sqrt(1 + 1 / n)
 
 
+def paired_gap(better: Setting, worse: Setting, runs: Runs) -> tuple[float, float, float]:
+    """Return by how much the first is above the second, with the 95 % interval of that."""
+    common = min(len(runs[better]), len(runs[worse]))  # the first seeds of both
+    pairs = np.array(runs[better][:common]) - np.array(runs[worse][:common])
+    mean, half, _ = interval(pairs.tolist())
+    return mean, mean - half, mean + half
+
+
 def _number(item: Item, reading: Number, runs: Runs) -> Found:
     mean, of_mean, of_one = interval(runs[reading.setting])
     low, high = max(mean - of_one, 0.0), min(mean + of_one, 100.0)  # a share has no more room
-    agrees = low <= item.value <= high
     ends = (mean - of_mean, mean + of_mean, low, high)
-    return Found(reading.name, mean, *ends, agrees, len(runs[reading.setting]))
+    fits = _contained(item.value, low, high, says_nothing=(low, high) == (0.0, 100.0))
+    return Found(reading.name, mean, *ends, fits, len(runs[reading.setting]))
 
 
 def _mean(item: Item, reading: Mean, runs: Runs) -> Found:
     values = runs[reading.setting]
     mean, half, _ = interval(values)
-    agrees = abs(mean - item.value) <= half + reading.rounded
-    ends = (mean - half, mean + half, math.nan, math.nan)
-    return Found(reading.name, mean, *ends, agrees, len(values))
+    low, high = mean - half, mean + half
+    fits = _contained(
+        item.value, low - reading.rounded, high + reading.rounded, says_nothing=math.isinf(half)
+    )
+    return Found(reading.name, mean, low, high, math.nan, math.nan, fits, len(values))
 
 
 def _gap(item: Item, reading: Gap, runs: Runs) -> Found:
-    common = min(len(runs[reading.better]), len(runs[reading.worse]))  # the first seeds of both
-    pairs = np.array(runs[reading.better][:common]) - np.array(runs[reading.worse][:common])
-    mean, half, _ = interval(pairs.tolist())
+    mean, low, high = paired_gap(reading.better, reading.worse, runs)
     if item.at_most:
-        agrees = mean - half <= item.value
+        is_met, is_failed = high <= item.value, low > item.value
+    elif item.or_equal:
+        is_met, is_failed = low >= item.value, high < item.value
     else:
-        agrees = (mean + half >= item.value) if item.or_equal else (mean - half > item.value)
-    ends = (mean - half, mean + half, math.nan, math.nan)
-    return Found(reading.name, mean, *ends, agrees, common)
+        is_met, is_failed = low > item.value, high <= item.value
+    fits = Fit.YES if is_met else Fit.NO if is_failed else Fit.UNDECIDED
+    seeds = min(len(runs[reading.better]), len(runs[reading.worse]))
+    return Found(reading.name, mean, low, high, math.nan, math.nan, fits, seeds)
 
 
 def _crossing(item: Item, reading: Crossing, runs: Runs) -> Found:
@@ -245,9 +281,17 @@ def _crossing(item: Item, reading: Crossing, runs: Runs) -> Found:
     places = draws.integers(gaps.shape[1], size=(_RESAMPLES, drawn))
     again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
     low, high = (float(np.quantile(again, q, method="nearest")) for q in (0.025, 0.975))
-    agrees = low <= item.value <= high
-    ends = (low, high, math.nan, math.nan)
-    return Found(reading.name, value, *ends, agrees, gaps.shape[1])
+    # Of one run nothing can be drawn again; and curves that may cross anywhere, or nowhere.
+    says_nothing = gaps.shape[1] < 2 or (low == 0 and math.isinf(high))
+    fits = _contained(item.value, low, high, says_nothing=says_nothing)
+    return Found(reading.name, value, low, high, math.nan, math.nan, fits, gaps.shape[1])
+
+
+def _contained(value: float, low: float, high: float, *, says_nothing: bool) -> Fit:
+    """Set a printed value against an interval, unless that excludes nothing."""
+    if says_nothing:
+        return Fit.UNDECIDED
+    return Fit.YES if low <= value <= high else Fit.NO
 
 
 def crossing(epsilons: NDArray[np.float64], gaps: NDArray[np.float64]) -> float:

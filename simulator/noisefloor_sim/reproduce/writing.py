@@ -84,7 +84,7 @@ def rows_of(judged: Sequence[Judged], majority: Mapping[str, float]) -> Rows:
             cells = (
                 *(item.key, item.data, item.what, item.printed, found.reading),
                 *map(_plain, numbers),
-                *(found.agrees, one.verdict, _plain(majority[item.data]), found.seeds),
+                *(found.fits.value, one.verdict, _plain(majority[item.data]), found.seeds),
             )
             rows.append(dict(zip(COLUMNS, cells, strict=True)))
     return rows

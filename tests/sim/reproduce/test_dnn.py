@@ -9,15 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
-from noisefloor.publication.networks import Training
+from noisefloor.privacy import Claim, Guarantee, Model, Neighbours
+from noisefloor.publication.networks import NetworkClaim, Training
 from noisefloor.publication.records import Records
 from noisefloor.publication.schema import Categories, Schema
 from noisefloor.randomness import SeededSource
 from noisefloor_sim import cli
+from noisefloor_sim.report import Page, Plot
 from noisefloor_sim.reproduce import dnn_command, dnn_methods
 from noisefloor_sim.reproduce.dnn import FULL, QUICK, Point, items, points_of, scores_by_point
 from noisefloor_sim.reproduce.dnn_methods import BY_KEY, METHODS, Plan, claims, run_point
-from noisefloor_sim.reproduce.dnn_page import warnings_of
+from noisefloor_sim.reproduce.dnn_page import page_of, warnings_of, whole_model
 from noisefloor_sim.reproduce.verdicts import DEPENDS, NOT, REPRODUCED, Gap, Mean, judge
 
 SMALL = Plan(2, (1.0,), Training((4,), 0.5, 20, 2))
@@ -110,6 +112,50 @@ def test_the_claim_of_an_approach_is_judged_at_both_epsilons() -> None:
     assert judge(item, runs).verdict == DEPENDS
 
 
+def claim_of(claimed: float, proved: float) -> NetworkClaim:
+    said, shown = (
+        Guarantee(one, Neighbours.RECORD_SUBSTITUTE, model=Model.CENTRAL, reason="any")
+        for one in (claimed, proved)
+    )
+    return NetworkClaim("LearningFirst", "printed", "whole model", Claim(said, shown))
+
+
+def test_what_is_proved_of_the_model_is_taken_from_the_claims() -> None:
+    some = [claim_of(1, 1), claim_of(1, math.inf), claim_of(1, 500), claim_of(1, 20)]
+    assert whole_model(some, 500) == (
+        "Epsilon 1 is claimed of a model of 500 parameters in 4 forms: 1 hold, 1 prove nothing, "
+        "2 prove up to epsilon 500."
+    )
+    assert whole_model(some[:1] * 2, 500).endswith("in 2 forms: 2 hold, 0 prove nothing.")
+
+
+def test_the_page_says_what_the_runs_show_either_way_round() -> None:
+    high, low = [0.8, 0.81], [0.7, 0.71]
+
+    def page(paper: list[float], larger: list[float], proved: float) -> Page:
+        points = [
+            Point(*one, metric) for one in points_of(SMALL) for metric in ("accuracy", "macro_f1")
+        ]
+        runs = {one: larger if one.method == "majority" else paper for one in points}
+        judged = [judge(one, runs) for one in items(SMALL) if one.key.startswith("exceeds")]
+        claims = [claim_of(1, proved)]
+        return page_of(judged, runs, plan=SMALL, claims=claims, parameters=9, card=[])
+
+    def title(made: Page) -> str:
+        plot = made.sections[0].items[0]
+        assert isinstance(plot, Plot)
+        return plot.title
+
+    fine, poor = page(high, low, 1.0), page(low, high, 1.0)
+    assert "above the larger class: 2 of 2 at the epsilon of a parameter, 4 of 4" in title(fine)
+    assert "above the larger class: 0 of 2 at the epsilon of a parameter, 0 of 4" in title(poor)
+    assert (fine.verdict_ok, poor.verdict_ok) == (True, False)
+    assert "3 are reproduced" in fine.verdict_sentence
+    assert "3 are not reproduced" in poor.verdict_sentence
+    assert page(high, low, 9.0).verdict_ok is False  # the figures come out, the epsilon does not
+    assert page([0.6, 0.8], low, 1.0).verdict_ok is None
+
+
 def test_scores_are_sorted_by_fold() -> None:
     runs = scores_by_point({("a", 1.0, 1): (0.2, 0.4), ("a", 1.0, 0): (0.1, 0.3)})
     assert runs[Point("a", 1.0)] == [0.1, 0.2]
@@ -132,11 +178,12 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     )
     assert result.exit_code == 0, result.output
     assert "Of 5 printed figures" in result.output
-    assert "of the model" in result.output
+    assert "forms: 2 hold, 2 prove nothing, 2 prove up to epsilon" in result.output
     told = json.loads((out / "reproduction.json").read_text())
     assert set(told["verdicts"]) == {one.key for one in items(SMALL)}
     page = (out / "report.html").read_text()
-    assert "The fault in numbers" in page
+    assert "Not as expected" in page
+    assert "What is claimed in numbers" in page
     assert "AnonymizedLearning, epsilon of the model" in page
     again = tmp_path / "again"
     dnn_command.dnn(quick=True, jobs=1, out=again, force=False)

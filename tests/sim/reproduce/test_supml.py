@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from noisefloor.collection.claims import paper_claims
 from noisefloor.errors import BadParameter, BadRunDirectory, MissingData, NoisefloorError
 from noisefloor_sim import cli
-from noisefloor_sim.reproduce import command, sources, supml
+from noisefloor_sim.reproduce import command, page, sources, supml
 from noisefloor_sim.reproduce.running import run, run_seed, tasks_of
 from noisefloor_sim.reproduce.settings import Setting
 from noisefloor_sim.reproduce.supml import extra_settings, items
-from noisefloor_sim.reproduce.verdicts import Item
+from noisefloor_sim.reproduce.verdicts import Item, Number, judge
 
 RAW = Setting("wdbc", train="raw", test="raw")
 
@@ -99,13 +100,73 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     rows = list(csv.DictReader((out / "reproduction.csv").read_text().splitlines()))
     assert rows[0]["printed"] == "98.04 %"
     assert rows[0]["majority"] == "62.741652"
-    page = (out / "report.html").read_text()
-    assert "DR.PM and training" in page
-    assert "no guarantee" in page
+    text = (out / "report.html").read_text()
+    for words in ("DR.PM and training", "Unprotected", "claims are unprotected"):
+        assert words in text
     again = tmp_path / "again"
     command.supml(seeds=2, jobs=1, out=again, force=False)
     for name in ("reproduction.json", "reproduction.csv"):
         assert (again / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_titles_of_curves_say_what_the_curves_show_either_way_round() -> None:
+    series = {
+        str(pair): [Setting("wdbc", "rand", *pair, epsilon) for epsilon in (10.0, 50.0)]
+        for pair in supml.WDBC_PAIRS
+    }
+    names = list(series)
+    first = {one: [70.0 - 9 * place, 71.0 - 9 * place] for place, one in enumerate(names)}
+
+    def title(at_ten: list[str], at_fifty: list[str]) -> str:
+        runs = {}
+        for place, order in enumerate((at_ten, at_fifty)):
+            for name, values in zip(order, first.values(), strict=True):
+                runs[series[name][place]] = values
+        return page.best_at_the_ends(series, runs)
+
+    up, down = names, names[::-1]
+    assert title(up, down) == f"{up[0]} is best at epsilon 10, {down[0]} is best at epsilon 50"
+    assert title(down, up) == f"{down[0]} is best at epsilon 10, {up[0]} is best at epsilon 50"
+    tied = {one: [70.0, 75.0] for settings in series.values() for one in settings}
+    assert page.best_at_the_ends(series, tied) == (
+        "none is clearly best at epsilon 10, none is clearly best at epsilon 50"
+    )
+
+
+def test_the_title_of_the_mixes_says_what_noise_costs_either_way_round() -> None:
+    settings = supml.mixed("wdbc", "rand", (7, 4), 10.0)
+    cheap, dear = [89.0, 90.0, 91.0], [69.0, 70.0, 71.0]
+    runs = dict(zip(settings, ([90.0, 91.0, 92.0], cheap, dear, dear), strict=True))
+    said = page.cost_of_noise(settings, runs)
+    assert said.endswith("in training 1.0 to 1.0, in the test 21.0 to 21.0")
+    runs[settings[1]], runs[settings[3]] = runs[settings[3]], runs[settings[1]]
+    said = page.cost_of_noise(settings, runs)
+    assert said.endswith("in training 21.0 to 21.0, in the test 1.0 to 1.0")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_ok", "said"),
+    [
+        (50.0, True, "Of 1 printed figures 1 are reproduced, 0 depend"),
+        (90.0, False, "0 depend on the reading, 1 are not reproduced"),
+        (math.nan, None, "0 are not reproduced, 1 are undecided."),
+    ],
+)
+def test_the_page_says_as_expected_only_if_the_figures_say_so(
+    value: float, is_ok: bool | None, said: str
+) -> None:
+    values = [0.0, 100.0] if math.isnan(value) else [49.0, 50.0, 51.0]
+    item = Item("one", "wdbc", "w", "p", value, (Number("n", RAW),))
+    claims = paper_claims(sources.wdbc().schema, count=2, classes=2, epsilon=10.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "_plots", lambda runs, majority: [])
+        runs = {RAW: values}
+        made = page.page_of(
+            [judge(item, runs)], runs, claims=claims, majority={"wdbc": 62.7}, card=[]
+        )
+    assert made.verdict_ok is is_ok
+    assert said in made.verdict_sentence
+    assert "claims are unprotected" in made.verdict_sentence
 
 
 def test_a_folder_in_the_way_is_not_touched(small: None, tmp_path: Path) -> None:

@@ -10,20 +10,27 @@ from noisefloor_sim.reproduce.verdicts import (
     DEPENDS,
     NOT,
     REPRODUCED,
+    UNDECIDED,
     Crossing,
+    Fit,
+    Found,
     Gap,
     Item,
+    Judged,
+    Mean,
     Number,
+    all_come_out,
     crossing,
     interval,
     judge,
+    sentence,
 )
 
 ONE, OTHER = Setting("wdbc", epsilon=1.0), Setting("wdbc", epsilon=2.0)
 RUNS = {ONE: [80.0, 82.0, 84.0, 86.0], OTHER: [70.0, 71.0, 75.0, 74.0]}
 
 
-def item(value: float, *readings: Number | Gap | Crossing, **rest: bool) -> Item:
+def item(value: float, *readings: Number | Mean | Gap | Crossing, **rest: bool) -> Item:
     return Item("key", "wdbc", "what", "printed", value, readings, **rest)
 
 
@@ -44,12 +51,72 @@ def test_a_printed_number_is_taken_for_one_run() -> None:
 
 
 def test_an_order_needs_a_gap_whose_interval_is_above_zero() -> None:
+    def verdict(value: float, gaps: list[float], **rest: bool) -> str:
+        runs = {ONE: gaps, OTHER: [0.0] * len(gaps)}
+        return judge(item(value, Gap("g", ONE, OTHER), **rest), runs).verdict
+
+    above, below, either = [4.0, 5.0, 6.0], [-4.0, -5.0, -6.0], [-5.0, 0.0, 5.0]
+    for rest in ({}, {"or_equal": True}):
+        assert [verdict(0.0, gaps, **rest) for gaps in (above, below, either)] == [
+            REPRODUCED, NOT, UNDECIDED,
+        ]  # fmt: skip
+    at_most = [verdict(0.0, gaps, at_most=True) for gaps in (above, below, either)]
+    assert at_most == [NOT, REPRODUCED, UNDECIDED]
+    equal = [0.0, 0.0, 0.0]
+    assert verdict(0.0, equal) == NOT
+    assert verdict(0.0, equal, or_equal=True) == verdict(0.0, equal, at_most=True) == REPRODUCED
+
+
+def test_an_interval_that_excludes_nothing_decides_nothing() -> None:
+    wide = {ONE: [0.0, 100.0], OTHER: [50.0]}
+    for value in (0.0, 50.0, 100.0):
+        assert judge(item(value, Number("n", ONE)), wide).verdict == UNDECIDED
+        assert judge(item(value, Number("n", OTHER)), wide).verdict == UNDECIDED
+        assert judge(item(value, Mean("m", OTHER, 0.5)), wide).verdict == UNDECIDED
+    assert judge(item(0.0, Gap("g", OTHER, OTHER)), wide).verdict == UNDECIDED
+    once = {ONE: [-1.0], OTHER: [1.0]}
+    crossed = Crossing("c", (OTHER, ONE), (ONE, OTHER))
+    assert judge(item(1.5, crossed), once).verdict == UNDECIDED
+
+
+def judged(*fits: Fit) -> Judged:
+    found = (Found(fit.value, 0.0, 0.0, 0.0, 0.0, 0.0, fit, 2) for fit in fits)
+    return Judged(item(0.0), tuple(found))
+
+
+def test_a_verdict_is_that_of_its_readings_together() -> None:
+    yes, no, open_ = Fit.YES, Fit.NO, Fit.UNDECIDED
+    expected = {
+        (yes,): REPRODUCED,
+        (yes, yes): REPRODUCED,
+        (no, no): NOT,
+        (yes, no): DEPENDS,
+        (yes, no, open_): DEPENDS,
+        (yes, open_): UNDECIDED,
+        (no, open_): UNDECIDED,
+        (open_,): UNDECIDED,
+    }
+    assert {fits: judged(*fits).verdict for fits in expected} == expected
+    assert judged(yes, no, open_).reading == "yes"
+
+
+def test_the_sentence_and_the_answer_follow_from_the_verdicts() -> None:
+    yes, no, open_ = judged(Fit.YES), judged(Fit.NO), judged(Fit.UNDECIDED)
+    assert sentence([yes, yes, no, open_]) == (
+        "Of 4 printed figures 2 are reproduced, 0 depend on the reading, 1 are not reproduced, "
+        "1 are undecided."
+    )
+    assert all_come_out([yes, yes]) is True
+    assert all_come_out([yes, open_]) is None
+    assert all_come_out([yes, open_, no]) is False
+    assert all_come_out([yes, judged(Fit.YES, Fit.NO)]) is False
+
+
+def test_runs_are_paired_before_their_gap_is_judged() -> None:
     assert judge(item(0.0, Gap("g", ONE, OTHER)), RUNS).verdict == REPRODUCED
     assert judge(item(0.0, Gap("g", OTHER, ONE)), RUNS).verdict == NOT
-    assert judge(item(0.0, Gap("g", ONE, ONE)), RUNS).verdict == NOT
-    assert judge(item(0.0, Gap("g", ONE, ONE), or_equal=True), RUNS).verdict == REPRODUCED
-    assert judge(item(3.0, Gap("g", ONE, OTHER), at_most=True), RUNS).verdict == NOT
-    assert judge(item(11.0, Gap("g", ONE, OTHER), at_most=True), RUNS).verdict == REPRODUCED
+    for value, verdict in ((3.0, NOT), (11.0, UNDECIDED), (13.0, REPRODUCED)):
+        assert judge(item(value, Gap("g", ONE, OTHER), at_most=True), RUNS).verdict == verdict
 
 
 def test_a_crossing_lies_where_the_gap_turns_positive_for_good() -> None:
