@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from noisefloor.randomness import new_run
@@ -115,6 +116,35 @@ def test_the_census_counts_what_was_lived() -> None:
         engine.census.views / engine.census.user_days
     )
     assert all(math.isfinite(metric.value) for metric in outcome.world)
+
+
+def test_the_census_is_that_of_the_cohorts() -> None:
+    """Half of the devices are silent on a day, and a fifth of the people leave each day."""
+    days = 4
+    scenario = with_section(small_world(days=days), "population", churn_per_day=0.2)
+    outcome, engine = run(with_section(scenario, "devices", sync_per_day=0.5))
+    cohorts = [engine.cohort(number) for number in range(6)]
+    owns, leaves, silent = (
+        np.concatenate([getattr(one, name) for one in cohorts])
+        for name in ("owns", "leaves", "silent")
+    )
+    held = [engine.world.tastes.hold_ratings(one) for one in cohorts]
+    census = engine.census
+    assert census.user_days == sum(int((leaves > day).sum()) for day in range(days))
+    assert census.devices == int(owns.sum())
+    assert census.silent == sum(int((owns & silent[:, :, day]).sum()) for day in range(days))
+    assert census.left == int((leaves <= days - 1).sum()) > 500
+    assert census.ratings == sum(int(one.rated.sum()) for one in held)
+    shares = {name: world_metric(outcome, name) for name in ("silent_share", "left_share")}
+    assert shares["silent_share"] == census.silent / (census.devices * days)
+    assert shares["left_share"] == census.left / scenario.population.users
+
+
+def test_progress_ends_when_every_cohort_has_woken_on_every_day() -> None:
+    steps: list[tuple[int, int]] = []
+    with new_run():
+        Engine(CLEAN, PIPELINES).run(lambda done, whole: steps.append((done, whole)))
+    assert steps == [(done, 18) for done in range(1, 19)]
 
 
 def test_same_seed_same_world_other_seed_other_world() -> None:

@@ -124,6 +124,25 @@ def test_shares_are_estimated_without_bias_whatever_the_sizes() -> None:
     assert (np.abs(twin - true) > 5.7 * error).any()
 
 
+def test_the_standard_error_is_that_of_the_spaces_weighed_together() -> None:
+    """Each space alone has variance s (1 - s) / (n kept**2); its weight is n kept**2 of the sum.
+
+    The second attribute is drawn in tuples of 12 symbols and of 18. Of those in each space a
+    share of 1 / 4 and of 1 / 8 told its first class with label 0.
+    """
+    response = JointResponse((2, 3, 3), 2, 1.0)
+    assert response.spaces == (12, 18)
+    tally = np.zeros((2, response.cells), dtype=np.int64)
+    cell, drawn, told = response.starts[1], np.array([4_000, 8_000]), np.array([1_000, 1_000])
+    tally[:, cell], tally[:, cell + 1] = told, drawn - told
+    kept = np.array([kept_share(response_over(space, 1.0)) for space in response.spaces])
+    share, weight = told / drawn, drawn * kept**2 / (drawn * kept**2).sum()
+    variance = share * (1 - share) / (drawn * kept**2)
+    found = response.estimate(tally.reshape(-1), 12_000)
+    assert found.value[cell] == pytest.approx(weight @ ((share - (1 - kept) / 6) / kept))
+    assert found.standard_error[cell] == pytest.approx(math.sqrt(weight**2 @ variance))
+
+
 def test_an_attribute_that_nobody_drew_has_even_shares_and_no_certainty() -> None:
     response = JointResponse((2, 4), 1, 1.0)
     tally = response.tally(np.array([[0, 1, 1]], dtype=np.uint16))
@@ -155,6 +174,13 @@ def test_reports_outside_the_domain_are_refused(report: list[int]) -> None:
     response = JointResponse((2, 3, 2), 2, 1.0)
     with pytest.raises(OutOfDomain):
         response.tally(np.array([report], dtype=np.uint16))
+
+
+@pytest.mark.parametrize("row", [[2, 0, 0, 0], [0, 3, 0, 0], [0, 0, 2, 0], [0, 0, 0, 2]])
+def test_records_with_a_class_that_an_attribute_does_not_have_are_refused(row: list[int]) -> None:
+    response = JointResponse((2, 3, 2), 2, 1.0)
+    with pytest.raises(OutOfDomain, match="below the sizes"):
+        response.randomise(np.array([[1, 2, 1, 1], row]), SeededSource(1, "outside"))
 
 
 def test_too_many_reports_are_not_listed() -> None:

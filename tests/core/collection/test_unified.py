@@ -67,6 +67,17 @@ def test_shares_of_classes_are_estimated_without_bias() -> None:
     assert (np.abs(found.value - truth[::-1]) > 5.5 * found.standard_error).any()
 
 
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (4, 4, 4)])
+def test_classes_are_counted_value_by_value(sizes: tuple[int, ...]) -> None:
+    reports = np.array([[0, 1, 0], [2, 0, 3], [2, 0, 0]], dtype=np.uint16)
+    expected = [
+        int((reports[:, place] == one).sum())
+        for place, size in enumerate(sizes)
+        for one in range(size)
+    ]
+    assert UnifiedResponse(sizes, 3.0).tally(reports).tolist() == expected
+
+
 def test_more_rows_than_can_be_listed_are_refused() -> None:
     with pytest.raises(BadParameter, match="rows to list"):
         UnifiedResponse((4,) * 30, 5.0).outputs()

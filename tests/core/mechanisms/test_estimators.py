@@ -124,6 +124,16 @@ def test_piecewise_and_hybrid_are_unbiased_on_the_grid(epsilon: float, value: fl
     assert law(hybrid, value) @ singles[hybrid.outputs()] == pytest.approx(one_bit, abs=1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_one_report_of_the_hybrid_says_what_its_cell_or_bit_stands_for(epsilon: float) -> None:
+    hybrid = Hybrid(epsilon)
+    cells, size = hybrid.piecewise.window.cells, hybrid.one_bit.size
+    ends = hybrid.piecewise.debias(np.array([0, cells - 1])).tolist()
+    for report, number in zip((0, cells - 1, cells, cells + 1), (*ends, -size, size), strict=True):
+        tally = hybrid.tally(np.array([report]))
+        assert hybrid.estimate(tally, 1).value[0] == pytest.approx(number, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["piecewise", "hybrid"])
 def test_the_estimate_of_a_mean_is_the_mean_of_the_single_estimates(name: str) -> None:
     case = named(name)

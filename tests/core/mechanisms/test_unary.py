@@ -150,6 +150,15 @@ def test_weights_that_are_no_response_are_refused(stay: int, rise: int) -> None:
         UnaryEncoding(3, stay, rise, 3)
 
 
+@pytest.mark.parametrize("size", [1, 4, 8])
+def test_ones_are_counted_beyond_what_two_bytes_hold(size: int) -> None:
+    """Blocks of up to four places have 2**16 rows or more; those of eight have half as many."""
+    users = (1 << 17) + 1
+    mechanism = UnaryEncoding.symmetric(size, 1.0)
+    tally = mechanism.tally(np.ones((users, size), dtype=np.bool_))
+    assert tally.tolist() == [users] * size
+
+
 @pytest.mark.parametrize("most_ones", [0, 4, -1])
 def test_a_cap_outside_the_row_is_refused(most_ones: int) -> None:
     with pytest.raises(BadParameter, match="most_ones"):
