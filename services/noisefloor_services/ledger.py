@@ -149,7 +149,7 @@ class RedisLedger:
             raise SpendConflict(_conflict(spend_id))
         if answer == b"refused":
             left = Amount(*map(int, totals)).left_of(self.budget)
-            raise BudgetExceeded(subject, str(debited), str(left))
+            raise BudgetExceeded(subject, debited.short_of(left))
         self._seen = max(self._seen, int(totals[0]))
         self._note(Holdings({subject: Held.of(*totals[1:])}))
         return entry
