@@ -57,6 +57,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"Statistical seed {seed}: repeat with --seed={seed}")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what tests leave in the user's state folder, such as anchors, to this run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def run_of_its_own() -> Iterator[None]:
     """Let every test open any path, whatever other tests opened."""

@@ -5,8 +5,9 @@ the domain and the type, never the value.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,30 @@ def check_probability(value: float, name: str) -> float:
     if not 0 < number < 1:
         raise BadParameter(name, value, "strictly between 0 and 1")
     return number
+
+
+def check_types(kind: type, given: Mapping[str, Any]) -> None:  # Any: JSON
+    """Refuse plain data whose types are not those that a dataclass declares.
+
+    Python would take true for 1, and a text for what is only compared or handed on. A whole
+    number passes for a real one, as it does in JSON; NaN and infinity do not.
+    """
+    for name, hint in get_type_hints(kind).items():
+        options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+        if name in given and not any(_is_of(given[name], one) for one in options):
+            shown = getattr(hint, "__name__", str(hint)).removeprefix("typing.")
+            raise BadParameter(name, f"<{type(given[name]).__name__}>", f"of type {shown}")
+
+
+def _is_of(value: object, hint: Any) -> bool:  # Any: a type, or a form of typing
+    """Say whether a value is of a plain type; other types are checked where they are made."""
+    if hint is float:
+        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    if hint in (bool, int, str, type(None)):
+        return type(value) is hint
+    if get_origin(hint) is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    return True
 
 
 def blocks(count: int, width: int = 1) -> Iterator[slice]:

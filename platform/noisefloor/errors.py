@@ -77,20 +77,46 @@ class UnlikeNeighbours(NoisefloorError):
     """Guarantees under unlike relations or models cannot be added as they are."""
 
 
-class BudgetExceeded(NoisefloorError):
-    """The ledger refused: the spend would pass the budget. Nothing was spent."""
+class Shortage(NamedTuple):
+    """One part of a budget that does not suffice.
 
-    def __init__(self, subject: str, asked: str, left: str) -> None:
+    Attributes:
+        quantity: ``epsilon`` or ``delta``.
+        asked: What the spend would take of it.
+        left: What is left of it.
+    """
+
+    quantity: str
+    asked: float
+    left: float
+
+    def __str__(self) -> str:
+        # Twelve digits: with fewer, a cost just above what is left would read as equal to it.
+        return f"{self.quantity} ran out: {self.asked:.12g} asked for, {self.left:.12g} left"
+
+
+class BudgetExceeded(NoisefloorError):
+    """The ledger refused: the spend would pass the budget. Nothing was spent.
+
+    Args:
+        subject: Whose budget.
+        short: The parts that do not suffice; none where a merge has spent more than the budget.
+        reason: Why the cost is infinite, if it is.
+    """
+
+    def __init__(self, subject: str, short: Sequence[Shortage], reason: str = "") -> None:
+        parts = "; ".join(map(str, short)) or "more was spent than it holds"
+        parts += f" ({reason})" if reason else ""
         super().__init__(
-            f"Budget of {subject} exceeded: asked for {asked}, {left} left; nothing was spent. "
+            f"Budget of {subject} exceeded: {parts}; nothing was spent. "
             "Ask the ledger what spent it, lower the cost, or wait for the next budget."
         )
         self.subject = subject
-        self.asked = asked
-        self.left = left
+        self.short = tuple(short)
+        self.reason = reason
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
-        return type(self), (self.subject, self.asked, self.left)
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[Shortage, ...], str]]:
+        return type(self), (self.subject, self.short, self.reason)
 
 
 class SpendConflict(NoisefloorError):

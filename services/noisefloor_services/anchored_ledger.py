@@ -35,7 +35,7 @@ class AnchoredLedger(RedisLedger):
         """Raise LedgerBehind if the server holds less than the anchor says."""
         anchored = self._anchor.read()
         if anchored.exceeds(self.holdings(anchored.subjects)):
-            raise LedgerBehind(BEHIND)
+            raise LedgerBehind(f"{self._anchor.path}: {BEHIND}")
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
         """Keep what was released for a spend, once; return what is kept and on file."""

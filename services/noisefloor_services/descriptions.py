@@ -18,16 +18,27 @@ _FAULT = {
     "properties": {"where": {"type": "string"}, "rule": {"type": "string"}},
     "required": ["where", "rule"],
 }
+_SHORTAGE = {
+    "type": "object",
+    "properties": {
+        "quantity": {"enum": ["epsilon", "delta"]},
+        "asked": {"type": ["number", "string"]},
+        "left": {"type": "number"},
+    },
+    "required": ["quantity", "asked", "left"],
+}
 REFUSAL: Mapping[str, Any] = {  # Any: JSON
     "title": NAME,
     "type": "object",
     "description": "Why nothing was done. `error` is for programs, `detail` for people; neither "
-    "repeats what was sent. Of a bad frame, `field` and `rule` are told as well.",
+    "repeats what was sent. Of a bad frame, `field` and `rule` are told as well; of a budget that "
+    "was exceeded, `short`: each quantity that ran out, what was asked for and what is left.",
     "properties": {
         "error": {"type": "string"},
         "detail": {"anyOf": [{"type": "string"}, {"type": "array", "items": _FAULT}]},
         "field": {"type": "string"},
         "rule": {"type": "string"},
+        "short": {"type": "array", "items": _SHORTAGE},
     },
     "required": ["error", "detail"],
 }

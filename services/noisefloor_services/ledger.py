@@ -11,6 +11,7 @@ release is already out.
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Self, cast
 
 from redis import Redis
@@ -149,9 +150,10 @@ class RedisLedger:
             raise SpendConflict(_conflict(spend_id))
         if answer == b"refused":
             left = Amount(*map(int, totals)).left_of(self.budget)
-            raise BudgetExceeded(subject, str(debited), str(left))
+            raise BudgetExceeded(subject, debited.short_of(left))
         self._seen = max(self._seen, int(totals[0]))
-        self._note(Holdings({subject: Held.of(*totals[1:])}))
+        held = replace(Held.of(*totals[1:]), ids=frozenset({spend_id}))
+        self._note(Holdings({subject: held}))
         return entry
 
     def would_spend(self, subject: str, cost: Guarantee, count: int = 1) -> DryRun:

@@ -2,8 +2,8 @@
 
 A server that was set back to an old backup looks like one where less was spent. So what it held is
 also written to a file that its backups do not reach, with every spend and before the release. The
-file can only be raised. It holds, for each data set, how many entries there are and what they
-cost; and how many spends are settled, for a lost release must not be drawn anew.
+file can only be raised. It holds, for each data set, how many entries there are, what they cost
+and their ids; and how many spends are settled, for a lost release must not be drawn anew.
 """
 
 import fcntl
@@ -40,6 +40,11 @@ class Anchor:
         self._terms = terms.content.decode("ascii")
 
     @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._path
+
+    @property
     def is_there(self) -> bool:
         """Whether the file exists."""
         return self._path.exists()
@@ -49,19 +54,23 @@ class Anchor:
         try:
             body, checksum = self._path.read_bytes().split(b"\n")[:2]
             told = json.loads(body)
+            ids = {name: frozenset(listed) for name, listed in told.get("ids", {}).items()}
             parts = {
-                name: Held(entries, Amount(epsilon, delta))
+                name: Held(entries, Amount(epsilon, delta), ids.get(name, frozenset()))
                 for name, (entries, epsilon, delta) in told["subjects"].items()
             }
             holdings = Holdings(parts, told["settled"])
         except FileNotFoundError:
-            raise BadAnchor("The ledger has no anchor: make it by restore-ledger.") from None
+            rule = "there is no anchor; restore-ledger makes it"
+            raise BadAnchor(f"{self._path}: {rule}.") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise BadAnchor("The ledger's anchor cannot be read.") from None
+            raise BadAnchor(f"{self._path}: the ledger's anchor cannot be read.") from None
         if checksum.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
-            raise BadAnchor("The ledger's anchor is damaged.")
+            raise BadAnchor(f"{self._path}: the ledger's anchor is damaged.")
         if [told["version"], told["ledger"], told["terms"]] != [VERSION, self._name, self._terms]:
-            raise BadAnchor("The anchor is another ledger's, or has another budget or relation.")
+            raise BadAnchor(
+                f"{self._path}: the anchor of another ledger, or of another budget or relation."
+            )
         return holdings
 
     def create(self) -> None:
@@ -74,8 +83,9 @@ class Anchor:
         """Raise what it says to at least this much; it is on disk when this returns."""
         with self._locked():
             held = self.read()
-            if holdings.exceeds(held):
-                self._write(held.joined(holdings))
+            raised = held.joined(holdings)
+            if raised != held:
+                self._write(raised)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -85,7 +95,7 @@ class Anchor:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
         except OSError:
-            raise BadAnchor("The ledger's anchor cannot be written.") from None
+            raise BadAnchor(f"{self._path}: the ledger's anchor cannot be written.") from None
 
     def _write(self, holdings: Holdings) -> None:
         body = json.dumps(
@@ -95,6 +105,7 @@ class Anchor:
                 "terms": self._terms,
                 "settled": holdings.settled,
                 "subjects": {name: list(held.numbers) for name, held in holdings.subjects.items()},
+                "ids": {name: sorted(held.ids) for name, held in holdings.subjects.items()},
             },
             sort_keys=True,
         ).encode("ascii")

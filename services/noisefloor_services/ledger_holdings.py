@@ -15,10 +15,13 @@ class Held:
     Attributes:
         entries: How many spends.
         spent: What they cost together.
+        ids: Ids of spends, as far as they are known; the others are only counted. An anchor
+            knows every id that anything was released for.
     """
 
     entries: int = 0
     spent: Amount = _NOTHING
+    ids: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, entries: bytes, micro_epsilon: bytes, delta_units: bytes) -> "Held":
@@ -31,9 +34,9 @@ class Held:
         return self.entries, self.spent.micro_epsilon, self.spent.delta_units
 
     def joined(self, other: "Held") -> "Held":
-        """Return the larger of each number."""
+        """Return the larger of each number, and all ids."""
         entries, *spent = map(max, self.numbers, other.numbers)
-        return Held(entries, Amount(*spent))
+        return Held(entries, Amount(*spent), self.ids | other.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,16 @@ class Holdings:
         return self.subjects.get(subject, Held())
 
     def joined(self, other: "Holdings") -> "Holdings":
-        """Return the larger of each number."""
+        """Return the larger of each number, and all ids."""
         names = sorted({*self.subjects, *other.subjects})
         parts = {name: self.of(name).joined(other.of(name)) for name in names}
         return Holdings(parts, max(self.settled, other.settled))
 
     def exceeds(self, other: "Holdings") -> bool:
-        """Tell whether there is more of anything here than there."""
+        """Say whether any number is larger here than there; ids are not compared."""
         has_more = (
-            held.joined(other.of(name)) != other.of(name) for name, held in self.subjects.items()
+            mine > theirs
+            for name, held in self.subjects.items()
+            for mine, theirs in zip(held.numbers, other.of(name).numbers, strict=True)
         )
         return self.settled > other.settled or any(has_more)

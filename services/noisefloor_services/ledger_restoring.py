@@ -1,18 +1,18 @@
 """Raise a ledger that was set back to what its anchor says: what was spent stays spent.
 
-Entries that are lost are replaced by entries that say so; their cost is what the anchor has more
-than the server. Spends whose release may be lost are sealed: drawing it anew would give a second
-release for one charge.
+Entries that are lost are replaced by entries that say so, under their ids where the anchor has
+them; their cost is what the anchor has more than the server. Spends whose release may be lost are
+sealed: drawing it anew would give a second release for one charge, or two under one id.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisefloor.accounting import Amount, Entry
 from noisefloor.accounting import snapshot as snapshots
 from noisefloor_services.ledger import RedisLedger
 from noisefloor_services.ledger_anchor import Anchor
-from noisefloor_services.ledger_holdings import Held
+from noisefloor_services.ledger_holdings import Held, Holdings
 
 RELEASE = "restored from the anchor"
 _AT_ONCE = 1000
@@ -55,27 +55,44 @@ def restore(ledger: RedisLedger, anchor: Anchor) -> Restored:
     wanted = anchor.read()
     held = ledger.holdings(wanted.subjects)
     is_behind = wanted.exceeds(held)
-    missing = {name: _missing(name, held.of(name), wanted.of(name)) for name in wanted.subjects}
+    missing = {
+        name: _missing(name, held.of(name), part, _lost(ledger, part))
+        for name, part in wanted.subjects.items()
+    }
     added = 0
     for entries in missing.values():
         for start in range(0, len(entries), _AT_ONCE):
             added += ledger.restore(_snapshot(ledger, entries[start : start + _AT_ONCE]))
     sealed = ledger.seal() if is_behind or is_new else 0
-    anchor.raise_to(ledger.holdings())
+    anchor.raise_to(_with_ids(ledger))
     raised = {name: entries[0].debited for name, entries in missing.items() if entries}
     return Restored(raised, added, sealed)
 
 
-def _missing(subject: str, held: Held, wanted: Held) -> list[Entry]:
+def _with_ids(ledger: RedisLedger) -> Holdings:
+    """Return what the server holds, ids and all."""
+    held = ledger.holdings()
+    ids = {name: frozenset(one.spend_id for one in ledger.entries(name)) for name in held.subjects}
+    parts = {name: replace(part, ids=ids[name]) for name, part in held.subjects.items()}
+    return replace(held, subjects=parts)
+
+
+def _lost(ledger: RedisLedger, wanted: Held) -> list[str]:
+    """Return the ids that the anchor has and the server has not."""
+    return [spend_id for spend_id in sorted(wanted.ids) if ledger.entry(spend_id) is None]
+
+
+def _missing(subject: str, held: Held, wanted: Held, lost: list[str]) -> list[Entry]:
     """Return an entry for each that is lost; the first one carries what is missing in all."""
     debited = held.spent.left_of(wanted.spent)
-    count = max(wanted.entries - held.entries, int(debited != Amount(0)))
+    count = max(wanted.entries - held.entries, int(debited != Amount(0)), len(lost))
     # The same loss gives the same ids, so that a repeated command adds nothing. No publication
     # has such an id: theirs have no colon.
-    mark = hashlib.sha256(repr((subject, held, wanted)).encode()).hexdigest()[:16]
+    mark = hashlib.sha256(repr((subject, held.numbers, wanted.numbers)).encode()).hexdigest()[:16]
+    made = [f"restored:{mark}:{place}" for place in range(count - len(lost))]
     return [
-        Entry(f"restored:{mark}:{place}", subject, RELEASE, 1, taken, taken, RELEASE)
-        for place in range(count)
+        Entry(spend_id, subject, RELEASE, 1, taken, taken, RELEASE)
+        for place, spend_id in enumerate([*lost, *made])
         for taken in (debited if place == 0 else Amount(0),)
     ]
 

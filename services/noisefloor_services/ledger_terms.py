@@ -130,9 +130,13 @@ class DryRun:
     left: Amount
 
     def __str__(self) -> str:
-        verdict = "would be accepted" if self.is_allowed else "would be refused"
         asked = "an infinite epsilon" if self.asked is None else str(self.asked)
-        return f"Dry run, nothing was spent: {asked} {verdict}; {self.left} is left."
+        if self.is_allowed or self.asked is None:
+            verdict = "accepted" if self.is_allowed else "refused"
+            rest = f"{self.left} is left"
+        else:
+            verdict, rest = "refused", "; ".join(map(str, self.asked.short_of(self.left)))
+        return f"Dry run, nothing was spent: {asked} would be {verdict}; {rest}."
 
 
 def check_text(value: str, name: str) -> str:

@@ -97,12 +97,17 @@ def create_ledger(settings: Settings) -> None:
 
 
 def restore_ledger(settings: Settings) -> Restored:
-    """Raise a ledger that was set back to what its anchor says; see ``ledger_restoring``."""
+    """Raise a ledger that was set back to what its anchor says; see ``ledger_restoring``.
+
+    Where the server holds no ledger at all and the anchor is there, the ledger is made first: it
+    is raised to the anchor before anybody can spend from it.
+    """
     anchor = _anchor(settings)
     if anchor is None:
         raise BadSetting("NOISEFLOOR_LEDGER_ANCHOR", "has to name the anchor to restore from")
     with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
-        return restore(RedisLedger.open(client, settings.ledger, terms(settings)), anchor)
+        make = RedisLedger.create if anchor.is_there else RedisLedger.open
+        return restore(make(client, settings.ledger, terms(settings)), anchor)
 
 
 def _anchor(settings: Settings) -> Anchor | None:

@@ -13,19 +13,20 @@ Whole = Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
 
 
 class Cost(BaseModel):
-    """What a publication may cost; this is what is charged."""
+    """What a publication may cost; this is what is charged. Nothing is coerced: `true` is no 1."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
     delta: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
-    neighbours: Neighbours
+    # Strict would ask for the enum itself, which JSON does not have; its texts are exact anyway.
+    neighbours: Annotated[Neighbours, Field(strict=False)]
 
 
 class Publication(BaseModel):
     """What is to be published."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     publication_id: Name
     data_set: Name

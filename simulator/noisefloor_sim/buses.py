@@ -47,7 +47,8 @@ def open_bus(named: str) -> Iterator[Bus]:
         yield _bus_of(running(Path(folder) if folder else FOLDER))
     elif named.startswith(_SCHEMES):
         with tempfile.TemporaryDirectory(prefix="noisefloor-") as made:
-            topology = start(Path(made), redis_url=named, settings=_SETTINGS)
+            anchor = Path(made) / "anchor"  # it ends with the run, and so does its ledger's use
+            topology = start(Path(made), redis_url=named, anchor=anchor, settings=_SETTINGS)
             try:
                 yield _bus_of(topology)
             finally:

@@ -12,27 +12,38 @@ INTERRUPTED = 130
 ServicesFolder = Annotated[
     Path, typer.Option("--folder", metavar="FOLDER", help="Data, logs and tokens of the services.")
 ]
+LedgerAnchor = Annotated[
+    Path | None,
+    typer.Option(
+        "--anchor",
+        metavar="PATH",
+        envvar="NOISEFLOOR_LEDGER_ANCHOR",
+        help="File that says what was spent at least. It has to be outside of the folder and its "
+        "backups; by default it is in ~/.local/state/noisefloor/anchors.",
+    ),
+]
+RedisUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--redis",
+        metavar="URL",
+        envvar="NOISEFLOOR_REDIS_URL",
+        help="A Redis or Valkey server to use; embedded ones are started without it. An "
+        "address with a password belongs in the variable, not on the command line.",
+    ),
+]
 _SERVICES = Path(".noisefloor")
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (up, status, down, chaos):
+    for command in (up, status, down, restore_ledger, chaos):
         app.command()(command)
 
 
 def up(
     folder: ServicesFolder = _SERVICES,
-    redis_url: Annotated[
-        str | None,
-        typer.Option(
-            "--redis",
-            metavar="URL",
-            envvar="NOISEFLOOR_REDIS_URL",
-            help="A Redis or Valkey server to use; embedded ones are started without it. An "
-            "address with a password belongs in the variable, not on the command line.",
-        ),
-    ] = None,
+    redis_url: RedisUrl = None,
     durability: Annotated[
         str, typer.Option(help="disk: what is acknowledged is on disk; memory: Redis has it.")
     ] = "disk",
@@ -48,6 +59,7 @@ def up(
             help="May be published from: a known name, or NAME=FILE; repeatable.",
         ),
     ] = None,
+    anchor: LedgerAnchor = None,
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay, and stop everything on Ctrl-C.")
     ] = False,
@@ -62,6 +74,7 @@ def up(
             durability=durability,
             collection=collection,
             data_sets=data_sets or [],
+            anchor=anchor,
             foreground=foreground,
         )
     except KeyboardInterrupt:
@@ -125,3 +138,15 @@ def down(folder: ServicesFolder = _SERVICES) -> None:
     from noisefloor_sim import service_commands  # lazy: rich's tables and bars
 
     raise typer.Exit(service_commands.down(folder))
+
+
+def restore_ledger(
+    folder: ServicesFolder = _SERVICES, redis_url: RedisUrl = None, anchor: LedgerAnchor = None
+) -> None:
+    """Raise the ledger of a stopped topology to what its anchor says was spent.
+
+    For a folder that was restored from a backup: nothing is ever lowered.
+    """
+    from noisefloor_sim import service_commands  # lazy: rich's tables and bars
+
+    raise typer.Exit(service_commands.restore_ledger(folder, redis_url=redis_url, anchor=anchor))

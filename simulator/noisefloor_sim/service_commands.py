@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from noisefloor_sim import topology as topologies
 from noisefloor_sim.progress import spinner
 from noisefloor_sim.service_tables import print_status
 from noisefloor_sim.topology import (
@@ -17,6 +18,7 @@ from noisefloor_sim.topology import (
     NotRunning,
     Stopped,
     Topology,
+    anchors,
     running,
     start,
 )
@@ -35,6 +37,7 @@ def up(
     durability: str,
     collection: Path | None,
     data_sets: Sequence[str],
+    anchor: Path | None,
     foreground: bool,
 ) -> int:
     """Start everything and say where it is; in the foreground, wait and stop it in the end."""
@@ -47,11 +50,22 @@ def up(
                 durability=durability,
                 collection=collection,
                 data_sets=data_sets,
+                anchor=anchor,
                 tell=lambda text: bar.update(task, description=text),
             )
+        _warn(topology)
         if foreground:
             return _stay(topology)
     _tell_up(topology, f"noisefloor down --folder {shlex.quote(str(folder))}")
+    return 0
+
+
+def restore_ledger(folder: Path, *, redis_url: str | None, anchor: Path | None) -> int:
+    """Raise the ledger of a stopped topology to its anchor, and say by how much."""
+    with _ending_on_signals(), spinner() as bar:
+        bar.add_task("restoring the ledger", total=None)
+        said = topologies.restore_ledger(folder, redis_url=redis_url, anchor=anchor)
+    print(said)
     return 0
 
 
@@ -103,12 +117,22 @@ def _stay(topology: Topology) -> int:
     return 0
 
 
+def _warn(topology: Topology) -> None:
+    """Say what nobody would notice: a ledger whose anchor is missing, or restored with it."""
+    file = topology.state.anchor
+    text = anchors.warning(topology.places, Path(file) if file else None)
+    if text:
+        sys.stderr.write(f"noisefloor: {text}\n")
+
+
 def _tell_up(topology: Topology, how_to_stop: str) -> None:
     """Say where everything is, how to try it, and how to stop it."""
     for name, process in topology.processes.items():
         print(f"{name:<16} {topology.url(name):<26} pid {process.pid}")
     if topology.state.redis != EMBEDDED:
         print(f"{'redis':<16} {topology.state.redis}")
+    if topology.state.anchor:
+        print(f"{'ledger anchor':<16} {topology.state.anchor}")
     body = json.dumps({"epoch": topology.state.first_epoch, "index": 0})
     asked = topology.url("ad-server") + "/requests"
     seen = topology.url("aggregator") + "/conservation"

@@ -23,7 +23,13 @@ from noisefloor.checks import (
     check_reals,
     check_rows,
 )
-from noisefloor.errors import BadParameter, BudgetExceeded, NoisefloorError, OutOfDomain
+from noisefloor.errors import (
+    BadParameter,
+    BudgetExceeded,
+    NoisefloorError,
+    OutOfDomain,
+    Shortage,
+)
 
 SECRET = 987654321
 NOT_NUMBERS: list[Any] = [True, False, "1", None, b"1", 1j, [1.0], np.bool_(True), np.array([1.0])]
@@ -292,8 +298,8 @@ def test_errors_with_attributes_come_back_whole_from_a_worker() -> None:
     one = pickle.loads(pickle.dumps(BadParameter("epsilon", -1.0, "> 0")))
     assert (one.name, one.value, one.rule) == ("epsilon", -1.0, "> 0")
     assert str(one) == "Expected epsilon=-1.0 > 0."
-    two = pickle.loads(pickle.dumps(BudgetExceeded("user-class", "1.0", "0.5")))
-    assert (two.subject, two.asked, two.left) == ("user-class", "1.0", "0.5")
+    two = pickle.loads(pickle.dumps(BudgetExceeded("user-class", [Shortage("delta", 1, 0)], "x")))
+    assert (two.subject, two.short, two.reason) == ("user-class", (("delta", 1, 0),), "x")
 
 
 def test_every_error_is_drawn_in_the_tree_and_the_tree_draws_no_other() -> None:

@@ -4,6 +4,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from redis import Redis
 
 import valkeys
 from noisefloor.accounting import Amount
-from noisefloor.errors import BudgetExceeded
+from noisefloor.errors import BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor_services.anchored_ledger import AnchoredLedger
 from noisefloor_services.ledger import RedisLedger
@@ -62,15 +63,16 @@ def test_every_spend_and_release_is_on_file(client: "Redis", tmp_path: Path) -> 
     ledger, anchor, _ = anchored(client, tmp_path)
     assert anchor.read() == Holdings()
     ledger.spend("films", "s", HALF, "histogram")
-    assert anchor.read() == Holdings({"films": Held(1, Amount.cost(HALF))})
+    films = Held(1, Amount.cost(HALF), frozenset({"s"}))
+    assert anchor.read() == Holdings({"films": films})
     ledger.spend("films", "s", HALF, "histogram")
     ledger.publish("s", b"noise")
     ledger.spend("songs", "t", HALF, "histogram")
-    held = Held(1, Amount.cost(HALF))
-    assert anchor.read() == Holdings({"films": held, "songs": held}, settled=1)
+    songs = replace(films, ids=frozenset({"t"}))
+    assert anchor.read() == Holdings({"films": films, "songs": songs}, settled=1)
     with pytest.raises(BudgetExceeded):
         ledger.spend("films", "u", Guarantee(9.0, RECORD, model=Model.CENTRAL), "histogram")
-    assert anchor.read().of("films") == held
+    assert anchor.read().of("films") == films
     path = tmp_path / next(one.name for one in tmp_path.glob("*.anchor"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not list(tmp_path.glob("*.new"))
@@ -86,7 +88,7 @@ def test_a_spend_that_was_not_on_file_is_before_its_release(
             ledger.spend("films", "s", HALF, "histogram")
     assert (ledger.spent("films"), anchor.read()) == (Amount.cost(HALF), Holdings())
     ledger.spend("films", "s", HALF, "histogram")  # a retry is free and writes it down
-    assert anchor.read().of("films") == Held(1, Amount.cost(HALF))
+    assert anchor.read().of("films") == Held(1, Amount.cost(HALF), frozenset({"s"}))
     with monkeypatch.context() as patch:
         patch.setattr(Anchor, "_write", lambda *_: (_ for _ in ()).throw(OSError("disk is full")))
         with pytest.raises(BadAnchor):
@@ -120,6 +122,12 @@ def test_a_set_back_server_refuses_and_is_raised(client: "Redis", tmp_path: Path
     assert "restored from the anchor" in again.why("songs")
     with pytest.raises(ReleaseSealed):
         again.publish("s", b"drawn again")
+    for subject, lost in (("films", "t"), ("films", "free"), ("songs", "u")):
+        # Its release may be out: the id is neither drawn anew nor charged a second time.
+        with pytest.raises(SpendConflict):
+            again.spend(subject, lost, HALF, "histogram")
+        with pytest.raises(ReleaseSealed):
+            again.publish(lost, b"drawn again")
     again.spend("songs", "v", HALF, "histogram")
     assert again.publish("v", b"more") == b"more"
     second = restore(fresh, anchor)
@@ -185,7 +193,8 @@ def test_an_anchor_that_is_missing_damaged_or_anothers_is_refused(
     with pytest.raises(BadAnchor, match="restore-ledger"):
         ledger.spend("films", "t", HALF, "histogram")
     restore(RedisLedger.open(client, name, TERMS), anchor)
-    assert anchor.read() == Holdings({"films": Held(1, Amount.cost(HALF))}, settled=1)
+    again = Held(1, Amount.cost(HALF), frozenset({"s"}))
+    assert anchor.read() == Holdings({"films": again}, settled=1)
     with pytest.raises(BadAnchor, match="cannot be written"):
         Anchor(tmp_path / "none" / "x", name, TERMS).create()
 
@@ -208,7 +217,10 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     assert anchor.read() == Holdings(expected, 10)
 
 
-held = st.builds(Held, st.integers(0, 5), st.builds(Amount, st.integers(0, 5), st.integers(0, 5)))
+ids = st.frozensets(st.sampled_from("stu"))
+held = st.builds(
+    Held, st.integers(0, 5), st.builds(Amount, st.integers(0, 5), st.integers(0, 5)), ids
+)
 holdings = st.builds(Holdings, st.dictionaries(st.sampled_from("abc"), held), st.integers(0, 5))
 
 
@@ -223,6 +235,7 @@ def test_an_anchor_never_falls(
     for raised in (first, second):
         anchor.raise_to(raised)
         assert not raised.exceeds(anchor.read())
+        assert anchor.read().joined(raised) == anchor.read()
     assert not before.exceeds(anchor.read())
     assert not first.joined(second).exceeds(anchor.read())
     assert first.joined(second).joined(before) == before.joined(second).joined(first)

@@ -110,6 +110,22 @@ def test_the_budget_cannot_be_overspent(app: Live) -> None:
     assert 'noisefloor_ledger_left_micro_epsilon{data_set="films"} 0' in numbers
 
 
+def test_a_refusal_names_what_ran_out_and_how_much_is_left(app: Live) -> None:
+    cost = {"epsilon": 0.25, "delta": 8e-6, "neighbours": RECORD.value}
+    assert publish(app, cost=cost).status_code == 200
+    refused = publish(app, "p-2", cost=cost)
+    told = refused.json()
+    assert (refused.status_code, told["error"]) == (409, "budget-exceeded")
+    assert "delta ran out: 8e-06 asked for, 2e-06 left" in told["detail"]
+    assert told["short"] == [{"quantity": "delta", "asked": 8e-6, "left": 2e-6}]
+    dry = publish(app, "p-2", cost=cost, dry_run=True).json()
+    assert dry["detail"].endswith("refused; delta ran out: 8e-06 asked for, 2e-06 left.")
+    assert dry["would_publish"] is False
+    both = {**cost, "epsilon": 0.76}
+    short = publish(app, "p-2", cost=both).json()["short"]
+    assert [one["quantity"] for one in short] == ["epsilon", "delta"]
+
+
 def test_an_id_stands_for_one_request(app: Live) -> None:
     assert publish(app).status_code == 200
     assert publish(app, parameters={"more": 1}).status_code == 409

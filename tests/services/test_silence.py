@@ -18,6 +18,7 @@ from noisefloor.errors import (
     BudgetExceeded,
     BusFull,
     NoisefloorError,
+    Shortage,
     SpendConflict,
 )
 from noisefloor_services import logs
@@ -44,7 +45,7 @@ class Away(NoisefloorError):
 
 
 RAISED: dict[str, tuple[Exception, int]] = {
-    "budget": (BudgetExceeded(SENTINEL, "epsilon 1", "epsilon 0"), 409),
+    "budget": (BudgetExceeded(SENTINEL, [Shortage("epsilon", 1.0, 0.0)], SENTINEL), 409),
     "conflict": (SpendConflict(SENTINEL), 409),
     "parameter": (BadParameter("rows", SENTINEL, "> 0"), 422),
     "frame": (BadFrame("header", "is too short"), 422),
@@ -160,7 +161,7 @@ def test_errors_are_answered_by_their_kind_and_say_nothing_of_the_input(
     assert answer.status_code == RAISED[which][1]
     assert SENTINEL not in answer.text
     assert ("Retry-After" in answer.headers) == (answer.status_code == 503)
-    assert set(answer.json()) == {"error", "detail"}
+    assert set(answer.json()) - {"short"} == {"error", "detail"}
     assert SENTINEL not in lines.getvalue()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from noisefloor.accounting.composition import check_alike
 from noisefloor.accounting.entry import Amount, Entry, proved_amount
 from noisefloor.checks import check_count
-from noisefloor.errors import BudgetExceeded
+from noisefloor.errors import BudgetExceeded, Shortage
 from noisefloor.privacy import Guarantee
 
 Left = Callable[[str], Amount]
@@ -25,8 +25,8 @@ def debit_of(unit: Guarantee, subject: str, cost: Guarantee, count: int, left: L
     check_count(count, "count")
     check_alike(unit, cost)
     if not cost.is_finite:
-        asked = f"an infinite epsilon ({cost.reason})"
-        raise BudgetExceeded(subject, asked, str(left(subject)))
+        short = Shortage("epsilon", cost.epsilon, left(subject).epsilon)
+        raise BudgetExceeded(subject, [short], cost.reason)
     return Amount.cost(cost, count)
 
 

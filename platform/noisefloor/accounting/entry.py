@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from noisefloor.errors import Shortage
 from noisefloor.privacy import Guarantee
 
 MICRO = 10**6
@@ -51,12 +52,12 @@ class Amount:
     @property
     def epsilon(self) -> float:
         """Epsilon as the nearest float, for showing."""
-        return self.micro_epsilon / MICRO
+        return _quotient(self.micro_epsilon, MICRO)
 
     @property
     def delta(self) -> float:
         """Delta as the nearest float, for showing."""
-        return self.delta_units / DELTA_UNITS
+        return _quotient(self.delta_units, DELTA_UNITS)
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(
@@ -67,6 +68,14 @@ class Amount:
         """Tell whether both parts lie within the budget."""
         return (
             self.micro_epsilon <= budget.micro_epsilon and self.delta_units <= budget.delta_units
+        )
+
+    def short_of(self, left: "Amount") -> tuple[Shortage, ...]:
+        """Return the parts of which more is asked for here than is left."""
+        return tuple(
+            Shortage(quantity, getattr(self, quantity), getattr(left, quantity))
+            for quantity, units in (("epsilon", "micro_epsilon"), ("delta", "delta_units"))
+            if getattr(self, units) > getattr(left, units)
         )
 
     def left_of(self, budget: "Amount") -> "Amount":
@@ -122,6 +131,13 @@ class Line:
     micro_epsilon: int
     delta_units: int
     share: float
+
+
+def _quotient(units: int, whole: int) -> float:
+    try:
+        return units / whole
+    except OverflowError:  # costs have no bound, floats have
+        return math.inf
 
 
 def as_written(number: float) -> Fraction:

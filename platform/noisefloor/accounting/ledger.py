@@ -111,7 +111,7 @@ class Ledger:
         if self._is_known(entry):
             return self._entries[spend_id]
         if not (self.spent(subject) + debited).fits(self.budget):
-            raise BudgetExceeded(subject, str(debited), str(self.left(subject)))
+            raise BudgetExceeded(subject, debited.short_of(self.left(subject)))
         self._write(entry)
         return entry
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 
-from noisefloor.checks import check_count
+from noisefloor.checks import check_count, check_types
 from noisefloor.collection.asking import Answers
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.contents import Content, read_content, write_content
@@ -181,6 +181,7 @@ class RecordCourse:
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> "RecordCourse":  # Any: JSON
         """Read a course from plain data, or raise BadParameter."""
+        check_types(cls, told)
         try:
             return cls(**{**told, "schema": Schema.of_json(told["schema"])})
         except (TypeError, KeyError):

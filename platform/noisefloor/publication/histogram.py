@@ -64,8 +64,11 @@ class Histogram:
         unknown = set(parameters) - _PARAMETERS
         if unknown:
             raise BadParameter("parameters", "<name>", f"some of {', '.join(sorted(_PARAMETERS))}")
-        names = str(parameters.get("columns", "")).split(",")
-        return cls(schema, tuple(name.strip() for name in names), _noise(parameters, cost))
+        names = parameters.get("columns", "")
+        if not isinstance(names, str):
+            raise BadParameter("columns", names, "names with commas between them")
+        listed = tuple(name.strip() for name in names.split(","))
+        return cls(schema, listed, _noise(parameters, cost))
 
     @property
     def shape(self) -> tuple[int, ...]:

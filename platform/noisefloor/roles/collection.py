@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from noisefloor.checks import check_count, check_types
 from noisefloor.errors import BadCollection, BadParameter
 from noisefloor.roles import course_list
 from noisefloor.roles import kinds as kind_descriptions
@@ -16,6 +17,7 @@ from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.courses import Course, kinds_of_course
 from noisefloor.roles.kinds import kinds_of
+from noisefloor.wire.frames import MOST_EPOCH
 from noisefloor.wire.kinds import Kind
 
 MOST_BYTES = 1 << 26
@@ -42,6 +44,7 @@ class Collection:
     course: Course | None = None
 
     def __post_init__(self) -> None:
+        check_count(self.first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
         if self.course is not None and self.first_epoch:
             rule = "0 where something is learnt: its rounds are epochs from 0 on"
             raise BadParameter("first_epoch", self.first_epoch, rule)
@@ -73,6 +76,7 @@ class Collection:
             listed = told["catalogue"]
             catalogue = Catalogue(listed["version"], tuple(Ad(**ad) for ad in listed["ads"]))
             rest = {name: told[name] for name in ("first_epoch", "namespace") if name in told}
+            check_types(cls, rest)
             if told.get("course") is not None:
                 rest["course"] = course_list.course_of(told["course"])
             return cls(catalogue, kinds_of(told.get("kinds", {})), **rest)

@@ -4,20 +4,23 @@ A way of training is a frozen value; its parameters are public, the seed of the 
 included. So server and devices can agree on one by a description.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from noisefloor.ads.bit_training import BitTraining
 from noisefloor.ads.gradient_noise import Form
 from noisefloor.ads.laplace_training import LaplaceTraining
 from noisefloor.ads.spectral import SpectralTraining
 from noisefloor.ads.training import Training
+from noisefloor.checks import check_types
 from noisefloor.errors import BadParameter
 
-METHODS: Mapping[str, Callable[..., Training]] = MappingProxyType(
+_Type: TypeAlias = type[BitTraining] | type[LaplaceTraining] | type[SpectralTraining]
+
+METHODS: Mapping[str, _Type] = MappingProxyType(
     {"bits": BitTraining, "laplace": LaplaceTraining, "spectral": SpectralTraining}
 )
 
@@ -35,6 +38,7 @@ def training_of(told: Mapping[str, Any]) -> Training:  # Any: JSON
         given["form"] = forms[given["form"]]
     if "shares" in given:
         given["shares"] = tuple(given["shares"])
+    check_types(METHODS[method], given)
     try:
         return METHODS[method](**given)
     except TypeError:
@@ -45,7 +49,7 @@ def training_of(told: Mapping[str, Any]) -> Training:  # Any: JSON
 
 def description(training: Training) -> dict[str, Any]:  # Any: JSON
     """Describe a training as plain data that ``training_of`` reads."""
-    names = {made: name for name, made in METHODS.items()}
+    names: dict[type, str] = {made: name for name, made in METHODS.items()}
     told: dict[str, Any] = {"method": names[type(training)]}
     for one in fields(training):  # type: ignore[arg-type]  # each of them is a dataclass
         if one.init:

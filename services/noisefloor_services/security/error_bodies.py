@@ -23,6 +23,7 @@ from noisefloor.errors import (
     SpendConflict,
     UnlikeNeighbours,
 )
+from noisefloor.privacy import number_or_inf
 from noisefloor_services.ledger_errors import (
     BadAnchor,
     LedgerAbsent,
@@ -141,13 +142,23 @@ def _known(error: NoisefloorError) -> JSONResponse:
     for kind, status, name in _ANSWERS:
         if isinstance(error, kind):
             later = RETRY_AFTER if status == 503 else None
-            return JSONResponse({"error": name, "detail": _detail(error)}, status, later)
+            body = {"error": name, "detail": _detail(error), **_fields(error)}
+            return JSONResponse(body, status, later)
     return JSONResponse({"error": "refused", "detail": type(error).__name__}, 400)
+
+
+def _fields(error: NoisefloorError) -> dict[str, object]:
+    """Return what a program can read beside the text: of a budget, which parts ran out."""
+    if not isinstance(error, BudgetExceeded):
+        return {}
+    short = [{**one._asdict(), "asked": number_or_inf(one.asked)} for one in error.short]
+    return {"short": short}
 
 
 def _detail(error: NoisefloorError) -> str:
     if isinstance(error, BudgetExceeded):
-        return f"Nothing was spent: {error.left} left. Ask the ledger what spent it."
+        short = "; ".join(map(str, error.short))
+        return f"Nothing was spent: {short}. Ask the ledger what spent it."
     if isinstance(error, BadFrame):
         return str(error)  # field and rule; such errors never hold a value
     if isinstance(error, PublicationFailed):

@@ -1,7 +1,6 @@
 """Where the files of a topology lie: everything is in one folder."""
 
 import fcntl
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,13 +41,10 @@ class Places:
         """Where ledgers were made, an address a line: none is ever made twice."""
         return self.folder / "ledgers"
 
-    def anchor(self, redis: str) -> Path:
-        """Return what says how much was spent at least of the ledger at an address.
-
-        It lies beside the ledger's data here: against a lost disk it has to be elsewhere.
-        """
-        digest = hashlib.blake2b(redis.encode(), digest_size=8).hexdigest()
-        return self.folder / f"ledger-anchor-{digest}"
+    @property
+    def anchors(self) -> Path:
+        """Where the anchors of ledgers are, by address; they are not in the folder themselves."""
+        return self.folder / "anchors.json"
 
     def data(self, name: str) -> Path:
         """Return the data folder of a store."""

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from noisefloor.errors import BadParameter
-from noisefloor_sim.topology import pids
+from noisefloor_sim.topology import anchors, pids
 from noisefloor_sim.topology import state as states
+from noisefloor_sim.topology.anchors import anchor_of
 from noisefloor_sim.topology.calls import ask
 from noisefloor_sim.topology.environment import Environment
-from noisefloor_sim.topology.errors import StartFailed
+from noisefloor_sim.topology.errors import NotRunning, StartFailed
 from noisefloor_sim.topology.names import (
     AD_SERVER,
     AGGREGATOR,
@@ -38,9 +39,9 @@ from noisefloor_sim.topology.topology import Topology
 
 LISTEN_S = 60.0
 READY_S = 20.0
-ANCHOR = "NOISEFLOOR_LEDGER_ANCHOR"
 _PAUSE_S = 0.05
 _USERS = {AD_SERVER: "ad-server", AGGREGATOR: "aggregator", PUBLISHER: "publisher"}
+_BEHIND = "holds less than its anchor says"
 _STORE_OF = {AD_SERVER: STREAM_STORE, AGGREGATOR: STREAM_STORE, PUBLISHER: LEDGER_STORE}
 
 Found = TypeVar("Found")
@@ -53,6 +54,7 @@ def start(
     durability: str = "disk",
     collection: Path | None = None,
     data_sets: Sequence[str] = (),
+    anchor: Path | None = None,
     settings: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Topology:
@@ -69,6 +71,8 @@ def start(
             on disk.
         collection: File of the catalogue and kinds; an example of 20 ads without.
         data_sets: What may be published from.
+        anchor: The file that says what was spent at least of the ledger; without it the one of
+            the variable, of the last start in the folder, or one in the user's own state folder.
         settings: Further settings of the services, by their names: ``{"rate": "100"}``.
         tell: Is told what is waited for.
 
@@ -89,7 +93,9 @@ def start(
     with places.locked():
         check_free(places, folder)
         keep_tokens(places.tokens)
-        state = State(EMBEDDED if address is None else str(address), durability, first_epoch)
+        redis = EMBEDDED if address is None else str(address)
+        file = anchor_of(places, redis, anchor)
+        state = State(redis, durability, first_epoch, anchor=str(file or ""))
         options = ["--collection", str(collection.resolve())] if collection else []
         start = _Start(places, environment, options, state, tell)
         try:
@@ -97,6 +103,38 @@ def start(
         except BaseException:
             start.undo()
             raise
+
+
+def restore_ledger(
+    folder: Path, *, redis_url: str | None = None, anchor: Path | None = None
+) -> str:
+    """Raise the ledger of a stopped topology to what its anchor says, and return by how much.
+
+    Args:
+        folder: Of the topology; nothing may run there.
+        redis_url: The server that holds the ledger, if it is not an embedded one.
+        anchor: As for a start.
+
+    Raises:
+        FolderBusy: Something runs there.
+        NotRunning: Nothing was ever started there.
+        StartFailed: The ledger's store did not come up, or the ledger cannot be restored.
+    """
+    address = usable(redis_url) if redis_url is not None else None
+    check_installed(is_embedded=redis_url is None)
+    places = Places.of(folder)
+    if not places.tokens.exists():
+        raise NotRunning(f"{folder}: no topology was ever started there.")
+    with places.locked():
+        check_free(places, folder)
+        redis = EMBEDDED if address is None else str(address)
+        file = anchor_of(places, redis, anchor)
+        state = State(redis, "disk", anchor=str(file or ""))
+        start = _Start(places, Environment(places, {}, redis_url), [], state, lambda _: None)
+        try:
+            return start.restore()
+        finally:
+            start.undo()
 
 
 @dataclass(slots=True)
@@ -131,6 +169,15 @@ class _Start:
         self.note_ledger()
         return Topology(self.places, self.state)
 
+    def restore(self) -> str:
+        """Start the store of the ledger alone, restore the ledger, and note its anchor."""
+        if self.state.redis == EMBEDDED:
+            self.launch(LEDGER_STORE, "store")
+            self.listen(LEDGER_STORE)
+        said = self.run_program("restore-ledger")
+        self.note_ledger()
+        return said
+
     def undo(self) -> None:
         """Stop what was started, the last first."""
         for process in reversed(self.state.processes):
@@ -162,6 +209,8 @@ class _Start:
             answer = ask(port, "/readyz")
             if answer is not None and answer.status != 200:
                 lacks[0] = " ".join(self.lacks(name, answer.json() or {}))
+                if _BEHIND in lacks[0]:  # waiting does not help
+                    raise StartFailed(name, lacks[0], str(self.places.log(name)))
             return True if answer is not None and answer.status == 200 else None
 
         self.wait(name, is_ready, READY_S, lacks)
@@ -171,7 +220,13 @@ class _Start:
         yield from told.get("lacks", ())
         if self.state.redis != EMBEDDED:  # of an embedded store, services may not know more
             yield from (one["why"] for one in told.get("unkept", ()))
-        if name == PUBLISHER and self.state.redis in self.known_ledgers():
+        if name != PUBLISHER:
+            return
+        if any("anchor" in one for one in told.get("lacks", ())):
+            yield f"Its anchor is {self.state.anchor}. If the state folder was set back to an old"
+            yield "backup, put a newer one back, or raise the ledger to its anchor by noisefloor"
+            yield f"restore-ledger --folder {self.places.folder}; nothing is published until then."
+        elif self.state.redis in self.known_ledgers():
             yield "A ledger was made before: if it is lost, restore it, for a new one would forget"
             yield f"what was spent. If nothing was, remove {self.places.ledgers}."
 
@@ -180,8 +235,12 @@ class _Start:
         if self.state.redis in self.known_ledgers():
             return
         self.tell("making the ledger")
-        command = [sys.executable, "-P", "-m", "noisefloor_services", "create-ledger"]
-        log = self.places.log("create-ledger")
+        self.run_program("create-ledger")
+
+    def run_program(self, name: str) -> str:
+        """Run a program of the ledger until it ends, and return the last thing that it said."""
+        command = [sys.executable, "-P", "-m", "noisefloor_services", name]
+        log = self.places.log(name)
         try:
             with log.open("wb") as file:
                 subprocess.run(
@@ -194,12 +253,15 @@ class _Start:
                     check=True,
                 )
         except subprocess.SubprocessError:
-            raise StartFailed("create-ledger", last_line(log), str(log)) from None
+            raise StartFailed(name, last_line(log), str(log)) from None
+        return last_line(log)
 
     def note_ledger(self) -> None:
         """Write down that there is a ledger, now that somebody could spend from it."""
         known = dict.fromkeys((*self.known_ledgers(), self.state.redis, ""))
         self.places.ledgers.write_text("\n".join(known), encoding="utf-8")
+        if self.state.anchor:
+            anchors.note(self.places, self.state.redis, Path(self.state.anchor))
 
     def known_ledgers(self) -> list[str]:
         """Return where ledgers were made by earlier starts."""
@@ -217,7 +279,7 @@ class _Start:
             return self.environment.service(durability, store, _USERS[name], port)
         kept = "disk" if is_embedded else durability
         told = self.environment.service(kept, store, _USERS[name], port)
-        return {**told, ANCHOR: str(self.places.anchor(self.state.redis))}
+        return {**told, anchors.VARIABLE: self.state.anchor} if self.state.anchor else told
 
     def wait(
         self,

@@ -20,12 +20,14 @@ class State:
         durability: ``disk`` or ``memory``: what an acknowledgement promises.
         first_epoch: The oldest epoch that reports were taken for at the start.
         processes: In the order in which they were started.
+        anchor: The file that says what was spent at least; empty if there is none.
     """
 
     redis: str
     durability: str
     first_epoch: int = 0
     processes: tuple[Process, ...] = ()
+    anchor: str = ""
 
     def having(self, process: Process) -> "State":
         """Return the state with a process, in place of what is known of it so far."""

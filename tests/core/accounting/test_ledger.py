@@ -139,6 +139,8 @@ def test_two_copies_that_both_spent_are_over_the_budget_and_stay_shut() -> None:
     assert one.spent("ann") == Amount(1_000_000)
     assert one.left("ann").micro_epsilon == 0
     assert not one.can_spend("ann", Guarantee(1e-9, USER))
+    with pytest.raises(BudgetExceeded, match="more was spent than it holds"):
+        one.spend("ann", "c", Guarantee(0.0, USER), "clicks")
 
 
 def test_merge_refuses_a_conflict_or_another_ledger_and_changes_nothing() -> None:
@@ -215,6 +217,29 @@ def test_unlike_or_infinite_costs_are_refused_and_change_nothing() -> None:
         ledger.spend("", "a", HALF, "clicks")
     assert not ledger.can_spend("ann", NOTHING)
     assert ledger.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "named"),
+    [
+        (0.25, 1.5e-6, "delta ran out: 1.5e-06 asked for, 1e-06 left"),
+        (1.75, 1e-6, "epsilon ran out: 1.75 asked for, 1.5 left"),
+        (1.500001, 0.0, "epsilon ran out: 1.500001 asked for, 1.5 left"),
+        (0.0, 1.000000001e-6, "delta ran out: 1.000000001e-06 asked for, 1e-06 left"),
+        (
+            2.0,
+            2e-6,
+            "epsilon ran out: 2 asked for, 1.5 left; delta ran out: 2e-06 asked for, 1e-06 left",
+        ),
+    ],
+)
+def test_a_refusal_names_what_ran_out(epsilon: float, delta: float, named: str) -> None:
+    ledger = a_ledger()
+    ledger.spend("ann", "a", Guarantee(0.5, USER, delta=1e-6), "clicks")
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.spend("ann", "b", Guarantee(epsilon, USER, delta=delta), "clicks")
+    assert str(refusal.value).startswith(f"Budget of ann exceeded: {named}; nothing was spent.")
+    assert ledger.can_spend("ann", Guarantee(1.5, USER, delta=1e-6))
 
 
 def test_what_was_proved_stands_beside_what_was_debited() -> None:

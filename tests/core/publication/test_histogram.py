@@ -136,6 +136,14 @@ def test_too_many_cells_are_refused() -> None:
         Histogram.of(Schema("x", {"a": wide, "b": wide}), {"columns": "a,b"}, cost())
 
 
+@pytest.mark.parametrize(("name", "value"), [("3", 3), ("True", True), ("1.5", 1.5)])
+def test_a_column_is_named_by_a_text(name: str, value: float) -> None:
+    schema = Schema("x", {name: Categories(("a", "b"))})
+    assert Histogram.of(schema, {"columns": name}, cost()).shape == (2,)
+    with pytest.raises(BadParameter, match="columns"):
+        Histogram.of(schema, {"columns": value}, cost())
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_the_publisher_charges_the_cost_and_the_card_says_what_holds(

@@ -1,20 +1,26 @@
 """A collection as a document: what is read is what was written, for every kind and training."""
 
+import json
+
 import pytest
 
+from collection_worlds import schema
 from noisefloor.ads.bit_training import BitTraining
 from noisefloor.ads.gradient_noise import Form
 from noisefloor.ads.laplace_training import LaplaceTraining
 from noisefloor.ads.spectral import SpectralTraining
 from noisefloor.ads.training import Training
+from noisefloor.collection.course import RecordCourse
 from noisefloor.errors import BadCollection, BadParameter
 from noisefloor.roles import course_list, kinds
 from noisefloor.roles.ad_course import AdCourse
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.collection import Collection
+from noisefloor.roles.courses import Course
 from noisefloor.wire.columns import Column, Integers, Symbols
 from noisefloor.wire.kinds import record_kind
 from noisefloor.wire.text import Text
+from wrong_types import leaves, replaced, wrong_types
 
 SIZES: dict[str, dict[str, int]] = {
     "gradient-noise": {"ads": 4, "dimension": 3},
@@ -55,6 +61,21 @@ def test_every_training_reads_back(training: Training) -> None:
     assert read == collection
     assert read.content == collection.content
     assert {training.kind(number).name for number in range(training.rounds)} <= set(read.kinds)
+
+
+@pytest.mark.parametrize(
+    "course",
+    [None, *map(AdCourse, TRAININGS), RecordCourse(schema(4, 3), 2.0, 1000)],
+    ids=lambda one: type(getattr(one, "training", one)).__name__,
+)
+def test_no_number_or_flag_of_a_document_is_coerced(course: Course | None) -> None:
+    document = json.loads(Collection(CATALOGUE, course=course).content)
+    for path, value in leaves(document):
+        for wrong in wrong_types(value):
+            changed = json.dumps(replaced(document, path, wrong)).encode()
+            with pytest.raises(BadCollection) as refusal:
+                Collection.parse(changed)
+            assert f"{path[-1]} has to be" in str(refusal.value) or len(path) > 2, path
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff", b"[" * 100_000])
