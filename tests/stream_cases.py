@@ -32,6 +32,16 @@ STRANGE = symbol_kind("strange", 3)
 _names = count()
 
 
+class HandClock:
+    """A clock that only a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def frame(kind: Kind, epoch: int, number: int) -> bytes:
     """Write a frame of a few rows that follow from its number."""
     numbers = np.arange(number % 3 + 1) + number

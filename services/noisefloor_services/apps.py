@@ -5,7 +5,6 @@ the routes. A route without a rule is denied.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -16,10 +15,9 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel
-from redis.exceptions import RedisError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from noisefloor.errors import BadFrame, EpochOpen, NoisefloorError
+from noisefloor.errors import BadFrame, EpochOpen
 from noisefloor_services import metrics
 from noisefloor_services.descriptions import describe_refusals
 from noisefloor_services.direct import Direct
@@ -46,8 +44,6 @@ COMMON: Mapping[str, Rule] = {
 UNAVAILABLE: dict[int | str, dict[str, Any]] = {  # Any: as FastAPI types it
     503: {"description": "Nothing is promised. Send the same again after Retry-After seconds."}
 }
-
-_log = logging.getLogger(__name__)
 
 
 class UnkeptPromise(BaseModel):
@@ -173,11 +169,7 @@ class Service:
 
     def _numbers(self, parts: Parts) -> str:
         """Write every number; those that Redis has are left out while it is away."""
-        samples = list(_common_samples(self.readiness))
-        try:
-            samples += parts.samples()
-        except (NoisefloorError, RedisError) as error:
-            _log.warning("numbers cannot be had: %s", type(error).__name__)
+        samples = [*_common_samples(self.readiness), *parts.samples()]
         return metrics.written(samples, self._latency.lines())
 
 
@@ -238,8 +230,9 @@ def _common_samples(readiness: Readiness) -> Iterable[Sample]:
     yield Sample("ready", "Whether requests should be sent here.", int(not readiness.lacks))
     text = "Whether the store answered when last asked."
     yield Sample("store_reachable", text, int(readiness.is_reachable))
-    text = "Promises that the store cannot make."
-    yield Sample("promises_unkept", text, len(readiness.unkept))
+    if readiness.is_reachable:
+        text = "Promises that the store cannot make."
+        yield Sample("promises_unkept", text, len(readiness.unkept))
 
 
 async def _bad_frame(_: Request, error: Exception) -> JSONResponse:

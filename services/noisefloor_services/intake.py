@@ -16,7 +16,7 @@ from noisefloor.roles.collection import Collection
 from noisefloor.wire.frames import seal
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.board import Board, Notice
-from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.metrics import Counter, Sample, available
 from noisefloor_services.predictions import Predictions
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.security.report_tokens import ReportTokens
@@ -24,7 +24,9 @@ from noisefloor_services.settings import Settings
 from noisefloor_services.streams.errors import StoreAway
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.scripts import Command
 from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.write_path import WritePath
 
 TOKEN_HEADER = "Report-Token"
 _MODEL_EVERY_S = 0.2
@@ -61,6 +63,8 @@ class Intake:
         self.readiness = readiness
         self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
         self.board = Board(self.server, self.layout)
+        self.writes = WritePath(self.server, self.layout)
+        readiness.add(self.writes.lacks)
         self.ingest: Ingest | None = None
         self.notice: Notice | None = None
         self.reports = Counter("reports_accepted", "Reports that were taken.", "kind", self.kinds)
@@ -76,6 +80,7 @@ class Intake:
             self.layout,
             high_water=self.settings.high_water,
             timeout_s=TIMEOUT_S,
+            writes=self.writes,
         )
         await self.ingest.start()
         await asyncio.to_thread(self.look)
@@ -129,11 +134,19 @@ class Intake:
         """Return what was taken and what waits."""
         yield from self.frames.samples()
         yield from self.reports.samples()
+        yield from self.writes.samples()
         if self.ingest is not None:
             text = "Requests that wait for the next micro-batch."
             yield Sample("ingest_waiting", text, self.ingest.waiting)
-            text = "Frames that wait in the streams, when last looked at."
-            yield Sample("stream_length", text, sum(self.ingest.lengths))
+        yield from available(self._lengths)
+
+    def _lengths(self) -> Iterable[Sample]:
+        """Return how long the streams are, unless the collection was dropped."""
+        settings: Command = ("HMGET", self.layout.settings, "partitions")
+        keys = [self.layout.keys(place) for place in range(self.layout.partitions)]
+        (held,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
+        if held is not None:
+            yield Sample("stream_length", "Frames that wait in the streams.", sum(lengths))
 
     async def _watch(self) -> None:
         while True:

@@ -4,20 +4,25 @@ Every label has a fixed list of values; what is not on it is counted as ``other`
 can add a line, and nothing that a client sent can be in one.
 """
 
+import logging
 import time
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from redis.exceptions import RedisError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from noisefloor.errors import NoisefloorError
 from noisefloor_services.asgi import watched
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _METHODS = frozenset(("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"))
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,15 @@ class Latency:
 class _Histogram:
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_S) + 1))
     total_s: float = 0.0
+
+
+def available(*sources: Callable[[], Iterable[Sample]]) -> Iterable[Sample]:
+    """Return the samples of every source that answers: of one that is gone there is no number."""
+    for source in sources:
+        try:
+            yield from list(source())
+        except (NoisefloorError, RedisError) as error:
+            _log.warning("numbers cannot be had: %s", type(error).__name__)
 
 
 def written(samples: Iterable[Sample], more: Iterable[str] = ()) -> str:

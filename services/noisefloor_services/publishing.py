@@ -21,7 +21,7 @@ from noisefloor_services.anchored_ledger import AnchoredLedger
 from noisefloor_services.jobs import Jobs, Progress
 from noisefloor_services.ledger import RedisLedger
 from noisefloor_services.ledger_errors import BadAnchor, LedgerBehind
-from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.metrics import Counter, Sample, available
 from noisefloor_services.publication_messages import Price
 from noisefloor_services.settings import Settings
 
@@ -149,10 +149,13 @@ class Publishing:
         )
 
     def samples(self) -> Iterable[Sample]:
-        """Return the ledger in numbers, by the data sets that are published from."""
+        """Return what was published, and the budgets of the data sets."""
         yield from self.outcomes.samples()
         text = "Publications that are paid for and not made yet."
         yield Sample("publications_waiting", text, self.jobs.waiting)
+        yield from available(self._budgets)
+
+    def _budgets(self) -> Iterable[Sample]:
         ledger = self.ledger()
         for name in sorted(self.data_sets):
             spent, left = ledger.spent(name), ledger.left(name)

@@ -43,6 +43,10 @@ class Readiness:
         self._lacks: tuple[str, ...] = ("The service starts.",)
         self._is_stopping = False
 
+    def add(self, check: Check) -> None:
+        """Add something that has to hold as well."""
+        self._checks = (*self._checks, check)
+
     @property
     def lacks(self) -> tuple[str, ...]:
         """Why nothing should be sent here; empty if all is well."""
@@ -88,7 +92,7 @@ class Readiness:
             return
         for promise in dict.fromkeys(one.promise.value for one in self._broken()):
             lacks.append(f"The store does not keep a promise: {promise}.")
-        lacks += filter(None, (check() for check in self._checks))
+        lacks += filter(None, map(_said, self._checks))
         self._tell(tuple(lacks))
 
     async def watch(self) -> None:
@@ -129,3 +133,11 @@ class Readiness:
     def _broken(self) -> list[Unkept]:
         """Return the promises without which nothing is taken."""
         return [one for one in self.unkept if one.promise in _NEEDED]
+
+
+def _said(check: Check) -> str:
+    """Return what a check says; one that fails must not end the watch over the others."""
+    try:
+        return check()
+    except (NoisefloorError, RedisError) as error:
+        return f"A check cannot be made ({type(error).__name__})."

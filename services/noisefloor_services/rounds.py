@@ -51,7 +51,7 @@ class Rounds:
         self._content: bytes | None = None
         self._number = 0
         self._failures = 0
-        self._step_s = 0.0
+        self._step_s: float | None = None
         self._is_stopping = False
         self._wakes = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rounds", daemon=True)
@@ -91,14 +91,19 @@ class Rounds:
         return "The last closed round is not learnt yet." if self._failures >= TRIES else ""
 
     def samples(self) -> Iterable[Sample]:
-        """Return how far the course is."""
+        """Return what this process knows of the course."""
         yield Sample("course_rounds", "Rounds that the course has.", self._course.rounds)
-        text = "The round that is open; as many as there are rounds once all are learnt."
-        yield Sample("course_round_open", text, self._number)
-        text = "Seconds that the last step of learning took."
-        yield Sample("course_step_seconds", text, self._step_s)
         text = "Failures in a row to learn from a closed round."
         yield Sample("course_step_failures", text, self._failures)
+        if self._step_s is not None:
+            text = "Seconds that the last step of learning took."
+            yield Sample("course_step_seconds", text, self._step_s)
+
+    def progress(self) -> Iterable[Sample]:
+        """Return how far the course is, as long as its broadcast is there."""
+        if self._board.is_there():
+            text = "The round that is open; as many as there are rounds once all are learnt."
+            yield Sample("course_round_open", text, self._number)
 
     def _run(self) -> None:
         while not self._is_stopping:

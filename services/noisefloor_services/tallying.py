@@ -11,12 +11,13 @@ from noisefloor.roles.collection import Collection
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.board import Board
 from noisefloor_services.counting import Counting
-from noisefloor_services.metrics import Sample
+from noisefloor_services.metrics import Sample, available
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.rounds import Rounds
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.lag import LagWatch
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
@@ -44,8 +45,11 @@ class Tallying:
         if course is not None:
             is_lossy = self.durability is Durability.MEMORY
             self.rounds = Rounds(self.store, self.board, course, restarts=is_lossy)
+        self.lag = LagWatch(self.server, layout)
         self.readiness = Readiness(
-            settings.redis_url, self.durability, (self.counting.lacks, self._rounds_lack)
+            settings.redis_url,
+            self.durability,
+            (self.counting.lacks, self._rounds_lack, self.lag.lacks),
         )
 
     @asynccontextmanager
@@ -72,7 +76,12 @@ class Tallying:
         return self.store.kinds[name]
 
     def samples(self) -> Iterable[Sample]:
-        """Return conservation, and what waits."""
+        """Return what this process knows itself, and what the store says now."""
+        yield Sample("worker_up", "Whether frames are counted.", int(not self.counting.lacks()))
+        rounds = () if self.rounds is None else (self.rounds.samples, self.rounds.progress)
+        yield from available(*rounds, self._outcomes, self._lags)
+
+    def _outcomes(self) -> Iterable[Sample]:
         account = self.store.conservation()
         outcomes = asdict(account)
         reports = outcomes.pop("reports")
@@ -83,14 +92,19 @@ class Tallying:
         text = "Whether every accepted frame has one outcome or waits."
         yield Sample("conserved", text, int(account.is_conserved))
         yield Sample("stream_length", "Frames that wait in the streams.", account.pending)
-        if self.rounds is not None:
-            yield from self.rounds.samples()
-        yield Sample("worker_up", "Whether frames are counted.", int(not self.counting.lacks()))
-        for place, behind in enumerate(self.store.lags()):
+
+    def _lags(self) -> Iterable[Sample]:
+        for place, behind in enumerate(self.lag.look()):
+            if behind is None:
+                continue
             label = {"partition": str(place)}
             text = "Frames that no worker has been given."
             yield Sample("stream_undelivered", text, behind.undelivered, label)
             text = "Frames that a worker holds and has not settled."
             yield Sample("stream_unacknowledged", text, behind.unacknowledged, label)
-            text = "Seconds for which the first of those has been held."
+            text = "Seconds for which the first of those has been seen in the same hands."
             yield Sample("stream_oldest_held_seconds", text, behind.oldest_held_s, label)
+            text = "Seconds for which frames have waited and none was given to a worker."
+            yield Sample("stream_unread_seconds", text, behind.unread_s, label)
+            text = "Whether frames wait and nothing has changed hands for too long."
+            yield Sample("stream_stalled", text, int(behind.is_stalled), label)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -253,3 +254,31 @@ def test_the_description_has_the_frame_and_the_report(app: Live) -> None:
     assert FRAME_TYPE in paths["/frames"]["post"]["requestBody"]["content"]
     assert json.dumps(paths["/reports/{kind}"]["post"]["requestBody"]).count("epoch")
     assert {"400", "413", "415", "429", "503"} <= set(paths["/frames"]["post"]["responses"])
+
+
+def test_a_store_that_takes_no_frames_makes_nobody_ready(settings: Settings) -> None:
+    other = replace(COLLECTION, namespace="noisefloor-closed")
+    layout = Layout(other.namespace, settings.partitions)
+    streams = [layout.keys(place).frames for place in range(settings.partitions)]
+    server = Server(settings.redis_url)
+    with live(ad_server.create(settings, other)) as app:
+        app.wait_ready()
+        lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
+        assert "noisefloor_stream_length" not in lines  # there is no collection yet
+        a_store(settings, other)
+        lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
+        assert "noisefloor_stream_length 0\n" in lines
+        server.all([("SET", one, "something else") for one in streams])
+        refused = app("POST", "/requests", json={"index": 1})
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        app.wait(lambda: app("GET", "/readyz").status_code == 503)
+        told = app("GET", "/readyz").json()["lacks"]
+        assert told == ["Frames cannot be appended: a stream's key holds something else."]
+        lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
+        assert 'noisefloor_frames_refused{cause="wrong-type"} 1\n' in lines
+        assert "noisefloor_stream_length" not in lines
+        server.call("DEL", *streams)
+        a_store(settings, other)
+        app.wait_ready()
+        assert app("POST", "/requests", json={"index": 1}).status_code == 200
+    server.close()

@@ -23,6 +23,7 @@ from noisefloor_services.streams.errors import StoreAway, StreamFull
 from noisefloor_services.streams.keys import ENTRY_ID, FIELD, Layout
 from noisefloor_services.streams.producer import HIGH_WATER
 from noisefloor_services.streams.server import TIMEOUT_S, ours
+from noisefloor_services.streams.write_path import WritePath
 
 MOST_WAITING = 1024
 MOST_WAITING_BYTES = 1 << 26
@@ -52,6 +53,7 @@ class Ingest:
             one micro-batch of each process.
         most_waiting: Requests that may wait for the next micro-batch.
         timeout_s: For one micro-batch.
+        writes: Is told what became of appends.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Ingest:
         high_water: int = HIGH_WATER,
         most_waiting: int = MOST_WAITING,
         timeout_s: float = TIMEOUT_S,
+        writes: WritePath | None = None,
     ) -> None:
         options: dict[str, Any] = {
             "protocol": 2,
@@ -75,6 +78,7 @@ class Ingest:
         self._high_water = check_count(high_water, "high_water")
         self._most_waiting = check_count(most_waiting, "most_waiting")
         self._timeout_s = timeout_s
+        self._writes = writes
         names = [layout.keys(place).frames for place in range(layout.partitions)]
         self._adding = [_packed("XADD", name, ENTRY_ID, FIELD, more=1) for name in names]
         self._asking = [_packed("XLEN", name) for name in names]
@@ -108,27 +112,31 @@ class Ingest:
         place = self._layout.partition_of(data, batch_id)
         if self._is_stopping or self._task is None:
             raise StoreAway("the service stops")
-        is_long = len(self._waiting) >= self._most_waiting
-        if is_long or self._waiting_bytes + len(data) > MOST_WAITING_BYTES:
-            raise StreamFull("The queue")
-        if self._lengths[place] >= self._high_water:
-            self._wake.set()
-            raise StreamFull(f"Partition {place}")
+        full = self._full(place, len(data))
+        if full:
+            error = StreamFull(full)
+            self._failed(error, [place])
+            raise error
         request = _Request(place, data, asyncio.get_running_loop().create_future())
         self._waiting.append(request)
         self._waiting_bytes += len(data)
         self._wake.set()
         await request.taken
 
+    def _full(self, place: int, size: int) -> str:
+        """Return what has no room for a frame, if anything."""
+        is_long = len(self._waiting) >= self._most_waiting
+        if is_long or self._waiting_bytes + size > MOST_WAITING_BYTES:
+            return "The queue"
+        if self._lengths[place] >= self._high_water:
+            self._wake.set()
+            return f"Partition {place}"
+        return ""
+
     @property
     def waiting(self) -> int:
         """Requests that wait for the next micro-batch."""
         return len(self._waiting)
-
-    @property
-    def lengths(self) -> Sequence[int]:
-        """How long the streams were when last looked at."""
-        return tuple(self._lengths)
 
     async def _run(self) -> None:
         while self._waiting or not self._is_stopping:
@@ -156,7 +164,9 @@ class Ingest:
             request = self._waiting.popleft()
             self._waiting_bytes -= len(request.data)
             if self._lengths[request.place] >= self._high_water:
-                _fail(request, StreamFull(f"Partition {request.place}"))
+                full = StreamFull(f"Partition {request.place}")
+                self._failed(full, [request.place])
+                _fail(request, full)
             elif not request.taken.done():  # who went away in the meantime is not waited for
                 taken.append(request)
                 size += len(request.data)
@@ -165,20 +175,29 @@ class Ingest:
     async def _flush(self, requests: list[_Request]) -> None:
         if not requests:
             return
+        places = sorted({request.place for request in requests})
         try:
-            await self._exchange(requests, sorted({request.place for request in requests}))
+            await self._exchange(requests, places)
         except (StoreAway, StreamFull, RedisError) as error:
+            self._failed(error, places, len(requests))
             for request in requests:
                 _fail(request, error)
             if isinstance(error, StoreAway):
                 self._refuse_all(error)
             return
+        if self._writes is not None:
+            self._writes.succeeded(places)
         for request in requests:
             if not request.taken.done():
                 request.taken.set_result(None)
 
+    def _failed(self, error: Exception, places: Sequence[int], frames: int = 1) -> None:
+        if self._writes is not None:
+            self._writes.failed(error, places, frames)
+
     def _refuse_all(self, error: StoreAway) -> None:
         """Refuse whoever gathered meanwhile: nobody waits longer than one micro-batch may take."""
+        self._failed(error, (), len(self._waiting))
         while self._waiting:
             _fail(self._waiting.popleft(), error)
         self._waiting_bytes = 0

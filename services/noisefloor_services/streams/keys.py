@@ -42,6 +42,11 @@ class Keys:
         """Hash: dead letters by key."""
         return f"{self.tag}:letters"
 
+    @property
+    def beats(self) -> str:
+        """Hash: signs of life of workers whose batches take long, counted by worker."""
+        return f"{self.tag}:beats"
+
     def window(self, kind: str) -> str:
         """Hash: the oldest open epoch, and the later ones that are closed."""
         return f"{self.tag}:window:{kind}"

@@ -22,13 +22,12 @@ from noisefloor.roles.outcomes import DeadLetter
 from noisefloor.wire.columns import Tally
 from noisefloor.wire.frames import MOST_EPOCH
 from noisefloor.wire.kinds import Kind, Reduction, joined, sorted_rows
-from noisefloor_services.streams import conservation, lag
+from noisefloor_services.streams import conservation
 from noisefloor_services.streams.batch import cells_of
 from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.errors import BadStore
 from noisefloor_services.streams.keys import GROUP, Keys, Layout
-from noisefloor_services.streams.lag import Lag
-from noisefloor_services.streams.scripts import CLOSE, RETIRE, Command
+from noisefloor_services.streams.scripts import CLOSE, EMPTY, RETIRE, Command
 from noisefloor_services.streams.server import Server
 
 
@@ -125,9 +124,14 @@ class EpochStore:
             self.server.call(*RETIRE.command(names, [epoch]))
 
     def drop(self) -> None:
-        """Drop everything that is kept here, frames that wait included; nobody may count now."""
+        """Drop everything that is kept here, frames that wait included; nobody may count now.
+
+        Nobody has the right to delete a stream of frames: it is emptied, and stays.
+        """
         for keys in self._partitions:
-            names = [keys.frames, keys.counters, keys.letters]
+            while self.server.call(*EMPTY.command([keys.frames], [GROUP])):
+                pass
+            names = [keys.counters, keys.letters, keys.beats]
             for kind in self.kinds:
                 names += [keys.window(kind), keys.epochs(kind)]
                 for epoch in map(int, self.server.call("SMEMBERS", keys.epochs(kind))):
@@ -176,10 +180,6 @@ class EpochStore:
         """Return what became of every frame; a partition's numbers are of one instant."""
         replies = self.server.all([conservation.question(keys) for keys in self._partitions])
         return Conservation.total(map(conservation.read, replies))
-
-    def lags(self) -> list[Lag]:
-        """Return how far the counting is behind, partition by partition."""
-        return [lag.read(replies) for replies in self._ask(lag.questions)]
 
     def waiting(self) -> int:
         """Return how many frames are not settled yet."""

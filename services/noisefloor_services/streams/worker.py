@@ -15,11 +15,13 @@ from typing import Any
 
 from noisefloor.checks import check_count
 from noisefloor.wire.frames import read_batch_id
+from noisefloor_services.streams.abandonment import Abandonment
 from noisefloor_services.streams.batch import Batch, Context, Delivery, Group, Letter
 from noisefloor_services.streams.errors import StoreAway, StoreStalled, StreamFull
 from noisefloor_services.streams.keys import GROUP
-from noisefloor_services.streams.scripts import CLAIM, LEAVE, Command
+from noisefloor_services.streams.scripts import Command
 from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.unchanged import Clock
 
 BATCH = 64
 MOST_DELIVERIES = 5
@@ -30,7 +32,6 @@ FORGOTTEN_S = 600.0
 _BLOCK_S = 0.2
 _LONGEST_PAUSE_S = 1.0
 _EMPTY_S = 0.02
-_SWEEP = 1024
 
 _log = logging.getLogger(__name__)
 
@@ -42,17 +43,22 @@ class Worker:
         store: Where frames and sums are.
         partitions: Which of its partitions; all by default.
         batch: Frames that are taken at once, from all partitions together.
-        abandoned_s: After this time a frame that was handed out and not settled is taken over.
+        abandoned_s: A frame that stayed for this time in the hands of a worker which gave no sign
+            of life is taken over.
         group: How frames are applied; another one than this is for comparison only.
+        clock: Seconds that never run backwards.
     """
 
     __slots__ = (
         "_abandoned_s",
+        "_abandonments",
         "_ahead",
         "_batch",
+        "_clock",
         "_context",
         "_is_stopping",
         "_keys",
+        "_next_beat",
         "_next_sweep",
         "_store",
     )
@@ -65,6 +71,7 @@ class Worker:
         batch: int = BATCH,
         abandoned_s: float = ABANDONED_S,
         group: type[Group] = Group,
+        clock: Clock = time.monotonic,
     ) -> None:
         served = range(store.layout.partitions) if partitions is None else partitions
         self._store = store
@@ -75,8 +82,16 @@ class Worker:
         # A name of its own: two processes under one name would share what they own.
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._context = Context(store.kinds, store.limits, name, group)
+        self._clock = clock
+        self._abandonments = {
+            place: Abandonment(
+                keys, name, abandoned_s=abandoned_s, forgotten_s=FORGOTTEN_S, clock=clock
+            )
+            for place, keys in self._keys.items()
+        }
         self._ahead: list[Delivery] = []
-        self._next_sweep = 0.0
+        self._next_sweep = float("-inf")
+        self._next_beat = clock() + abandoned_s / 4
         self._is_stopping = False
 
     @property
@@ -136,9 +151,10 @@ class Worker:
     def _turn(self, *, block_s: float) -> int:
         """Settle what was read ahead, or else what there is; at times look for the abandoned."""
         swept = 0
-        if time.monotonic() >= self._next_sweep:
+        self._next_beat = self._clock() + self._abandoned_s / 4
+        if self._clock() >= self._next_sweep:
             swept = self.sweep()
-            self._next_sweep = time.monotonic() + self._abandoned_s / 2
+            self._next_sweep = self._clock() + self._abandoned_s / 2
         deliveries, self._ahead = self._ahead, []
         deliveries = deliveries or self._read(block_s=0.0 if swept else block_s)
         return swept + self._settle(deliveries, reads_ahead=True)
@@ -149,14 +165,23 @@ class Worker:
             return 0
         batch = Batch(self._context, self._keys)
         batch.add(deliveries)
+        self._beat()
         if reads_ahead and not self._is_stopping:
             commands = batch.commands()
             *replies, found = self._store.server.all([*commands, self._reading()])
             self._ahead = self._deliveries(found)
             batch.take(replies)
         while commands := batch.commands():
+            self._beat()
             batch.take(self._store.server.all(commands))
         return len(deliveries) - batch.failed
+
+    def _beat(self) -> None:
+        """Give a sign of life if this turn takes long; a fast worker never has to."""
+        if self._clock() >= self._next_beat:
+            beats = [("HINCRBY", keys.beats, self.name, 1) for keys in self._keys.values()]
+            self._store.server.all(beats)
+            self._next_beat = self._clock() + self._abandoned_s / 4
 
     def _reading(self, block_s: float = 0.0) -> Command:
         wait = ("BLOCK", int(1000 * block_s)) if block_s else ()
@@ -176,18 +201,14 @@ class Worker:
         ]
 
     def _sweep(self, place: int) -> int:
-        frames, idle_ms, cursor, taken = self._keys[place].frames, self._idle_ms, "0-0", 0
-        for _ in range(_SWEEP):
-            command = CLAIM.command([frames], [GROUP, self.name, idle_ms, cursor])
-            reply = self._store.server.call(*command)
-            cursor = reply[0].decode()
-            if len(reply) > 1:
-                entry_id, fields, attempt = reply[1:]
-                self._retry(Delivery(place, entry_id.decode(), fields[1], attempt))
+        abandonment, taken = self._abandonments[place], 0
+        in_hand = {one.entry_id for one in self._ahead if one.partition == place}
+        for held in abandonment.look(self._store.server, in_hand):
+            fields = self._store.server.call(*abandonment.claim(held))
+            if fields:  # nobody else was quicker
+                attempt = held.deliveries + 1
+                self._retry(Delivery(place, held.entry_id, fields[1], attempt))
                 taken += 1
-            if cursor == "0-0":
-                break
-        self._store.server.call(*LEAVE.command([frames], [GROUP, "", int(1000 * FORGOTTEN_S)]))
         return taken
 
     def _retry(self, delivery: Delivery) -> None:
@@ -218,11 +239,7 @@ class Worker:
         try:
             deliveries, self._ahead = self._ahead, []
             self._settle(deliveries, reads_ahead=False)
-            for keys in self._keys.values():
-                self._store.server.call(*LEAVE.command([keys.frames], [GROUP, self.name, 0]))
+            for abandonment in self._abandonments.values():
+                self._store.server.call(*abandonment.leave(self.name))
         except (StoreAway, StreamFull):
             _log.warning("left without settling everything: it will be taken over")
-
-    @property
-    def _idle_ms(self) -> int:
-        return max(1, int(1000 * self._abandoned_s))

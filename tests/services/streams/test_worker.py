@@ -14,12 +14,13 @@ from noisefloor_services.streams.errors import BadStore, StoreStalled
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
-from noisefloor_services.streams.worker import MOST_DELIVERIES, Worker
+from noisefloor_services.streams.worker import ABANDONED_S, MOST_DELIVERIES, Worker
 from stream_cases import (
     BAD,
     CLICKS,
     GOOD,
     KINDS,
+    HandClock,
     broken,
     frame,
     new_store,
@@ -31,6 +32,15 @@ from stream_cases import (
 FRAMES = [frame(CLICKS, 0, number) for number in range(8)]
 ROWS = sum(number % 3 + 1 for number in range(8))
 AT_ONCE = 0.001
+
+
+def taken_over(store: EpochStore, group: type[Group] = Group) -> int:
+    """Let a worker look, wait for its limit by a clock of its own, and look again."""
+    clock = HandClock()
+    worker = Worker(store, group=group, clock=clock)
+    assert worker.sweep() == 0
+    clock.now += ABANDONED_S
+    return worker.sweep()
 
 
 def clicks(store: EpochStore) -> object:
@@ -45,8 +55,7 @@ def after_a_zombie(store: EpochStore, group: type[Group]) -> EpochStore:
     asleep = Batch(zombie._context, zombie._keys)
     asleep.add(held)
     commands = asleep.commands()  # decoded, merged, about to be sent
-    time.sleep(0.005)
-    assert Worker(store, abandoned_s=AT_ONCE, group=group).sweep() == len(FRAMES)
+    assert taken_over(store, group) == len(FRAMES)
     asleep.take(store.server.all(commands))
     while commands := asleep.commands():
         asleep.take(store.server.all(commands))
@@ -84,8 +93,7 @@ def test_a_zombie_cannot_count_what_was_buried(server: Server) -> None:
     for _ in range(MOST_DELIVERIES):
         keys = store.layout.keys(0).frames
         server.call("XCLAIM", keys, "aggregators", other.name, 0, held[0].entry_id)
-    time.sleep(0.005)
-    Worker(store, abandoned_s=AT_ONCE).sweep()
+    assert taken_over(store) == 1
     zombie._settle(held, reads_ahead=False)
     account = store.conservation()
     assert (account.counted, account.dead_letters, account.missing) == (0, 1, 0)
@@ -102,8 +110,7 @@ def test_a_zombie_buries_nothing_twice(server: Server) -> None:
     store = sent(new_store(server), [b"x", broken(1)])
     zombie = Worker(store)
     held = zombie._read(block_s=0.0)
-    time.sleep(0.005)
-    assert Worker(store, abandoned_s=AT_ONCE).sweep() == 2
+    assert taken_over(store) == 2
     zombie._settle(held, reads_ahead=False)
     account = store.conservation()
     assert (account.dead_letters, account.duplicates, account.missing) == (2, 0, 0)
@@ -165,7 +172,6 @@ def test_a_frame_that_kills_its_worker_does_not_use_up_the_chances_of_others(
     for _ in range(MOST_DELIVERIES):
         with pytest.raises(SystemExit):
             Mortal(store, abandoned_s=AT_ONCE).drain()
-        time.sleep(0.003)
     Mortal(store, abandoned_s=AT_ONCE).drain()
     account = store.conservation()
     assert (account.counted, account.dead_letters, account.pending) == (7, 1, 0)

@@ -1,0 +1,125 @@
+"""Whether frames can be appended: failures by cause, and a probe that appends nothing.
+
+A store that answers may still refuse every frame: the user lost a right, a key holds something
+else. Each refusal is a 503 to a device; here they are counted, logged once for each cause, and
+held against the readiness of the service.
+"""
+
+import logging
+import time
+from collections.abc import Iterable
+from threading import Lock
+
+from redis.exceptions import NoPermissionError, RedisError
+
+from noisefloor.errors import NoisefloorError
+from noisefloor_services.metrics import Counter, Sample
+from noisefloor_services.streams.errors import StoreAway, StreamFull
+from noisefloor_services.streams.keys import ENTRY_ID, FIELD, Layout
+from noisefloor_services.streams.scripts import Command
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.unchanged import Clock
+
+AWAY, FULL = "store-away", "full"
+PERMISSION, TYPE, ENTRY = "no-permission", "wrong-type", "bad-entry-id"
+OTHER = "other"
+CAUSES = (AWAY, FULL, PERMISSION, TYPE, ENTRY)
+_TRANSIENT = (AWAY, FULL)
+"""Known to everybody: these pass, and say themselves when to try again."""
+
+_PROBE_S = 0.5
+_SEEN_BY_PROBE = (PERMISSION, TYPE)
+_TEXTS = {
+    PERMISSION: "the store's user may not append",
+    TYPE: "a stream's key holds something else",
+    ENTRY: "the store refuses the next entry id",
+    OTHER: "the store refuses them",
+}
+
+_log = logging.getLogger(__name__)
+
+
+def cause_of(error: Exception) -> str:
+    """Return why an append failed, as one of a fixed list of words."""
+    if isinstance(error, StoreAway):
+        return AWAY
+    if isinstance(error, StreamFull):
+        return FULL
+    if isinstance(error, NoPermissionError):
+        return PERMISSION
+    text = str(error)
+    if text.startswith("WRONGTYPE"):
+        return TYPE
+    return ENTRY if "ID specified in XADD" in text or "last possible ID" in text else OTHER
+
+
+class WritePath:
+    """What becomes of appends, partition by partition; safe to share between threads.
+
+    Args:
+        server: Where the streams are; asked by the probe.
+        layout: How frames are spread.
+        clock: Seconds that never run backwards.
+    """
+
+    def __init__(self, server: Server, layout: Layout, clock: Clock = time.monotonic) -> None:
+        self._server = server
+        self._frames = [layout.keys(place).frames for place in range(layout.partitions)]
+        self._clock = clock
+        self._next_s = float("-inf")
+        self._failing: dict[int, str] = {}
+        self._lock = Lock()
+        text = "Frames that were not taken, by cause."
+        self._refused = Counter("frames_refused", text, "cause", CAUSES)
+
+    def succeeded(self, places: Iterable[int]) -> None:
+        """Note that frames of these partitions were appended."""
+        if self._failing:
+            self._note(dict.fromkeys(places, ""))
+
+    def failed(self, error: Exception, places: Iterable[int], frames: int = 1) -> None:
+        """Note that frames of these partitions could not be appended."""
+        cause = cause_of(error)
+        self._refused.add(cause, frames)
+        if cause not in _TRANSIENT:
+            self._note(dict.fromkeys(places, cause))
+
+    def lacks(self) -> str:
+        """Return why frames are not taken, or nothing; probes, if need be, which blocks."""
+        if self._failing or self._clock() >= self._next_s:
+            self._next_s = self._clock() + _PROBE_S
+            found = {place: self._probed(place) for place in range(len(self._frames))}
+            self._note({place: cause for place, cause in found.items() if cause is not None})
+        causes = sorted(set(self._failing.values()))
+        return " ".join(f"Frames cannot be appended: {_TEXTS[one]}." for one in causes)
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the failures."""
+        return self._refused.samples()
+
+    def _probed(self, place: int) -> str | None:
+        """Return why a partition takes no frames, nothing if it does, None if that is not known.
+
+        An append is queued and discarded: the server checks rights when a command is queued, and
+        the type of a key when it is read. An entry id it checks only when it appends.
+        """
+        key = self._frames[place]
+        append: Command = ("XADD", key, ENTRY_ID, FIELD, b"")
+        try:
+            self._server.all([("MULTI",), append, ("DISCARD",), ("XLEN", key)])
+        except (NoisefloorError, RedisError) as error:
+            cause = cause_of(error)
+            return None if cause in _TRANSIENT else cause
+        return "" if self._failing.get(place, PERMISSION) in _SEEN_BY_PROBE else None
+
+    def _note(self, found: dict[int, str]) -> None:
+        """Take over causes by partition; log each when it begins and when it is over."""
+        with self._lock:
+            before = set(self._failing.values())
+            changed = {**self._failing, **found}
+            self._failing = {place: cause for place, cause in changed.items() if cause}
+            after = set(self._failing.values())
+        for cause in sorted(after - before):
+            _log.error("frames cannot be appended: %s", _TEXTS[cause])
+        for cause in sorted(before - after):
+            _log.warning("frames can be appended again; it was: %s", _TEXTS[cause])
