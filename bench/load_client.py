@@ -26,7 +26,12 @@ from noisefloor.roles.collection import example
 from noisefloor.wire.frames import seal
 from noisefloor_services.bodies import FRAME_TYPE
 
-FRAMES, JSON = "frames", "json"
+FRAMES, JSON, ADS = "frames", "json", "ads"
+_WAYS = {
+    FRAMES: ("/frames", FRAME_TYPE),
+    JSON: ("/reports/clicks", "application/json"),
+    ADS: ("/requests", "application/json"),
+}
 _DISTINCT = 64
 _MARK = bytes.fromhex("00112233445566778899aabbccddeeff")
 _PATIENCE_S = 10.0
@@ -39,7 +44,7 @@ class Load:
 
     Attributes:
         port: Where to, on the loopback address.
-        what: ``frames`` or ``json``.
+        what: ``frames``, ``json`` (single reports) or ``ads`` (ad requests).
         reports: In a frame.
         connections: That are kept open.
         rate: Requests a second, by an open loop; 0 for a closed loop.
@@ -242,16 +247,13 @@ class Run:
 
 def requests_of(load: Load) -> Iterator[bytes]:
     """Yield requests without end; no two frames have the same batch id."""
-    bodies = json_bodies() if load.what == JSON else frame_bodies(load.reports)
-    path, media_type = (
-        ("/reports/clicks", "application/json") if load.what == JSON else ("/frames", FRAME_TYPE)
-    )
+    path, media_type = _WAYS[load.what]
     whole = [
         b"POST %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b"
         % (path.encode(), media_type.encode(), len(body), body)
-        for body in bodies
+        for body in bodies_of(load)
     ]
-    if load.what == JSON:
+    if load.what != FRAMES:
         while True:
             yield from whole
     run = os.urandom(8).hex().encode()
@@ -261,6 +263,13 @@ def requests_of(load: Load) -> Iterator[bytes]:
         for before, behind in halves:
             number += 1
             yield b"%b%b%016x%b" % (before, run, number, behind)
+
+
+def bodies_of(load: Load) -> Sequence[bytes]:
+    """Return the bodies that are sent, over and over."""
+    if load.what == FRAMES:
+        return frame_bodies(load.reports)
+    return json_bodies() if load.what == JSON else ad_bodies()
 
 
 def frame_bodies(reports: int) -> Sequence[bytes]:
@@ -276,6 +285,12 @@ def json_bodies() -> Sequence[bytes]:
     """Write single reports as JSON."""
     drawn = SeededSource(1, "load").generator().integers(0, 2, (_DISTINCT, _KIND.cells))
     return [json.dumps({"epoch": 0, "report": bits.tolist()}).encode() for bits in drawn]
+
+
+def ad_bodies() -> Sequence[bytes]:
+    """Write requests for one ad each."""
+    count = len(example().catalogue)
+    return [json.dumps({"epoch": 0, "index": at % count}).encode() for at in range(_DISTINCT)]
 
 
 async def _run(load: Load) -> dict[str, Any]:

@@ -17,16 +17,20 @@ _START_S = 30.0
 
 
 class Process:
-    """One service, started as anybody would start it."""
+    """One service, started as anybody would start it; of this tree, or of another one."""
 
-    def __init__(self, name: str, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, folder: Path, settings: Mapping[str, str], root: Path = ROOT
+    ) -> None:
         self._log = folder / f"{name}.log"
+        own = root / ".venv/bin/python"
+        python = str(own) if root != ROOT and own.exists() else sys.executable
         kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-        roots = os.pathsep.join(str(ROOT / one) for one in ("platform", "services"))
+        roots = os.pathsep.join(str(root / one) for one in ("platform", "services"))
         told = {f"NOISEFLOOR_{key}": value for key, value in settings.items()}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "noisefloor_services", name],
+                [python, "-m", "noisefloor_services", name],
                 stdout=log,
                 stderr=log,
                 env={**kept, **ONE_THREAD, "PYTHONPATH": roots, **told},
@@ -64,9 +68,11 @@ class Process:
 
 
 @contextmanager
-def running(name: str, folder: Path, settings: Mapping[str, str]) -> Iterator[Process]:
+def running(
+    name: str, folder: Path, settings: Mapping[str, str], root: Path = ROOT
+) -> Iterator[Process]:
     """Run a service, and make sure that it ends."""
-    made = Process(name, folder, settings)
+    made = Process(name, folder, settings, root)
     try:
         yield made
     finally:

@@ -26,6 +26,7 @@ from typing import Any
 # `python bench/services.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.load_client import ADS, JSON
 from bench.machine import Watch, sync_ms
 from bench.processes import Process, memory_mb, running
 from bench.table import aligned, figure
@@ -50,7 +51,7 @@ FAR = 10**9
 QUIET_CORES, QUIET_STEAL = 0.15, 0.02
 """A machine is quiet while others take less than this of it."""
 
-RATE_M, DISK_SHARE, JSON_RATE, MEMORY_MB = 4.5, 0.7, 3000.0, 512.0
+RATE_M, DISK_SHARE, JSON_RATE, ADS_RATE, MEMORY_MB = 4.5, 0.7, 3000.0, 2160.0, 512.0
 P99_MS = {Durability.MEMORY: 15.0, Durability.DISK: 25.0}
 SMALL_FRAMES, SMALL_RATE, SMALL_P99_MS = 100, 500.0, 50.0
 OVERLOAD = 10
@@ -111,13 +112,15 @@ class Stack:
 
 
 @contextmanager
-def stack(folder: Path, durability: Durability, high_water: int = FAR) -> Iterator[Stack]:
-    """Run an empty store and an ad server."""
+def stack(
+    folder: Path, durability: Durability, high_water: int = FAR, root: Path = ROOT
+) -> Iterator[Stack]:
+    """Run an empty store and an ad server, of this tree or of another one."""
     place = folder / f"{durability.value}-{high_water}"
     with EmbeddedServer(place, durability, max_memory="2gb") as store:
         settings = {"REDIS_URL": store.url, "DURABILITY": durability.value}
         settings["HIGH_WATER"] = str(high_water)
-        with running(ad_server.NAME, place, settings) as app:
+        with running(ad_server.NAME, place, settings, root) as app:
             yield Stack(store, app, settings, place)
 
 
@@ -125,13 +128,13 @@ def closed(client: Worker, one: Stack, **load: str | float) -> Answer:
     """Find the rate at which an ad server saturates."""
     answer = client.ask(port=one.app.port, pid=one.app.pid, **load)
     one.empty()
-    return _checked(answer, only_accepted=True)
+    return _checked(answer, only=str(200 if load.get("what") == ADS else 202))
 
 
-def _checked(answer: Answer, *, only_accepted: bool = False) -> Answer:
+def _checked(answer: Answer, *, only: str | None = None) -> Answer:
     if "error" in answer:
         raise RuntimeError(f"the client failed: {answer['error']}")
-    if only_accepted and set(answer["statuses"]) != {"202"}:
+    if only is not None and set(answer["statuses"]) != {only}:
         raise RuntimeError(f"not everything was accepted: {answer['statuses']}")
     answer["rate"] = answer["answered"] / answer["seconds"]
     answer["per_cpu_s"] = answer["answered"] / max(1e-9, answer["app_cpu_s"])
@@ -262,7 +265,7 @@ def _below(name: str, value: float, bound: float, beside: str = "") -> Figure:
     return Figure(name, value, f"< {bound:g}", value < bound, beside)
 
 
-def _of_rates(turns: Answer, single: Sequence[Answer]) -> list[Figure]:
+def _of_rates(turns: Answer, single: Sequence[Answer], ads: Sequence[Answer]) -> list[Figure]:
     found = []
     for name in ("memory", "disk"):
         per_cpu_m = _median(turns[name], "per_cpu_s") * REPORTS / 1e6
@@ -279,6 +282,8 @@ def _of_rates(turns: Answer, single: Sequence[Answer]) -> list[Figure]:
         found.append(_least(f"  disk over memory, {text}", _ratio(turns, key), DISK_SHARE))
     text = "single JSON reports per app-CPU-s, memory"
     found.append(_least(text, _median(single, "per_cpu_s"), JSON_RATE))
+    text = "ad requests per app-CPU-s, memory"
+    found.append(_least(text, _median(ads, "per_cpu_s"), ADS_RATE))
     return found
 
 
@@ -343,7 +348,7 @@ def measure(*, quick: bool) -> Answer:
             raw |= {"fdatasync_ms": synced} | _measured(client, folder, sizes)
     finally:
         client.close()
-    figures = _of_rates(raw["saturated"], raw["single"])
+    figures = _of_rates(raw["saturated"], raw["single"], raw["ads"])
     figures += _of_latencies(raw["latency"], raw["small"], synced)
     figures += _of_overload(raw["overload"]) + _of_counting(raw["counted"])
     print("Ingest over HTTP: one ad server, its own CPU time; medians of the turns")
@@ -359,9 +364,10 @@ def _measured(client: Worker, folder: Path, sizes: Sizes) -> Answer:
         memory, disk = stacks[Durability.MEMORY], stacks[Durability.DISK]
         _say("saturation")
         raw: Answer = {"saturated": saturated(client, stacks, sizes)}
-        _say("single reports")
         turns = range(sizes.turns)
-        raw["single"] = [closed(client, memory, what="json", seconds=sizes.turn_s) for _ in turns]
+        for name, what in (("single", JSON), ("ads", ADS)):
+            _say(f"single requests, {what}")
+            raw[name] = [closed(client, memory, what=what, seconds=sizes.turn_s) for _ in turns]
         raw["latency"] = {}
         for durability, one in stacks.items():
             _say(f"latency, {durability.value}")

@@ -9,14 +9,16 @@ import uvicorn
 
 from noisefloor_services.apps import Service
 from noisefloor_services.logs import uvicorn_options
-from noisefloor_services.serving import _bound
+from noisefloor_services.serving import bound, connection_options
+from noisefloor_services.settings import Settings
 
 
 @contextmanager
-def served(service: Service) -> Iterator[str]:
+def served(service: Service, settings: Settings | None = None) -> Iterator[str]:
     """Serve on a free port of the loopback address, and yield the address."""
-    config = uvicorn.Config(service, lifespan="on", timeout_keep_alive=30, **uvicorn_options())
-    server, listening = uvicorn.Server(config), _bound("127.0.0.1", 0)
+    options = connection_options(settings or Settings()) | uvicorn_options()
+    config = uvicorn.Config(service, lifespan="on", **options)
+    server, listening = uvicorn.Server(config), bound("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

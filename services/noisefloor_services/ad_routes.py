@@ -1,14 +1,17 @@
 """The routes of the ad server."""
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Annotated, Any
 
+import pyarrow as pa
 from fastapi import APIRouter, Header, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from noisefloor.errors import BusFull, NotLearnt, OutOfDomain
 from noisefloor.roles.ad_server import IMPRESSIONS
-from noisefloor.roles.catalogue import Ad
+from noisefloor.roles.catalogue import Catalogue
 from noisefloor.roles.queries import MOST_QUERIES
 from noisefloor.wire.frames import MOST_BYTES, decode_frame
 from noisefloor.wire.kinds import Kind
@@ -19,6 +22,9 @@ from noisefloor_services.bodies import described, described_frame, frame_body, j
 from noisefloor_services.intake import TOKEN_HEADER, Intake
 from noisefloor_services.paths import EpochNumber, KindName
 from noisefloor_services.security.error_bodies import RETRY_AFTER
+
+_MOST_KEPT = 4096
+"""Ads whose impression and answer are kept ready."""
 
 _ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serves all
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
@@ -80,6 +86,16 @@ def _add_downloads(router: APIRouter, shared: Intake) -> None:
 
 
 def _add_requests(router: APIRouter, shared: Intake) -> None:
+    # Nothing in either depends on who asks, and making them costs more than all the rest.
+    @lru_cache(_MOST_KEPT)
+    def impression(index: int) -> pa.RecordBatch:
+        kind = shared.kinds[IMPRESSIONS]
+        return kind.encode({kind.columns[0][0]: [index]})
+
+    @lru_cache(_MOST_KEPT)
+    def answer(index: int) -> Response:
+        return _shown([index], shared.catalogue)
+
     @router.post(
         "/requests",
         tags=["device"],
@@ -88,21 +104,20 @@ def _add_requests(router: APIRouter, shared: Intake) -> None:
         "it counts again. Of a slate nothing is counted: which ad was shown is the device's to "
         "report, protected.",
         openapi_extra=described(AdRequest),
+        response_model=ShownAds,
         responses={429: _TAKEN[429], **UNAVAILABLE},
     )
-    async def requests(request: Request) -> ShownAds:
+    async def requests(request: Request) -> Response:
         asked = await json_body(request, AdRequest)
         if (asked.index is None) == (asked.slate is None):
             raise HTTPException(422, "Expected either index or slate.")
         indices = [asked.index] if asked.index is not None else asked.slate or []
         if max(indices) >= len(shared.catalogue):
             raise HTTPException(422, f"Expected an index below {len(shared.catalogue)}.")
-        if asked.index is not None:
-            kind = shared.kinds[IMPRESSIONS]
-            await shared.take_one(kind, asked.epoch, {kind.columns[0][0]: [asked.index]})
-        ads = shared.catalogue.ads
-        shown = [_shown(index, ads[index]) for index in indices]
-        return ShownAds(catalogue_version=shared.catalogue.version, ads=shown)
+        if asked.index is None:
+            return _shown(indices, shared.catalogue)
+        await shared.take_one(shared.kinds[IMPRESSIONS], asked.epoch, impression(asked.index))
+        return answer(asked.index)
 
 
 def _add_predictions(router: APIRouter, shared: Intake) -> None:
@@ -175,8 +190,8 @@ def _add_reports(router: APIRouter, shared: Intake) -> None:
             raise HTTPException(404, "There is no such kind.")
         told = await json_body(request, Report)
         try:
-            columns = _columns(known, told.report)
-            data, batch_id = shared.framed(known, told.epoch, columns)
+            row = known.encode(_columns(known, told.report))
+            data, batch_id = shared.framed(known, told.epoch, row)
         except (OutOfDomain, ValueError, TypeError, OverflowError):
             names = ", ".join(name for name, _ in known.columns)
             raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
@@ -207,10 +222,17 @@ def _columns(kind: Kind, report: object) -> dict[str, list[object]]:
     return {kind.columns[0][0]: [report]}
 
 
-def _shown(index: int, ad: Ad) -> ShownAd:
-    return ShownAd(
-        index=index, ad_id=ad.ad_id, topic=ad.topic, price_floor_micros=ad.price_floor_micros
-    )
+def _shown(indices: Iterable[int], catalogue: Catalogue) -> Response:
+    """Answer with some ads of the catalogue."""
+    pairs = [(index, catalogue.ads[index]) for index in indices]
+    shown = [
+        ShownAd(
+            index=index, ad_id=ad.ad_id, topic=ad.topic, price_floor_micros=ad.price_floor_micros
+        )
+        for index, ad in pairs
+    ]
+    found = ShownAds(catalogue_version=catalogue.version, ads=shown)
+    return Response(found.model_dump_json(), media_type="application/json")
 
 
 def _tagged(content: bytes, etag: str, held: str | None, media_type: str) -> Response:

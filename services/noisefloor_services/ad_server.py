@@ -96,7 +96,8 @@ def _service(
         add_routes(router, shared)
 
     reports = {f"/reports/{name}": ("/reports/{kind}", {"kind": name}) for name in shared.kinds}
-    direct: dict[str, tuple[str, dict[str, str]]] = {"/frames": ("/frames", {}), **reports}
-    unlogged = (*direct, "/requests", "/predictions")
+    plain = {path: (path, dict[str, str]()) for path in ("/frames", "/requests")}
+    direct = plain | reports
+    unlogged = (*direct, "/predictions")
     parts = Parts(NAME, DESCRIPTION, add, RULES, shared.running, shared.samples, unlogged, direct)
     return Service(parts, settings, readiness, rooms=rooms, rate=rate)

@@ -223,7 +223,8 @@ def _readiness(readiness: Readiness) -> JSONResponse:
         "promise": readiness.durability.promise,
         "unkept": [{"promise": one.promise.value, "why": one.text} for one in readiness.unkept],
     }
-    return JSONResponse(body, 503 if lacks else 200, {"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "no-store"} | (error_bodies.RETRY_AFTER if lacks else {})
+    return JSONResponse(body, 503 if lacks else 200, headers)
 
 
 def _common_samples(readiness: Readiness) -> Iterable[Sample]:

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
+import pyarrow as pa
 from fastapi import HTTPException
 from redis import Redis
 from redis.exceptions import RedisError
@@ -108,15 +108,15 @@ class Intake:
         self.frames.add(kind.name)
         self.reports.add(kind.name, rows)
 
-    async def take_one(self, kind: Kind, epoch: int, columns: Mapping[str, Any]) -> None:
+    async def take_one(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> None:
         """Hand one report to Redis, as a frame of one row."""
-        data, batch_id = self.framed(kind, epoch, columns)
+        data, batch_id = self.framed(kind, epoch, row)
         await self.take(data, kind, batch_id, 1)
 
-    def framed(self, kind: Kind, epoch: int, columns: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    def framed(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> tuple[bytes, bytes]:
         """Write one report as a frame, and return its id as well; one row needs no order."""
         batch_id = self.source.words(2).tobytes()
-        return seal(kind, epoch, kind.encode(columns), batch_id), batch_id
+        return seal(kind, epoch, row, batch_id), batch_id
 
     async def admit(self, token: str | None, epoch: int, batch_id: bytes) -> None:
         """Spend a one-use token where reports need one."""

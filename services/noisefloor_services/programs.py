@@ -9,9 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from noisefloor.roles.collection import Collection, example
 from noisefloor_services.settings import Settings
+
+if TYPE_CHECKING:
+    from noisefloor_services.apps import Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +76,34 @@ def _ad_server(start: Start) -> None:
     from noisefloor_services import ad_server
     from noisefloor_services.serving import serve
 
-    made = ad_server.create(start.settings, start.collection, environment=start.environment)
-    serve(made, start.settings)
+    settings, told = start.settings, start.environment
+    serve(lambda: ad_server.create(settings, start.collection, environment=told), settings)
 
 
 def _aggregator(start: Start) -> None:
     from noisefloor_services import aggregator
     from noisefloor_services.serving import serve
 
-    made = aggregator.create(start.settings, start.collection, environment=start.environment)
-    serve(made, start.settings)
+    settings, told = start.settings, start.environment
+    serve(lambda: aggregator.create(settings, start.collection, environment=told), settings)
 
 
 def _model_publisher(start: Start) -> None:
+    from noisefloor_services.serving import serve
+
+    serve(lambda: _publisher(start), start.settings)
+
+
+def _publisher(start: Start) -> "Service":
     from noisefloor.adversary.models.plan_audit import audit_canary
     from noisefloor.roles.methods import methods_of
     from noisefloor_services import data_sets, model_publisher
-    from noisefloor_services.serving import serve
 
     records = data_sets.read(start.given.data_set)
     methods = methods_of(records, audit_canary)
-    made = model_publisher.create(
+    return model_publisher.create(
         start.settings, methods, data_sets=records, environment=start.environment
     )
-    serve(made, start.settings)
 
 
 def _create_ledger(start: Start) -> None:

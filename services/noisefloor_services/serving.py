@@ -7,25 +7,38 @@ answered, what was accepted is handed over, exit with 0.
 import asyncio
 import gc
 import logging
+import math
+import resource
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
+from noisefloor.errors import NoisefloorError
 from noisefloor_services.apps import Service
+from noisefloor_services.http_connection import within
 from noisefloor_services.logs import uvicorn_options
+from noisefloor_services.security.connections import RESERVE, Bounds, Connections
 from noisefloor_services.settings import Settings
 
 GRACE_S = 8
 """For requests under way; all in all a stop takes at most ten seconds."""
 
 _BACKLOG = 1024
+_OTHER_FILES = 128
+"""Open files that are no connections of clients: to Redis, the log, libraries."""
+
 _GC = (50_000, 20, 100)
 """Frames make no cycles; the usual thresholds cost a tenth of the rate."""
 
 _log = logging.getLogger(__name__)
+
+
+class CannotListen(NoisefloorError):
+    """The address is taken, or not ours to use."""
 
 
 class _Server(uvicorn.Server):
@@ -37,21 +50,38 @@ class _Server(uvicorn.Server):
         yield
 
 
-def serve(service: Service, settings: Settings) -> None:
-    """Serve until a signal; returns once everything is done."""
-    config = uvicorn.Config(
-        service,
-        interface="asgi3",
-        timeout_graceful_shutdown=GRACE_S,
-        timeout_keep_alive=30,
-        limit_concurrency=4096,
-        backlog=_BACKLOG,
-        lifespan="on",
-        **uvicorn_options(),
-    )
-    # The quickest loop and parser that are installed.
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(_serve(service, _Server(config), _bound(settings.host, settings.port)))
+def serve(make: Callable[[], Service], settings: Settings) -> None:
+    """Serve until a signal; returns once everything is done.
+
+    Args:
+        make: Makes the service; called once its address is known to be free.
+        settings: What it was told.
+    """
+    with bound(settings.host, settings.port) as listening:
+        service = make()
+        config = uvicorn.Config(
+            service,
+            interface="asgi3",
+            timeout_graceful_shutdown=GRACE_S,
+            backlog=_BACKLOG,
+            lifespan="on",
+            **connection_options(settings),
+            **uvicorn_options(),
+        )
+        # The quickest loop that is installed.
+        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+            runner.run(_serve(service, _Server(config), listening))
+
+
+def connection_options(settings: Settings) -> dict[str, Any]:  # Any: arguments of uvicorn.Config
+    """Return how uvicorn has to be started for connections to stay within their bounds."""
+    most = _most_connections(settings.connections)
+    bounds = Bounds(settings.head_bytes, settings.head_time_s, settings.idle_time_s, most)
+    return {
+        "http": within(Connections(bounds)),
+        "ws": "none",  # its connections would know no bounds
+        "timeout_keep_alive": math.ceil(settings.idle_time_s),
+    }
 
 
 async def _serve(service: Service, server: _Server, listening: socket.socket) -> None:
@@ -62,6 +92,7 @@ async def _serve(service: Service, server: _Server, listening: socket.socket) ->
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop)
+    listening.listen(_BACKLOG)
     where = {"service": service.name, "port": listening.getsockname()[1]}
     _log.info("listening", extra={"fields": where})
     gc.collect()
@@ -71,11 +102,28 @@ async def _serve(service: Service, server: _Server, listening: socket.socket) ->
     _log.info("stopped", extra={"fields": {"service": service.name}})
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
+    """Return a socket with an address of its own, not listening yet, or raise CannotListen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.bind((host, port))
-    made.listen(_BACKLOG)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise CannotListen(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
     made.setblocking(False)
     return made
+
+
+def _most_connections(wanted: int) -> int:
+    """Return how many connections the system lets us have, of those that are wanted."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + RESERVE + _OTHER_FILES
+    if soft < needed:
+        soft = min(needed, hard) if hard != resource.RLIM_INFINITY else needed
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = min(wanted, max(1, soft - RESERVE - _OTHER_FILES))
+    if most < wanted:
+        _log.warning("connections are limited to %d by the open files of the system", most)
+    return most

@@ -114,6 +114,10 @@ _READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
     "high_water": _whole(1, 10**9),
     "body_bytes": _whole(1024, 1 << 26),
     "body_time_s": _real(0.01, 600),
+    "head_bytes": _whole(1024, 1 << 20),
+    "head_time_s": _real(0.01, 600),
+    "idle_time_s": _real(0.01, 600),
+    "connections": _whole(1, 10**6),
     "rate": _real(0.01, 1e6),
     "burst": _whole(1, 10**6),
     "report_tokens": _switch,
@@ -141,6 +145,10 @@ class Settings:
         high_water: Frames that may wait in a stream before more are refused.
         body_bytes: Of a request body, at most.
         body_time_s: Within which a body has to be there.
+        head_bytes: Of a request line and its headers, at most.
+        head_time_s: Within which a request line and its headers have to be there.
+        idle_time_s: How long a connection may be without a request.
+        connections: At the same time, at most; some more only answer about health.
         rate: Requests a second and credential.
         burst: Requests at once and credential.
         report_tokens: Whether reports need one-use tokens.
@@ -164,6 +172,10 @@ class Settings:
     high_water: int = 10_000
     body_bytes: int = 1 << 20
     body_time_s: float = 10.0
+    head_bytes: int = 1 << 14
+    head_time_s: float = 5.0
+    idle_time_s: float = 10.0
+    connections: int = 4096
     rate: float = 50.0
     burst: int = 100
     report_tokens: bool = False

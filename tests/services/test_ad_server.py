@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from fastapi import FastAPI
 
 from live_apps import Live, bearer, credentials, live
 from noisefloor.randomness import SecureSource
@@ -134,6 +135,28 @@ def test_an_ad_request_counts_its_index_and_a_slate_counts_nothing(
     store.close("impressions", 0)
     cells, rows = store.release("impressions", 0)
     assert (cells.tolist(), rows) == ([0, 2, 0, 0, 1], 3)
+
+
+def test_the_short_way_of_a_request_answers_like_its_route(
+    app: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = {"Content-Type": "application/json"}
+    bodies = [b'{"index": 2}', b'{"slate": [3, 0, 3]}', b"{}", b'{"index": 5}', b"[", b'"x"']
+    bodies += [b'{"index": 1, "epoch": -1}', b'{"index": 1, "more": 1}', b'{"index": true}']
+
+    async def asked() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app.service.api)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return [await client.post("/requests", content=one, headers=kind) for one in bodies]
+
+    long = asyncio.run_coroutine_threadsafe(asked(), app._loop).result(20)
+    monkeypatch.setattr(FastAPI, "__call__", None)  # the short way does without
+    short = [app("POST", "/requests", content=one, headers=kind) for one in bodies]
+    for one, other in zip(short, long, strict=True):
+        assert (one.status_code, one.content) == (other.status_code, other.content)
+        assert one.headers == other.headers
+    assert [one.status_code for one in short] == [200, 200] + [422] * 7
+    assert {"index", "ad_id", "topic", "price_floor_micros"} == set(short[0].json()["ads"][0])
 
 
 def test_single_reports_are_counted_like_frames(app: Live, settings: Settings) -> None:

@@ -237,7 +237,7 @@ def test_a_store_that_does_not_keep_the_promise_makes_nobody_ready(tmp_path: Pat
         told = Settings(redis_url=forgetful.url)
         with live(ad_server.create(told, example())) as app:
             ready = app("GET", "/readyz")
-            assert ready.status_code == 503
+            assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
             assert ready.json()["lacks"] == ["The store does not keep a promise: disk."]
             answer = app("POST", "/requests", json={"index": 1})
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

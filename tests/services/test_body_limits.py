@@ -13,11 +13,16 @@ from starlette.types import Message
 
 from callers import Caller, chunked
 from noisefloor.errors import BadParameter
-from noisefloor_services.security.body_limits import BodyLimits, Limits
+from noisefloor_services.security.body_limits import MOST_HELD, BodyLimits, Limits
 from noisefloor_services.security.deadline import Deadline
 from noisefloor_services.security.json_depth import is_deeper
 
 MIB = 1 << 20
+SCOPE: dict[str, Any] = {"type": "http", "method": "POST", "path": "/echo", "root_path": ""} | {
+    "query_string": b"",
+    "http_version": "1.1",
+    "scheme": "http",
+}
 
 
 def an_app(seen: list[int]) -> FastAPI:
@@ -142,9 +147,7 @@ def drive(parts: list[Message | float], limits: Limits, headers: list[Any]) -> l
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/echo", "headers": headers}
-    scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http", "root_path": ""}
-    asyncio.run(BodyLimits(an_app([]), limits)(scope, receive, send))
+    asyncio.run(BodyLimits(an_app([]), limits)({**SCOPE, "headers": headers}, receive, send))
     return sent
 
 
@@ -157,6 +160,42 @@ def test_a_body_that_drips_is_cut_off() -> None:
     sent = drive(dripping, Limits(time_s=0.1), [])
     assert sent[0]["status"] == 408
     assert (b"Connection", b"close") in sent[0]["headers"]
+
+
+def test_unfinished_bodies_take_bounded_memory_and_the_oldest_gives_way() -> None:
+    limits = Limits(100, time_s=60)
+    answered: list[tuple[int, int]] = []
+
+    async def all_of_it() -> None:
+        limited, may_end = BodyLimits(an_app([]), limits), asyncio.Event()
+
+        async def one(number: int) -> None:
+            coming = [part(b"a" * 100), part(b"", more=False)]
+
+            async def receive() -> Message:
+                if len(coming) == 1:
+                    await may_end.wait()
+                return coming.pop(0)
+
+            async def send(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    answered.append((number, message["status"]))
+
+            await limited({**SCOPE, "headers": []}, receive, send)
+
+        tasks = []
+        for number in range(MOST_HELD + 2):
+            tasks.append(asyncio.create_task(one(number)))
+            await asyncio.sleep(0)
+        while len(answered) < 2:
+            await asyncio.sleep(0)
+        assert answered == [(0, 408), (1, 408)]
+        may_end.set()
+        await asyncio.gather(*tasks)
+        await one(-1)  # everything was given back
+
+    asyncio.run(all_of_it())
+    assert [status for _, status in answered[2:]] == [200] * (MOST_HELD + 1)
 
 
 def test_what_others_cancel_stays_cancelled_and_the_next_is_timed_again() -> None:

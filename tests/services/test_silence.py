@@ -56,6 +56,7 @@ RAISED: dict[str, tuple[Exception, int]] = {
     "other": (NoisefloorError(SENTINEL), 400),
     "store": (StoreGone(SENTINEL), 503),
     "fault": (RuntimeError(SENTINEL), 500),
+    "busy": (HTTPException(503, "Too many."), 503),
     "http": (HTTPException(404, "There is no such epoch."), 404),
 }
 

@@ -2,7 +2,8 @@
 
 A body is read whole here, within its limits, and handed on in one piece; so a refusal is a clean
 answer and no half of a body was acted upon. That holds for chunked bodies also, whose length
-nobody announces. Compressed bodies are refused: a kilobyte of them may be a gigabyte.
+nobody announces. Compressed bodies are refused: a kilobyte of them may be a gigabyte. Bodies of
+which the rest is awaited take bounded memory together: beyond it the oldest of them is refused.
 """
 
 from dataclasses import dataclass
@@ -37,6 +38,10 @@ class Limits:
             raise BadParameter("time_s", self.time_s, "> 0")
 
 
+MOST_HELD = 32
+"""Unfinished bodies of the largest size that are kept at the same time."""
+
+
 class _Refused(Exception):
     """A body breaks a limit: status, name, sentence."""
 
@@ -56,12 +61,13 @@ class BodyLimits:
         limits: Their bounds.
     """
 
-    __slots__ = ("_app", "_deadline", "_limits")
+    __slots__ = ("_app", "_deadline", "_held_bytes", "_limits")
 
     def __init__(self, app: ASGIApp, limits: Limits | None = None) -> None:
         self._app = app
         self._limits = limits or Limits()
         self._deadline = Deadline(self._limits.time_s)
+        self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -94,17 +100,26 @@ class BodyLimits:
     async def _gathered(self, receive: Receive) -> bytes | None:
         parts: list[bytes] = []
         size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._limits.size_bytes:
-                raise _Refused(*_TOO_LARGE)
-            parts.append(part)
-            if not message.get("more_body", False):
-                return parts[0] if len(parts) == 1 else b"".join(parts)
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                part = message.get("body", b"")
+                if size + len(part) > self._limits.size_bytes:
+                    raise _Refused(*_TOO_LARGE)
+                parts.append(part)
+                if not message.get("more_body", False):
+                    return parts[0] if len(parts) == 1 else b"".join(parts)
+                size += len(part)
+                self._hold(len(part))
+        finally:
+            self._held_bytes -= size
+
+    def _hold(self, size: int) -> None:
+        self._held_bytes += size
+        if self._held_bytes > MOST_HELD * self._limits.size_bytes:
+            self._deadline.end_oldest()
 
 
 def _announced(scope: Scope, most_bytes: int) -> tuple[bool, bool]:

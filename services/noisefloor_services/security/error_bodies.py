@@ -66,10 +66,11 @@ def install(app: FastAPI) -> None:
     async def plain(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         name = "http-error" if error.status_code >= 500 else "refused"
+        later = RETRY_AFTER if error.status_code == 503 else {}
         return JSONResponse(
             {"error": name, "detail": str(error.detail)},
             status_code=error.status_code,
-            headers=dict(error.headers or {}),
+            headers={**later, **(error.headers or {})},
         )
 
     async def known_error(_: Request, error: Exception) -> JSONResponse:
