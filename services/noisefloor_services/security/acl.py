@@ -1,10 +1,12 @@
 """Users of the Redis server: each service may do what it does, on its own keys, and nothing else.
 
-The ad server may append frames and count how many wait; it can read none back. The aggregator has
-the streams and the sums. The publisher has the ledger, and no command that takes anything away
-from it. The monitor reads numbers. The operator looks at the server's settings, which the probe
-at start-up needs, and changes none. Nobody may empty the server, set it up or list its keys, or
-run a script as text; the user that needs no password is off.
+The ad server may append frames and count how many wait; it can read none back. It sees which
+epochs are open, how full they are and whether an id that it has was counted, and notes what it
+refused. The aggregator has the streams and the sums, and may have the log on disk rewritten. The
+publisher has the ledger, and no command that takes anything away from it. The monitor reads
+numbers. The operator looks at the server's settings, which the probe at start-up needs, and
+changes none. Nobody may empty the server, set it up or list its keys, or run a script as text; the
+user that needs no password is off.
 
 What this cannot do: a server runs a script with the rights of whoever calls it. So the publisher's
 user has to have HINCRBY on the ledger's totals, and a publisher that was taken over could lower
@@ -15,7 +17,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noisefloor.errors import BadParameter
@@ -27,6 +29,7 @@ _CONNECTION = ("ping", "hello", "auth", "client|setinfo", "client|setname", "cli
 _SINCE_7_2 = frozenset({"client|setinfo", "waitaof"})
 _TRANSACTION = ("multi", "exec", "discard")
 _SCRIPT = ("evalsha", "script|load", "script|exists")
+_AD_SERVER = ("xadd", "xlen", "hmget", "hincrby", "hdel", "exists", "scard", "smismember", "sadd")
 _AGGREGATOR = (
     *("xlen", "xack", "xdel", "xreadgroup", "xautoclaim", "xclaim", "xpending", "xrange"),
     *("xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xinfo"),
@@ -34,7 +37,7 @@ _AGGREGATOR = (
     "hlen",
     *("sadd", "srem", "scard", "smembers", "sismember", "smismember"),
     *("get", "set", "getrange", "setrange", "strlen", "rpush", "lrange", "llen"),
-    *("exists", "del", "unlink", "info"),
+    *("exists", "del", "unlink", "info", "bgrewriteaof"),
 )
 _PUBLISHER = (
     *("hget", "hmget", "hgetall", "hkeys", "hlen", "hexists", "hset", "hincrby"),
@@ -53,11 +56,14 @@ class User:
         commands: As the server names them.
         keys: Patterns of keys, each with the server's sign for how they may be used: ``~`` for
             all, ``%R~`` for reading, ``%W~`` for writing.
+        script_keys: Patterns of keys that scripts may be called with. A server asks for every
+            right on the keys of such a call; what the script does with each is checked again.
     """
 
     name: str
     commands: tuple[str, ...]
     keys: tuple[str, ...]
+    script_keys: tuple[str, ...] = ()
 
     def line(self, password: str, *, is_recent: bool = True) -> str:
         """Write the user as a line of the file; the password is in it as a hash."""
@@ -71,7 +77,8 @@ class User:
             if is_recent or command not in _SINCE_7_2
         )
         start = ("user", self.name, "on", f"#{digest}", "resetkeys", "resetchannels", "-@all")
-        return " ".join((*start, *self.keys, *allowed))
+        selector = ("(-@all", "+evalsha", *self.script_keys) if self.script_keys else ()
+        return " ".join((*start, *self.keys, *allowed, *selector)) + (")" if selector else "")
 
 
 def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> tuple[User, ...]:
@@ -88,18 +95,23 @@ def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> 
     parts = (f"{namespace}:{{p[0-9]*}}:", f"{namespace}.*:{{p[0-9]*}}:")
     settings = (f"{namespace}:settings", f"{namespace}.*:settings")
     collections = f"{namespace}:collections"
+    seen = [f"{one}{name}:*" for one in parts for name in ("window", "epoch", "seen")]
+    refused = [f"{one}{name}*" for one in parts for name in ("intake", "late:")]
     ad_server = User(
         "ad-server",
-        (*_TRANSACTION, "xadd", "xlen", "hmget"),
+        (*_TRANSACTION, *_SCRIPT, *_AD_SERVER),
         (
             *(f"%W~{one}frames" for one in parts),
+            *(f"%R~{one}" for one in seen),
+            *(f"~{one}" for one in refused),
             *(f"%R~{one}" for one in (*settings, collections)),
         ),
+        tuple(f"~{one}*" for one in parts),
     )
     if has_report_tokens:
-        commands = (*ad_server.commands, *_SCRIPT, "hget", "hset", "hsetnx", "hlen", "unlink")
-        ad_server = User(ad_server.name, commands, (*ad_server.keys, *tokens))
-    own = (*(f"{one}*" for one in parts), *settings, f"{collections}*")
+        commands = (*ad_server.commands, "hget", "hset", "hsetnx", "hlen", "unlink")
+        ad_server = replace(ad_server, commands=commands, keys=(*ad_server.keys, *tokens))
+    own = (*(f"{one}*" for one in parts), *settings, f"{collections}*", f"{namespace}:retention")
     return (
         ad_server,
         User(
