@@ -42,6 +42,7 @@ _REFRESH_S = 0.05
 _START, _END = b"*1\r\n$5\r\nMULTI\r\n", b"*1\r\n$4\r\nEXEC\r\n"
 _REFUSALS = {ord("c"): Refusal.CLOSED, ord("a"): Refusal.AHEAD, ord("f"): Refusal.FULL}
 _WAIT = ord("w")
+_START_WORDS, _MOST_STARTS = 15, 1024
 
 _Group = tuple[int, str, int]
 """Partition, kind and epoch."""
@@ -94,6 +95,7 @@ class Ingest:
         self._timeout_s = timeout_s
         self._keys = [layout.keys(place) for place in range(layout.partitions)]
         self._limits = partition_share(limits or Limits(), layout.partitions)
+        self._starts: dict[_Group, bytes] = {}
         self._asking = [_command("XLEN", keys.frames) for keys in self._keys]
         self._lengths = [0] * layout.partitions
         self._refreshed_s = 0.0
@@ -229,9 +231,21 @@ class Ingest:
 
     def _write(self, parts: list[bytes], group: _Group, requests: list[_Request]) -> None:
         """Add the call that appends the frames of one kind and epoch to their partition."""
+        frames = [request.frame for request in requests]
+        start = self._starts.get(group)
+        if start is None:
+            start = self._start(group)
+        rows = packed([frame.batch.num_rows for frame in frames])
+        ids = b"".join([frame.batch_id for frame in frames])
+        words = [ids, rows, packed(map(kept_bytes, frames)), *(one.data for one in requests)]
+        parts.append(b"*%d\r\n" % (_START_WORDS + len(words)) + start)
+        for word in words:
+            parts += [b"$%d\r\n" % len(word), word, b"\r\n"]
+
+    def _start(self, group: _Group) -> bytes:
+        """Return what the calls for a kind and epoch in a partition begin with."""
         place, kind, epoch = group
         keys, limits = self._keys[place], self._limits
-        frames = [request.frame for request in requests]
         names = (
             keys.frames,
             keys.window(kind),
@@ -241,19 +255,12 @@ class Ingest:
             keys.intake,
             keys.intake_of(kind, epoch),
         )
-        fixed = (
-            epoch,
-            limits.open_epochs,
-            limits.frames,
-            limits.rows,
-            limits.collected_bytes,
-            b"".join([frame.batch_id for frame in frames]),
-            packed([frame.batch.num_rows for frame in frames]),
-            packed(map(kept_bytes, frames)),
-        )
-        parts.append(_command(*APPEND.command(names, fixed), more=len(requests)))
-        for request in requests:
-            parts += [b"$%d\r\n" % len(request.data), request.data, b"\r\n"]
+        bounds = (limits.open_epochs, limits.frames, limits.rows, limits.collected_bytes)
+        words = APPEND.command(names, (epoch, *bounds))
+        assert len(words) == _START_WORDS
+        if len(self._starts) >= _MOST_STARTS:  # epochs that are asked for in vain are many
+            self._starts.clear()
+        return self._starts.setdefault(group, _words(*words))
 
     async def _answers(self, sent: bytes, count: int) -> list[Any]:
         """Send a transaction and return what its commands answered.
@@ -316,8 +323,11 @@ def _settle(requests: Sequence[_Request], letters: bytes) -> None:
             request.taken.set_result(None)
 
 
-def _command(*words: Word, more: int = 0) -> bytes:
-    """Return a command, or its start with ``more`` words to come, as it goes over the wire."""
+def _command(*words: Word) -> bytes:
+    """Return a command as it goes over the wire."""
+    return b"*%d\r\n" % len(words) + _words(*words)
+
+
+def _words(*words: Word) -> bytes:
     encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    head = b"*%d\r\n" % (len(encoded) + more)
-    return head + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)
+    return b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)

@@ -76,15 +76,16 @@ end
 local state = redis.call("HMGET", KEYS[3], "rows", "bytes")
 local counted = {redis.call("SCARD", KEYS[4]), tonumber(state[1] or 0), tonumber(state[2] or 0)}
 local names = {"frames", "rows", "bytes"}
-local waiting = redis.call("HMGET", KEYS[7], unpack(names))
+local held = redis.call("HMGET", KEYS[7], unpack(names))
 local is_empty = redis.call("XLEN", KEYS[1]) == 0
 for at = 1, 3 do
-  waiting[at] = tonumber(waiting[at] or 0)
-  if is_empty and waiting[at] ~= 0 then
-    -- A frame that was buried unread gave nothing back: an empty stream holds nothing.
+  local waiting = tonumber(held[at] or 0)
+  if is_empty and waiting ~= 0 then
+    -- A frame that was buried unread gave nothing back: in an empty stream nothing waits.
     redis.call("HDEL", KEYS[7], names[at])
-    waiting[at] = 0
+    waiting = 0
   end
+  held[at] = counted[at] + waiting
 end
 
 local function has_room(held, needs)
@@ -92,35 +93,42 @@ local function has_room(held, needs)
       and held[3] + needs[3] <= most[3]
 end
 
-local more, are_all_taken = {0, 0, 0}, true
-for i = 1, count do
-  local needs, held = {1, number_at(ARGV[7], i), number_at(ARGV[8], i)}, {}
-  for at = 1, 3 do
-    held[at] = counted[at] + waiting[at] + more[at]
-  end
-  if has_room(held, needs) then
+local function append(first, last, needs)
+  for i = first, last do
     redis.call("XADD", KEYS[1], "0-*", "f", ARGV[8 + i])
-    for at = 1, 3 do
-      more[at] = more[at] + needs[at]
+  end
+  for at = 1, 3 do
+    if needs[at] > 0 then
+      redis.call("HINCRBY", KEYS[7], names[at], needs[at])
     end
-    answers[i] = "t"
-  else
-    are_all_taken = false
-    if redis.call("SMISMEMBER", KEYS[4], string.sub(ARGV[6], 16 * i - 15, 16 * i))[1] == 1 then
-      answers[i], refused.repeats = "r", refused.repeats + 1
-    elseif has_room(counted, needs) then
-      answers[i] = "w"
-    else
-      answers[i], refused.full = "f", refused.full + 1
-    end
+    held[at] = held[at] + needs[at]
   end
 end
-for at = 1, 3 do
-  if more[at] > 0 then
-    redis.call("HINCRBY", KEYS[7], names[at], more[at])
-  end
+
+-- Usually there is room for all of them.
+local form = "<" .. string.rep("I4", count)
+local rows, sizes = {struct.unpack(form, ARGV[7])}, {struct.unpack(form, ARGV[8])}
+local all = {count, 0, 0}
+for i = 1, count do
+  all[2], all[3] = all[2] + rows[i], all[3] + sizes[i]
 end
-if are_all_taken then
+if has_room(held, all) then
+  append(1, count, all)
   return ""
+end
+
+local ids = batch_ids()
+for i = 1, count do
+  local needs = {1, rows[i], sizes[i]}
+  if has_room(held, needs) then
+    append(i, i, needs)
+    answers[i] = "t"
+  elseif redis.call("SMISMEMBER", KEYS[4], ids[i])[1] == 1 then
+    answers[i], refused.repeats = "r", refused.repeats + 1
+  elseif has_room(counted, needs) then
+    answers[i] = "w"
+  else
+    answers[i], refused.full = "f", refused.full + 1
+  end
 end
 return told()
