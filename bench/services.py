@@ -105,9 +105,10 @@ class Stack:
         return [self.store.pid, self.app.pid]
 
     def empty(self) -> None:
-        """Forget every frame."""
+        """Forget every frame, and open the epochs again."""
         server = Server(self.store.url)
         server.call("FLUSHALL", "SYNC")
+        EpochStore(server, Layout(example().namespace), example().kinds.values()).prepare()
         server.close()
 
 
@@ -121,7 +122,9 @@ def stack(
         settings = {"REDIS_URL": store.url, "DURABILITY": durability.value}
         settings["HIGH_WATER"] = str(high_water)
         with running(ad_server.NAME, place, settings, root) as app:
-            yield Stack(store, app, settings, place)
+            one = Stack(store, app, settings, place)
+            one.empty()
+            yield one
 
 
 def closed(client: Worker, one: Stack, **load: str | float) -> Answer:

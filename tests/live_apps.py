@@ -14,8 +14,13 @@ from typing import Any
 
 import httpx
 
+from noisefloor.roles.collection import Collection
 from noisefloor_services.apps import Service
 from noisefloor_services.security.credentials import Credentials, Role
+from noisefloor_services.settings import Settings
+from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
 
 TOKENS = {role: f"{role.value}-{'t' * 40}" for role in Role}
 LINES = tuple(f"{role.value} {role.value} {token}" for role, token in TOKENS.items())
@@ -30,6 +35,15 @@ def credentials() -> Credentials:
 def bearer(role: Role) -> dict[str, str]:
     """Return the header of a role's token."""
     return {"Authorization": f"Bearer {TOKENS[role]}"}
+
+
+def prepared(settings: Settings, collection: Collection) -> Settings:
+    """Open the epochs of a collection, as its aggregator does: an ad server takes none before."""
+    server = Server(settings.redis_url)
+    layout = Layout(collection.namespace, settings.partitions)
+    EpochStore(server, layout, collection.kinds.values()).prepare(collection.first_epoch)
+    server.close()
+    return settings
 
 
 class Live:

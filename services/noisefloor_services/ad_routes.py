@@ -30,9 +30,14 @@ _ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serv
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The device has this one already (If-None-Match)."}
 }
+_EPOCH: dict[int | str, dict[str, Any]] = {
+    409: {"description": "The epoch is too far ahead: keep the bytes, send the same later."},
+    410: {"description": "The epoch is closed or full: this counts no more, drop it."},
+}
 _TAKEN: dict[int | str, dict[str, Any]] = {
     202: {"description": "Taken: it counts, once. The answer is empty."},
     403: {"description": "Reports take a one-use token here, and none that admits this came."},
+    **_EPOCH,
     429: {"description": "Too much waits: send the same again after Retry-After seconds."},
     **UNAVAILABLE,
 }
@@ -105,7 +110,7 @@ def _add_requests(router: APIRouter, shared: Intake) -> None:
         "report, protected.",
         openapi_extra=described(AdRequest),
         response_model=ShownAds,
-        responses={429: _TAKEN[429], **UNAVAILABLE},
+        responses={**_EPOCH, 429: _TAKEN[429], **UNAVAILABLE},
     )
     async def requests(request: Request) -> Response:
         asked = await json_body(request, AdRequest)
@@ -168,7 +173,7 @@ def _add_frames(router: APIRouter, shared: Intake) -> None:
         if shared.settings.report_tokens:
             token = request.headers.get(TOKEN_HEADER)
             await shared.admit(token, frame.epoch, frame.batch_id)
-        await shared.take(data, frame.kind, frame.batch_id, frame.batch.num_rows)
+        await shared.take(data, frame)
         return _ACCEPTED
 
 
@@ -191,12 +196,12 @@ def _add_reports(router: APIRouter, shared: Intake) -> None:
         told = await json_body(request, Report)
         try:
             row = known.encode(_columns(known, told.report))
-            data, batch_id = shared.framed(known, told.epoch, row)
+            data, frame = shared.framed(known, told.epoch, row)
         except (OutOfDomain, ValueError, TypeError, OverflowError):
             names = ", ".join(name for name, _ in known.columns)
             raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
-        await shared.admit(request.headers.get(TOKEN_HEADER), told.epoch, batch_id)
-        await shared.take(data, known, batch_id, 1)
+        await shared.admit(request.headers.get(TOKEN_HEADER), told.epoch, frame.batch_id)
+        await shared.take(data, frame)
         return _ACCEPTED
 
 

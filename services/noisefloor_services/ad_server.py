@@ -41,8 +41,10 @@ DESCRIPTION = """Hands out the catalogue and the model, answers ad requests, tak
 Devices send **frames**: an Arrow IPC stream of one record batch whose schema has four entries of
 metadata (version, kind, epoch, batch id). There is exactly one way to write a frame; see
 `noisefloor.wire.encode_frame`. A frame that was answered with 202 counts exactly once, however
-often it is sent: after any other answer, or none, send the **same bytes** again. 429 and 503 say
-when, by Retry-After. No request needs a token, and none is looked at.
+often it is sent. After no answer, 429 or 503 send the **same bytes** again, when Retry-After says.
+409 says that the epoch is too far ahead: keep the bytes and send the same later. 410 says that the
+epoch is closed or full: drop the frame. It does not count, unless it was taken before and only the
+answer was lost. No request needs a token, and none is looked at.
 
 Collections that are registered at the aggregator are served under `/collections/NAME`, each with
 all routes and a description of its own: `/collections/NAME/openapi.json`.

@@ -21,6 +21,7 @@ from noisefloor_services.security.rate_limit import RateLimit
 from noisefloor_services.security.secure_start import check_environment, check_settings
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.log_rewriting import LogRewriting
 from noisefloor_services.streams.server import Server
 from noisefloor_services.tallying import Tallying
 
@@ -65,16 +66,18 @@ def create(
     layout = Layout(collection.namespace, settings.partitions)
     registry = Registry(Server(settings.redis_url, timeout_s=LOOK_S), layout)
 
+    log_rewriting = LogRewriting(Server(settings.redis_url, timeout_s=LOOK_S), layout)
+
     def room(other: Collection) -> Service:
-        return _service(settings, Tallying(settings, other), rate=rate)
+        return _service(settings, Tallying(settings, other, log_rewriting), rate=rate)
 
     rooms = Rooms(registry, room, is_eager=True)
     return _service(
         settings,
-        Tallying(settings, collection),
+        Tallying(settings, collection, log_rewriting, is_first=True),
         rate=rate,
         rooms=rooms,
-        registering=Registering(settings, registry, rooms),
+        registering=Registering(settings, registry, rooms, log_rewriting),
     )
 
 

@@ -1,5 +1,6 @@
 """The routes of the aggregator for one collection."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Response
 from noisefloor.errors import BadParameter, EpochOpen
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.wire.kinds import Kind, Reduction
+from noisefloor_services.alarms import Alarm
 from noisefloor_services.apps import UNAVAILABLE
 from noisefloor_services.board import MODEL_TYPE
 from noisefloor_services.bodies import FRAME_TYPE
@@ -65,10 +67,16 @@ def _add_closing(router: APIRouter, shared: Tallying) -> None:
     @router.post(
         "/epochs/{kind}/{epoch}/close",
         tags=["administration"],
-        summary="Close an epoch, once or again; what comes later is refused and counted.",
-        description="Frames that wait in the streams at this moment come too late: see `waiting` "
-        "in the state. Where something is learnt in rounds, that happens soon, in the background.",
-        responses={422: {"description": "The epoch is too far ahead."}, **_UNKNOWN},
+        summary="Close an epoch, once or again; every frame that was answered with 202 counts.",
+        description="From now on no ad server takes a frame of the epoch. Once the frames that "
+        "were taken before are counted, its sums are final. If that takes longer than some "
+        "seconds the answer is 503: close it again. Where something is learnt in rounds, that "
+        "happens soon, in the background.",
+        responses={
+            422: {"description": "The epoch is too far ahead."},
+            **_UNKNOWN,
+            503: {"description": "Not closed yet: repeat this after Retry-After seconds."},
+        },
     )
     def close(kind: KindName, epoch: EpochNumber) -> Epoch:
         shared.kind(kind)
@@ -81,8 +89,8 @@ def _add_closing(router: APIRouter, shared: Tallying) -> None:
         "/epochs/{kind}/{epoch}/retire",
         tags=["administration"],
         summary="Drop what is kept of a closed epoch, once or again; it cannot be undone.",
-        description="Sums, rows and the ids of its frames go. The epoch stays closed for ever: "
-        "frames that come for it are still refused and counted.",
+        description="Sums, rows and the ids of its frames go, soon afterwards from the disk as "
+        "well. The epoch stays closed for ever: frames that come for it are still refused.",
         responses={
             409: {"description": "The epoch is open, or a round that is not learnt yet."},
             **_UNKNOWN,
@@ -93,7 +101,7 @@ def _add_closing(router: APIRouter, shared: Tallying) -> None:
         if shared.rounds is not None and shared.rounds.awaits(kind, epoch):
             raise HTTPException(409, "The epoch is a round that is not learnt yet.")
         try:
-            shared.store.retire(kind, epoch)
+            shared.retire(kind, epoch)
         except EpochOpen:
             raise HTTPException(409, "The epoch is open: close it first.") from None
         return _epoch(epoch, shared.store.summary(kind, epoch))
@@ -136,7 +144,8 @@ def _add_state(router: APIRouter, shared: Tallying) -> None:
         responses=UNAVAILABLE,
     )
     def conservation() -> Account:
-        return _account(shared.store.conservation())
+        found = shared.store.conservation()
+        return _account(found, shared.alarms(found))
 
     @router.get(
         "/state", tags=["state"], summary="The state of the collection.", responses=UNAVAILABLE
@@ -170,8 +179,13 @@ def _epoch(epoch: int, summary: EpochSummary) -> Epoch:
     return Epoch(epoch=epoch, **asdict(summary))
 
 
-def _account(found: Conservation) -> Account:
-    return Account(**asdict(found), missing=found.missing, is_conserved=found.is_conserved)
+def _account(found: Conservation, alarms: Iterable[Alarm]) -> Account:
+    return Account(
+        **asdict(found),
+        missing=found.missing,
+        is_conserved=found.is_conserved,
+        alarms=[one.text for one in alarms if one.text],
+    )
 
 
 def _stream(batch: pa.RecordBatch) -> bytes:

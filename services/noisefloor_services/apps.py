@@ -32,7 +32,7 @@ from noisefloor_services.security.guard import Guard
 from noisefloor_services.security.policy import Open, Policy, Rule
 from noisefloor_services.security.rate_limit import RateLimit
 from noisefloor_services.settings import Settings
-from noisefloor_services.streams.errors import BadStore, StreamFull
+from noisefloor_services.streams.errors import BadStore, FrameRefused, Refusal, StreamFull
 
 DESCRIPTION = "/openapi.json"
 COMMON: Mapping[str, Rule] = {
@@ -43,6 +43,16 @@ COMMON: Mapping[str, Rule] = {
 }
 UNAVAILABLE: dict[int | str, dict[str, Any]] = {  # Any: as FastAPI types it
     503: {"description": "Nothing is promised. Send the same again after Retry-After seconds."}
+}
+_AHEAD_S = 60
+_REFUSALS: Mapping[Refusal, tuple[int, str, dict[str, str]]] = {
+    Refusal.CLOSED: (410, "The epoch is closed: drop it, it counts no more.", {}),
+    Refusal.FULL: (410, "The epoch is full: drop it, it cannot count.", {}),
+    Refusal.AHEAD: (
+        409,
+        "The epoch is too far ahead: keep it, and send the same later.",
+        {"Retry-After": f"{_AHEAD_S}"},
+    ),
 }
 
 
@@ -208,6 +218,7 @@ def _api(parts: Parts, readiness: Readiness, rooms: Rooms | None) -> FastAPI:
     error_bodies.install(api)
     api.add_exception_handler(BadFrame, _bad_frame)
     api.add_exception_handler(StreamFull, _full)
+    api.add_exception_handler(FrameRefused, _refused)
     api.add_exception_handler(EpochOpen, _open_epoch)
     api.add_exception_handler(BadStore, _bad_store)
     parts.add(api.router)
@@ -247,6 +258,12 @@ async def _full(_: Request, error: Exception) -> JSONResponse:
     detail = f"Too much waits: send the same in {error.retry_after_s} s."
     headers = {"Retry-After": str(error.retry_after_s)}
     return JSONResponse({"error": "too-much-waits", "detail": detail}, 429, headers)
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, FrameRefused)
+    status, detail, headers = _REFUSALS[error.reason]
+    return JSONResponse({"error": error.reason.value, "detail": detail}, status, headers)
 
 
 async def _open_epoch(_: Request, __: Exception) -> JSONResponse:

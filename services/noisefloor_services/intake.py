@@ -13,7 +13,7 @@ from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import Source
 from noisefloor.roles.catalogue import Catalogue
 from noisefloor.roles.collection import Collection
-from noisefloor.wire.frames import seal
+from noisefloor.wire.frames import Frame, seal
 from noisefloor.wire.kinds import Kind
 from noisefloor_services.board import Board, Notice
 from noisefloor_services.metrics import Counter, Sample, available
@@ -21,7 +21,7 @@ from noisefloor_services.predictions import Predictions
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.security.report_tokens import ReportTokens
 from noisefloor_services.settings import Settings
-from noisefloor_services.streams.errors import StoreAway
+from noisefloor_services.streams.errors import FrameRefused, Refusal, StoreAway
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.scripts import Command
@@ -69,6 +69,9 @@ class Intake:
         self.notice: Notice | None = None
         self.reports = Counter("reports_accepted", "Reports that were taken.", "kind", self.kinds)
         self.frames = Counter("frames_accepted", "Frames that were taken.", "kind", self.kinds)
+        text = "Frames that were refused for their epoch."
+        reasons = [one.value for one in Refusal]
+        self.refused = Counter("frames_refused", text, "reason", reasons)
         # Redis itself keeps the tokens; an extra client since theirs is redis-py's own.
         self.token_client = Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S)
 
@@ -100,23 +103,26 @@ class Intake:
         with suppress(NoisefloorError, RedisError):
             self.notice = self.board.read()
 
-    async def take(self, data: bytes, kind: Kind, batch_id: bytes | None, rows: int) -> None:
+    async def take(self, data: bytes, frame: Frame) -> None:
         """Hand a checked frame to Redis, or raise and promise nothing."""
         if self.ingest is None or not self.readiness.is_promise_kept:
             raise StoreAway("it does not keep what is promised")
-        await self.ingest.append(data, batch_id)
-        self.frames.add(kind.name)
-        self.reports.add(kind.name, rows)
+        try:
+            await self.ingest.append(data, frame)
+        except FrameRefused as refused:
+            self.refused.add(refused.reason.value)
+            raise
+        self.frames.add(frame.kind.name)
+        self.reports.add(frame.kind.name, frame.batch.num_rows)
 
     async def take_one(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> None:
         """Hand one report to Redis, as a frame of one row."""
-        data, batch_id = self.framed(kind, epoch, row)
-        await self.take(data, kind, batch_id, 1)
+        await self.take(*self.framed(kind, epoch, row))
 
-    def framed(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> tuple[bytes, bytes]:
-        """Write one report as a frame, and return its id as well; one row needs no order."""
-        batch_id = self.source.words(2).tobytes()
-        return seal(kind, epoch, row, batch_id), batch_id
+    def framed(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> tuple[bytes, Frame]:
+        """Write one report as a frame, and return that as well; one row needs no order."""
+        frame = Frame(kind, epoch, self.source.words(2).tobytes(), row)
+        return seal(kind, epoch, row, frame.batch_id), frame
 
     async def admit(self, token: str | None, epoch: int, batch_id: bytes) -> None:
         """Spend a one-use token where reports need one."""
@@ -134,6 +140,7 @@ class Intake:
         """Return what was taken and what waits."""
         yield from self.frames.samples()
         yield from self.reports.samples()
+        yield from self.refused.samples()
         yield from self.writes.samples()
         if self.ingest is not None:
             text = "Requests that wait for the next micro-batch."

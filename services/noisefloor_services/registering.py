@@ -15,6 +15,7 @@ from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.policy import Rule
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.log_rewriting import LogRewriting
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
@@ -65,10 +66,14 @@ class Registering:
         settings: What the service was told.
         registry: Where collections are registered.
         rooms: Where they are served.
+        log_rewriting: Removes from the disk what was dropped.
     """
 
-    def __init__(self, settings: Settings, registry: Registry, rooms: Rooms) -> None:
+    def __init__(
+        self, settings: Settings, registry: Registry, rooms: Rooms, log_rewriting: LogRewriting
+    ) -> None:
         self._settings = settings
+        self._log_rewriting = log_rewriting
         self._registry = registry
         self._rooms = rooms
 
@@ -135,5 +140,6 @@ class Registering:
         server = Server(self._settings.redis_url)
         try:
             EpochStore(server, layout, collection.kinds.values()).drop()
+            self._log_rewriting.note()
         finally:
             server.close()

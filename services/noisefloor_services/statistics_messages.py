@@ -34,7 +34,7 @@ class KindState(BaseModel):
 
 
 class Account(BaseModel):
-    """Frames by what became of them; `missing` has to be 0."""
+    """Frames by what became of them; `missing` has to be 0, and no alarm should be raised."""
 
     accepted: int
     counted: int
@@ -43,8 +43,13 @@ class Account(BaseModel):
     late: int
     pending: int
     reports: int
+    refused_closed: int
+    refused_again: int
+    refused_ahead: int
+    refused_full: int
     missing: int
     is_conserved: bool
+    alarms: list[str]
 
 
 class CollectionState(BaseModel):

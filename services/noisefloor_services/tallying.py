@@ -9,15 +9,19 @@ from fastapi import HTTPException
 
 from noisefloor.roles.collection import Collection
 from noisefloor.wire.kinds import Kind
+from noisefloor_services import alarms
+from noisefloor_services.alarms import Alarm
 from noisefloor_services.board import Board
 from noisefloor_services.counting import Counting
 from noisefloor_services.metrics import Sample, available
 from noisefloor_services.readiness import Readiness
 from noisefloor_services.rounds import Rounds
 from noisefloor_services.settings import Settings
+from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.lag import LagWatch
+from noisefloor_services.streams.log_rewriting import LogRewriting
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 
@@ -31,10 +35,21 @@ class Tallying:
     Args:
         settings: What the service was told.
         collection: Catalogue, kinds, and what is learnt.
+        log_rewriting: Removes from the disk what was retired.
+        is_first: Whether this is the collection whose service runs it: one server has one log.
     """
 
-    def __init__(self, settings: Settings, collection: Collection) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        collection: Collection,
+        log_rewriting: LogRewriting,
+        *,
+        is_first: bool = False,
+    ) -> None:
         self.settings = settings
+        self.log_rewriting = log_rewriting
+        self._is_first = is_first
         self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
         layout, course = Layout(collection.namespace, settings.partitions), collection.course
         self.board = Board(self.server, layout)
@@ -58,9 +73,13 @@ class Tallying:
         self.counting.start()
         if self.rounds is not None:
             self.rounds.start()
+        if self._is_first:
+            self.log_rewriting.start()
         try:
             yield
         finally:
+            if self._is_first:
+                await asyncio.to_thread(self.log_rewriting.stop)
             if self.rounds is not None:
                 await asyncio.to_thread(self.rounds.stop)
             await asyncio.to_thread(self.counting.stop)
@@ -75,6 +94,15 @@ class Tallying:
             raise HTTPException(404, "There is no such kind.")
         return self.store.kinds[name]
 
+    def retire(self, kind: str, epoch: int) -> None:
+        """Drop what is kept of a closed epoch, in memory at once and on disk soon."""
+        self.store.retire(kind, epoch)
+        self.log_rewriting.note()
+
+    def alarms(self, account: Conservation) -> list[Alarm]:
+        """Return every reason for an alarm, raised or not."""
+        return list(alarms.raised(account, self.store.fullness(), self.log_rewriting.trouble()))
+
     def samples(self) -> Iterable[Sample]:
         """Return what this process knows itself, and what the store says now."""
         yield Sample("worker_up", "Whether frames are counted.", int(not self.counting.lacks()))
@@ -83,10 +111,13 @@ class Tallying:
 
     def _outcomes(self) -> Iterable[Sample]:
         account = self.store.conservation()
+        yield from alarms.samples(self.alarms(account))
+        yield from self.log_rewriting.samples()
         outcomes = asdict(account)
         reports = outcomes.pop("reports")
         for name, value in outcomes.items():
-            yield Sample("frames", "Frames by what became of them.", value, {"outcome": name})
+            text = "Frames by what became of them; refused ones were not accepted."
+            yield Sample("frames", text, value, {"outcome": name})
         yield Sample("reports_counted", "Reports that were counted.", reports)
         yield Sample("frames_missing", "Frames without an outcome: has to be 0.", account.missing)
         text = "Whether every accepted frame has one outcome or waits."

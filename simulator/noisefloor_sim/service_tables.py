@@ -40,6 +40,8 @@ def _lines(status: Status) -> list[str]:
     lines += [f"NOT KEPT by {one.store}: {one.why}" for one in status.durability.unkept]
     if status.conservation is not None:
         lines.append(f"conservation: {_sum(status.conservation)}")
+        lines.append(f"refused at the intake: {_refused(status.conservation)}")
+        lines += [f"ALARM: {text}" for text in status.conservation.alarms]
     lines += _budgets(status.ledger)
     return [*lines, "", status.verdict]
 
@@ -51,6 +53,14 @@ def _sum(found: Conservation) -> str:
         f"{found.dead_letters:,} dead letters + {found.late:,} late + "
         f"{found.duplicates:,} duplicates + {found.pending:,} pending: {outcome} "
         f"({found.reports:,} reports counted)"
+    )
+
+
+def _refused(found: Conservation) -> str:
+    closed = found.refused_closed + found.refused_again
+    return (
+        f"{closed:,} for a closed epoch, {found.refused_ahead:,} for one too far ahead, "
+        f"{found.refused_full:,} for a full one"
     )
 
 

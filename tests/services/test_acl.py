@@ -84,7 +84,7 @@ def test_nobody_gets_in_without_the_right_password(address: str) -> None:
         ("PUBLISH", "channel", "x"),
         ("SWAPDB", 0, 1),
         ("SAVE",),
-        ("BGREWRITEAOF",),
+        ("BGSAVE",),
     ],
     ids=lambda command: " ".join(map(str, command[:2])),
 )
@@ -112,6 +112,10 @@ def test_the_ad_server_appends_and_reads_nothing_back(address: str) -> None:
             ("XADD", "noisefloor:{p0}:kept", "*", "f", "x"),
             ("XADD", "other", "*", "f", "x"),
             ("HSET", "noisefloor:settings", "partitions", 2),
+            ("HINCRBY", "noisefloor:{p0}:window:clicks", "floor", -1),
+            ("HDEL", "noisefloor:{p0}:window:clicks", "3"),
+            ("HINCRBY", "noisefloor:{p0}:epoch:clicks:0", "rows", 1),
+            ("SADD", "noisefloor:{p0}:seen:clicks:0", "x"),
             ("HGET", "noisefloor:{ledger-x}:terms", "terms"),
             ("INFO",),
             ("CONFIG", "GET", "*"),
@@ -119,10 +123,28 @@ def test_the_ad_server_appends_and_reads_nothing_back(address: str) -> None:
             assert is_refused(client, *command), command
 
 
-def test_without_report_tokens_the_ad_server_runs_no_script() -> None:
+def test_only_the_aggregator_rewrites_the_log(address: str) -> None:
+    for name in PASSWORDS:
+        with as_user(address, name) as client:
+            assert is_refused(client, "BGREWRITEAOF") == (name != "aggregator")
+
+
+def test_a_script_of_the_ad_server_has_the_rights_of_its_user(address: str) -> None:
+    """What it may read, it cannot change; frames it can add, and not read back."""
+    keys = ("noisefloor:{p0}:window:clicks", FRAMES, "noisefloor:{p0}:seen:clicks:0")
+    calls = ("'HSET', KEYS[1], 'floor', 0", "'XRANGE', KEYS[2], '-', '+'", "'SADD', KEYS[3], 'x'")
+    with as_user(address, "ad-server") as client:
+        for call in calls:
+            digest = client.script_load(f"return redis.call({call})")
+            with pytest.raises(ResponseError, match=r"(?i)acl|permission|can't (access|run)"):
+                client.evalsha(digest, len(keys), *keys)
+        digest = client.script_load("return redis.call('HMGET', KEYS[1], 'floor')")
+        assert client.evalsha(digest, len(keys), *keys) == [None]
+
+
+def test_without_report_tokens_the_ad_server_has_no_key_of_theirs() -> None:
     strict = next(user for user in users() if user.name == "ad-server")
-    assert "evalsha" not in strict.commands
-    assert not any("tokens" in key for key in strict.keys)
+    assert not any("tokens" in key for key in (*strict.keys, *strict.more[1]))
 
 
 def test_the_ad_server_spends_report_tokens(address: str) -> None:

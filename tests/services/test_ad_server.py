@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
-from live_apps import Live, bearer, credentials, live
+from live_apps import Live, bearer, credentials, live, prepared
 from noisefloor.randomness import SecureSource
 from noisefloor.roles import Aggregator
 from noisefloor.roles.collection import Collection, example
@@ -42,7 +42,8 @@ def settings(valkey: EmbeddedServer) -> Settings:
     server = Server(valkey.url)
     server.call("FLUSHALL")
     server.close()
-    return Settings(redis_url=valkey.url, partitions=2, credentials=credentials())
+    told = Settings(redis_url=valkey.url, partitions=2, credentials=credentials())
+    return prepared(told, COLLECTION)
 
 
 @pytest.fixture
@@ -190,23 +191,24 @@ def test_single_reports_are_counted_like_frames(app: Live, settings: Settings) -
 
 
 def test_too_much_that_waits_is_429_with_retry_after(settings: Settings) -> None:
-    told = Settings(redis_url=settings.redis_url, high_water=3)
-    with live(ad_server.create(told, COLLECTION)) as app:
+    narrow = replace(COLLECTION, namespace="narrow")
+    told = prepared(replace(settings, high_water=3, partitions=1), narrow)
+    with live(ad_server.create(told, narrow)) as app:
         answers = [
             app("POST", "/frames", content=frame(KINDS[0], 0, number), headers=FRAME)
             for number in range(6)
         ]
         assert [one.status_code for one in answers] == [202] * 3 + [429] * 3
         assert answers[-1].headers["retry-after"] == "1"
-        store = a_store(told)
+        store = a_store(told, narrow)
         assert store.waiting() == 3
         Worker(store).drain(patience_s=20)
         data = frame(KINDS[0], 0, 9)
         app.wait(lambda: app("POST", "/frames", content=data, headers=FRAME).status_code == 202)
 
 
-def test_reports_take_a_token_where_they_have_to(valkey: EmbeddedServer) -> None:
-    told = Settings(redis_url=valkey.url, report_tokens=True, credentials=credentials())
+def test_reports_take_a_token_where_they_have_to(settings: Settings) -> None:
+    told = replace(settings, report_tokens=True)
     with live(ad_server.create(told, COLLECTION)) as app:
         asked = {"json": {"count": 2}, "headers": bearer(Role.ADMIN)}
         first, second = app("POST", "/tokens/0", **asked).json()
@@ -226,7 +228,7 @@ def test_reports_take_a_token_where_they_have_to(valkey: EmbeddedServer) -> None
 
 def test_without_redis_it_is_503_and_never_a_promise(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as valkey:
-        settings = Settings(redis_url=valkey.url)
+        settings = prepared(Settings(redis_url=valkey.url), COLLECTION)
         with live(ad_server.create(settings, COLLECTION)) as app:
             app.wait_ready()
             taken = [frame(KINDS[0], 0, number) for number in range(3)]
@@ -298,7 +300,7 @@ def test_a_store_that_takes_no_frames_makes_nobody_ready(settings: Settings) -> 
         told = app("GET", "/readyz").json()["lacks"]
         assert told == ["Frames cannot be appended: a stream's key holds something else."]
         lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
-        assert 'noisefloor_frames_refused{cause="wrong-type"} 1\n' in lines
+        assert 'noisefloor_appends_failed{cause="wrong-type"} 1\n' in lines
         assert "noisefloor_stream_length" not in lines
         server.call("DEL", *streams)
         a_store(settings, other)

@@ -14,7 +14,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from redis import Redis
 
 from callers import Caller
-from live_apps import ROOT, Live, bearer, credentials, live
+from live_apps import ROOT, Live, bearer, credentials, live, prepared
 from noisefloor.errors import BadCollection
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.collection import Collection, example
@@ -56,7 +56,7 @@ def made(name: str, settings: Settings) -> Service:
 def settings(valkey: EmbeddedServer) -> Settings:
     told = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
     model_publisher.create_ledger(told)
-    return told
+    return prepared(told, example())
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -241,7 +241,7 @@ def test_a_store_that_does_not_keep_the_promise_makes_nobody_ready(tmp_path: Pat
             assert ready.json()["lacks"] == ["The store does not keep a promise: disk."]
             answer = app("POST", "/requests", json={"index": 1})
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        told = Settings(redis_url=forgetful.url, durability="memory")
+        told = prepared(Settings(redis_url=forgetful.url, durability="memory"), example())
         with live(ad_server.create(told, example())) as app:
             assert app("GET", "/readyz").json()["promise"].endswith("may lose it.")
             assert app("POST", "/requests", json={"index": 1}).status_code == 200

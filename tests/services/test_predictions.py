@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from course_cases import QUERIES, Threshold, Totals, crowd, queries, written
-from live_apps import Live, credentials, live
+from live_apps import Live, credentials, live, prepared
 from noisefloor.roles.collection import Collection, example
 from noisefloor.roles.courses import Course
 from noisefloor.roles.queries import MOST_QUERIES
@@ -37,7 +37,7 @@ def asking(settings: Settings, course: Course | None, content: bytes | None) -> 
         if content is not None:
             client.hset("noisefloor:settings", "broadcast", content)
     collection = Collection(example(4).catalogue, course=course)
-    with live(ad_server.create(settings, collection)) as app:
+    with live(ad_server.create(prepared(settings, collection), collection)) as app:
         app.wait_ready()
         yield app
 

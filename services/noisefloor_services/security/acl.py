@@ -1,11 +1,13 @@
 """Users of the Redis server: each service may do what it does, on its own keys, and nothing else.
 
-The ad server may append frames and count how many wait; it can read none back. The aggregator has
-the streams and the sums; a stream of frames it reads and settles entry by entry, and it has no
-command that deletes, overwrites or trims one. The publisher has the ledger, and no command that
-takes anything away from it. The monitor reads numbers. The operator looks at the server's
-settings, which the probe at start-up needs, and changes none. Nobody may empty the server, set it
-up or list its keys, or run a script as text; the user that needs no password is off.
+The ad server may append frames and count how many wait; it can read none back. It sees which
+epochs are open, how full they are and whether an id that it has was counted, and notes what it
+refused. The aggregator has the streams and the sums; a stream of frames it reads and settles entry
+by entry, and it has no command that deletes, overwrites or trims one. It may have the log on disk
+rewritten. The publisher has the ledger, and no command that takes anything away from it. The
+monitor reads numbers. The operator looks at the server's settings, which the probe at start-up
+needs, and changes none. Nobody may empty the server, set it up or list its keys, or run a script
+as text; the user that needs no password is off.
 
 What this cannot do: a server runs a script with the rights of whoever calls it. So the publisher's
 user has to have HINCRBY on the ledger's totals, and a publisher that was taken over could lower
@@ -17,7 +19,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from noisefloor.errors import BadParameter
@@ -29,10 +31,11 @@ _CONNECTION = ("ping", "hello", "auth", "client|setinfo", "client|setname", "cli
 _SINCE_7_2 = frozenset({"client|setinfo", "waitaof"})
 _TRANSACTION = ("multi", "exec", "discard")
 _SCRIPT = ("evalsha", "script|load", "script|exists")
+_AD_SERVER = ("xadd", "xlen", "hmget", "hincrby", "hdel", "exists", "scard", "smismember", "sadd")
 _AGGREGATOR_STREAMS = (
     *("xlen", "xack", "xdel", "xreadgroup", "xclaim", "xpending", "xrange"),
     *("xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xinfo"),
-    *("exists", "info"),
+    *("exists", "info", "bgrewriteaof"),
 )
 _AGGREGATOR = (
     *("hget", "hmget", "hgetall", "hkeys", "hset", "hsetnx", "hincrby", "hdel", "hexists"),
@@ -100,18 +103,25 @@ def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> 
     parts = (f"{namespace}:{{p[0-9]*}}:", f"{namespace}.*:{{p[0-9]*}}:")
     settings = (f"{namespace}:settings", f"{namespace}.*:settings")
     collections = f"{namespace}:collections"
+    seen = [f"{one}{name}:*" for one in parts for name in ("window", "epoch", "seen")]
+    refused = [f"{one}{name}*" for one in parts for name in ("intake", "late:")]
     ad_server = User(
         "ad-server",
-        (*_TRANSACTION, "xadd", "xlen", "hmget"),
+        (*_TRANSACTION, *_SCRIPT, *_AD_SERVER),
         (
             *(f"%W~{one}frames" for one in parts),
+            *(f"%R~{one}" for one in seen),
+            *(f"~{one}" for one in refused),
             *(f"%R~{one}" for one in (*settings, collections)),
         ),
+        # A server asks for every right on the keys of a script's call; what the script does with
+        # each of them is checked again.
+        (("evalsha",), tuple(f"~{one}*" for one in parts)),
     )
     if has_report_tokens:
-        commands = (*ad_server.commands, *_SCRIPT, "hget", "hset", "hsetnx", "hlen", "unlink")
-        ad_server = User(ad_server.name, commands, (*ad_server.keys, *tokens))
-    others = (*settings, f"{collections}*")
+        commands = (*ad_server.commands, "hget", "hset", "hsetnx", "hlen", "unlink")
+        ad_server = replace(ad_server, commands=commands, keys=(*ad_server.keys, *tokens))
+    others = (*settings, f"{collections}*", f"{namespace}:retention")
     # Of a partition's keys only the frames begin with this letter.
     own = (*(f"{one}[^f]*" for one in parts), *others)
     return (

@@ -87,6 +87,7 @@ class Group:
             keys.seen(kind, epoch),
             keys.late(kind, epoch),
             keys.kept(kind, epoch),
+            keys.intake_of(kind, epoch),
         ]
         fixed: list[Word] = [
             GROUP,
@@ -100,8 +101,8 @@ class Group:
             len(frames),
             "".join(entry.claim for entry in self.entries),
             b"".join(frame.batch_id for frame in frames),
-            _packed(frame.batch.num_rows for frame in frames),
-            _packed(0 if self._delta is not None else frame.batch.nbytes for frame in frames),
+            packed(frame.batch.num_rows for frame in frames),
+            packed(map(kept_bytes, frames)),
         ]
         entry_ids = (entry.delivery.entry_id for entry in self.entries)
         return APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
@@ -252,7 +253,14 @@ class Batch:
         ]
 
 
-def _packed(numbers: Iterable[int]) -> bytes:
+def kept_bytes(frame: Frame) -> int:
+    """Return how many bytes a frame adds to its epoch: none where it is summed."""
+    size: int = 0 if frame.kind.reduction is Reduction.SUM else frame.batch.nbytes
+    return size
+
+
+def packed(numbers: Iterable[int]) -> bytes:
+    """Write numbers as the scripts read them, four bytes each."""
     listed = list(numbers)
     return struct.pack(f"<{len(listed)}I", *listed)
 

@@ -12,13 +12,19 @@ class Conservation:
     """Frames by what became of them. Nothing is estimated, and nothing is counted twice.
 
     Attributes:
-        accepted: Entries ever added to the streams, as the streams themselves count them.
+        accepted: Frames that were promised to count: entries ever added to the streams, as the
+            streams themselves count them, and repeats that were recognised before.
         counted: In the sums, or among the collected rows.
         duplicates: Repeats of frames that were settled before.
         dead_letters: Frames that can never count.
-        late: Refused, because their epoch was closed.
+        late: Accepted, and then refused because their epoch was closed. It has to be 0: the
+            intake takes no frame of an epoch that is closed or being closed.
         pending: In the streams still, handed out or not.
         reports: Rows of the counted frames.
+        refused_closed: Refused at the intake: the epoch was closed, or being closed.
+        refused_again: The same frames, refused once more.
+        refused_ahead: Refused at the intake for now: the epoch was too far ahead.
+        refused_full: Refused at the intake: the epoch was full.
     """
 
     accepted: int = 0
@@ -28,6 +34,10 @@ class Conservation:
     late: int = 0
     pending: int = 0
     reports: int = 0
+    refused_closed: int = 0
+    refused_again: int = 0
+    refused_ahead: int = 0
+    refused_full: int = 0
 
     @property
     def missing(self) -> int:
@@ -49,10 +59,10 @@ class Conservation:
 
 def question(keys: Keys) -> Command:
     """Return what to ask of a partition."""
-    return ACCOUNT.command([keys.frames, keys.counters], [])
+    return ACCOUNT.command([keys.frames, keys.counters, keys.intake], [])
 
 
 def read(reply: Sequence[int]) -> Conservation:
     """Return a partition's numbers from the reply."""
-    accepted, pending, counted, duplicates, dead_letters, late, reports = reply
-    return Conservation(accepted, counted, duplicates, dead_letters, late, pending, reports)
+    accepted, pending, counted, duplicates, dead_letters, late, *more = reply
+    return Conservation(accepted, counted, duplicates, dead_letters, late, pending, *more)

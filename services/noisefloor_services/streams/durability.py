@@ -19,12 +19,15 @@ class Durability(Enum):
     @property
     def server_settings(self) -> dict[str, str]:
         """The settings that a server needs to keep the promise."""
+        # An entry that is deleted stays in its node, and so in a rewritten log, until the node
+        # is empty: with one entry in each, it goes at once.
+        shared = {"save": '""', "stream-node-max-entries": "1"}
         if self is Durability.MEMORY:
-            return {"appendonly": "no", "save": '""'}
+            return {"appendonly": "no", **shared}
         # Without the last one, nothing would be synced while the log is being rewritten.
         return {
             "appendonly": "yes",
             "appendfsync": "always",
             "no-appendfsync-on-rewrite": "no",
-            "save": '""',
+            **shared,
         }

@@ -4,11 +4,14 @@ While one micro-batch is on its way, the next one gathers; each is one transacti
 server syncs to disk once, however many requests share it. A request returns when its frame is
 taken: under durability ``disk`` that is when it is on disk. The streams are never trimmed: when
 too much waits, new frames are refused and the device tries again.
+
+Whether an epoch is open and has room is decided by the store, in one step with the append: one
+script for the frames of a kind and epoch in a partition. So a frame that is taken counts.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +19,19 @@ from typing import Any
 from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from noisefloor.checks import check_count
-from noisefloor_services.streams.errors import StoreAway, StreamFull
-from noisefloor_services.streams.keys import ENTRY_ID, FIELD, Layout
+from noisefloor.errors import NoisefloorError
+from noisefloor.roles.epochs import Limits
+from noisefloor.wire.frames import Frame
+from noisefloor_services.streams.batch import kept_bytes, packed
+from noisefloor_services.streams.errors import FrameRefused, Refusal, StoreAway, StreamFull
+from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.producer import HIGH_WATER
+from noisefloor_services.streams.scripts import APPEND, Word
 from noisefloor_services.streams.server import TIMEOUT_S, ours
+from noisefloor_services.streams.store import partition_share
 from noisefloor_services.streams.write_path import WritePath
 
 MOST_WAITING = 1024
@@ -32,14 +41,21 @@ MOST_BATCH_BYTES = 1 << 23
 
 _REFRESH_S = 0.05
 _START, _END = b"*1\r\n$5\r\nMULTI\r\n", b"*1\r\n$4\r\nEXEC\r\n"
+_REFUSALS = {ord("c"): Refusal.CLOSED, ord("a"): Refusal.AHEAD, ord("f"): Refusal.FULL}
+_WAIT = ord("w")
+_START_WORDS, _MOST_STARTS = 15, 1024
+
+_Group = tuple[int, str, int]
+"""Partition, kind and epoch."""
 
 
 @dataclass(slots=True)  # frozen ones take thrice as long to make
 class _Request:
-    """A frame and whoever waits for it."""
+    """A frame as it came and as it was read, and whoever waits for it."""
 
     place: int
     data: bytes
+    frame: Frame
     taken: asyncio.Future[None]
 
 
@@ -53,7 +69,8 @@ class Ingest:
             one micro-batch of each process.
         most_waiting: Requests that may wait for the next micro-batch.
         timeout_s: For one micro-batch.
-        writes: Is told what became of appends.
+        limits: Of an epoch, the same that the aggregators have.
+        writes: Counts what became of appends.
     """
 
     def __init__(
@@ -64,6 +81,7 @@ class Ingest:
         high_water: int = HIGH_WATER,
         most_waiting: int = MOST_WAITING,
         timeout_s: float = TIMEOUT_S,
+        limits: Limits | None = None,
         writes: WritePath | None = None,
     ) -> None:
         options: dict[str, Any] = {
@@ -79,9 +97,10 @@ class Ingest:
         self._most_waiting = check_count(most_waiting, "most_waiting")
         self._timeout_s = timeout_s
         self._writes = writes
-        names = [layout.keys(place).frames for place in range(layout.partitions)]
-        self._adding = [_packed("XADD", name, ENTRY_ID, FIELD, more=1) for name in names]
-        self._asking = [_packed("XLEN", name) for name in names]
+        self._keys = [layout.keys(place) for place in range(layout.partitions)]
+        self._limits = partition_share(limits or Limits(), layout.partitions)
+        self._starts: dict[_Group, bytes] = {}
+        self._asking = [_command("XLEN", keys.frames) for keys in self._keys]
         self._lengths = [0] * layout.partitions
         self._refreshed_s = 0.0
         self._waiting: deque[_Request] = deque()
@@ -102,14 +121,19 @@ class Ingest:
             await self._task
         await self._connection.disconnect()
 
-    async def append(self, data: bytes, batch_id: bytes | None = None) -> None:
-        """Take a frame that was checked, or raise StreamFull or StoreAway and promise nothing.
+    async def append(self, data: bytes, frame: Frame) -> None:
+        """Take a frame that was checked, or raise and promise nothing.
 
         Args:
             data: The frame as it came.
-            batch_id: Its own id where that could be read.
+            frame: What was read of it.
+
+        Raises:
+            FrameRefused: Its epoch is closed, too far ahead or full.
+            StreamFull: Too much waits; send the same again.
+            StoreAway: The store does not answer; send the same again.
         """
-        place = self._layout.partition_of(data, batch_id)
+        place = self._layout.partition_of(data, frame.batch_id)
         if self._is_stopping or self._task is None:
             raise StoreAway("the service stops")
         full = self._full(place, len(data))
@@ -117,7 +141,7 @@ class Ingest:
             error = StreamFull(full)
             self._failed(error, [place])
             raise error
-        request = _Request(place, data, asyncio.get_running_loop().create_future())
+        request = _Request(place, data, frame, asyncio.get_running_loop().create_future())
         self._waiting.append(request)
         self._waiting_bytes += len(data)
         self._wake.set()
@@ -153,8 +177,8 @@ class Ingest:
         full = [at for at, length in enumerate(self._lengths) if length >= self._high_water]
         if full and now_s >= self._refreshed_s + _REFRESH_S:
             self._refreshed_s = now_s
-            with suppress(StoreAway, StreamFull, RedisError):
-                await self._exchange([], full)
+            with suppress(NoisefloorError, RedisError):
+                await self._exchange({}, full)
 
     def _next(self) -> list[_Request]:
         """Return the requests of the next micro-batch, the oldest first."""
@@ -175,10 +199,11 @@ class Ingest:
     async def _flush(self, requests: list[_Request]) -> None:
         if not requests:
             return
-        places = sorted({request.place for request in requests})
+        groups = _grouped(requests)
+        places = sorted({place for place, _, _ in groups})
         try:
-            await self._exchange(requests, places)
-        except (StoreAway, StreamFull, RedisError) as error:
+            answers = await self._exchange(groups, places)
+        except (NoisefloorError, RedisError) as error:
             self._failed(error, places, len(requests))
             for request in requests:
                 _fail(request, error)
@@ -187,9 +212,8 @@ class Ingest:
             return
         if self._writes is not None:
             self._writes.succeeded(places)
-        for request in requests:
-            if not request.taken.done():
-                request.taken.set_result(None)
+        for group, letters in zip(groups.values(), answers, strict=True):
+            _settle(group, letters)
 
     def _failed(self, error: Exception, places: Sequence[int], frames: int = 1) -> None:
         if self._writes is not None:
@@ -202,25 +226,76 @@ class Ingest:
             _fail(self._waiting.popleft(), error)
         self._waiting_bytes = 0
 
-    async def _exchange(self, requests: Sequence[_Request], places: Sequence[int]) -> None:
-        """Send one transaction and take its replies; nothing is promised unless it returns."""
+    async def _exchange(
+        self, groups: Mapping[_Group, list[_Request]], places: Sequence[int]
+    ) -> list[bytes]:
+        """Send one transaction and return its answers; nothing is promised unless it returns."""
         parts = [_START]
-        for request in requests:
-            data = request.data
-            parts += [self._adding[request.place], b"$%d\r\n" % len(data), data, b"\r\n"]
+        for group, requests in groups.items():
+            self._write(parts, group, requests)
         parts += [self._asking[place] for place in places]
         parts.append(_END)
+        sent = b"".join(parts)
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._connection.send_packed_command([b"".join(parts)])
-                replies = await self._replies(2 + len(requests) + len(places))
+                replies = await self._answers(sent, 2 + len(groups) + len(places))
         except TimeoutError:
             await self._connection.disconnect(nowait=True)
             raise StoreAway("no answer in time") from None
         except RedisError as error:
             raise ours(error) from None
-        for place, length in zip(places, replies[-1][len(requests) :], strict=True):
+        for place, length in zip(places, replies[len(groups) :], strict=True):
             self._lengths[place] = length
+        return replies[: len(groups)]
+
+    def _write(self, parts: list[bytes], group: _Group, requests: list[_Request]) -> None:
+        """Add the call that appends the frames of one kind and epoch to their partition."""
+        frames = [request.frame for request in requests]
+        start = self._starts.get(group)
+        if start is None:
+            start = self._start(group)
+        rows = packed([frame.batch.num_rows for frame in frames])
+        ids = b"".join([frame.batch_id for frame in frames])
+        words = [ids, rows, packed(map(kept_bytes, frames)), *(one.data for one in requests)]
+        parts.append(b"*%d\r\n" % (_START_WORDS + len(words)) + start)
+        for word in words:
+            parts += [b"$%d\r\n" % len(word), word, b"\r\n"]
+
+    def _start(self, group: _Group) -> bytes:
+        """Return what the calls for a kind and epoch in a partition begin with."""
+        place, kind, epoch = group
+        keys, limits = self._keys[place], self._limits
+        names = (
+            keys.frames,
+            keys.window(kind),
+            keys.epoch(kind, epoch),
+            keys.seen(kind, epoch),
+            keys.late(kind, epoch),
+            keys.intake,
+            keys.intake_of(kind, epoch),
+        )
+        bounds = (limits.open_epochs, limits.frames, limits.rows, limits.collected_bytes)
+        words = APPEND.command(names, (epoch, *bounds))
+        assert len(words) == _START_WORDS
+        if len(self._starts) >= _MOST_STARTS:  # epochs that are asked for in vain are many
+            self._starts.clear()
+        return self._starts.setdefault(group, _words(*words))
+
+    async def _answers(self, sent: bytes, count: int) -> list[Any]:
+        """Send a transaction and return what its commands answered.
+
+        A server that was restarted has forgotten the script. Then none of the calls did anything.
+        """
+        try:
+            return await self._once(sent, count)
+        except NoScriptError:
+            await self._once(_command("SCRIPT", "LOAD", APPEND.text), 1)
+            return await self._once(sent, count)
+
+    async def _once(self, sent: bytes, count: int) -> list[Any]:
+        await self._connection.send_packed_command([sent])
+        last = (await self._replies(count))[-1]
+        return last if isinstance(last, list) else []
 
     async def _replies(self, count: int) -> list[Any]:
         """Read every reply, also behind one that is an error, and then raise the first error."""
@@ -242,8 +317,36 @@ def _fail(request: _Request, error: Exception) -> None:
         request.taken.set_exception(error)
 
 
-def _packed(*words: str, more: int = 0) -> bytes:
-    """Return a command, or its start with ``more`` words to come, as it goes over the wire."""
-    encoded = [word.encode() for word in words]
-    head = b"*%d\r\n" % (len(encoded) + more)
-    return head + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)
+def _grouped(requests: Sequence[_Request]) -> dict[_Group, list[_Request]]:
+    """Return requests by partition, kind and epoch."""
+    groups: dict[_Group, list[_Request]] = {}
+    for request in requests:
+        frame = request.frame
+        groups.setdefault((request.place, frame.kind.name, frame.epoch), []).append(request)
+    return groups
+
+
+def _settle(requests: Sequence[_Request], letters: bytes) -> None:
+    """Tell each request what became of its frame; without letters, all were taken."""
+    if not letters:
+        for request in requests:
+            if not request.taken.done():
+                request.taken.set_result(None)
+        return
+    for request, letter in zip(requests, letters, strict=True):
+        if letter in _REFUSALS:
+            _fail(request, FrameRefused(_REFUSALS[letter]))
+        elif letter == _WAIT:
+            _fail(request, StreamFull("The epoch"))
+        elif not request.taken.done():
+            request.taken.set_result(None)
+
+
+def _command(*words: Word) -> bytes:
+    """Return a command as it goes over the wire."""
+    return b"*%d\r\n" % len(words) + _words(*words)
+
+
+def _words(*words: Word) -> bytes:
+    encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)

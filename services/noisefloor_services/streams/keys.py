@@ -47,8 +47,17 @@ class Keys:
         """Hash: signs of life of workers whose batches take long, counted by worker."""
         return f"{self.tag}:beats"
 
+    @property
+    def intake(self) -> str:
+        """Hash: frames that were answered without being appended, by answer."""
+        return f"{self.tag}:intake"
+
+    def intake_of(self, kind: str, epoch: int) -> str:
+        """Hash: frames, rows and bytes of an epoch that wait to be counted; rows refused late."""
+        return f"{self.intake}:{kind}:{epoch}"
+
     def window(self, kind: str) -> str:
-        """Hash: the oldest open epoch, and the later ones that are closed."""
+        """Hash: the oldest open epoch, and the later ones that are closed or being closed."""
         return f"{self.tag}:window:{kind}"
 
     def epochs(self, kind: str) -> str:
@@ -64,7 +73,7 @@ class Keys:
         return f"{self.tag}:seen:{kind}:{epoch}"
 
     def late(self, kind: str, epoch: int) -> str:
-        """Set: batch ids that came after the close."""
+        """Set: batch ids that came after the close and were refused."""
         return f"{self.tag}:late:{kind}:{epoch}"
 
     def kept(self, kind: str, epoch: int) -> str:
@@ -98,6 +107,11 @@ class Layout:
     def collections(self) -> str:
         """Hash: the documents of collections that are served beside this one, by name."""
         return f"{self.namespace}:collections"
+
+    @property
+    def retention(self) -> str:
+        """Hash: how often something was deleted, and up to which time the log was rewritten."""
+        return f"{self.namespace}:retention"
 
     @property
     def used_names(self) -> str:

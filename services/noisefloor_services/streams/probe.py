@@ -122,7 +122,7 @@ def probe(
     server: Server, layout: Layout | None = None, *, tries_waitaof: bool = True
 ) -> ServerFacts:
     """Ask a server what it keeps; trying WAITAOF takes some seconds where it is honest."""
-    about, memory = _info(server, "server"), _info(server, "memory")
+    about, memory = info(server, "server"), info(server, "memory")
     settings = _settings(server)
     product = about.get("server_name", "redis")
     is_tried = tries_waitaof and settings["appendonly"] == "yes"
@@ -132,7 +132,7 @@ def probe(
         product=product,
         version=about.get(f"{product}_version", "unknown"),
         compatible_with=_numbers(about.get("redis_version", "0")),
-        role=_info(server, "replication").get("role", "unknown"),
+        role=info(server, "replication").get("role", "unknown"),
         appendonly=settings["appendonly"],
         appendfsync=settings["appendfsync"],
         no_appendfsync_on_rewrite=settings["no-appendfsync-on-rewrite"],
@@ -142,7 +142,8 @@ def probe(
     )
 
 
-def _info(server: Server, section: str) -> dict[str, str]:
+def info(server: Server, section: str) -> dict[str, str]:
+    """Return what a server tells of itself in one section."""
     lines = server.call("INFO", section).decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 

@@ -25,18 +25,19 @@ class Script:
         return ("EVALSHA", self.digest, len(keys), *keys, *arguments)
 
 
-_HEAD = "#!lua flags=allow-oom"
+_HEAD, _FREES = "#!lua", "#!lua flags=allow-oom"
 """Where memory is full, producers are refused. Workers are not: what they settle frees memory."""
 
 
-def _read(*names: str) -> Script:
+def _read(*names: str, head: str = _FREES) -> Script:
     folder = files("noisefloor_services.streams") / "lua"
     parts = [(folder / f"{name}.lua").read_text(encoding="utf-8") for name in names]
-    text = "\n".join([_HEAD, *parts])
+    text = "\n".join([head, *parts])
     # Redis names scripts by SHA-1; nothing is protected by it.
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
+APPEND = _read("window", "append", head=_HEAD)
 APPLY = _read("window", "cells", "apply")
 BURY = _read("bury")
 CLOSE = _read("window", "close")
@@ -47,4 +48,4 @@ ACCOUNT = _read("account")
 REPLACE = _read("replace")
 EMPTY = _read("empty")
 
-ALL = (APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY)
+ALL = (APPEND, APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY)

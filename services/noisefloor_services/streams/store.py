@@ -1,11 +1,13 @@
 """Epochs in Redis: closed, released and retired as the aggregator role does it in memory.
 
-Each partition holds its own part of an epoch. An epoch is closed once it is closed in every
-partition; closing is repeated until it is, and what a partition took before its own close counts.
-The result is that of one aggregator that saw the frames in some order.
+Each partition holds its own part of an epoch. Closing has two phases in each: intake stops, in one
+step at the store, and once what was taken before is settled the epoch is frozen. It is closed once
+it is frozen in every partition; closing is repeated until it is. So every frame that was accepted
+counts. The result is that of one aggregator that saw the frames in some order.
 """
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -25,10 +27,16 @@ from noisefloor.wire.kinds import Kind, Reduction, joined, sorted_rows
 from noisefloor_services.streams import conservation
 from noisefloor_services.streams.batch import cells_of
 from noisefloor_services.streams.conservation import Conservation
-from noisefloor_services.streams.errors import BadStore
+from noisefloor_services.streams.errors import BadStore, EpochClosing
 from noisefloor_services.streams.keys import GROUP, Keys, Layout
 from noisefloor_services.streams.scripts import CLOSE, EMPTY, RETIRE, Command
 from noisefloor_services.streams.server import Server
+
+CLOSE_S = 5.0
+"""How long closing waits for frames that were taken and are not settled, before it is repeated."""
+
+_LOOK_S = 0.01
+_DRAINING, _AHEAD = 2, -1
 
 
 class EpochStore:
@@ -57,7 +65,7 @@ class EpochStore:
             raise BadParameter("kinds", sorted(self.kinds), "at least one, each named once")
         self.server = server
         self.layout = layout
-        self.limits = _share(limits or Limits(), layout.partitions)
+        self.limits = partition_share(limits or Limits(), layout.partitions)
 
     def prepare(self, first_epoch: int = 0) -> None:
         """Make groups and windows where there are none; what is there is left as it is."""
@@ -72,15 +80,25 @@ class EpochStore:
                 if not str(error).startswith("BUSYGROUP"):
                     raise
 
-    def close(self, kind: str, epoch: int) -> None:
-        """Freeze an epoch, once or again: frames that come later are refused and counted."""
+    def close(self, kind: str, epoch: int, *, patience_s: float = CLOSE_S) -> None:
+        """Close an epoch, once or again: refuse its frames, wait for those taken, freeze it.
+
+        Args:
+            kind: Of the reports.
+            epoch: Which.
+            patience_s: How long to wait for frames that were taken and are not counted yet.
+
+        Raises:
+            EpochClosing: They are not counted in that time. No more frames are taken; call again,
+                from any process.
+        """
         self._kind(kind)
         check_count(epoch, "epoch", least=0, most=MOST_EPOCH)
-        for keys in self._partitions:
-            names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch)]
-            done = self.server.call(*CLOSE.command(names, [epoch, self.limits.open_epochs]))
-            if done < 0:
-                raise BadParameter("epoch", epoch, "within the window of open epochs")
+        deadline, left = time.monotonic() + patience_s, self._partitions
+        while left := [keys for keys in left if self._is_draining(keys, kind, epoch)]:
+            if time.monotonic() > deadline:
+                raise EpochClosing
+            time.sleep(_LOOK_S)
 
     def is_closed(self, kind: str, epoch: int) -> bool:
         """Whether the epoch takes no more frames, in any partition."""
@@ -120,6 +138,7 @@ class EpochStore:
                 keys.seen(kind, epoch),
                 keys.late(kind, epoch),
                 keys.kept(kind, epoch),
+                keys.intake_of(kind, epoch),
             ]
             self.server.call(*RETIRE.command(names, [epoch]))
 
@@ -131,15 +150,16 @@ class EpochStore:
         for keys in self._partitions:
             while self.server.call(*EMPTY.command([keys.frames], [GROUP])):
                 pass
-            names = [keys.counters, keys.letters, keys.beats]
+            names = [keys.counters, keys.letters, keys.beats, keys.intake]
             for kind in self.kinds:
                 names += [keys.window(kind), keys.epochs(kind)]
-                for epoch in map(int, self.server.call("SMEMBERS", keys.epochs(kind))):
+                for epoch in self._touched(keys, kind):
                     names += [
                         keys.epoch(kind, epoch),
                         keys.seen(kind, epoch),
                         keys.late(kind, epoch),
                         keys.kept(kind, epoch),
+                        keys.intake_of(kind, epoch),
                     ]
             self.server.all([("UNLINK", name) for name in names])
         self.server.call("UNLINK", self.layout.settings)
@@ -153,13 +173,42 @@ class EpochStore:
                 ("SCARD", keys.seen(kind, epoch)),
                 ("SCARD", keys.late(kind, epoch)),
                 ("HMGET", keys.epoch(kind, epoch), "rows", "late_rows"),
+                ("HGET", keys.intake_of(kind, epoch), "late_rows"),
             ]
         )
         numbers = [
-            (seen, int(one[0] or 0), late, int(one[1] or 0)) for _, seen, late, one in parts
+            (seen, int(one[0] or 0), late, int(one[1] or 0) + int(refused or 0))
+            for _, seen, late, one, refused in parts
         ]
         is_closed = all(self._is_shut(window, epoch) for window, *_ in parts)
         return EpochSummary(is_closed, *(sum(column) for column in zip(*numbers, strict=True)))
+
+    def fullness(self) -> float:
+        """Return the share of its bounds that the fullest open epoch has used, anywhere."""
+        asked = [
+            (keys, kind, epoch)
+            for kind in self.kinds
+            for epoch in self.epochs(kind)
+            for keys in self._partitions
+        ]
+        commands: list[Command] = []
+        for keys, kind, epoch in asked:
+            commands += [
+                _window_question(keys.window(kind), epoch),
+                ("SCARD", keys.seen(kind, epoch)),
+                ("HMGET", keys.epoch(kind, epoch), "rows", "bytes"),
+            ]
+        replies, shares = iter(self.server.all(commands) if commands else ()), [0.0]
+        for (_, _, epoch), window, frames, (rows, size) in zip(
+            asked, replies, replies, replies, strict=True
+        ):
+            if not self._is_shut(window, epoch):
+                shares += [
+                    frames / self.limits.frames,
+                    int(rows or 0) / self.limits.rows,
+                    int(size or 0) / self.limits.collected_bytes,
+                ]
+        return max(shares)
 
     def epochs(self, kind: str) -> tuple[int, ...]:
         """Return the epochs of a kind that something is kept of."""
@@ -192,6 +241,22 @@ class EpochStore:
     def _ask(self, questions: Callable[[Keys], Sequence[Command]]) -> list[list[Any]]:
         """Return the replies of every partition, a partition's all of one instant."""
         return [self.server.atomically(questions(keys)) for keys in self._partitions]
+
+    def _touched(self, keys: Keys, kind: str) -> set[int]:
+        """Return the epochs that there may be keys of: those kept, and those frames wait for."""
+        kept, floor = self.server.all(
+            [("SMEMBERS", keys.epochs(kind)), ("HGET", keys.window(kind), "floor")]
+        )
+        first = int(floor or 0)
+        return {*map(int, kept), *range(first, first + self.limits.open_epochs)}
+
+    def _is_draining(self, keys: Keys, kind: str, epoch: int) -> bool:
+        """Take one step of closing in a partition, and say whether more are needed."""
+        names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch), keys.frames]
+        step = self.server.call(*CLOSE.command(names, [epoch, self.limits.open_epochs]))
+        if step == _AHEAD:
+            raise BadParameter("epoch", epoch, "within the window of open epochs")
+        return bool(step == _DRAINING)
 
     def _kind(self, name: str, reduction: Reduction | None = None) -> Kind:
         if name not in self.kinds:
@@ -237,7 +302,7 @@ def _window_question(window: str, epoch: int) -> Command:
     return ("HMGET", window, "floor", epoch)
 
 
-def _share(limits: Limits, partitions: int) -> Limits:
+def partition_share(limits: Limits, partitions: int) -> Limits:
     """Return a partition's share: the sum over all of them then still fits in 64 bits."""
     return replace(
         limits,

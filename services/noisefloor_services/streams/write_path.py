@@ -27,6 +27,9 @@ CAUSES = (AWAY, FULL, PERMISSION, TYPE, ENTRY)
 _TRANSIENT = (AWAY, FULL)
 """Known to everybody: these pass, and say themselves when to try again."""
 
+_DENIED_IN_SCRIPT = ("ACL failure in script", "The user executing the script")
+"""As Valkey and Redis say it of a command that a script calls."""
+
 _PROBE_S = 0.5
 _SEEN_BY_PROBE = (PERMISSION, TYPE)
 _TEXTS = {
@@ -45,9 +48,9 @@ def cause_of(error: Exception) -> str:
         return AWAY
     if isinstance(error, StreamFull):
         return FULL
-    if isinstance(error, NoPermissionError):
-        return PERMISSION
     text = str(error)
+    if isinstance(error, NoPermissionError) or any(part in text for part in _DENIED_IN_SCRIPT):
+        return PERMISSION
     if text.startswith("WRONGTYPE"):
         return TYPE
     return ENTRY if "ID specified in XADD" in text or "last possible ID" in text else OTHER
@@ -69,8 +72,8 @@ class WritePath:
         self._next_s = float("-inf")
         self._failing: dict[int, str] = {}
         self._lock = Lock()
-        text = "Frames that were not taken, by cause."
-        self._refused = Counter("frames_refused", text, "cause", CAUSES)
+        text = "Frames that could not be appended, by cause."
+        self._failures = Counter("appends_failed", text, "cause", CAUSES)
 
     def succeeded(self, places: Iterable[int]) -> None:
         """Note that frames of these partitions were appended."""
@@ -80,7 +83,7 @@ class WritePath:
     def failed(self, error: Exception, places: Iterable[int], frames: int = 1) -> None:
         """Note that frames of these partitions could not be appended."""
         cause = cause_of(error)
-        self._refused.add(cause, frames)
+        self._failures.add(cause, frames)
         if cause not in _TRANSIENT:
             self._note(dict.fromkeys(places, cause))
 
@@ -95,7 +98,7 @@ class WritePath:
 
     def samples(self) -> Iterable[Sample]:
         """Return the failures."""
-        return self._refused.samples()
+        return self._failures.samples()
 
     def _probed(self, place: int) -> str | None:
         """Return why a partition takes no frames, nothing if it does, None if that is not known.

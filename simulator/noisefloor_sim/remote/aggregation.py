@@ -20,6 +20,8 @@ from noisefloor_sim.remote.caller import PATIENCE_S, Caller
 
 FRAME_TYPE = "application/vnd.apache.arrow.stream"
 _FRAME = {"Content-Type": FRAME_TYPE}
+_REFUSED = (409, 410)
+"""The epoch is too far ahead, or closed or full: the services count such frames."""
 
 
 class RemoteAggregation:
@@ -36,24 +38,28 @@ class RemoteAggregation:
         self._operator = Caller(addresses.aggregator, prefix)
         self._read = {"Authorization": f"Bearer {addresses.token}"}
         self._admin = {"Authorization": f"Bearer {addresses.admin_token or addresses.token}"}
-        self._is_settled = True
 
     @property
     def counters(self) -> Counters:
         """Frames by outcome, of everything that the collection took."""
         told = self._settle()
-        names = ("accepted", "counted", "duplicates", "late", "dead_letters")
-        return Counters(**{name: told[name] for name in names})
+        # What the intake refused is an outcome in the role, which has no intake before it.
+        late, again = told["refused_closed"], told["refused_again"]
+        dead = told["refused_ahead"] + told["refused_full"]
+        return Counters(
+            accepted=told["accepted"] + late + again + dead,
+            counted=told["counted"],
+            duplicates=told["duplicates"] + again,
+            late=told["late"] + late,
+            dead_letters=told["dead_letters"] + dead,
+        )
 
     def apply(self, data: bytes) -> None:
-        """Send one frame, and return once it is promised to be kept."""
-        self._is_settled = False
-        self._devices.call("POST", "/frames", data, _FRAME)
+        """Send one frame, and return once it is promised to be kept, or refused for its epoch."""
+        self._devices.call("POST", "/frames", data, _FRAME, known=_REFUSED)
 
     def close(self, kind: str, epoch: int) -> None:
-        """Close an epoch when everything that was sent before is settled."""
-        if not self._is_settled:
-            self._settle()
+        """Close an epoch: what was taken before counts. It is repeated until that is counted."""
         self._operator.call("POST", f"/epochs/{kind}/{epoch}/close", b"", self._admin)
 
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
@@ -98,7 +104,6 @@ class RemoteAggregation:
         while True:
             told = self._get("/conservation")
             if not told["pending"]:
-                self._is_settled = True
                 return told
             if time.monotonic() > deadline:
                 raise ServicesAway(

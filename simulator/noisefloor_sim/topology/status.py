@@ -85,8 +85,13 @@ class Conservation:
     late: int
     pending: int
     reports: int
+    refused_closed: int
+    refused_again: int
+    refused_ahead: int
+    refused_full: int
     missing: int
     is_conserved: bool
+    alarms: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,8 @@ class Status:
             return f"{ready}, conservation UNKNOWN: the aggregator does not tell."
         if not self.is_conserved:
             return f"{ready}, NOT CONSERVED: {self.conservation.missing} frames are missing."
+        if self.conservation.alarms:
+            return f"{ready}, CONSERVED, ALARM: {' '.join(self.conservation.alarms)}"
         return f"{ready}, CONSERVED."
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON

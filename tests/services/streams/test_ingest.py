@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from noisefloor.wire.frames import decode_frame
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.streams.errors import StoreAway, StreamFull
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.scripts import APPEND
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import WritePath
-from stream_cases import CLICKS, frame, new_store, sent
+from stream_cases import CLICKS, NAMED, frame, new_store, sent
 
-FRAMES = [(frame(CLICKS, 0, number), number.to_bytes(16, "big")) for number in range(64)]
+FRAMES = [(one, decode_frame(one, NAMED)) for one in (frame(CLICKS, 0, n) for n in range(64))]
 
 
 def transactions(server: Server) -> int:
@@ -33,11 +35,12 @@ async def outcomes(work: list[Coroutine[object, object, None]]) -> list[str]:
 
 
 async def appended(ingest: Ingest, count: int) -> list[str]:
-    return await outcomes([ingest.append(data, batch_id) for data, batch_id in FRAMES[:count]])
+    return await outcomes([ingest.append(data, read) for data, read in FRAMES[:count]])
 
 
 def test_concurrent_requests_share_a_transaction(valkey: EmbeddedServer, server: Server) -> None:
     store = new_store(server, 3)
+    server.call("SCRIPT", "LOAD", APPEND.text)  # a server that lacks it is asked twice
 
     async def scenario() -> list[str]:
         ingest = Ingest(valkey.url, store.layout)

@@ -5,7 +5,7 @@ The server itself counts what it denied: not one command of the work may be amon
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,24 +15,25 @@ from redis.exceptions import NoPermissionError, ResponseError
 import valkeys
 from noisefloor.roles import Aggregator
 from noisefloor.roles.collection import example
-from noisefloor.wire.frames import read_batch_id
+from noisefloor.wire.frames import decode_frame
 from noisefloor_services.board import Board
 from noisefloor_services.registry import Entry, Registry
 from noisefloor_services.security.acl import User, users, write_acl_file
 from noisefloor_services.security.report_tokens import ReportTokens
 from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.errors import FrameRefused, Refusal
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.lag import Lag, LagWatch
 from noisefloor_services.streams.probe import Promise, probe
+from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import WritePath
-from stream_cases import BAD, GOOD, KINDS, differences, frame
+from stream_cases import BAD, GOOD, KINDS, NAMED, differences, frame
 
 LAYOUT = Layout(partitions=2)
-NAMED = {kind.name: kind for kind in KINDS}
 USERS = {user.name: user for user in users(has_report_tokens=True)}
 PASSWORDS = {name: f"{name}-".ljust(40, "x") for name in USERS}
 LAZY = ("--appendfsync", "everysec", "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")
@@ -67,8 +68,7 @@ async def append(url: str, frames: list[bytes], layout: Layout = LAYOUT) -> None
     ingest = Ingest(url, layout, high_water=1000)
     await ingest.start()
     try:
-        ids = (read_batch_id(data, NAMED) for data in frames)
-        await asyncio.gather(*map(ingest.append, frames, ids))
+        await asyncio.gather(*(ingest.append(one, decode_frame(one, NAMED)) for one in frames))
     finally:
         await ingest.stop()
 
@@ -80,7 +80,7 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     store.prepare()
     board = Board(server, LAYOUT)
     assert board.started(b"first") == b"first" and board.is_there()
-    frames = [*GOOD, *BAD, *GOOD[:5]]
+    frames = [*GOOD, *GOOD[:5]]
     asyncio.run(append(url_of(address, "ad-server"), frames))
     Worker(store, abandoned_s=0.001).drain(patience_s=20)  # even takes over from itself
     for data in frames:
@@ -89,7 +89,15 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
         store.close(kind.name, 0)
         role.close(kind.name, 0)
     assert differences(store, role) == []
-    asyncio.run(append(url_of(address, "ad-server"), [frame(KINDS[0], 0, 99)]))
+    for number, refusal in ((99, Refusal.CLOSED), (99, Refusal.CLOSED), (0, None)):
+        with pytest.raises(FrameRefused) if refusal else nullcontext() as told:
+            asyncio.run(append(url_of(address, "ad-server"), [frame(KINDS[0], 0, number)]))
+        assert told is None or told.value.reason is refusal
+    account = store.conservation()
+    assert (account.late, account.refused_closed, account.refused_again) == (0, 1, 1)
+    reader = Server(url_of(address, "ad-server"))
+    past_the_intake = Producer(reader, LAYOUT, NAMED)
+    past_the_intake.append([*BAD, frame(KINDS[0], 0, 98)])
     Worker(store).drain(patience_s=20)
     assert store.conservation().late == 1
     store.retire(KINDS[0].name, 0)
@@ -97,7 +105,6 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     assert board.replaced(b"first", b"second") == b"second"
     assert board.replaced(b"first", b"other") == b"second"  # somebody was quicker
     assert LagWatch(server, LAYOUT).look() == [Lag(0, 0, 0.0, 0.0)] * 2
-    reader = Server(url_of(address, "ad-server"))
     notice = Board(reader, LAYOUT).read()
     assert notice is not None and notice.content == b"second"
     reader.close()
@@ -120,7 +127,9 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
 def test_nobody_can_delete_a_stream_that_waits_to_be_read(address: str, namespace: str) -> None:
     layout = Layout(namespace, 2)
     stream, sums = layout.keys(0).frames, layout.keys(0).kept("clicks", 7)
-    asyncio.run(append(url_of(address, "ad-server"), GOOD, layout))
+    EpochStore(Server(url_of(address, "aggregator")), layout, KINDS).prepare()
+    frames = [frame(KINDS[0], 5, number) for number in range(8)]
+    asyncio.run(append(url_of(address, "ad-server"), frames, layout))
     with Redis.from_url(url_of(address, "aggregator")) as client:
         waiting = client.xlen(stream)
         client.execute_command("SET", sums, "x")

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from itertools import starmap
 
 import pytest
 from redis.exceptions import RedisError, ResponseError
 
+from noisefloor.wire.frames import Frame, decode_frame
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.streams.errors import StoreAway, StreamFull
 from noisefloor_services.streams.ingest import Ingest
@@ -14,24 +16,26 @@ from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import WritePath, cause_of
-from stream_cases import CLICKS, HandClock, frame, new_store
+from stream_cases import CLICKS, NAMED, HandClock, frame, new_store
 
-FRAMES = [frame(CLICKS, 0, number) for number in range(8)]
+FRAMES = [(one, decode_frame(one, NAMED)) for one in (frame(CLICKS, 0, n) for n in range(8))]
 TYPE = "Frames cannot be appended: a stream's key holds something else."
 RIGHT = "Frames cannot be appended: the store's user may not append."
 ENTRY = "Frames cannot be appended: the store refuses the next entry id."
 
 
-def append(url: str, store: EpochStore, writes: WritePath, frames: Sequence[bytes]) -> int:
+def append(
+    url: str, store: EpochStore, writes: WritePath, frames: Sequence[tuple[bytes, Frame]]
+) -> int:
     """Append each frame by itself, and return how many were taken."""
 
     async def scenario() -> int:
         ingest = Ingest(url, store.layout, high_water=1000, writes=writes)
         await ingest.start()
         taken = 0
-        for data in frames:
+        for one in frames:
             try:
-                await ingest.append(data, data[-16:])
+                await ingest.append(*one)
                 taken += 1
             except RedisError:
                 continue
@@ -76,8 +80,10 @@ def test_a_missing_right_is_found_before_a_frame_comes(
     valkey: EmbeddedServer, server: Server
 ) -> None:
     store = new_store(server)
-    rights = ("+multi", "+exec", "+discard", "+xlen", "+ping", "+client|setinfo")
-    server.call("ACL", "SETUSER", "poor", "on", ">secret", "~*", *rights[: 5 + _is_new(server)])
+    needed = ("multi", "exec", "discard", "xlen", "ping", "evalsha", "script|load", "hmget")
+    needed += ("scard", "hincrby", *(("client|setinfo",) if _is_new(server) else ()))
+    rights = [f"+{one}" for one in needed]
+    server.call("ACL", "SETUSER", "poor", "on", ">secret", "~*", *rights)
     url = valkey.url.replace("redis://", "redis://poor:secret@")
     poor = Server(url)
     writes = WritePath(poor, store.layout)
@@ -152,9 +158,9 @@ def test_full_streams_and_queues_are_counted(valkey: EmbeddedServer, server: Ser
     async def scenario() -> list[object]:
         ingest = Ingest(valkey.url, store.layout, high_water=5, most_waiting=6, writes=writes)
         await ingest.start()
-        first = asyncio.gather(*map(ingest.append, FRAMES), return_exceptions=True)
+        first = asyncio.gather(*starmap(ingest.append, FRAMES), return_exceptions=True)
         done: list[object] = [*await first]
-        done += await asyncio.gather(*map(ingest.append, FRAMES), return_exceptions=True)
+        done += await asyncio.gather(*starmap(ingest.append, FRAMES), return_exceptions=True)
         await ingest.stop()
         return done
 

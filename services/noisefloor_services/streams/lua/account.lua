@@ -1,6 +1,6 @@
 -- Return a partition's numbers, all of one instant.
 --
--- KEYS: 1 frames  2 counters
+-- KEYS: 1 frames  2 counters  3 intake
 --
 -- Asked here and not by XINFO from outside: that reply holds the first and the last frame.
 
@@ -9,9 +9,20 @@ local reply = redis.call("XINFO", "STREAM", KEYS[1])
 for at = 1, #reply, 2 do
   facts[reply[at]] = reply[at + 1]
 end
-local names = {"counted", "duplicates", "dead_letters", "late", "reports"}
-local outcomes = redis.call("HMGET", KEYS[2], unpack(names))
-for at = 1, #names do
-  outcomes[at] = tonumber(outcomes[at] or 0)
+
+local function numbers(key, names)
+  local found = redis.call("HMGET", key, unpack(names))
+  for at = 1, #names do
+    found[at] = tonumber(found[at] or 0)
+  end
+  return found
 end
-return {facts["entries-added"], facts["length"], unpack(outcomes)}
+
+local outcomes = numbers(KEYS[2], {"counted", "duplicates", "dead_letters", "late", "reports"})
+local refused = numbers(KEYS[3], {"repeats", "closed", "again", "ahead", "full"})
+-- A repeat that was recognised at the intake was accepted, though never appended.
+local repeats = refused[1]
+return {
+  facts["entries-added"] + repeats, facts["length"], outcomes[1], outcomes[2] + repeats,
+  outcomes[3], outcomes[4], outcomes[5], unpack(refused, 2),
+}

@@ -1,6 +1,7 @@
 -- Judge frames of one kind and epoch, count what is new, record it, acknowledge: all or nothing.
 --
 -- KEYS: 1 frames  2 counters  3 window  4 epochs  5 epoch  6 seen  7 late  8 cells or rows
+--       9 intake of the epoch
 -- ARGV: 1 group  2 consumer  3 epoch  4 width of the window  5 most frames  6 most rows
 --       7 most bytes  8 "sum" or "collect"  9 how many entries (n)  10 claims, a letter each
 --       11 batch ids of 16 bytes  12 rows, 4 bytes each  13 sizes, 4 bytes each
@@ -33,14 +34,29 @@ for _, one in ipairs(held) do
   owned[one[1]] = true
 end
 
-local function number_at(packed, i)
-  return (struct.unpack("<I4", packed, 4 * i - 3))
+-- Give back the room that the intake holds for what is settled; it holds none for frames that
+-- were appended past it.
+local function give_back(frames, rows, bytes)
+  for name, number in pairs({frames = frames, rows = rows, bytes = bytes}) do
+    if number > 0 and redis.call("HEXISTS", KEYS[9], name) == 1
+        and redis.call("HINCRBY", KEYS[9], name, -number) <= 0 then
+      redis.call("HDEL", KEYS[9], name)
+    end
+  end
 end
 
-local function settle(done)
+local function settle()
+  local done, rows, bytes = {}, 0, 0
+  for i = 1, count do
+    if owned[entries[i]] then
+      done[#done + 1] = entries[i]
+      rows, bytes = rows + number_at(ARGV[12], i), bytes + number_at(ARGV[13], i)
+    end
+  end
   if #done > 0 then
     redis.call("XACK", KEYS[1], group, unpack(done))
     redis.call("XDEL", KEYS[1], unpack(done))
+    give_back(#done, rows, bytes)
   end
 end
 
@@ -48,10 +64,10 @@ local function refuse()
   local has_state = redis.call("EXISTS", KEYS[5]) == 1
   local seen = redis.call("SMISMEMBER", KEYS[6], unpack(ids))
   local late = redis.call("SMISMEMBER", KEYS[7], unpack(ids))
-  local done, repeats, kept = {}, 0, redis.call("SCARD", KEYS[7])
+  local done, repeats, kept = 0, 0, redis.call("SCARD", KEYS[7])
   for i = 1, count do
     if owned[entries[i]] then
-      done[#done + 1] = entries[i]
+      done = done + 1
       if seen[i] + late[i] > 0 then
         repeats = repeats + 1
       elseif has_state and kept < most_frames then
@@ -61,8 +77,8 @@ local function refuse()
     end
   end
   redis.call("HINCRBY", KEYS[2], "duplicates", repeats)
-  redis.call("HINCRBY", KEYS[2], "late", #done - repeats)
-  settle(done)
+  redis.call("HINCRBY", KEYS[2], "late", done - repeats)
+  settle()
 end
 
 if is_closed(KEYS[3], floor, epoch) then
@@ -129,5 +145,5 @@ end
 if #fresh < count then
   redis.call("HINCRBY", KEYS[2], "duplicates", count - #fresh)
 end
-settle(entries)
+settle()
 return ""

@@ -1,9 +1,22 @@
--- Close an epoch, once or again, and move the window past what is closed.
+-- Take one step towards closing an epoch: shut it, and freeze it once what it took is settled.
 --
--- KEYS: 1 window  2 epochs  3 epoch
+-- KEYS: 1 window  2 epochs  3 epoch  4 frames
 -- ARGV: 1 epoch  2 width of the window
 --
--- Returns 1 if it was closed now, 0 if it was before, -1 if it lies beyond the window.
+-- The first call shuts the epoch: nothing of it is appended any more, and what was appended before
+-- lies in the stream at or below the entry that is noted. Once all of that is settled the epoch
+-- is frozen, and the window moves past what is closed. Any call may be repeated, by anybody.
+-- Returns 1 if it was closed now, 0 if it was before, -1 if it lies beyond the window, 2 if frames
+-- that were taken before are not settled yet.
+
+local function last_entry(stream)
+  local reply = redis.call("XINFO", "STREAM", stream)
+  for at = 1, #reply, 2 do
+    if reply[at] == "last-generated-id" then
+      return reply[at + 1]
+    end
+  end
+end
 
 local epoch, floor = tonumber(ARGV[1]), window_floor(KEYS[1])
 if not floor then
@@ -13,8 +26,17 @@ elseif is_closed(KEYS[1], floor, epoch) then
 elseif epoch >= floor + tonumber(ARGV[2]) then
   return -1
 end
-redis.call("HINCRBY", KEYS[3], "rows", 0)
-redis.call("SADD", KEYS[2], whole(epoch))
+local mark = redis.call("HGET", KEYS[1], shut_field(epoch))
+if not mark then
+  mark = last_entry(KEYS[4])
+  redis.call("HINCRBY", KEYS[3], "rows", 0)
+  redis.call("SADD", KEYS[2], whole(epoch))
+  redis.call("HSET", KEYS[1], shut_field(epoch), mark)
+end
+if #redis.call("XRANGE", KEYS[4], "-", mark, "COUNT", 1) > 0 then
+  return 2
+end
+redis.call("HDEL", KEYS[1], shut_field(epoch))
 redis.call("HSET", KEYS[1], whole(epoch), 1)
 while redis.call("HDEL", KEYS[1], whole(floor)) == 1 do
   floor = floor + 1
