@@ -1,14 +1,16 @@
 """Users of the Redis server: each service may do what it does, on its own keys, and nothing else.
 
 The ad server may append frames and count how many wait; it can read none back. The aggregator has
-the streams and the sums. The publisher has the ledger, and no command that takes anything away
-from it. The monitor reads numbers. The operator looks at the server's settings, which the probe
-at start-up needs, and changes none. Nobody may empty the server, set it up or list its keys, or
-run a script as text; the user that needs no password is off.
+the streams and the sums; a stream of frames it reads and settles entry by entry, and it has no
+command that deletes, overwrites or trims one. The publisher has the ledger, and no command that
+takes anything away from it. The monitor reads numbers. The operator looks at the server's
+settings, which the probe at start-up needs, and changes none. Nobody may empty the server, set it
+up or list its keys, or run a script as text; the user that needs no password is off.
 
 What this cannot do: a server runs a script with the rights of whoever calls it. So the publisher's
 user has to have HINCRBY on the ledger's totals, and a publisher that was taken over could lower
-them. It cannot delete entries, though, and totals that do not fit the entries are refused.
+them. It cannot delete entries, though, and totals that do not fit the entries are refused. So also
+the aggregator's user has to have XDEL, by which what is settled goes.
 """
 
 import hashlib
@@ -27,15 +29,20 @@ _CONNECTION = ("ping", "hello", "auth", "client|setinfo", "client|setname", "cli
 _SINCE_7_2 = frozenset({"client|setinfo", "waitaof"})
 _TRANSACTION = ("multi", "exec", "discard")
 _SCRIPT = ("evalsha", "script|load", "script|exists")
-_AGGREGATOR = (
-    *("xlen", "xack", "xdel", "xreadgroup", "xautoclaim", "xclaim", "xpending", "xrange"),
+_AGGREGATOR_STREAMS = (
+    *("xlen", "xack", "xdel", "xreadgroup", "xclaim", "xpending", "xrange"),
     *("xgroup|create", "xgroup|createconsumer", "xgroup|delconsumer", "xinfo"),
+    *("exists", "info"),
+)
+_AGGREGATOR = (
     *("hget", "hmget", "hgetall", "hkeys", "hset", "hsetnx", "hincrby", "hdel", "hexists"),
     "hlen",
     *("sadd", "srem", "scard", "smembers", "sismember", "smismember"),
     *("get", "set", "getrange", "setrange", "strlen", "rpush", "lrange", "llen"),
-    *("exists", "del", "unlink", "info"),
+    *("del", "unlink"),
 )
+"""On every key of the aggregator but the streams of frames."""
+
 _PUBLISHER = (
     *("hget", "hmget", "hgetall", "hkeys", "hlen", "hexists", "hset", "hincrby"),
     *("sadd", "scard", "smembers", "sismember", "get", "set", "info"),
@@ -53,11 +60,13 @@ class User:
         commands: As the server names them.
         keys: Patterns of keys, each with the server's sign for how they may be used: ``~`` for
             all, ``%R~`` for reading, ``%W~`` for writing.
+        more: Further commands, on further patterns only (a selector of the server).
     """
 
     name: str
     commands: tuple[str, ...]
     keys: tuple[str, ...]
+    more: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     def line(self, password: str, *, is_recent: bool = True) -> str:
         """Write the user as a line of the file; the password is in it as a hash."""
@@ -71,7 +80,10 @@ class User:
             if is_recent or command not in _SINCE_7_2
         )
         start = ("user", self.name, "on", f"#{digest}", "resetkeys", "resetchannels", "-@all")
-        return " ".join((*start, *self.keys, *allowed))
+        more_commands, more_keys = self.more
+        selector = " ".join((*more_keys, *(f"+{command}" for command in more_commands)))
+        more = (f"({selector})",) if selector else ()
+        return " ".join((*start, *self.keys, *allowed, *more))
 
 
 def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> tuple[User, ...]:
@@ -99,13 +111,16 @@ def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> 
     if has_report_tokens:
         commands = (*ad_server.commands, *_SCRIPT, "hget", "hset", "hsetnx", "hlen", "unlink")
         ad_server = User(ad_server.name, commands, (*ad_server.keys, *tokens))
-    own = (*(f"{one}*" for one in parts), *settings, f"{collections}*")
+    others = (*settings, f"{collections}*")
+    # Of a partition's keys only the frames begin with this letter.
+    own = (*(f"{one}[^f]*" for one in parts), *others)
     return (
         ad_server,
         User(
             "aggregator",
-            (*_TRANSACTION, *_SCRIPT, *_AGGREGATOR),
-            tuple(f"~{one}" for one in own),
+            (*_TRANSACTION, *_SCRIPT, *_AGGREGATOR_STREAMS),
+            tuple(f"~{one}*" for one in parts) + tuple(f"~{one}" for one in others),
+            (_AGGREGATOR, tuple(f"~{one}" for one in own)),
         ),
         User("publisher", (*_SCRIPT, *_PUBLISHER), (f"~{namespace}:{{ledger-*}}:*",)),
         User("monitor", _MONITOR, (f"%R~{namespace}:*", f"%R~{namespace}.*")),

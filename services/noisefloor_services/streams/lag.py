@@ -77,8 +77,8 @@ class LagWatch:
             return [self._look(place) for place in range(len(self._keys))]
 
     def lacks(self) -> str:
-        """Return which partitions do not move, or nothing; Redis is asked now and then only."""
-        if self._clock() >= self._next_s:
+        """Return which partitions do not move, or nothing; then Redis is not asked every time."""
+        if self._lacks or self._clock() >= self._next_s:
             self._next_s = self._clock() + _LOOK_S
             try:
                 self._lacks = _said(self.look())

@@ -45,5 +45,6 @@ CLAIM = _read("claim")
 LEAVE = _read("leave")
 ACCOUNT = _read("account")
 REPLACE = _read("replace")
+EMPTY = _read("empty")
 
-ALL = (APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE)
+ALL = (APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY)

@@ -27,7 +27,7 @@ from noisefloor_services.streams.batch import cells_of
 from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.errors import BadStore
 from noisefloor_services.streams.keys import GROUP, Keys, Layout
-from noisefloor_services.streams.scripts import CLOSE, RETIRE, Command
+from noisefloor_services.streams.scripts import CLOSE, EMPTY, RETIRE, Command
 from noisefloor_services.streams.server import Server
 
 
@@ -124,9 +124,14 @@ class EpochStore:
             self.server.call(*RETIRE.command(names, [epoch]))
 
     def drop(self) -> None:
-        """Drop everything that is kept here, frames that wait included; nobody may count now."""
+        """Drop everything that is kept here, frames that wait included; nobody may count now.
+
+        Nobody has the right to delete a stream of frames: it is emptied, and stays.
+        """
         for keys in self._partitions:
-            names = [keys.frames, keys.counters, keys.letters, keys.beats]
+            while self.server.call(*EMPTY.command([keys.frames], [GROUP])):
+                pass
+            names = [keys.counters, keys.letters, keys.beats]
             for kind in self.kinds:
                 names += [keys.window(kind), keys.epochs(kind)]
                 for epoch in map(int, self.server.call("SMEMBERS", keys.epochs(kind))):

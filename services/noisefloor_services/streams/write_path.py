@@ -85,8 +85,8 @@ class WritePath:
             self._note(dict.fromkeys(places, cause))
 
     def lacks(self) -> str:
-        """Return why frames are not taken, or nothing; probes now and then, which blocks."""
-        if self._clock() >= self._next_s:
+        """Return why frames are not taken, or nothing; probes, if need be, which blocks."""
+        if self._failing or self._clock() >= self._next_s:
             self._next_s = self._clock() + _PROBE_S
             found = {place: self._probed(place) for place in range(len(self._frames))}
             self._note({place: cause for place, cause in found.items() if cause is not None})

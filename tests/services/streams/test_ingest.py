@@ -15,6 +15,7 @@ from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
+from noisefloor_services.streams.write_path import WritePath
 from stream_cases import CLICKS, frame, new_store, sent
 
 FRAMES = [(frame(CLICKS, 0, number), number.to_bytes(16, "big")) for number in range(64)]
@@ -155,8 +156,10 @@ def test_a_server_that_hangs_refuses_also_those_who_gathered_meanwhile(tmp_path:
     with EmbeddedServer(tmp_path) as embedded:
         store = new_store(Server(embedded.url))
 
+        writes = WritePath(store.server, store.layout)
+
         async def scenario() -> list[list[str]]:
-            ingest = Ingest(embedded.url, store.layout, timeout_s=0.5)
+            ingest = Ingest(embedded.url, store.layout, timeout_s=0.5, writes=writes)
             await ingest.start()
             seen = [await appended(ingest, 3)]
             os.kill(embedded.pid, signal.SIGSTOP)
@@ -175,6 +178,7 @@ def test_a_server_that_hangs_refuses_also_those_who_gathered_meanwhile(tmp_path:
 
         away = ["StoreAway"] * 3
         assert asyncio.run(scenario()) == [["NoneType"] * 3, away, away, ["NoneType"] * 3]
+        assert [one.value for one in writes.samples() if one.value] == [6]
         Worker(store).drain()
         account = store.conservation()
         assert (account.counted, account.missing) == (3, 0)

@@ -14,17 +14,21 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 import valkeys
 from noisefloor.roles import Aggregator
+from noisefloor.roles.collection import example
 from noisefloor.wire.frames import read_batch_id
 from noisefloor_services.board import Board
+from noisefloor_services.registry import Entry, Registry
 from noisefloor_services.security.acl import User, users, write_acl_file
 from noisefloor_services.security.report_tokens import ReportTokens
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.lag import Lag, LagWatch
 from noisefloor_services.streams.probe import Promise, probe
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
+from noisefloor_services.streams.write_path import WritePath
 from stream_cases import BAD, GOOD, KINDS, differences, frame
 
 LAYOUT = Layout(partitions=2)
@@ -59,8 +63,8 @@ def denied(address: str) -> dict[str, int]:
     }
 
 
-async def append(url: str, frames: list[bytes]) -> None:
-    ingest = Ingest(url, LAYOUT, high_water=1000)
+async def append(url: str, frames: list[bytes], layout: Layout = LAYOUT) -> None:
+    ingest = Ingest(url, layout, high_water=1000)
     await ingest.start()
     try:
         ids = (read_batch_id(data, NAMED) for data in frames)
@@ -92,12 +96,54 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     assert store.waiting() == 0
     assert board.replaced(b"first", b"second") == b"second"
     assert board.replaced(b"first", b"other") == b"second"  # somebody was quicker
+    assert LagWatch(server, LAYOUT).look() == [Lag(0, 0, 0.0, 0.0)] * 2
     reader = Server(url_of(address, "ad-server"))
     notice = Board(reader, LAYOUT).read()
     assert notice is not None and notice.content == b"second"
-    server.close()
     reader.close()
+    assert WritePath(Server(url_of(address, "ad-server")), LAYOUT).lacks() == ""
+    registry = Registry(server, LAYOUT)
+    assert registry.add("tea", example()) is Entry.NEW
+    tea = EpochStore(server, Layout("noisefloor.tea", 2), KINDS)
+    tea.prepare()
+    asyncio.run(append(url_of(address, "ad-server"), GOOD, tea.layout))
+    assert Worker(tea, batch=2)._read(block_s=0.0)  # some are held, some wait, none is settled
+    assert tea.waiting() == len(GOOD)
+    registry.drop("tea")
+    tea.drop()
+    assert tea.waiting() == 0
+    server.close()
     assert denied(address) == before
+
+
+@pytest.mark.parametrize("namespace", ["noisefloor", "noisefloor.other"])
+def test_nobody_can_delete_a_stream_that_waits_to_be_read(address: str, namespace: str) -> None:
+    layout = Layout(namespace, 2)
+    stream, sums = layout.keys(0).frames, layout.keys(0).kept("clicks", 7)
+    asyncio.run(append(url_of(address, "ad-server"), GOOD, layout))
+    with Redis.from_url(url_of(address, "aggregator")) as client:
+        waiting = client.xlen(stream)
+        client.execute_command("SET", sums, "x")
+        for command in (
+            ("DEL", stream),
+            ("UNLINK", stream),
+            ("UNLINK", sums, stream),
+            ("XTRIM", stream, "MAXLEN", 0),
+            ("SET", stream, "x"),
+            ("RENAME", stream, sums),
+            ("RENAME", sums, stream),
+            ("COPY", sums, stream, "REPLACE"),
+            ("EXPIRE", stream, 1),
+            ("XADD", stream, "MAXLEN", 1, "0-*", "f", "x"),
+            ("XGROUP", "DESTROY", stream, "aggregators"),
+            ("XGROUP", "SETID", stream, "aggregators", "$"),
+        ):
+            assert is_denied(client, command), command
+        script = client.register_script("return redis.call('UNLINK', KEYS[1])")
+        with pytest.raises(ResponseError, match=r"ACL|permission|can't access"):
+            script(keys=[stream])
+        assert client.xlen(stream) == waiting > 0
+        assert client.unlink(sums) == 1
 
 
 def test_report_tokens_work_with_the_rights_of_the_ad_server(address: str) -> None:
@@ -131,10 +177,10 @@ def test_what_a_service_may_not_look_at_is_not_told_and_not_promised(address: st
     assert Promise.DISK in {one.promise for one in facts.unkept(Durability.DISK)}
 
 
-def commands(keys: list[str]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """Yield commands that could do harm, with the name that a user's list would have."""
+def commands(keys: list[str]) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
+    """Yield commands that could do harm: the name in a user's list, the key, the command."""
     first = keys[0]
-    yield from (
+    of_server: list[tuple[str, tuple[str | int, ...]]] = [
         ("flushall", ("FLUSHALL",)),
         ("config|set", ("CONFIG", "SET", "appendfsync", "no")),
         ("config|get", ("CONFIG", "GET", "*")),
@@ -143,9 +189,10 @@ def commands(keys: list[str]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
         ("scan", ("SCAN", 0)),
         ("acl|setuser", ("ACL", "SETUSER", "default", "on", "nopass", "+@all")),
         ("info", ("INFO", "server")),
-    )
+    ]
+    yield from ((name, "", command) for name, command in of_server)
     for key in keys:
-        yield from (
+        of_key: list[tuple[str, tuple[str | int, ...]]] = [
             ("xrange", ("XRANGE", key, "-", "+")),
             ("xread", ("XREAD", "STREAMS", key, "0")),
             ("xreadgroup", ("XREADGROUP", "GROUP", "aggregators", "x", "STREAMS", key, ">")),
@@ -154,7 +201,16 @@ def commands(keys: list[str]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
             ("hgetall", ("HGETALL", key)),
             ("expire", ("EXPIRE", key, 1)),
             ("rename", ("RENAME", key, first)),
-        )
+        ]
+        yield from ((name, key, command) for name, command in of_key)
+
+
+def is_listed(user: User, name: str, key: str) -> bool:
+    """Whether a user's list has a command for a key; for frames there is no second list."""
+    more = () if key.endswith(":frames") else user.more[0]
+    listed = (*user.commands, *more)
+    containers = {one.partition("|")[0] for one in listed if "|" not in one}
+    return name in listed or name.partition("|")[0] in containers
 
 
 def is_denied(client: "Redis", command: tuple[str | int, ...]) -> bool:
@@ -171,11 +227,9 @@ def is_denied(client: "Redis", command: tuple[str | int, ...]) -> bool:
 def test_what_is_not_on_a_users_list_is_denied(address: str, user: User) -> None:
     one = LAYOUT.keys(0)
     keys = [one.frames, one.counters, one.kept("clicks", 0), LAYOUT.settings, "elsewhere"]
-    containers = {name.partition("|")[0] for name in user.commands if "|" not in name}
     with Redis.from_url(url_of(address, user.name)) as client:
-        for name, command in commands(keys):
-            is_listed = name in user.commands or name.partition("|")[0] in containers
-            assert is_listed or is_denied(client, command), (user.name, command)
+        for name, key, command in commands(keys):
+            assert is_listed(user, name, key) or is_denied(client, command), (user.name, command)
         assert is_denied(client, ("GET", "elsewhere"))
 
 
