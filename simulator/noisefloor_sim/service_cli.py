@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from noisefloor.errors import BadParameter
+
 INTERRUPTED = 130
 """What shells expect of a program that was stopped by Ctrl-C."""
 
@@ -63,20 +65,31 @@ def up(
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay, and stop everything on Ctrl-C.")
     ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Start again what has ended of running services; the rest is left."
+        ),
+    ] = False,
 ) -> None:
     """Start all services on this machine: ad server, aggregator, model publisher, and stores."""
     from noisefloor_sim import service_commands  # lazy: rich's tables and bars
 
+    if repair and (collection or data_sets or foreground):
+        raise BadParameter("repair", True, "without --collection, --data-set and --foreground")
     try:
-        code = service_commands.up(
-            folder,
-            redis_url=redis_url,
-            durability=durability,
-            collection=collection,
-            data_sets=data_sets or [],
-            anchor=anchor,
-            foreground=foreground,
-        )
+        if repair:
+            code = service_commands.repair_up(folder, redis_url=redis_url)
+        else:
+            code = service_commands.up(
+                folder,
+                redis_url=redis_url,
+                durability=durability,
+                collection=collection,
+                data_sets=data_sets or [],
+                anchor=anchor,
+                foreground=foreground,
+            )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; noisefloor status says what runs.\n")
         code = INTERRUPTED

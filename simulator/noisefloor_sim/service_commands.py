@@ -19,6 +19,7 @@ from noisefloor_sim.topology import (
     Stopped,
     Topology,
     anchors,
+    repair,
     running,
     start,
 )
@@ -66,6 +67,28 @@ def restore_ledger(folder: Path, *, redis_url: str | None, anchor: Path | None) 
         bar.add_task("restoring the ledger", total=None)
         said = topologies.restore_ledger(folder, redis_url=redis_url, anchor=anchor)
     print(said)
+    return 0
+
+
+def repair_up(folder: Path, *, redis_url: str | None) -> int:
+    """Start again what has ended, and say what that was."""
+    try:
+        before = running(folder)
+        ends = {name: before.how_ended(name) for name in before.gone}
+        with _ending_on_signals(), spinner() as bar:
+            task = bar.add_task("looking", total=None)
+            topology, started = repair(
+                folder,
+                redis_url=redis_url,
+                tell=lambda text: bar.update(task, description=text),
+            )
+    except NotRunning as error:
+        return _nothing_runs(error)
+    for name in started:
+        where, pid = topology.url(name), topology.processes[name].pid
+        print(f"{name}: {ends.get(name, 'gone')}; started again at {where}, pid {pid}")
+    if not started:
+        print("nothing to repair: every process runs")
     return 0
 
 

@@ -28,6 +28,7 @@ from noisefloor_services.bodies import FRAME_TYPE
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
+from noisefloor_services.streams import lag
 from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.producer import Producer
@@ -138,7 +139,13 @@ def test_redis_that_was_away_is_waited_for(tmp_path: Path) -> None:
                 answer = app("GET", path, headers=READ)
                 assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
             app.wait(lambda: app("GET", "/readyz").status_code == 503)
-            assert "noisefloor_ready 0" in app("GET", "/metrics", headers=READ).text
+            numbers = app("GET", "/metrics", headers=READ).text
+            assert {"noisefloor_ready 0", "noisefloor_store_reachable 0"} <= {
+                *numbers.splitlines()
+            }
+            assert "noisefloor_worker_up" in numbers
+            for name in ("frames{", "frames_missing", "conserved", "stream_", "promises_unkept"):
+                assert f"noisefloor_{name}" not in numbers  # nobody knows
             valkey.start()
             app.wait_ready()
             send(settings, [frame(KINDS[0], 0, 1), frame(KINDS[0], 0, 2)])
@@ -158,9 +165,7 @@ def test_a_redis_that_lost_all_is_taken_up_again_only_where_nothing_else_was_pro
             app.wait_ready()
             with Redis.from_url(valkey.url) as client:
                 client.flushall()
-            app.wait(lambda: app("GET", "/readyz").status_code == 503)
-            lacks = app("GET", "/readyz").json()["lacks"]
-            assert lacks == ["No worker counts."]
+            app.wait(lambda: "No worker counts." in app("GET", "/readyz").json()["lacks"])
             if durability is Durability.MEMORY:
                 app.wait_ready()
 
@@ -370,3 +375,38 @@ def test_numbers_tell_how_far_the_counting_is_behind(app: Live) -> None:
         for name in ("undelivered", "unacknowledged"):
             assert f'noisefloor_stream_{name}{{partition="{place}"}} 0' in lines
         assert f'noisefloor_stream_oldest_held_seconds{{partition="{place}"}} 0.0' in lines
+        assert f'noisefloor_stream_unread_seconds{{partition="{place}"}} 0.0' in lines
+        assert f'noisefloor_stream_stalled{{partition="{place}"}} 0' in lines
+
+
+def test_of_a_partition_that_cannot_be_read_there_are_no_numbers(
+    app: Live, settings: Settings
+) -> None:
+    layout = Layout(COLLECTION.namespace, settings.partitions)
+    server = Server(settings.redis_url)
+    server.call("SET", layout.keys(1).frames, "something else")
+    server.close()
+    app.wait(lambda: app("GET", "/readyz").status_code == 503)
+    told = "The stream of partition 1 cannot be read."
+    app.wait(lambda: told in app("GET", "/readyz").json()["lacks"])
+    numbers = app("GET", "/metrics", headers=READ).text
+    assert 'noisefloor_stream_undelivered{partition="0"} 0\n' in numbers
+    assert 'partition="1"' not in numbers
+    assert "noisefloor_conserved" not in numbers
+
+
+def test_frames_that_nobody_settles_make_the_aggregator_unready(
+    app: Live, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag, "STALLED_S", 0.3)
+    server = Server(settings.redis_url)
+    stream = Layout(COLLECTION.namespace, settings.partitions).keys(0).frames
+    server.call("XGROUP", "SETID", stream, "aggregators", "0-9")  # the next nine are passed over
+    server.call("XADD", stream, "0-*", "f", b"")
+    server.close()
+    app.wait(lambda: app("GET", "/readyz").status_code == 503)
+    told = app("GET", "/readyz").json()["lacks"]
+    assert told == ["Frames wait and none was settled for 0.3 s in partition 0."]
+    assert (
+        'noisefloor_stream_stalled{partition="0"} 1\n' in app("GET", "/metrics", headers=READ).text
+    )

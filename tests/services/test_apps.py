@@ -24,13 +24,14 @@ from noisefloor_services.apps import DESCRIPTION, Service
 from noisefloor_services.bodies import FRAME_TYPE
 from noisefloor_services.direct import Direct
 from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.metrics import Counter, Latency, written
+from noisefloor_services.metrics import Counter, Latency, Sample, available, written
 from noisefloor_services.security import error_bodies
 from noisefloor_services.security.acl import write_acl_file
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.security.secure_start import InsecureStart
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams.durability import Durability
+from noisefloor_services.streams.errors import StoreAway
 from valkeys import folder, server
 
 SENTINEL = "sentinel-7f3a9c"
@@ -118,6 +119,17 @@ def test_labels_are_bounded_whatever_is_asked() -> None:
     text = written(counter.samples(), Latency(lambda *_: None, []).lines())  # type: ignore[arg-type]
     assert text.count("noisefloor_things{") == 2
     assert 'noisefloor_things{kind="other"} 100' in text
+
+
+def test_a_source_that_is_gone_has_no_numbers_and_hides_no_other() -> None:
+    def gone() -> Iterator[Sample]:
+        yield Sample("half", "Half of it.", 1)
+        raise StoreAway("no connection")
+
+    def here() -> Iterator[Sample]:
+        yield Sample("here", "Here.", 2)
+
+    assert [one.name for one in available(gone, here, gone)] == ["here"]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The chaos command, on exit codes and on the figures that it leaves."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,9 @@ def test_the_naive_twin_is_1_and_its_data_stay(
 def test_bad_input_is_2_and_one_line(
     words: tuple[str, ...], rule: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    before = signal.getsignal(signal.SIGTERM)
     assert main(["chaos", *words], {}) == 2
+    assert signal.getsignal(signal.SIGTERM) is before
     told = capsys.readouterr().err
     assert told.startswith("noisefloor: Expected ") and told.count("\n") == 1
     assert rule in told

@@ -78,6 +78,7 @@ def test_services_learn_what_the_role_learns(settings: Settings, course: Course)
     with live(aggregator.create(settings, collection)) as app:
         app.wait_ready()
         assert model(app) == course.first()
+        assert "course_step_seconds" not in app("GET", "/metrics", headers=READ).text
         send(settings, collection, frames)
         app.wait(counted(app, kind, 2))
         for _ in range(2):
@@ -88,6 +89,12 @@ def test_services_learn_what_the_role_learns(settings: Settings, course: Course)
         for number in range(1, course.rounds):
             app("POST", f"/epochs/{kind}/{number}/close", headers=ADMIN)
         app.wait(lambda: course.round_of(model(app)) == course.rounds)
+        server = Server(settings.redis_url)
+        server.call("HDEL", Layout(collection.namespace).settings, "broadcast")
+        server.close()
+        numbers = app("GET", "/metrics", headers=READ).text
+        assert "course_step_seconds" in numbers
+        assert "course_round_open" not in numbers
 
 
 def test_two_aggregators_learn_the_same_and_none_goes_back(

@@ -29,6 +29,7 @@ from noisefloor_sim.topology import (
     Topology,
     pids,
     preconditions,
+    repair,
     running,
     start,
 )
@@ -163,7 +164,7 @@ def test_reports_are_counted_and_are_there_after_the_next_start(
 
 
 def killed_one_by_one(topology: Topology, folder: Path) -> None:
-    """Kill the aggregator, then a store's own process; both are told, and nothing is left."""
+    """Kill the aggregator and a store's own process; both are told, repaired, and told again."""
     for name in ("aggregator", "stream-store"):
         os.kill(topology.processes[name].pid, signal.SIGKILL)
     wait(lambda: topology.gone == ("stream-store", "aggregator"))
@@ -176,11 +177,53 @@ def killed_one_by_one(topology: Topology, folder: Path) -> None:
     )
     assert seen["stream-store"]["why"] == "killed by signal 9; its server still runs"
     assert seen["ad-server"]["state"] == "ready"
+    repaired = repaired_by_command(topology, folder)
+    os.kill(repaired.processes["aggregator"].pid, signal.SIGKILL)
+    wait(lambda: repaired.gone == ("aggregator",))
     code, out = run("down", folder=folder)
     assert code == 1
     assert "aggregator: was gone before (killed by signal 9)" in out
     assert "ad-server: stopped\n" in out
-    assert not any(pids.is_running(*one) for one in all_pids(topology))
+    assert not any(pids.is_running(*one) for one in (*all_pids(topology), *all_pids(repaired)))
+
+
+def repaired_by_command(topology: Topology, folder: Path) -> Topology:
+    """Start the two again: on their ports, with the data, and nobody else is touched."""
+    code, out = run("up", "--repair", folder=folder)
+    assert code == 0, out
+    lines = out.splitlines()
+    assert [line.split("; ")[0] for line in lines] == [
+        "stream-store: killed by signal 9",
+        "aggregator: killed by signal 9",
+    ]
+    repaired = running(folder)
+    for name, process in repaired.processes.items():
+        before = topology.processes[name]
+        assert process.port == before.port
+        assert (process.pid == before.pid) == (name not in ("stream-store", "aggregator"))
+    assert report(repaired) == 200
+    wait(lambda: status(folder)[1]["verdict"] == "READY, CONSERVED.")
+    wait(lambda: status(folder)[1]["conservation"]["counted"] == 3)
+    assert run("up", "--repair", folder=folder) == (0, "nothing to repair: every process runs\n")
+    return repaired
+
+
+def test_a_repair_needs_something_that_runs_and_the_server_that_is_used(folder: Path) -> None:
+    assert run("up", "--repair", folder=folder) == (2, "")
+    assert run("up", "--repair", "--foreground", folder=folder)[0] == 1
+    with pytest.raises(NotRunning):
+        repair(folder)
+    lives = a_process("ad-server", folder, "sleep", "60")
+    dead = a_process("aggregator", folder, "true")
+    wait(lambda: not dead.is_running)
+    state = State("redis://127.0.0.1:1/0", "disk", processes=(lives, dead))
+    states.write(Places.of(folder), state)
+    for wrong in (None, "redis://127.0.0.1:2/0"):
+        with pytest.raises(BadParameter, match="redis"):
+            repair(folder, redis_url=wrong)
+    states.write(Places.of(folder), replace(state, processes=(lives,)))
+    assert repair(folder)[1] == ()
+    assert lives.is_running
 
 
 @pytest.mark.slow

@@ -33,7 +33,15 @@ _TELL_EVERY_S = 0.5
 def main(arguments: Sequence[str]) -> int:
     """Run what is asked for, and return the exit code."""
     given = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, _stop)  # so that whatever was started is ended
+    before = signal.signal(signal.SIGTERM, _stop)  # so that whatever was started is ended
+    try:
+        return _ordered(given)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _ordered(given: argparse.Namespace) -> int:
+    """Run what is asked for; errors on purpose become one line and an exit code."""
     try:
         order = _order(given)
         with tempfile.TemporaryDirectory(prefix="noisefloor-chaos-") as folder:

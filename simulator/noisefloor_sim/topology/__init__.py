@@ -11,6 +11,7 @@ from noisefloor_sim.topology.errors import (
     StaleState,
     StartFailed,
 )
+from noisefloor_sim.topology.repairing import repair
 from noisefloor_sim.topology.starting import restore_ledger, start
 from noisefloor_sim.topology.stopping import Ending, Stopped
 from noisefloor_sim.topology.topology import Topology, running
@@ -25,6 +26,7 @@ __all__ = [
     "StartFailed",
     "Stopped",
     "Topology",
+    "repair",
     "restore_ledger",
     "running",
     "start",

@@ -34,6 +34,7 @@ class Process:
         server_pid: The database server that it runs, 0 if it runs none.
         server_born: What tells that from others of its number.
         unkept: What a store does not keep of what it promises.
+        words: The program and its options, to start it again by.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Process:
     server_pid: int = 0
     server_born: str = ""
     unkept: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def is_running(self) -> bool:

@@ -39,6 +39,7 @@ from noisefloor_sim.topology.topology import Topology
 
 LISTEN_S = 60.0
 READY_S = 20.0
+PORT = "NOISEFLOOR_PORT"
 _PAUSE_S = 0.05
 _USERS = {AD_SERVER: "ad-server", AGGREGATOR: "aggregator", PUBLISHER: "publisher"}
 _BEHIND = "holds less than its anchor says"
@@ -95,9 +96,15 @@ def start(
         keep_tokens(places.tokens)
         redis = EMBEDDED if address is None else str(address)
         file = anchor_of(places, redis, anchor)
-        state = State(redis, durability, first_epoch, anchor=str(file or ""))
+        state = State(
+            redis,
+            durability,
+            first_epoch,
+            anchor=str(file or ""),
+            settings=dict(settings or {}),
+        )
         options = ["--collection", str(collection.resolve())] if collection else []
-        start = _Start(places, environment, options, state, tell)
+        start = Start(places, environment, options, state, tell)
         try:
             return start.run(data_sets)
         except BaseException:
@@ -130,7 +137,7 @@ def restore_ledger(
         redis = EMBEDDED if address is None else str(address)
         file = anchor_of(places, redis, anchor)
         state = State(redis, "disk", anchor=str(file or ""))
-        start = _Start(places, Environment(places, {}, redis_url), [], state, lambda _: None)
+        start = Start(places, Environment(places, {}, redis_url), [], state, lambda _: None)
         try:
             return start.restore()
         finally:
@@ -138,7 +145,7 @@ def restore_ledger(
 
 
 @dataclass(slots=True)
-class _Start:
+class Start:
     """One start under way."""
 
     places: Places
@@ -184,11 +191,13 @@ class _Start:
             end(process, self.places)
         self.places.state.unlink(missing_ok=True)
 
-    def launch(self, name: str, what: str, *options: str) -> None:
-        """Start a process, and write down at once that it runs."""
+    def launch(self, name: str, what: str, *options: str, port: int = 0) -> None:
+        """Start a process, and write down at once that it runs; without a port it takes any."""
         # -P: a file in the current folder must not pass for a library.
         command = [sys.executable, "-P", "-m", "noisefloor_services", what, *options]
-        self.note(launch(name, self.places, command, self.told(name)))
+        environment = {**self.told(name), PORT: str(port)}
+        process = launch(name, self.places, command, environment)
+        self.note(replace(process, port=port, words=(what, *options)))
 
     def listen(self, name: str) -> None:
         """Wait until a process listens, and note where."""

@@ -1,7 +1,9 @@
 """The file that says what runs: names, numbers and ports of processes, and no secret."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from noisefloor_sim.topology.errors import BadState
 from noisefloor_sim.topology.places import Places, write_secret
@@ -21,6 +23,7 @@ class State:
         first_epoch: The oldest epoch that reports were taken for at the start.
         processes: In the order in which they were started.
         anchor: The file that says what was spent at least; empty if there is none.
+        settings: Of the services, by their variables without the prefix.
     """
 
     redis: str
@@ -28,6 +31,7 @@ class State:
     first_epoch: int = 0
     processes: tuple[Process, ...] = ()
     anchor: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def having(self, process: Process) -> "State":
         """Return the state with a process, in place of what is known of it so far."""
@@ -41,15 +45,19 @@ def write(places: Places, state: State) -> None:
     write_secret(places.state, text + "\n")
 
 
+def _process(told: dict[str, Any]) -> Process:  # Any: JSON
+    return Process(
+        **{**told, "unkept": tuple(told["unkept"]), "words": tuple(told.get("words", ()))}
+    )
+
+
 def read(places: Places) -> State | None:
     """Return the state that was written, None if there is none."""
     try:
         told = json.loads(places.state.read_text(encoding="utf-8"))
         if told.pop("version") != _VERSION:
             raise ValueError
-        listed = [
-            Process(**{**one, "unkept": tuple(one["unkept"])}) for one in told.pop("processes")
-        ]
+        listed = [_process(one) for one in told.pop("processes")]
         return State(**told, processes=tuple(listed))
     except FileNotFoundError:
         return None

@@ -189,7 +189,7 @@ def test_what_a_service_may_not_look_at_is_not_told_and_not_promised(address: st
 def commands(keys: list[str]) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
     """Yield commands that could do harm: the name in a user's list, the key, the command."""
     first = keys[0]
-    for name, command in (
+    of_server: list[tuple[str, tuple[str | int, ...]]] = [
         ("flushall", ("FLUSHALL",)),
         ("config|set", ("CONFIG", "SET", "appendfsync", "no")),
         ("config|get", ("CONFIG", "GET", "*")),
@@ -198,10 +198,10 @@ def commands(keys: list[str]) -> Iterator[tuple[str, str, tuple[str | int, ...]]
         ("scan", ("SCAN", 0)),
         ("acl|setuser", ("ACL", "SETUSER", "default", "on", "nopass", "+@all")),
         ("info", ("INFO", "server")),
-    ):
-        yield name, "", command
+    ]
+    yield from ((name, "", command) for name, command in of_server)
     for key in keys:
-        for name, command in (
+        of_key: list[tuple[str, tuple[str | int, ...]]] = [
             ("xrange", ("XRANGE", key, "-", "+")),
             ("xread", ("XREAD", "STREAMS", key, "0")),
             ("xreadgroup", ("XREADGROUP", "GROUP", "aggregators", "x", "STREAMS", key, ">")),
@@ -210,8 +210,8 @@ def commands(keys: list[str]) -> Iterator[tuple[str, str, tuple[str | int, ...]]
             ("hgetall", ("HGETALL", key)),
             ("expire", ("EXPIRE", key, 1)),
             ("rename", ("RENAME", key, first)),
-        ):
-            yield name, key, command
+        ]
+        yield from ((name, key, command) for name, command in of_key)
 
 
 def is_listed(user: User, name: str, key: str) -> bool:
