@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import uvicorn
 
 from noisefloor_services.apps import Service
+from noisefloor_services.listening import bound
 from noisefloor_services.logs import uvicorn_options
-from noisefloor_services.serving import bound, connection_options
+from noisefloor_services.serving import connection_options
 from noisefloor_services.settings import Settings
 
 

@@ -36,10 +36,19 @@ def main(
     except NoisefloorError as error:
         print(f"noisefloor: {error}", file=sys.stderr)
         return 2
-    except (OSError, RedisError) as error:
+    except OSError as error:
+        print(f"noisefloor: cannot start: {_cause(error)}.", file=sys.stderr)
+        return 2
+    except RedisError as error:
         print(f"noisefloor: cannot start: {type(error).__name__}", file=sys.stderr)
         return 2
     return 0
+
+
+def _cause(error: OSError) -> str:
+    """Return what the system says, and of which file; other texts may hold anything."""
+    said = error.strerror or type(error).__name__
+    return f"{error.filename}: {said}" if error.filename else said
 
 
 def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

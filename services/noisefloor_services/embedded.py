@@ -6,6 +6,7 @@ counts on this server counts on any other.
 
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ LOCK_S = 5.0
 """For what a killed server left behind: a child that writes the log anew may outlive it."""
 
 _PAUSE_S = 0.01
+_STAMP = re.compile(r"^\d+:[A-Z] .*?\d\.\d{3} [.*#-] ")
 _MOST_PORTS = 5
 """A free port may be taken by somebody else before the server has it: then another is tried."""
 
@@ -122,7 +124,8 @@ class EmbeddedServer:
             if not is_new:
                 break
             self._port = 0
-        raise ServerNotStarted(f"The embedded server did not come up: see {self._log}.")
+        why = f"{_last_line(self._log)} " if self._log.exists() else ""
+        raise ServerNotStarted(f"The embedded server did not come up: {why}See {self._log}.")
 
     def stop(self) -> None:
         """Ask the server to stop, and end it if it does not; without one, do nothing."""
@@ -244,6 +247,13 @@ def _is_locked(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _last_line(log: Path) -> str:
+    """Return the last thing that a server's log says, without the time, as a sentence."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+    return f"{_STAMP.sub('', said).strip().rstrip('.')}."
 
 
 def _free_port() -> int:

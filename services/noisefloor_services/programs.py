@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from noisefloor.roles.collection import Collection, example
+from noisefloor_services.listening import bound
 from noisefloor_services.settings import Settings
 
 if TYPE_CHECKING:
@@ -72,29 +73,31 @@ def _with_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help=text)
 
 
-def _ad_server(start: Start) -> None:
+def _serving(make: Callable[[Start], "Service"]) -> Callable[[Start], None]:
+    """Return the program that serves what is made, once its address is known to be free."""
+
+    def run(start: Start) -> None:
+        with bound(start.settings.host, start.settings.port) as listening:
+            from noisefloor_services.serving import serve
+
+            serve(make(start), start.settings, listening)
+
+    return run
+
+
+def _ad_server(start: Start) -> "Service":
     from noisefloor_services import ad_server
-    from noisefloor_services.serving import serve
 
-    settings, told = start.settings, start.environment
-    serve(lambda: ad_server.create(settings, start.collection, environment=told), settings)
+    return ad_server.create(start.settings, start.collection, environment=start.environment)
 
 
-def _aggregator(start: Start) -> None:
+def _aggregator(start: Start) -> "Service":
     from noisefloor_services import aggregator
-    from noisefloor_services.serving import serve
 
-    settings, told = start.settings, start.environment
-    serve(lambda: aggregator.create(settings, start.collection, environment=told), settings)
+    return aggregator.create(start.settings, start.collection, environment=start.environment)
 
 
-def _model_publisher(start: Start) -> None:
-    from noisefloor_services.serving import serve
-
-    serve(lambda: _publisher(start), start.settings)
-
-
-def _publisher(start: Start) -> "Service":
+def _model_publisher(start: Start) -> "Service":
     from noisefloor.adversary.models.plan_audit import audit_canary
     from noisefloor.roles.methods import methods_of
     from noisefloor_services import data_sets, model_publisher
@@ -162,13 +165,17 @@ def _worker(start: Start) -> None:
 PROGRAMS: Mapping[str, Program] = MappingProxyType(
     {
         "ad-server": Program(
-            "catalogue and model out, ad requests and reports in", _ad_server, (_with_collection,)
+            "catalogue and model out, ad requests and reports in",
+            _serving(_ad_server),
+            (_with_collection,),
         ),
         "aggregator": Program(
-            "counts reports, and shows what was counted", _aggregator, (_with_collection,)
+            "counts reports, and shows what was counted",
+            _serving(_aggregator),
+            (_with_collection,),
         ),
         "model-publisher": Program(
-            "publishes against a ledger", _model_publisher, (_with_data_sets,)
+            "publishes against a ledger", _serving(_model_publisher), (_with_data_sets,)
         ),
         "worker": Program(
             "counts beside the aggregator, without an API", _worker, (_with_collection,)

@@ -11,13 +11,12 @@ import math
 import resource
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 
-from noisefloor.errors import NoisefloorError
 from noisefloor_services.apps import Service
 from noisefloor_services.http_connection import within
 from noisefloor_services.logs import uvicorn_options
@@ -37,10 +36,6 @@ _GC = (50_000, 20, 100)
 _log = logging.getLogger(__name__)
 
 
-class CannotListen(NoisefloorError):
-    """The address is taken, or not ours to use."""
-
-
 class _Server(uvicorn.Server):
     """A server that leaves signals to us: its own way ends with the signal, not with 0."""
 
@@ -50,27 +45,26 @@ class _Server(uvicorn.Server):
         yield
 
 
-def serve(make: Callable[[], Service], settings: Settings) -> None:
+def serve(service: Service, settings: Settings, listening: socket.socket) -> None:
     """Serve until a signal; returns once everything is done.
 
     Args:
-        make: Makes the service; called once its address is known to be free.
+        service: What answers.
         settings: What it was told.
+        listening: A socket that is bound, see ``bound``.
     """
-    with bound(settings.host, settings.port) as listening:
-        service = make()
-        config = uvicorn.Config(
-            service,
-            interface="asgi3",
-            timeout_graceful_shutdown=GRACE_S,
-            backlog=_BACKLOG,
-            lifespan="on",
-            **connection_options(settings),
-            **uvicorn_options(),
-        )
-        # The quickest loop that is installed.
-        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_serve(service, _Server(config), listening))
+    config = uvicorn.Config(
+        service,
+        interface="asgi3",
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=_BACKLOG,
+        lifespan="on",
+        **connection_options(settings),
+        **uvicorn_options(),
+    )
+    # The quickest loop that is installed.
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(service, _Server(config), listening))
 
 
 def connection_options(settings: Settings) -> dict[str, Any]:  # Any: arguments of uvicorn.Config
@@ -100,20 +94,6 @@ async def _serve(service: Service, server: _Server, listening: socket.socket) ->
     gc.set_threshold(*_GC)
     await server.serve(sockets=[listening])
     _log.info("stopped", extra={"fields": {"service": service.name}})
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """Return a socket with an address of its own, not listening yet, or raise CannotListen."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-    except OSError as error:
-        made.close()
-        raise CannotListen(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
-    made.setblocking(False)
-    return made
 
 
 def _most_connections(wanted: int) -> int:

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -257,6 +258,19 @@ def test_a_store_that_does_not_keep_the_promise_makes_nobody_ready(tmp_path: Pat
         with live(ad_server.create(told, example())) as app:
             assert app("GET", "/readyz").json()["promise"].endswith("may lose it.")
             assert app("POST", "/requests", json={"index": 1}).status_code == 200
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_port_in_use_ends_the_start_with_one_line(
+    name: str, capsys: pytest.CaptureFixture[str], lines: io.StringIO
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main([name], {"NOISEFLOOR_PORT": str(port)}) == 2
+    why = f"noisefloor: Cannot listen on 127.0.0.1, port {port}: Address already in use.\n"
+    assert capsys.readouterr().err == why
 
 
 def test_the_module_lists_what_it_runs() -> None:

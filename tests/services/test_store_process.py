@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from full_disks import full_disk
 from live_apps import Process, process
 from noisefloor_services import embedded
 from noisefloor_services.__main__ import main
@@ -68,6 +69,20 @@ def test_it_says_what_it_does_not_keep(tmp_path: Path) -> None:
 def test_without_a_data_folder_it_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store"], {}) == 2
     assert "NOISEFLOOR_DATA_FOLDER has to be given." in capsys.readouterr().err
+
+
+def test_a_full_disk_ends_the_start_with_its_cause(tmp_path: Path) -> None:
+    with full_disk(tmp_path / "disk") as disk:
+        told = {"DATA_FOLDER": str(disk / "data")}
+        with process("store", tmp_path, told) as store:
+            assert store.process.wait(20) == 2
+    said = store.log.read_text().splitlines()
+    assert said == ["noisefloor: cannot start: No space left on device."]
+
+
+def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ServerNotStarted, match=r"come up: Bad directive .* See .*valkey\.log"):
+        EmbeddedServer(tmp_path, settings={"no-such-setting": "1"}).start()
 
 
 def test_passwords_that_others_may_read_are_refused(tmp_path: Path) -> None:

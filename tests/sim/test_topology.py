@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from full_disks import full_disk
 from noisefloor.errors import BadParameter, NoisefloorError
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_sim import cli
@@ -265,6 +266,13 @@ def test_a_server_of_ones_own_in_the_foreground(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_a_full_disk_ends_the_start_before_anything_is_started(tmp_path: Path) -> None:
+    with full_disk(tmp_path / "disk") as disk:
+        with pytest.raises(BadParameter, match="No space left on device"):
+            start(disk / "noisefloor")
+        assert not list(disk.glob("*/run/*"))
+
+
 def test_a_process_that_does_not_come_up_is_named_and_nothing_is_left(folder: Path) -> None:
     with pytest.raises(StartFailed, match="NOISEFLOOR_RATE has to be a number") as caught:
         start(folder, settings={"rate": "fast"})

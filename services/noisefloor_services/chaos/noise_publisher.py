@@ -13,7 +13,7 @@ from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.model_publisher import Method, Request
 from noisefloor_services import logs, model_publisher
-from noisefloor_services.apps import Service
+from noisefloor_services.listening import bound
 from noisefloor_services.security.secure_start import check_environment
 from noisefloor_services.serving import serve
 from noisefloor_services.settings import Settings
@@ -47,13 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings.read(os.environ)
     logs.configure(settings.log_level)
     methods = {METHOD: method()}
-
-    def make() -> Service:
-        return model_publisher.create(
-            settings, methods, data_sets=given.data_set, environment=os.environ
-        )
-
-    serve(make, settings)
+    made = model_publisher.create(
+        settings, methods, data_sets=given.data_set, environment=os.environ
+    )
+    with bound(settings.host, settings.port) as listening:
+        serve(made, settings, listening)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from noisefloor.errors import BadParameter
 from noisefloor_sim.topology.errors import FolderBusy
+
+LEAST_BYTES = 4 << 20
+"""What has to be free on the disk for a start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Places:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if is_new:
                 (self.folder / ".gitignore").write_text("*\n", encoding="ascii")
+            _check_room(self.folder)
         except OSError as error:
             rule = f"a folder that can be written ({error.strerror})"
             raise BadParameter("folder", str(self.folder), rule) from None
@@ -88,6 +93,14 @@ class Places:
             yield
         finally:
             os.close(handle)
+
+
+def _check_room(folder: Path) -> None:
+    """Write and drop some megabytes: on a full disk no process could so much as say why."""
+    with TemporaryFile(dir=folder, buffering=0) as file:
+        left = LEAST_BYTES
+        while left:
+            left -= file.write(bytes(left))
 
 
 def write_secret(path: Path, text: str) -> None:
