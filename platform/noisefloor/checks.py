@@ -6,13 +6,14 @@ the domain and the type, never the value.
 
 import math
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.errors import BadParameter, OutOfDomain
+from noisefloor.errors import BadParameter, MissingExtra, OutOfDomain
 
 BLOCK = 1 << 18
 """Elements handled at once: the temporaries of a block stay in the processor's caches. It is part
@@ -23,6 +24,9 @@ LARGEST_EPSILON = 40.0
 """Outside these, 64-bit thresholds no longer tell the law from a coin, or from the bare truth."""
 
 Array = NDArray[Any]
+
+_MODULES = {"scikit-learn": "sklearn"}
+"""Libraries whose module has another name."""
 
 
 def check_epsilon(epsilon: float, name: str = "epsilon", *, parts: int = 1) -> float:
@@ -71,6 +75,19 @@ def check_probability(value: float, name: str) -> float:
     if not 0 < number < 1:
         raise BadParameter(name, value, "strictly between 0 and 1")
     return number
+
+
+def check_extra(what: str, extra: str, *libraries: str) -> None:
+    """Refuse something whose libraries are not installed, before it charges or writes anything.
+
+    Args:
+        what: That needs them, as the error names it.
+        extra: Of noisefloor, which brings them.
+        libraries: By the names that pip knows.
+    """
+    missing = [one for one in libraries if find_spec(_MODULES.get(one, one)) is None]
+    if missing:
+        raise MissingExtra(what, missing, extra)
 
 
 def check_types(kind: type, given: Mapping[str, Any]) -> None:  # Any: JSON

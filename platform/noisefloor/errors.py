@@ -27,6 +27,7 @@
     ├── MissingData             a data set was not fetched yet
     ├── DamagedData             a file of a data set is not what was pinned
     ├── FetchFailed             a data set could not be downloaded or kept
+    ├── MissingExtra            a library of an extra is not installed; the text has its pip line
     ├── BadTable                a user's own table cannot be read or breaks a rule
     └── UnknownMechanism        a name that the audit's line-up does not have
 
@@ -259,6 +260,28 @@ class DamagedData(NoisefloorError):
 
 class FetchFailed(NoisefloorError):
     """A data set could not be downloaded or kept; what was kept before is as it was."""
+
+
+class MissingExtra(NoisefloorError):
+    """Something needs libraries that are not installed; nothing was charged or written.
+
+    Args:
+        what: That needs them.
+        libraries: Those that are missing.
+        extra: Of noisefloor, which brings them.
+    """
+
+    def __init__(self, what: str, libraries: Sequence[str], extra: str) -> None:
+        named = ", ".join(libraries)
+        super().__init__(
+            f"{what} needs {named}, not installed here: pip install 'noisefloor[{extra}]'."
+        )
+        self.what = what
+        self.libraries = tuple(libraries)
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
+        return type(self), (self.what, self.libraries, self.extra)
 
 
 class BadTable(NoisefloorError):

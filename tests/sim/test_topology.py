@@ -324,7 +324,8 @@ def test_missing_libraries_are_named_with_the_cure(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preconditions, "LIBRARIES", ("no_such_library",))
-    with pytest.raises(ServicesMissing, match=r"no_such_library: pip install 'noisefloor\[serv"):
+    cure = r"no_such_library, not installed here: pip install 'noisefloor\[services\]'"
+    with pytest.raises(ServicesMissing, match=cure):
         start(folder)
     assert not folder.exists()
 

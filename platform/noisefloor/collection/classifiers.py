@@ -11,12 +11,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from noisefloor.checks import check_finite
+from noisefloor.checks import check_extra, check_finite
 from noisefloor.collection.schema import Labels
-from noisefloor.errors import BadParameter, NoisefloorError
+from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats
 
-MISSING = "scikit-learn is not installed: pip install 'noisefloor[collection]'."
+
+def check_sklearn(what: str) -> None:
+    """Refuse something that learns by scikit-learn where it is not installed."""
+    check_extra(what, "collection", "scikit-learn")
 
 
 class Model(Protocol):
@@ -143,8 +146,5 @@ def fit(
         raise BadParameter("labels", f"<{len(labels)}>", f"one a row of features, {len(features)}")
     if labels.all() or not labels.any():
         return Constant(bool(labels[0]))
-    try:
-        estimator = CLASSIFIERS[name](weight, seed)
-    except ModuleNotFoundError:
-        raise NoisefloorError(MISSING) from None
-    return Fitted(estimator.fit(features, labels))
+    check_sklearn(f"The classifier {name}")
+    return Fitted(CLASSIFIERS[name](weight, seed).fit(features, labels))

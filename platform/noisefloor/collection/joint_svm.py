@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from noisefloor.collection.classes import Classes, Codes
-from noisefloor.collection.classifiers import MISSING
+from noisefloor.collection.classifiers import check_sklearn
 from noisefloor.collection.schema import Labels
-from noisefloor.errors import BadParameter, NoisefloorError
+from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Floats, Reports
 
 
@@ -70,10 +70,9 @@ def machine_of(values: Floats, labels: Labels, cost: float) -> Any:  # Any: no t
     """Return SVC (RBF, gamma "scale") on rows that come many times, or the only label."""
     if labels.all() or not labels.any():
         return bool(labels.all())
-    try:
-        from sklearn.svm import SVC
-    except ModuleNotFoundError:
-        raise NoisefloorError(MISSING) from None
+    check_sklearn("A support vector machine")
+    from sklearn.svm import SVC
+
     rows = np.column_stack([values, labels])
     kept, times = np.unique(rows, axis=0, return_counts=True)
     variance = float(values.var())

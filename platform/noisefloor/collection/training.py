@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_count
-from noisefloor.collection.classifiers import MISSING, Model, check_classifier, fit
+from noisefloor.checks import check_count, check_extra
+from noisefloor.collection.classifiers import Model, check_classifier, fit
 from noisefloor.collection.collectors import Collected, Collector
 from noisefloor.collection.schema import Labels, Records
 from noisefloor.collection.selection import Selection, Selector
-from noisefloor.errors import BadParameter, NoisefloorError
+from noisefloor.errors import BadParameter
 from noisefloor.randomness import Source
 
 FOLDS = 10
@@ -166,8 +166,7 @@ def check_both_classes(records: Records) -> None:
 
 def one_thread() -> AbstractContextManager[object]:
     """Keep linear algebra on one thread: on small matrices more of them only wait."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ModuleNotFoundError:
-        raise NoisefloorError(MISSING) from None
+    check_extra("Training", "collection", "scikit-learn", "threadpoolctl")
+    from threadpoolctl import threadpool_limits
+
     return threadpool_limits(1)  # type: ignore[no-any-return]  # it has no types

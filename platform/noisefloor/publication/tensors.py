@@ -12,9 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.checks import check_extra
 from noisefloor.errors import BadSnapshot
 
 MEDIA_TYPE = "application/octet-stream"
+
+
+def check_writable() -> None:
+    """Refuse to publish, before anything is charged, where files cannot be written."""
+    check_extra("Publishing", "models", "safetensors")
 
 
 def write_tensors(

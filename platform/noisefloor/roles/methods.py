@@ -11,7 +11,7 @@ from typing import TypeAlias
 from noisefloor.publication import histogram
 from noisefloor.publication.model_methods import MODEL_METHODS
 from noisefloor.publication.records import Records
-from noisefloor.publication.tensors import MEDIA_TYPE
+from noisefloor.publication.tensors import MEDIA_TYPE, check_writable
 from noisefloor.roles.model_publisher import Method, Request
 from noisefloor.roles.published_models import Audit, model_method
 
@@ -22,6 +22,7 @@ def histogram_method(data_sets: DataSets) -> Method:
     """Make the method that publishes noisy counts; see ``publication.histogram``."""
 
     def planned(request: Request) -> histogram.Histogram:
+        check_writable()
         schema = data_sets[request.data_set].schema
         return histogram.Histogram.of(schema, request.parameters, request.cost)
 

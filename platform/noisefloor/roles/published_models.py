@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.publication.model_methods import Canary, ModelPlan, Parameter, Wanted
 from noisefloor.publication.records import Records
-from noisefloor.publication.tensors import MEDIA_TYPE
+from noisefloor.publication.tensors import MEDIA_TYPE, check_writable
 from noisefloor.roles.artefact import claim_fields
 from noisefloor.roles.model_publisher import Method, Request
 
@@ -70,7 +70,8 @@ class _Plans:
         self._planned = lru_cache(_KEPT_PLANS)(self._plan)
 
     def of(self, request: Request) -> ModelPlan:
-        """Return the plan of a request, or raise BadParameter."""
+        """Return the plan of a request, or raise BadParameter or MissingExtra."""
+        check_writable()
         told = tuple(sorted(request.parameters.items()))
         # True and 1 are equal, and not the same parameter.
         kinds = tuple(type(value) for _, value in told)

@@ -18,6 +18,7 @@ from noisefloor.errors import (
     BadParameter,
     BudgetExceeded,
     BusFull,
+    MissingExtra,
     NoisefloorError,
     PublicationFailed,
     SpendConflict,
@@ -41,6 +42,7 @@ _ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
     (SpendConflict, 409, "spend-conflict"),
     (PublicationFailed, 410, "publication-failed"),
     (UnlikeNeighbours, 422, "unlike-neighbours"),
+    (MissingExtra, 422, "missing-extra"),
     (BadFrame, 422, "bad-frame"),
     (ReleaseSealed, 409, "release-sealed"),
     (ReleaseUnspent, 409, "release-unspent"),
@@ -160,8 +162,8 @@ def _detail(error: NoisefloorError) -> str:
     if isinstance(error, BudgetExceeded):
         short = "; ".join(map(str, error.short))
         return f"Nothing was spent: {short}. Ask the ledger what spent it."
-    if isinstance(error, BadFrame):
-        return str(error)  # field and rule; such errors never hold a value
+    if isinstance(error, BadFrame | MissingExtra):
+        return str(error)  # names of ours; such errors never hold a value
     if isinstance(error, PublicationFailed):
         return "It was paid for and failed. Nothing is drawn again; a new one needs a new id."
     if isinstance(error, SpendConflict):

@@ -7,6 +7,7 @@ import numpy as np
 
 from noisefloor.checks import check_count
 from noisefloor.collection.claims import paper_claims
+from noisefloor.collection.classifiers import check_sklearn
 from noisefloor_sim.reproduce.console import print_judged, progress, versions
 from noisefloor_sim.reproduce.page import READINGS, page_of
 from noisefloor_sim.reproduce.running import run, tasks_of
@@ -25,6 +26,7 @@ def supml(*, seeds: int, jobs: int, out: Path, force: bool) -> int:
     """Run the paper's figures, write the run directory, print the table; return the exit code."""
     check_count(seeds, "seeds", least=2, most=10_000)
     check_count(jobs, "jobs", most=1024)
+    check_sklearn("reproduce supml")
     check_folder(out, force=force)
     sources = {name: load() for name, load in SOURCES.items()}  # what is missing is told at once
     listed = items()

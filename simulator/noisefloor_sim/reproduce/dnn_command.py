@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from noisefloor.checks import check_count
+from noisefloor.checks import check_count, check_extra
 from noisefloor.publication.adult import LABEL
 from noisefloor.publication.examples import OneHot
 from noisefloor_sim.reproduce.console import print_judged, progress, versions
@@ -28,6 +28,7 @@ def dnn(*, quick: bool, jobs: int, out: Path, force: bool, plan: Plan | None = N
     """Run every method, write the run directory, print the table; return the exit code."""
     chosen = plan or (QUICK if quick else FULL)
     check_count(jobs, "jobs", most=1024)
+    check_extra("reproduce dnn", "models", "torch", "safetensors")
     check_folder(out, force=force)
     encoding = OneHot(adult().schema, LABEL)  # what is missing is told at once
     parameters = chosen.training.shape(encoding.width, encoding.classes).count

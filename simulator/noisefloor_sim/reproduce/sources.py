@@ -6,12 +6,11 @@ is no local privacy, and is kept here because it is what is reproduced.
 
 from dataclasses import dataclass
 
-from noisefloor.collection.classifiers import MISSING
+from noisefloor.collection.classifiers import check_sklearn
 from noisefloor.collection.ranges import schema_of_data
 from noisefloor.collection.schema import Label, Records, Schema
 from noisefloor.data import load_table
 from noisefloor.data.table import Table
-from noisefloor.errors import NoisefloorError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,10 +24,9 @@ class DataSource:
 
 def wdbc() -> DataSource:
     """Return the 569 records of breast tissue that come with scikit-learn."""
-    try:
-        from sklearn.datasets import load_breast_cancer
-    except ModuleNotFoundError:
-        raise NoisefloorError(MISSING) from None
+    check_sklearn("WDBC")
+    from sklearn.datasets import load_breast_cancer
+
     bunch = load_breast_cancer()
     names = [str(name) for name in bunch.feature_names]
     table = {name: bunch.data[:, place] for place, name in enumerate(names)}

@@ -41,6 +41,9 @@ class PipelineBlock(BaseModel):
 
     attacks: ClassVar[Attacks] = {}
 
+    def check_extras(self) -> None:
+        """Raise MissingExtra if these settings need a library that is not installed."""
+
 
 Blocks = Mapping[str, type[PipelineBlock]]
 

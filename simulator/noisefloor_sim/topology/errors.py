@@ -9,7 +9,7 @@ NoisefloorError
 └── BadState            the file that says what runs cannot be read
 """
 
-from noisefloor.errors import NoisefloorError
+from noisefloor.errors import MissingExtra, NoisefloorError
 
 
 class NotRunning(NoisefloorError):
@@ -43,7 +43,7 @@ class StartFailed(NoisefloorError):
         return type(self), (self.name, self.why, self.log)
 
 
-class ServicesMissing(NoisefloorError):
+class ServicesMissing(MissingExtra):
     """The services need libraries that are not installed."""
 
 

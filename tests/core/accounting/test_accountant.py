@@ -195,6 +195,29 @@ def test_sampled_substitution_says_what_it_rests_on_and_costs_more() -> None:
     assert tight.epsilon < loose.epsilon < 2.4
 
 
+class OneGaussian:
+    """A library's accountant of one Gaussian release: its delta is known in closed form."""
+
+    def __init__(self, mu: float) -> None:
+        self._mu = mu
+
+    def get_delta(self, epsilon: float) -> float:
+        tail = math.exp(epsilon + norm.logcdf(-epsilon / self._mu - self._mu / 2))
+        return float(norm.cdf(self._mu / 2 - epsilon / self._mu) - tail)
+
+
+@pytest.mark.parametrize(("mu", "delta"), [(0.05, 1e-3), (0.3, 1e-5), (1.0, 1e-6), (0.5, 0.1)])
+def test_two_steps_cost_twice_epsilon_at_one_plus_e_to_epsilon_deltas(
+    mu: float, delta: float
+) -> None:
+    """Between two that are swapped lies one that is removed: delta + e^epsilon delta in all."""
+    one = OneGaussian(mu)
+    oracle = brentq(lambda e: (1 + math.exp(e)) * one.get_delta(e) - delta, 0, 60, xtol=1e-13)
+    assert accountant._two_steps(one, delta) == pytest.approx(2 * oracle, rel=1e-9)
+    less = brentq(lambda e: math.exp(e) * one.get_delta(e) - delta, 0, 60, xtol=1e-13)
+    assert oracle > less * (1 + 1e-5)  # the twin: a delta too few is found
+
+
 def test_a_refusal_by_pld_falls_back_on_rdp_and_says_so() -> None:
     events: list[Event] = [LaplaceNoise(2.0), SampledGaussian(1.0, 0.01, 10)]
     both = [epsilon_at(events, 1e-5, method, SUBSTITUTE) for method in ("pld", "rdp")]

@@ -209,6 +209,11 @@ def test_unlike_or_infinite_costs_are_refused_and_change_nothing() -> None:
         ledger.spend("ann", "a", Guarantee(0.1, USER, model=Model.CENTRAL), "clicks")
     with pytest.raises(UnlikeNeighbours):
         ledger.spend("ann", "a", HALF, "clicks", proved=Guarantee(1, Neighbours.BIT))
+    for cost in (Guarantee(0.1, Neighbours.ITEM), Guarantee(0.1, USER, model=Model.CENTRAL)):
+        with pytest.raises(UnlikeNeighbours):  # a proof of the right relation does not cover it
+            ledger.spend("ann", "a", cost, "clicks", proved=HALF)
+        with pytest.raises(UnlikeNeighbours):
+            ledger.can_spend("ann", cost)
     with pytest.raises(BudgetExceeded, match="never added"):
         ledger.spend("ann", "a", NOTHING, "clicks")
     with pytest.raises(BadParameter, match="count"):

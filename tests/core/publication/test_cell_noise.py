@@ -13,7 +13,14 @@ from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.gaussian import GaussianTable, excess
 from noisefloor.privacy import Model, Neighbours
-from noisefloor.publication.cell_noise import GaussianCells, LaplaceCells, pair_excess
+from noisefloor.publication import cell_noise
+from noisefloor.publication.cell_noise import (
+    LARGEST_SIGMA,
+    LEAST_DELTA,
+    GaussianCells,
+    LaplaceCells,
+    pair_excess,
+)
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, chi_square_p
 
@@ -61,7 +68,10 @@ def test_the_likelihood_is_the_enumerated_law() -> None:
     for at, chance in enumerated(noise, (5, 7)).items():
         told = noise.log_likelihood(np.array(at), counts)
         assert math.exp(told) == pytest.approx(float(chance), rel=1e-9)
-    assert noise.log_likelihood(np.array([500, 7]), counts) == -math.inf
+    reach = noise.table.reach
+    for step, is_possible in ((reach, True), (reach + 1, False), (500, False)):
+        for moved in (np.array([5 + step, 7]), np.array([5, 7 - step])):
+            assert math.isfinite(noise.log_likelihood(moved, counts)) is is_possible
 
 
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 2.5])
@@ -145,6 +155,13 @@ def test_a_relation_without_a_proof_is_refused(neighbours: Neighbours) -> None:
 def test_bad_costs_are_refused(epsilon: float, delta: float) -> None:
     with pytest.raises(BadParameter):
         GaussianCells(epsilon, delta, SWAP)
+
+
+def test_the_least_delta_and_the_largest_sigma_are_allowed() -> None:
+    assert GaussianCells(4.0, LEAST_DELTA, ADD).guarantee.delta == LEAST_DELTA
+    assert cell_noise._bounded(LARGEST_SIGMA, 1.0) == LARGEST_SIGMA
+    with pytest.raises(BadParameter, match="epsilon"):
+        cell_noise._bounded(math.nextafter(LARGEST_SIGMA, math.inf), 1.0)
 
 
 @pytest.mark.statistical

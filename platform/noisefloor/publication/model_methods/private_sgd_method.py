@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from noisefloor.checks import check_extra
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.model_methods.canaries import GradientCanary
@@ -54,7 +54,7 @@ public: needed where the relation is record-add-remove. The cost needs a delta."
             wanted.parameters,
             ("hidden", "epochs", "batch", "clip", "learning_rate", "averaging"),
         )
-        check_torch(cls.NAME)
+        check_extra(cls.NAME, "models", "torch")
         wanted.check_delta()
         hidden = told.widths("hidden", "32", wanted.encoding)
         size = wanted.declared_size
@@ -101,13 +101,6 @@ public: needed where the relation is record-add-remove. The cost needs a delta."
         # That a release failed would be seen, so that no example may make it fail.
         train(module, examples.features, labels, self.sgd, coins, skips=True)
         return PublishedModel(encoding, _layers(module)).written()
-
-
-def check_torch(method: str) -> None:
-    """Refuse a method before anything is paid for, where torch is not installed."""
-    if find_spec("torch") is None:
-        rule = f"another one: {method} needs torch, which is not installed (noisefloor[models])"
-        raise BadParameter("method", method, rule)
 
 
 def _module(widths: tuple[int, ...]) -> "nn.Sequential":

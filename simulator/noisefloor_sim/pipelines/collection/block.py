@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from noisefloor.checks import check_extra
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
 from noisefloor_sim.scenario.section import PlainText, Probability, broken, check_source
@@ -106,6 +107,12 @@ class CollectionBlock(PipelineBlock):
         if self.classes == 1:
             raise broken("Expected 2 or more, or 0: one class tells nothing.", "classes")
         return self
+
+    def check_extras(self) -> None:
+        """Raise MissingExtra if these settings need a library that is not installed."""
+        # joint-bayes is learnt by counting; WDBC comes with the library.
+        if self.method != "joint-bayes" or self.source == "wdbc":
+            check_extra("The pipeline collection", "collection", "scikit-learn")
 
 
 def block_of(scenario: Scenario) -> CollectionBlock:

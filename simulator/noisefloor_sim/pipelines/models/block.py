@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from noisefloor.checks import check_extra
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
 from noisefloor_sim.scenario.section import PlainText, broken, check_source
@@ -148,6 +149,11 @@ class ModelsBlock(PipelineBlock):
         if bool(self.columns) is not (self.tables == "cells"):
             raise broken("Expected columns with the tables 'cells', and only there.", "columns")
         return self
+
+    def check_extras(self) -> None:
+        """Raise MissingExtra if these settings need a library that is not installed."""
+        needed = ("safetensors", "torch") if self.method == "private-sgd" else ("safetensors",)
+        check_extra("The pipeline models", "models", *needed)
 
 
 def block_of(scenario: Scenario) -> ModelsBlock:
