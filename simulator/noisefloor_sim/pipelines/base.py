@@ -10,6 +10,7 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from noisefloor.ads.rates import LEVEL, deviations
 from noisefloor.privacy import Claim
 from noisefloor.roles.courses import Course
 from noisefloor.roles.outcomes import Counters
@@ -23,6 +24,9 @@ from noisefloor_sim.population import Cohort
 from noisefloor_sim.report.spec import Section
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.model import Scenario
+
+Z = deviations(LEVEL)
+"""Half the width of a 95 % normal interval, in standard errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,11 @@ class Metric:
     low: float = math.nan
     high: float = math.nan
     n: int = 0
+
+    @classmethod
+    def normal(cls, name: str, value: float, error: float, n: int = 0) -> "Metric":
+        """Make a number whose interval is normal, from its standard error."""
+        return cls(name, value, value - Z * error, value + Z * error, n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from noisefloor.privacy import ClaimVerdict
+from noisefloor_sim.report import words
 from noisefloor_sim.report.spec import ClaimRow
 
 
@@ -29,13 +30,15 @@ def _failing(failing: Sequence[ClaimRow], total: int) -> str:
     if not failing:
         return ""
     worst = max(failing, key=_excess)
-    proved = "nothing" if math.isinf(worst.proved) else f"{worst.proved:.3g}"
+    proved = "nothing" if math.isinf(worst.proved) else words.upper(worst.proved)
     epsilon = worst.audited.epsilon if worst.audited else 0.0
-    reached = f", and an attacker reached at least {epsilon:.3g}" if epsilon else ""
+    reached = f", and an attacker reached at least {words.lower(epsilon)}" if epsilon else ""
     variants = ", ".join(sorted({row.variant for row in failing} - {""}))
+    where = f" ({variants})" if variants else ""
+    claimed = words.upper(worst.claimed)
     return (
-        f"{len(failing)} of {total} claims do not hold{f' ({variants})' if variants else ''}: at "
-        f"worst {worst.mechanism} claims {worst.claimed:.3g}, {proved} is proved{reached}."
+        f"{len(failing)} of {total} claims do not hold{where}: at worst {worst.mechanism} claims "
+        f"{claimed}, {proved} is proved{reached}."
     )
 
 
@@ -44,13 +47,15 @@ def _unprotected(unprotected: Sequence[ClaimRow], total: int) -> str:
     if not unprotected:
         return ""
     names = ", ".join(sorted({row.mechanism for row in unprotected}))
-    return f"{len(unprotected)} of {total} claims are unprotected: {names} promise no epsilon."
+    return f"{len(unprotected)} of {total} claims are unprotected, with no epsilon: {names}."
 
 
 def _holding(holding: Sequence[ClaimRow], rows: Sequence[ClaimRow]) -> str:
     """Say how many claims hold; of variants all of whose claims do, which they are."""
     if len(holding) == len(rows):
-        return f"All {len(rows)} claims hold: each is proved, and no attack contradicts one."
+        attacked = sum(row.audited is not None for row in rows)
+        tried = f"{attacked} were attacked, and no attack contradicts one" if attacked else ""
+        return f"All {len(rows)} claims hold: each is proved; {tried or 'none was attacked'}."
     others = {row.variant for row in rows if row.verdict != ClaimVerdict.HOLDS}
     sound = {row.variant for row in holding} - others
     if sound and sum(row.variant in sound for row in rows) == len(holding):

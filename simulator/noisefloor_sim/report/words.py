@@ -119,7 +119,7 @@ def audited(row: ClaimRow) -> str:
     if row.audited is None:
         return "\N{EN DASH}"
     if not row.audited.epsilon:
-        return "nothing found"
+        return "nothing"
     return f"\N{GREATER-THAN OR EQUAL TO}\u00a0{lower(row.audited.epsilon)}"
 
 
@@ -128,7 +128,7 @@ def audited_how(row: ClaimRow) -> str:
     if row.audited is None:
         return ""
     level = f"at\u00a0{confidence(row.audited.confidence)}"
-    return level if row.audited.epsilon else f"of\u00a0{_most(row.audited)} {level}"
+    return level if row.audited.epsilon else f"of up to\u00a0{_most(row.audited)} {level}"
 
 
 def severity(row: ClaimRow) -> str:

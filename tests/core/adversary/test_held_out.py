@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from noisefloor.adversary.held_out import held_out_bound, held_out_gaussian
 from noisefloor.errors import BadParameter
@@ -39,6 +39,40 @@ def test_a_response_is_wronged_with_alpha_at_most_and_a_leak_more_often() -> Non
     wronged = chance_of_wronging(chance, 1 - chance, epsilon, alpha)
     assert wronged <= alpha
     assert chance_of_wronging(0.95, 0.05, epsilon, alpha) > alpha
+
+
+def by_clopper_and_pearson(
+    hits: int, games: int, false: int, others: int, delta: float
+) -> tuple[float, float]:
+    """Return what two counts prove with alpha 0.02, and the most that so many games can."""
+
+    def ratio(hits: int, false: int) -> float:
+        low = beta.ppf(0.01, hits, games - hits + 1)
+        return math.log((low - delta) / beta.ppf(0.99, false + 1, others - false))
+
+    return ratio(hits, false), ratio(games, 0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_the_bound_is_that_of_the_second_half_by_clopper_and_pearson(delta: float) -> None:
+    # Both halves are alike: the one chooses what the other counts. First high scores tell, which
+    # are 60 of 100 and 20 of 300; then low ones do, which are 5 of 100 and 120 of 300.
+    for inside, outside, counts in (
+        (ones(60, 100), ones(20, 300), (60, 100, 20, 300)),
+        (ones(95, 100), ones(180, 300), (120, 300, 5, 100)),
+    ):
+        games = np.array(2 * inside), np.array(2 * outside)
+        found = held_out_bound(*games, alpha=0.02, delta=delta)
+        expected = by_clopper_and_pearson(*counts, delta)
+        assert (found.epsilon, found.ceiling) == pytest.approx(expected, rel=1e-9)
+        assert (found.confidence, found.trials) == (0.98, 100)
+
+
+def test_what_chooses_a_threshold_does_not_judge_it() -> None:
+    # The first half of the games says the contrary of the second.
+    inside, outside = np.array(ones(50, 100)), np.array(ones(50, 100)[::-1])
+    assert held_out_bound(inside, outside, alpha=0.1).epsilon == 0
+    assert held_out_bound(outside, inside, alpha=0.1).epsilon == 0
 
 
 @pytest.mark.statistical

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from noisefloor.adversary.intervals import (
     ceiling,
@@ -52,6 +53,35 @@ def test_the_ceiling_is_what_a_perfect_attack_would_reach() -> None:
     )
     assert ceiling(100_000, alpha=0.01) == float(epsilon_bound(100_000, 0, 100_000, alpha=0.01))
     assert ceiling(1_000, alpha=0.01) < ceiling(10_000, alpha=0.01)
+
+
+@pytest.mark.parametrize(("hits", "false_hits"), [(1, 0), (40, 3), (99, 50), (100, 0)])
+@pytest.mark.parametrize("delta", [0.0, 0.005])
+def test_the_epsilon_of_two_counts_takes_half_of_alpha_for_each(
+    hits: int, false_hits: int, delta: float
+) -> None:
+    trials, alpha = 100, 0.02
+    low = binomtest(hits, trials).proportion_ci(1 - alpha, "exact").low
+    high = binomtest(false_hits, trials).proportion_ci(1 - alpha, "exact").high
+    expected = math.log((low - delta) / high) if low > delta else -math.inf
+    found = float(epsilon_bound(hits, false_hits, trials, alpha=alpha, delta=delta))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 1 / 3])
+def test_no_more_of_the_others_are_called_members_than_the_rate_allows(rate: float) -> None:
+    for count in range(100, 140):
+        others = np.arange(float(count))
+        called, _ = true_positive_rate(others, others, rate)
+        assert called <= rate < called + 2 / count
+    # Members that tie with the threshold are not called, nor are the others there.
+    tied = np.repeat([0.0, 1.0], 60)
+    assert true_positive_rate(tied, tied, rate)[0] == 0
+
+
+def test_the_error_of_a_rate_is_that_of_the_members() -> None:
+    hit, error = true_positive_rate(np.array([5.0, 5.0, 5.0, -40.0]), np.arange(-50.0, 4.0), 0.2)
+    assert (hit, error) == pytest.approx((0.75, math.sqrt(0.75 * 0.25 / 4)))
 
 
 def test_delta_is_taken_off_before_the_ratio() -> None:

@@ -86,6 +86,26 @@ def test_highest_and_lowest_scores_are_guessed() -> None:
     assert guess(scores, members, 6).made == 6
 
 
+def test_half_of_the_canaries_choose_the_number_of_guesses_and_the_others_are_guessed() -> None:
+    # In the first half only the eight highest and the eight lowest scores are right, between them
+    # every second one; in the second half all are.
+    scores = np.arange(64.0)
+    weak = np.arange(64) % 2 == 1
+    weak[:8], weak[-8:] = False, True
+    perfect = scores >= 32
+    found = one_run_bound(np.tile(scores, 2), np.append(weak, perfect), alpha=ALPHA)
+    assert found.trials < 24
+    assert found.epsilon == found.ceiling == Guesses(found.trials, found.trials, 64).epsilon(ALPHA)
+    twin = one_run_bound(np.tile(scores, 2), np.append(perfect, weak), alpha=ALPHA)
+    assert twin.trials == 64
+    assert twin.epsilon < twin.ceiling
+
+
+def test_of_numbers_that_prove_as_much_the_largest_is_chosen() -> None:
+    scores, members = np.arange(128.0), np.arange(128) % 2 == 1
+    assert one_run_bound(scores, members, alpha=ALPHA).trials == 64
+
+
 @pytest.mark.statistical
 def test_no_leak_means_no_bound_and_a_leak_is_found() -> None:
     """A null of 20,000 canaries is wronged with probability 1e-6; a response at 1 is found."""

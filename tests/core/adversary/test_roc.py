@@ -59,6 +59,17 @@ def test_the_log_log_curve_starts_where_it_is_resolved_and_ends_at_one() -> None
         Roc.of(drawn[:10], drawn[:10]).log_log()
 
 
+def test_the_log_log_curve_is_the_best_threshold_within_each_rate() -> None:
+    drawn = SeededSource(4, "roc").below(40, 300).astype(np.float64)
+    members, others = drawn[:100] + 5, drawn[100:]
+    rates, reached = Roc.of(members, others).log_log(25)
+    levels = [*np.unique(drawn), math.inf]
+    for rate, found in zip(rates, reached, strict=True):
+        allowed = [t for t in levels if (others >= t).mean() <= rate * (1 + 1e-9)]
+        best = max((members >= t).mean() for t in [*allowed, 45.0])
+        assert found == pytest.approx(best, abs=1e-12)
+
+
 def test_no_scores_and_nan_are_refused() -> None:
     with pytest.raises(BadParameter, match="members"):
         Roc.of(np.array([]), np.ones(3))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest, norm
 
 from noisefloor.mechanisms.base import Estimate
 from noisefloor.randomness import new_run
@@ -14,10 +15,12 @@ from noisefloor_sim.pipelines.clicks import CLICKS
 from noisefloor_sim.pipelines.clicks.books import DayBook
 from noisefloor_sim.pipelines.clicks.estimates import (
     DayEstimate,
+    estimate_metrics,
     rate_metrics,
     released,
     sum_of,
 )
+from noisefloor_sim.pipelines.clicks.games import share_metric
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.scenario import Scenario
 from worlds import small_world, with_clicks, with_section
@@ -74,6 +77,32 @@ def test_rates_are_scored_against_what_a_server_that_sees_all_would_count() -> N
     assert found["ctr_error"].value == pytest.approx(math.sqrt((0.02**2 + 0.08**2) / 2))
     assert found["ctr_coverage"].value == 0.5
     assert "ctr.ad_2" not in found
+
+
+def test_coverage_is_the_share_of_truths_within_the_interval_that_is_listed() -> None:
+    # Estimates of 10 with an error of 1: 1.95 off is inside, 1.97 is not, on either side. An
+    # estimate without an error has nothing to cover.
+    truths, errors = [12, 12, 8, 8, 3], [1 / 0.975, 1 / 0.985, 1 / 0.975, 1 / 0.985, 0.0]
+    day = DayEstimate(0, 100, Estimate(np.full(5, 10.0), np.array(errors)))
+    found = {metric.name: metric for metric in estimate_metrics([day], [book(*truths)])}
+    listed = [found[f"estimate.day_0.ad_{ad}"] for ad in range(5)]
+    inside = [one.low <= truth <= one.high for one, truth in zip(listed, truths, strict=True)]
+    assert inside == [True, False, True, False, False]
+    assert (found["coverage"].value, found["coverage"].n) == (0.5, 4)
+
+
+def test_a_share_has_the_exact_95_percent_interval() -> None:
+    for right, of in ((0, 10), (3, 40), (40, 40)):
+        found = share_metric("share", right, of)
+        ends = binomtest(right, of).proportion_ci(0.95, "exact")
+        assert (found.low, found.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
+        assert (found.value, found.n) == (right / of, of)
+
+
+def test_a_normal_interval_reaches_1_96_standard_errors() -> None:
+    found = Metric.normal("any", 5.0, 2.0, 7)
+    assert (found.low, found.high) == pytest.approx(norm.interval(0.95, 5, 2), rel=1e-9)
+    assert (found.value, found.n) == (5.0, 7)
 
 
 def test_hidden_impressions_give_no_rates() -> None:

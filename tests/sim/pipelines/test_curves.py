@@ -58,6 +58,16 @@ def test_among_keys_that_take_as_many_values_the_first_usual_one_wins() -> None:
     assert Axis.of(points, USUAL).label == "claimed epsilon"
 
 
+def test_replicates_with_intervals_share_one_that_shrinks_by_the_root_of_their_number() -> None:
+    measured = [
+        PointFindings((("days", 1),), small_world(), Findings((Metric("error", *ends, n=1),), ()))
+        for ends in ((1.0, 0.0, 2.0), (2.0, 0.0, 4.0), (3.0, 0.0, 6.0), (2.0, 0.0, 4.0))
+    ]
+    (found,) = along({1.0: measured}, "error")[1]
+    # Half-widths of 1, 2, 3 and 2: their mean over the root of four.
+    assert (found.value, found.low, found.high, found.n) == (2.0, 1.0, 3.0, 4)
+
+
 def test_replicates_without_intervals_get_one_from_how_they_differ() -> None:
     points = [point(value, days=1, seed=value) for value in (1.0, 2.0, 3.0)]
     (by_place,) = DAYS.grouped(points).values()

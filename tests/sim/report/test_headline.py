@@ -28,13 +28,14 @@ def row(
 def test_all_claims_hold_only_if_none_is_unprotected() -> None:
     fine, weak = row(1, 1, 0.5), row(math.inf, math.inf, 5.0, name="selection")
     assert headline([fine, fine]) == (
-        "All 2 claims hold: each is proved, and no attack contradicts one."
+        "All 2 claims hold: each is proved; 2 were attacked, and no attack contradicts one."
     )
+    assert headline([row(1, 1)]) == "All 1 claims hold: each is proved; none was attacked."
     assert headline([fine, weak, weak]) == (
-        "2 of 3 claims are unprotected: selection promise no epsilon. 1 of 3 claims hold."
+        "2 of 3 claims are unprotected, with no epsilon: selection. 1 of 3 claims hold."
     )
     assert headline([weak]) == (
-        "1 of 1 claims are unprotected: selection promise no epsilon. 0 of 1 claims hold."
+        "1 of 1 claims are unprotected, with no epsilon: selection. 0 of 1 claims hold."
     )
     assert headline([]) == "Nothing is claimed."
 
@@ -42,16 +43,16 @@ def test_all_claims_hold_only_if_none_is_unprotected() -> None:
 def test_the_worst_failure_is_named_and_a_sound_variant_too() -> None:
     rows = [
         row(1, 2, 1.5, variant="paper"),
-        row(0.5, 10, 3.32, name="owner", variant="paper"),
+        row(0.5, 10, 3.3219, name="owner", variant="paper"),
         row(1, 1, 0.5),
     ]
     assert headline(rows) == (
         "2 of 3 claims do not hold (paper): at worst owner claims 0.5, 10 is proved, and an "
-        "attacker reached at least 3.32. All claims of the corrected variant hold."
+        "attacker reached at least 3.321. All claims of the corrected variant hold."
     )
     unprotected = row(math.inf, math.inf, name="selection")
     assert headline([*rows, unprotected]).endswith(
-        "1 of 4 claims are unprotected: selection promise no epsilon. 1 of 4 claims hold."
+        "1 of 4 claims are unprotected, with no epsilon: selection. 1 of 4 claims hold."
     )
     assert "nothing is proved." in headline([row(1, math.inf)])
 
@@ -59,7 +60,7 @@ def test_the_worst_failure_is_named_and_a_sound_variant_too() -> None:
 def test_audits_that_decide_nothing_are_counted() -> None:
     silent, short, fine = row(1, 1, 0.0), row(8, 8, 5.9), row(1, 1, 0.5)
     assert headline([silent, short, fine, row(1, 1)]) == (
-        "All 4 claims hold: each is proved, and no attack contradicts one. 2 of 3 audits of "
-        "claims that hold decide nothing: they found nothing, or could not have shown as much as "
-        "is proved."
+        "All 4 claims hold: each is proved; 3 were attacked, and no attack contradicts one. 2 of "
+        "3 audits of claims that hold decide nothing: they found nothing, or could not have shown "
+        "as much as is proved."
     )

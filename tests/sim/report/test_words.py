@@ -93,8 +93,8 @@ def test_other_verdicts_are_explained_too() -> None:
 
 def test_an_audit_that_found_nothing_says_what_it_could_have_found() -> None:
     silent = claim("holds", audited=0.0)
-    assert words.audited(silent) == "nothing found"
-    assert words.audited_how(silent).replace("\u00a0", " ") == "of 5 at 99 %"
+    assert words.audited(silent) == "nothing"
+    assert words.audited_how(silent).replace("\u00a0", " ") == "of up to 5 at 99 %"
     assert words.sentence(silent) == (
         "Proved; the attack found nothing, and 1,000 trials could have shown 5 at most."
     )

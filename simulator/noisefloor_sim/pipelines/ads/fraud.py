@@ -35,9 +35,6 @@ MOST_CELLS = 1 << 10
 
 FALSE_ALARMS = 0.01
 
-_Z = 1.959963984540054
-"""Half the width of a 95 % interval, in standard errors."""
-
 
 @dataclass(frozen=True, slots=True)
 class RoundTallies:
@@ -75,9 +72,9 @@ class TrainingFraud:
         if not found:
             return []
         pulls, formulas, errors = np.array(found).T
-        bias, half = float(pulls.mean()), _Z * float(np.sqrt(np.mean(errors**2) / len(errors)))
+        error = float(np.sqrt(np.mean(errors**2) / len(errors)))
         return [
-            Metric("fraud.bias", bias, bias - half, bias + half, len(pulls)),
+            Metric.normal("fraud.bias", float(pulls.mean()), error, len(pulls)),
             Metric("fraud.bias_formula", float(formulas.mean()), n=len(pulls)),
             *self._detection(source),
         ]

@@ -16,9 +16,6 @@ from noisefloor_sim.pipelines.base import Metric
 SMALL = 0.1
 """Noise of a tenth of the clip in each number leaves something to be seen."""
 
-_Z = 1.959963984540054
-"""Half the width of a 95 % interval, in standard errors."""
-
 
 @dataclass(frozen=True, slots=True)
 class Halves:
@@ -87,8 +84,8 @@ class GradientNoise:
             return None
         found = math.sqrt(float(np.mean(squares))) * self._unit
         # A deviation that is measured on so many nearly normal numbers errs by 1 / sqrt(2 n).
-        half = _Z * found / math.sqrt(2 * numbers)
-        return Metric("training.noise.measured", found, found - half, found + half, numbers)
+        error = found / math.sqrt(2 * numbers)
+        return Metric.normal("training.noise.measured", found, error, numbers)
 
     @property
     def _unit(self) -> float:

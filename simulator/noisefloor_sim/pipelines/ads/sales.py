@@ -25,9 +25,6 @@ that alone moves value a little, and is not worth anything.
 MILLE = 1e-3
 """From micros for one impression to whole units for a thousand."""
 
-_Z = 1.959963984540054
-"""Half the width of a 95 % interval, in standard errors."""
-
 Array = NDArray[Any]  # numbers of any kind
 
 
@@ -109,6 +106,4 @@ def _figures(regime: str, log: Log, user: NDArray[np.int64]) -> Iterator[Metric]
 
 
 def _metric(name: str, mean: Mean, scale: float, n: int) -> Metric:
-    half = _Z * mean.standard_error * scale
-    value = mean.value * scale
-    return Metric(name, value, value - half, value + half, n)
+    return Metric.normal(name, mean.value * scale, mean.standard_error * scale, n)

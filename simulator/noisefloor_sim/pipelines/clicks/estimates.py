@@ -7,17 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.rates import LEVEL, click_through, counts_of, deviations
+from noisefloor.ads.rates import click_through, counts_of
 from noisefloor.mechanisms.base import Estimate, Mechanism
 from noisefloor.roles.protocols import Aggregation
-from noisefloor_sim.pipelines.base import Metric
+from noisefloor_sim.pipelines.base import Metric, Z
 from noisefloor_sim.pipelines.clicks.books import DayBook
 
 MOST_ESTIMATES = 2_000
 """Estimates are listed one by one up to so many ads times days, rates up to so many ads."""
-
-Z = deviations(LEVEL)
-"""Half the width of a 95 % interval, in standard errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,13 +67,7 @@ def estimate_metrics(found: Sequence[DayEstimate], books: Sequence[DayBook]) -> 
 def _listed(found: Sequence[DayEstimate]) -> list[Metric]:
     """Return every estimate with its interval."""
     return [
-        Metric(
-            f"estimate.day_{one.day}.ad_{ad}",
-            float(at),
-            float(at - Z * error),
-            float(at + Z * error),
-            one.n,
-        )
+        Metric.normal(f"estimate.day_{one.day}.ad_{ad}", float(at), float(error), one.n)
         for one in found
         for ad, (at, error) in enumerate(
             zip(one.clicks.value, one.clicks.standard_error, strict=True)

@@ -14,7 +14,7 @@ from noisefloor.randomness import Generator, SeededSource
 from noisefloor.roles.protocols import Aggregation
 from noisefloor_sim.pipelines.base import Metric
 from noisefloor_sim.pipelines.clicks.books import DayBook
-from noisefloor_sim.pipelines.clicks.estimates import Z, sum_of
+from noisefloor_sim.pipelines.clicks.estimates import sum_of
 from noisefloor_sim.pipelines.clicks.forgery import Forger, day_encoding
 from noisefloor_sim.pipelines.clicks.games import share_metric
 
@@ -76,14 +76,14 @@ def _bias_metrics(
         gaps.append(Estimate(estimate.value[ad] - honest, estimate.standard_error[ad]))
         formulas.append(forger.bias(book.fakes / (book.honest + book.fakes), honest))
     total = sum_of(gaps, share_coins=share_coins)
-    mean, reach = float(total.value[0]) / len(days), Z * float(total.standard_error[0]) / len(days)
+    mean, error = (float(one[0]) / len(days) for one in (total.value, total.standard_error))
     reports = sum(n for _, _, n in days)
     fakes, honest_reports = (
         sum(getattr(book, name) for book, _, _ in days) for name in ("fakes", "honest")
     )
     return [
         Metric("fraud.share", fakes / (fakes + honest_reports), n=fakes + honest_reports),
-        Metric("fraud.bias", mean, mean - reach, mean + reach, reports),
+        Metric.normal("fraud.bias", mean, error, reports),
         Metric("fraud.bias_formula", math.fsum(formulas) / len(days), n=reports),
     ]
 

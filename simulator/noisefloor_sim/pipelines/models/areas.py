@@ -10,7 +10,6 @@ from noisefloor_sim.pipelines.base import Metric
 POINTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """False positive rates at which a curve is drawn."""
 
-_SURE = 1.96
 _GRID = np.linspace(0.0, 1.0, 4_001)
 
 
@@ -28,10 +27,8 @@ def rate_bound(rate: float | np.ndarray, guarantee: Guarantee) -> np.ndarray:
 
 def area_metric(name: str, found: Attacked) -> Metric:
     """Tell the area under the curve, with an interval over models: they are independent."""
-    roc, reach = found.roc, _SURE * found.auc_error
-    area = float(found.aucs.mean())
-    n = len(roc.members) + len(roc.others)
-    return Metric(f"attack.{name}.auc", area, area - reach, area + reach, n)
+    n = len(found.roc.members) + len(found.roc.others)
+    return Metric.normal(f"attack.{name}.auc", float(found.aucs.mean()), found.auc_error, n)
 
 
 def area_metrics(
@@ -53,10 +50,9 @@ def area_metrics(
     for rate, true in told.items():
         if true is not None:
             bound = float(rate_bound(rate, proved))
-            error = _SURE * roc.at(rate)[1]
             at = f"{rate:g}"
             metrics += [
-                Metric(f"attack.{name}.tpr.at_{at}", true, true - error, true + error, n),
+                Metric.normal(f"attack.{name}.tpr.at_{at}", true, roc.at(rate)[1], n),
                 Metric(f"attack.{name}.tpr_bound.at_{at}", bound, n=n),
             ]
     return metrics

@@ -5,19 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.adversary.intervals import lower_limit, upper_limit
 from noisefloor.publication.networks import Training, train
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.publication.scores import Scores, scores
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.base import Metric
+from noisefloor_sim.pipelines.clicks.games import share_metric
 from noisefloor_sim.pipelines.models.held import Holdings
 from noisefloor_sim.pipelines.models.holder import Release
 
 _PLAIN = Training(hidden=(16,), learning_rate=0.1, epochs=20)
 """Of the network without privacy that stands beside: chosen once, on synthetic records."""
-
-_MISSED = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,8 +72,4 @@ def accuracy_metrics(
 
 def _accuracy(name: str, reached: Scores) -> Metric:
     """Return an accuracy with its 95 % interval over the people who are asked about."""
-    right = round(reached.accuracy * reached.n)
-    low, high = (
-        float(limit(right, reached.n, _MISSED / 2)) for limit in (lower_limit, upper_limit)
-    )
-    return Metric(f"accuracy.{name}", reached.accuracy, low, high, reached.n)
+    return share_metric(f"accuracy.{name}", round(reached.accuracy * reached.n), reached.n)

@@ -83,6 +83,7 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
     )
     return Table(
         "Whether the auditor can be trusted",
+        "Audited 0: nothing was found. "
         "Null: both inputs are the same, so 0 (and an area of 0.5) is right. Planted: so many "
         "draws for one charge, or, of one draw, noise for one parameter where all are published; "
         "it should lie above the claim. Planted, LiRA: a network without noise.",

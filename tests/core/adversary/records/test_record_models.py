@@ -3,10 +3,14 @@
 Every game trains a machine, so that games are independent and binomial limits are exact.
 """
 
+import math
+
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from attack_outcomes import assert_met
+from noisefloor.adversary.outcome import Outcome
 from noisefloor.adversary.records.models import (
     MemberOutcome,
     attack_members,
@@ -52,6 +56,12 @@ def assert_kept(outcome: MemberOutcome) -> None:
 
 
 @pytest.mark.statistical
+def test_the_epsilon_of_two_rates_takes_half_of_alpha_for_each_limit() -> None:
+    outcome = MemberOutcome(Outcome(80, 100, 0.5, 1.0), Outcome(10, 200, 0.5, 1.0), 0.0, 1.0)
+    low, high = beta.ppf(0.01, 80, 21), beta.ppf(0.99, 11, 190)
+    assert outcome.proved(0.02) == pytest.approx(math.log(low / high), rel=1e-9)
+
+
 def test_support_vectors_of_plain_rows_name_their_owners(seed: int) -> None:
     # 240 trainings; false alarm FALSE_ALARM. The twin: what an epsilon of 1 would allow.
     outcome = attack_members(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from noisefloor.adversary.likelihood import Guess
 from noisefloor.adversary.outcome import Outcome
@@ -182,7 +183,9 @@ def test_the_interval_is_of_two_exact_limits_at_each_end() -> None:
     found = AttributeInference(Outcome(60, 100, 0.5, 1.0), Outcome(50, 100, 0.5, 1.0), 1.0)
     assert found.advantage == pytest.approx(0.1)
     low, high = found.interval
-    assert low < 0 < 0.1 < high
+    # Four limits share the 5 % that the interval may miss the advantage with.
+    assert low == pytest.approx(beta.ppf(0.0125, 60, 41) - beta.ppf(0.9875, 51, 50), rel=1e-9)
+    assert high == pytest.approx(beta.ppf(0.9875, 61, 40) - beta.ppf(0.0125, 50, 51), rel=1e-9)
     wider = found.limits(1e-6)
     assert wider[0] < low
     assert high < wider[1]

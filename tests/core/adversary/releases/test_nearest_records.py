@@ -1,10 +1,14 @@
 """Nearest records: copies are found, private tables keep the bound, the null stays quiet."""
 
+import math
+
 import numpy as np
 import pytest
 
 from noisefloor.adversary.intervals import true_positive_rate
+from noisefloor.adversary.outcome import Outcome
 from noisefloor.adversary.releases.nearest_records import (
+    NearestRecords,
     area_margin,
     area_under_curve,
     attack_beside_twins,
@@ -28,6 +32,15 @@ def test_the_area_counts_pairs_and_halves_ties() -> None:
     assert area_under_curve(others, members) == pytest.approx(1 - np.mean(pairs))
     with pytest.raises(BadParameter, match="members"):
         area_under_curve(members, others[:0])
+
+
+def test_the_margin_is_hoeffdings_at_95_percent_and_ends_stay_within_zero_and_one() -> None:
+    assert area_margin(20, 30) == pytest.approx(math.sqrt(math.log(40) / 40), rel=1e-12)
+    outcome = Outcome(3, 200, 0.5, 1.0)
+    found = NearestRecords(outcome, outcome, 0.0, 0.0, 0.6, 1.0)
+    margin = math.sqrt(math.log(40) / 400)
+    assert found.interval == pytest.approx((0.6 - margin, 0.6 + margin), rel=1e-12)
+    assert NearestRecords(outcome, outcome, 0.0, 0.0, 1.0, 1.0).interval[1] == 1.0
 
 
 @pytest.mark.statistical

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from noisefloor.adversary.models.shadows import (
+    Attacked,
     ShadowRuns,
     attack_all,
     attacked,
@@ -23,6 +24,8 @@ from noisefloor.randomness import SeededSource, Source
 
 ALPHA = 1e-6
 """Each bound below is wrong with this probability."""
+
+Floats = NDArray[np.float64]
 
 MODELS, RECORDS = 40, 1000
 
@@ -91,6 +94,29 @@ def test_memberships_that_are_not_fair_coins_are_refused() -> None:
         audit_coins(unfair, alpha=ALPHA)
     with pytest.raises(BadParameter, match="fair coin"):
         audit_record(unfair, 0, alpha=ALPHA)
+
+
+def test_the_error_of_an_area_is_that_of_a_mean_over_models() -> None:
+    roc = attacked(np.eye(2), np.eye(2, dtype=np.bool_)).roc
+    found = Attacked(roc, np.array([0.5, 0.6, 0.9]))
+    # Deviations from 2/3 have squares that sum to 0.26/3; over n - 1 = 2, and over n = 3.
+    assert found.auc_error == pytest.approx(math.sqrt(0.26 / 3 / 2 / 3), rel=1e-12)
+
+
+@pytest.mark.statistical
+def test_targets_that_were_shadows_would_be_wronged() -> None:
+    """A null attacked by a score that knows the shadows' coins: wrong with probability 1e-6."""
+    runs = runs_of(1e-9, models=20, records=500)
+
+    def remembering(shadows: ShadowRuns, targets: Floats | None) -> Floats:
+        assert targets is not None
+        seen = (odds.tobytes() for odds in shadows.log_odds)
+        known = dict(zip(seen, shadows.members, strict=True))
+        told = [known.get(odds.tobytes(), np.zeros(500)) for odds in targets]
+        return np.array(told, dtype=np.float64)
+
+    assert audit_coins(runs, alpha=ALPHA, attack=remembering).epsilon == 0
+    assert remembering(runs, runs.log_odds).any()  # what it could do to a model that it knows
 
 
 def test_figures_are_one_json_object_and_tell_no_rate_that_is_not_resolved() -> None:
