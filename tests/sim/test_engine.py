@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from noisefloor.randomness import new_run
-from noisefloor_sim.engine import Engine, Outcome
+from noisefloor_sim.engine import Engine, Outcome, explain
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.base import Findings, Metric
 from noisefloor_sim.results import PointResult, RunDirectory
@@ -145,6 +145,30 @@ def test_progress_ends_when_every_cohort_has_woken_on_every_day() -> None:
     with new_run():
         Engine(CLEAN, PIPELINES).run(lambda done, whole: steps.append((done, whole)))
     assert steps == [(done, 18) for done in range(1, 19)]
+
+
+def test_each_day_of_a_user_is_explained_by_contact_and_by_leaving() -> None:
+    days, budget = 4, 3.0  # one report of epsilon 2
+    scenario = with_section(small_world(days=days, budget=budget), "population", churn_per_day=0.3)
+    scenario = with_section(scenario, "devices", sync_per_day=0.5)
+    cohort = Engine(scenario, PIPELINES).cohort(0)
+    silent = (~cohort.owns[:, :, None] | cohort.silent).all(axis=1)
+    # Leaves during the run, and is out of contact on a day before that.
+    user = int(np.flatnonzero((cohort.leaves == 2) & silent[:, 0] & ~silent[:, 1])[0])
+    # And the first of the cohort, who is watched like any other.
+    for chosen in (user, 0):
+        with new_run():
+            lines = explain(scenario, PIPELINES, chosen)
+        for day, line in enumerate(lines):
+            is_gone = cohort.leaves[chosen] <= day
+            assert ("the user has left" in line) is bool(is_gone)
+            assert ("no device in contact" in line) is bool(silent[chosen, day] and not is_gone)
+            is_asked = not silent[chosen, day] and not is_gone
+            assert ("click report" in line) is bool(is_asked)
+            assert ("1 x click report; 2 spent" in line) is (is_asked and " refused" not in line)
+        left = [float(line.split()[-2]) for line in lines]
+        assert left == sorted(left, reverse=True)
+        assert set(left) <= {3.0, 1.0}
 
 
 def test_same_seed_same_world_other_seed_other_world() -> None:

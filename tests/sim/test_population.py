@@ -6,6 +6,7 @@ import pytest
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.population import Cohort, cohort_sizes, make_cohort
 from noisefloor_sim.scenario.world import Devices, Engagement, Offline, Population, Shares
+from statistics_of_tests import FALSE_ALARM, binomial_p
 
 DAYS = 30
 
@@ -73,6 +74,29 @@ def test_long_spells_last_for_days() -> None:
     # Silent on a day with long spells: most likely silent on the day before as well.
     again = silent[:, :, 9][silent[:, :, 10]].mean()
     assert again > 2 * silent[:, :, 9].mean()
+
+
+@pytest.mark.statistical
+def test_a_device_is_silent_while_a_spell_lasts_and_no_longer() -> None:
+    # One spell a day, begun at any hour, of 2 hours on average: at the end of the first day a
+    # device is in one with probability (2 / 24) (1 - e**-12). n = 12,288; false alarm
+    # FALSE_ALARM. The twin: spells of 3 hours.
+    spells = Devices(sync_per_day=1.0, offline=Offline(start_per_day=1.0, mean_h=2.0))
+    silent = cohort(devices=spells).silent[:, :, 0]
+    counts = int(silent.sum()), silent.size
+    assert binomial_p(*counts, 2 / 24) > FALSE_ALARM
+    assert binomial_p(*counts, 3 / 24) < FALSE_ALARM
+
+
+@pytest.mark.statistical
+def test_each_day_the_same_share_leaves() -> None:
+    # n = 4,096; on the first day and of those who stay on the second; false alarm FALSE_ALARM
+    # each. The twins: 0.15.
+    leaves = cohort(churn_per_day=0.2).leaves
+    for day in (0, 1):
+        left, there = int((leaves == day).sum()), int((leaves >= day).sum())
+        assert binomial_p(left, there, 0.2) > FALSE_ALARM
+        assert binomial_p(left, there, 0.15) < FALSE_ALARM
 
 
 def test_without_churn_nobody_leaves() -> None:

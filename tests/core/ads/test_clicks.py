@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from enumeration import enumerate_law, likelihoods
 from noisefloor.ads.clicks import ClickReport, Form
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms import Mechanism, exact_epsilon
+from noisefloor.mechanisms import Mechanism, UnaryEncoding, exact_epsilon
 from noisefloor.privacy import Claim, Neighbours
 from noisefloor.randomness import SeededSource, new_run
 from statistics_of_tests import FALSE_ALARM, chi_square_p
@@ -40,6 +41,16 @@ def test_the_law_of_every_vector_sums_to_one(report: ClickReport) -> None:
         assert np.exp(report.log_likelihood(report.outputs(), row)).sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("report", [FORMS[0], FORMS[1], *FORMS[-2:]], ids=label)
+def test_the_enumerated_law_of_every_vector_is_the_stated_one(report: ClickReport) -> None:
+    """Of the forms whose draws can be listed; dummies and surplus clicks are among the rows."""
+    for row in every_row(report.ads):
+        law = enumerate_law(lambda source, row=row: report.randomise(row[None], source))
+        stated = likelihoods(report, report.outputs(), row)
+        assert law.keys() == stated.keys()
+        assert all(abs(math.log(law[key]) - stated[key]) < 1e-11 for key in law)
+
+
 @pytest.mark.parametrize("report", CORRECTED, ids=label)
 def test_no_two_vectors_are_told_apart_by_more_than_the_user_level_guarantee(
     report: ClickReport,
@@ -52,6 +63,15 @@ def test_no_two_vectors_are_told_apart_by_more_than_the_user_level_guarantee(
     assert proved <= report.epsilon
     assert proved == pytest.approx(report.epsilon, abs=1e-6)
     assert exact_epsilon(report) <= proved + 1e-12
+
+
+@pytest.mark.parametrize("report", CORRECTED[1:], ids=label)
+@pytest.mark.parametrize("relation", [Neighbours.BIT, Neighbours.ITEM, Neighbours.MOVE_ONE])
+def test_under_a_cap_nothing_less_than_the_whole_vector_is_proved(
+    report: ClickReport, relation: Neighbours
+) -> None:
+    whole = report.guarantee(Neighbours.USER).epsilon
+    assert report.guarantee(relation).epsilon == whole
 
 
 def test_the_papers_form_is_overclaimed_by_the_number_of_ads() -> None:
@@ -109,6 +129,14 @@ def test_the_error_of_the_papers_form_is_the_closed_one() -> None:
     n = 10_000
     error = report.estimate(np.full(20, n // 4), n).standard_error[0] * n
     assert error == pytest.approx(math.sqrt(n * math.e) / (math.e - 1))
+
+
+def test_what_is_sampled_of_a_padded_set_errs_by_as_much_more_as_it_stands_for() -> None:
+    n, tally = 10_000, np.full(6, 2_500)
+    padded = ClickReport(4, 1.0, Form.PAD_AND_SAMPLE, most_clicks=2).estimate(tally, n)
+    alone = UnaryEncoding.optimised(6, 1.0).estimate(tally, n)
+    assert padded.value == pytest.approx(2 * alone.value[:4])
+    assert padded.standard_error == pytest.approx(2 * alone.standard_error[:4])
 
 
 def test_variances_at_equal_epsilon_are_those_of_the_literature() -> None:

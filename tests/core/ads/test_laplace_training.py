@@ -64,6 +64,21 @@ def test_with_next_to_no_noise_the_update_is_the_gradient_step(form: Form, local
     assert told.norm > 0
 
 
+@pytest.mark.parametrize("bounded", [True, False])
+def test_tastes_and_factors_are_kept_in_the_unit_ball_if_they_are_bounded(bounded: bool) -> None:
+    """Weak factors ask for long tastes, and a steep slope for long factors."""
+    training = LaplaceTraining(3, 2, 1, 4.0, 4.0, bounded=bounded, ridge=1e-4, rate=100.0)
+    start = training.start().model
+    weak = Broadcast(AdModel(0.5, start.offsets, start.factors / 10))
+    ratings = Ratings(np.ones((20, 3), np.bool_), np.ones((20, 3), np.float32))
+    tastes = np.zeros((20, 2), dtype=np.float32)
+    sent = training.report(0, weak, tastes, ratings, SeededSource(1, "bounded", int(bounded)))
+    steep = np.abs(training.noise.tally(sent.reports)) * 1_000
+    factors = training.update(0, weak, steep, 20).model.factors
+    for rows in (tastes, factors):
+        assert bool(np.linalg.norm(rows, axis=1).max() <= 1 + 1e-5) is bounded
+
+
 def test_the_clip_is_counted_by_number_or_by_block() -> None:
     ratings = crowd(500, 4)
     for form, values in ((Form.COORDINATE, 500 * 8), (Form.BLOCK, 500), (Form.PRINTED, 500 * 8)):

@@ -1,6 +1,7 @@
 """Memoised clicks: averaging stops at the permanent answer, and change is not covered."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from noisefloor.adversary.likelihood import guess
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
 from noisefloor.privacy import Neighbours
-from noisefloor.randomness import SeededSource
+from noisefloor.randomness import SeededSource, new_run
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
 
@@ -40,6 +41,24 @@ def test_more_days_never_pass_the_permanent_epsilon() -> None:
     assert proved[0] == pytest.approx(1.0, abs=1e-6)
     assert proved[-1] <= 2.0
     assert proved[-1] == pytest.approx(2.0, abs=1e-6)
+
+
+def test_a_zero_and_a_one_have_permanent_answers_of_their_own() -> None:
+    """Fresh coins flip next to nothing if the first report may reveal nearly all of epsilon."""
+    clicks = MemoisedClicks(2, 2.0, 2.0 * (1 - 1e-12))
+    # The first ad's zero is flipped and its one is not; the second's the other way round.
+    memory = np.array([[[True, False], [False, True]]])
+    for bits in itertools.product([0, 1], repeat=2):
+        with new_run():
+            report = clicks.report(np.array([bits]), memory, SeededSource(1, "own answers"))
+        assert report.tolist() == [[True, False]]
+
+
+def test_the_guarantee_of_changing_clicks_is_that_of_all_fresh_coins() -> None:
+    clicks = MemoisedClicks(3, 2.0, 1.0, days=4)
+    fresh = clicks.response.instant / ONE
+    closed = 4 * 3 * math.log((1 - fresh) / fresh)
+    assert clicks.guarantee_changing().epsilon == pytest.approx(closed, rel=1e-9)
 
 
 def test_changing_clicks_are_not_covered_by_the_permanent_answer() -> None:

@@ -240,6 +240,17 @@ def test_the_mean_of_products_is_found_pair_by_pair(seed: int) -> None:
 # Candidates.
 
 
+@pytest.mark.parametrize("mechanism", [LeaningSigns(6, 1.0), LeaningAxis(6, 1.0)])
+def test_the_standard_error_is_that_of_fair_coins_over_the_gain(mechanism: Mechanisms) -> None:
+    """If every report has a one in each cell, the estimate is what a one of a coin stands for."""
+    n = 10_000
+    cells = len(mechanism.tally(np.ones((1, 6), dtype=np.bool_)))
+    one = mechanism.estimate(np.full(cells, n), n).value
+    even = mechanism.estimate(np.full(cells, n // 2), n)
+    assert even.value == pytest.approx(0.0, abs=1e-12)
+    assert even.standard_error == pytest.approx(one / math.sqrt(n))
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 2), (4, 3), (64, 7), (64, 20), (8, 50)])
 def test_candidates_differ_and_are_a_group(rows: int, columns: int) -> None:
     minus = minus_signs(rows, columns)

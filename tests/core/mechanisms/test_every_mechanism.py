@@ -215,6 +215,15 @@ def test_tallies_add_up(case: Case, cut: int) -> None:
 
 
 @over_every_mechanism
+def test_a_tally_holds_more_reports_than_two_bytes_count(case: Case) -> None:
+    """One report over and over: no count of a block may wrap around."""
+    mechanism, many = case.make(1.0), (1 << 17) + 1
+    one = mechanism.randomise(case.values(1), SeededSource(5, "wide tally"))
+    whole = mechanism.tally(np.repeat(one, many, axis=0))
+    assert np.array_equal(whole, many * mechanism.tally(one))
+
+
+@over_every_mechanism
 def test_a_tally_in_blocks_is_the_tally(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = case.make(1.0)
     reports = mechanism.randomise(case.values(1000), SeededSource(5, "tally"))

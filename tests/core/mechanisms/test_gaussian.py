@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.special import ndtr
 
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms import DiscreteGaussian
+from noisefloor.mechanisms import DiscreteGaussian, DiscreteLaplace
 from noisefloor.mechanisms.gaussian import GaussianTable, excess
 from noisefloor.privacy import Model, Neighbours
 from noisefloor.randomness import SeededSource
@@ -34,6 +35,19 @@ def test_weights_are_those_of_the_bell(sigma: float) -> None:
     noise = np.arange(-table.reach, table.reach + 1)
     bell = np.exp(-((noise / sigma) ** 2) / 2)
     assert np.array(table.law.weights) / ONE == pytest.approx(bell / bell.sum(), abs=1e-15)
+
+
+@pytest.mark.parametrize(("sigma", "shift"), [(1.0, 1), (3.7, 1), (3.7, 5), (50.0, 20)])
+def test_delta_is_the_exact_sum_and_a_margin_for_the_floats(sigma: float, shift: int) -> None:
+    table, power = GaussianTable(sigma), Decimal(1).exp()
+    weights = table.law.weights
+    moved = [*([0] * shift), *weights]
+    padded = [*weights, *([0] * shift)]
+    exact = sum(
+        max(Decimal(one) - power * other, Decimal(0))
+        for one, other in zip(padded, moved, strict=True)
+    )
+    assert 5e-13 < table.delta(1.0, shift) - float(exact / ONE) < 2e-12
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.7, 50.0, 1000.0])
@@ -162,3 +176,13 @@ def test_reports_follow_the_bell(high: int, factor: float, passes: bool, seed: i
     law = np.bincount(places, bell / bell.sum())
     counts = np.bincount(np.clip(noise, -edge, edge) + edge, minlength=2 * edge + 1)
     assert (chi_square_p(counts, law) > FALSE_ALARM) is passes
+
+
+def test_sums_of_large_reports_are_exact() -> None:
+    """Beyond 32 bits, for reports on either grid."""
+    low = 1 << 39
+    for mechanism in (
+        DiscreteGaussian(1.0, 1e-6, low, low + 1),
+        DiscreteLaplace(1.0, low, low + 1),
+    ):
+        assert mechanism.tally(np.full(4, low)).tolist() == [4 * low]

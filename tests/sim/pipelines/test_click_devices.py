@@ -10,10 +10,13 @@ import pytest
 from noisefloor.accounting.entry import MICRO
 from noisefloor.wire.frames import decode_frame
 from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import Account
+from noisefloor_sim.devices import Account, Exhausted
 from noisefloor_sim.pipelines.clicks import build
+from noisefloor_sim.pipelines.clicks.block import vector_report_of
+from noisefloor_sim.pipelines.clicks.books import DayBook, exhausted_metrics
 from noisefloor_sim.pipelines.clicks.delivered import DeliveredPipeline
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
+from noisefloor_sim.pipelines.clicks.sending import Memory, Sent
 from noisefloor_sim.population import Cohort
 from noisefloor_sim.scenario import Scenario
 from worlds import small_world, with_clicks
@@ -155,3 +158,46 @@ def test_permanent_answers_are_drawn_once_and_kept() -> None:
     days = [sent(pipeline, day, account) for day in range(1, DAYS)]
     assert days[0] == days[1] == days[2]
     assert days[0] != ones(0, 1, 2)
+
+
+def test_delivered_bits_are_counted_by_their_value_and_by_what_was_reported() -> None:
+    """Of the optimised encoding at epsilon 20 no zero is reported as one, and half of the ones."""
+    rich = world(budget=1_000.0, epsilon=20.0, form="one-click")
+    pipeline, account = pipeline_of(rich), open_account(rich)
+    told = sum(len(row) for day in range(DAYS) for row in sent(pipeline, day, account))
+    counts = np.sum([book.delivered for book in pipeline.days], axis=0)
+    # 4 and then 3 clicks a day; the ad on user 0's silent device was shown, too.
+    assert counts.tolist() == [[DAYS, 0], [13 - told, told]]
+    assert 0 < told < 13
+
+
+@pytest.mark.parametrize(
+    ("form", "most", "kept"), [("capped", 3, 3), ("pad-and-sample", 2, 2), ("capped", 9, ADS)]
+)
+def test_the_cap_on_clicks_is_that_of_the_scenario(form: str, most: int, kept: int) -> None:
+    report = vector_report_of(world(budget=6.0, epsilon=1.0, form=form, most_clicks=most))
+    assert (report.form.value, report.most_clicks) == (form, kept)
+
+
+def test_what_is_sent_again_comes_with_what_it_was_made_of() -> None:
+    memory, book = Memory(Exhausted.MEMORY), DayBook.empty(2, 2)
+    everybody, payers = np.ones(3, dtype=np.bool_), np.array([True, False, True])
+    fresh = Sent(np.array([[True, False], [False, True]]), np.array([[True, True], [True, False]]))
+    none = Sent(fresh.reports[:0], fresh.inputs[:0])
+    first = memory.complete(0, everybody, payers, fresh, book)
+    again = memory.complete(0, everybody, ~everybody, none, book)
+    for kept in (first, again):
+        assert np.array_equal(kept.reports, fresh.reports)
+        assert np.array_equal(kept.inputs, fresh.inputs)
+    assert (book.repeated, book.refused) == (2, 2)
+
+
+def test_users_are_exhausted_who_cannot_pay_one_more_report() -> None:
+    account = Account.open(OWNS, 10)
+    account.wallets.left[:] = [[6, 4, 0], [9, 0, 0], [5, 4, 0], [10, 0, 0], [0, 0, 0]]
+    joined = np.array([False, False, True, False, False])
+    for has_joined, two in (({}, 2.0), ({0: joined}, 1.0)):
+        one_device, two_devices, three = exhausted_metrics({0: account}, 10, has_joined)
+        assert (one_device.name, one_device.value, one_device.n) == ("exhausted.devices_1", 1.0, 2)
+        assert (two_devices.value, two_devices.n) == (two, 3)
+        assert (three.name, three.n) == ("exhausted.devices_3", 0)
