@@ -34,7 +34,11 @@ from noisefloor_services.streams.durability import Durability
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.server import Server
 
-HELD = 150
+HELD, MORE = 150, 4500
+HEADER = (
+    *("connections held", "MB", "health ms", "p99", "max", "failed", "honest", "per CPU-s"),
+    *("free s", "verdict", "answers"),
+)
 MOST_MB, MOST_HEALTH_MS, LEAST_SHARE, MOST_FREE_S = 256.0, 100.0, 0.8, 15.0
 MODEL_BYTES = 6 << 20
 """Of what devices are told: more than the system keeps for a client that does not read."""
@@ -174,27 +178,23 @@ def main() -> None:
     parser.add_argument("--tree", type=Path, default=ROOT, help="another tree, to compare")
     parser.add_argument("--only", choices=KINDS, help="one kind of connections")
     given = parser.parse_args()
-    resource.setrlimit(
-        resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2
-    )
-    crowds = [((kind,), HELD) for kind in KINDS] + [(KINDS, HELD), ((SILENT,), 4500)]
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    crowds = [((kind,), HELD) for kind in KINDS] + [(KINDS, HELD), ((SILENT,), MORE)]
     if given.only:
         crowds = [((given.only,), HELD)]
     rows = []
     with tempfile.TemporaryDirectory() as name, ExitStack() as stay:
         one = stay.enter_context(stack(Path(name), Durability.MEMORY, root=given.tree.resolve()))
-        workers = [
-            Worker(sys.executable, f"bench.{name}") for name in ("load_client", "hostile_client")
-        ]
-        for worker in workers:
-            stay.callback(worker.close)
-        honest_rates(workers[0], one, 1.0)  # warms up
+        honest = Worker(sys.executable, "bench.load_client")
+        hostile = Worker(sys.executable, "bench.hostile_client")
+        stay.callback(honest.close)
+        stay.callback(hostile.close)
+        honest_rates(honest, one, 1.0)  # warms up
         for kinds, held in crowds:
             print(f"measuring: {held} {', '.join(kinds)}", file=sys.stderr)
-            rows.append(measured(*workers, one, kinds, held, given.seconds).cells())
-    head = ("connections held", "MB", "health ms", "p99", "max", "failed", "honest", "per CPU-s")
-    head = (*head, "free s")
-    print(aligned((*head, "verdict", "answers"), rows))
+            rows.append(measured(honest, hostile, one, kinds, held, given.seconds).cells())
+    print(aligned(HEADER, rows))
     print(
         f"Targets: below {MOST_MB:.0f} MB, /healthz below {MOST_HEALTH_MS:.0f} ms, honest frames "
         f"at {LEAST_SHARE:.0%} or more, slots free within {MOST_FREE_S:.0f} s."
