@@ -5,6 +5,7 @@ It is one field of the settings in Redis, which is all that an ad server may rea
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.scripts import REPLACE
@@ -14,13 +15,13 @@ MODEL_TYPE = "application/octet-stream"
 _FIELD = "broadcast"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Notice:
     """What devices are told, as bytes that the course reads."""
 
     content: bytes
 
-    @property
+    @cached_property
     def etag(self) -> str:
         """The hash of the content, in the quotes of HTTP's ETag."""
         return f'"{hashlib.blake2b(self.content, digest_size=16).hexdigest()}"'

@@ -101,7 +101,9 @@ class Intake:
     def look(self) -> None:
         """Look for a new model; without Redis the last one stays."""
         with suppress(NoisefloorError, RedisError):
-            self.notice = self.board.read()
+            found = self.board.read()
+            if found != self.notice:  # else answers under way would each hold a copy of their own
+                self.notice = found
 
     async def take(self, data: bytes, frame: Frame) -> None:
         """Hand a checked frame to Redis, or raise and promise nothing."""

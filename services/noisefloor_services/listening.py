@@ -4,6 +4,9 @@ import socket
 
 from noisefloor.errors import NoisefloorError
 
+_SEND_BYTES = 1 << 18
+"""Of an answer that the system keeps: it would keep megabytes for a client that reads slowly."""
+
 
 class CannotListen(NoisefloorError):
     """The address is taken, or not ours to use."""
@@ -15,6 +18,7 @@ def bound(host: str, port: int) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)
         made.bind((host, port))
     except OSError as error:
         made.close()

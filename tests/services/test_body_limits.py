@@ -162,40 +162,40 @@ def test_a_body_that_drips_is_cut_off() -> None:
     assert (b"Connection", b"close") in sent[0]["headers"]
 
 
-def test_unfinished_bodies_take_bounded_memory_and_the_oldest_gives_way() -> None:
-    limits = Limits(100, time_s=60)
-    answered: list[tuple[int, int]] = []
+def test_unfinished_bodies_take_bounded_memory_and_the_oldest_are_given_up() -> None:
+    answered: dict[int, tuple[int, bool]] = {}
 
     async def all_of_it() -> None:
-        limited, may_end = BodyLimits(an_app([]), limits), asyncio.Event()
+        limited, may_end = BodyLimits(an_app([]), Limits(100)), asyncio.Event()
 
-        async def one(number: int) -> None:
-            coming = [part(b"a" * 100), part(b"", more=False)]
+        async def one(number: int, *, trickles: bool = False) -> None:
+            coming = [part(b"a" * 90), *([part(b"a")] if trickles else []), part(b"", more=False)]
 
             async def receive() -> Message:
-                if len(coming) == 1:
+                if len(coming) < 2 + trickles:
                     await may_end.wait()
                 return coming.pop(0)
 
             async def send(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    answered.append((number, message["status"]))
+                    has_retry = (b"Retry-After", b"1") in message["headers"]
+                    answered[number] = message["status"], has_retry
 
             await limited({**SCOPE, "headers": []}, receive, send)
 
-        tasks = []
-        for number in range(MOST_HELD + 2):
+        tasks = [asyncio.create_task(one(0, trickles=True))]
+        most = MOST_HELD * 100 // 90
+        for number in range(1, most + 2):
             tasks.append(asyncio.create_task(one(number)))
-            await asyncio.sleep(0)
-        while len(answered) < 2:
-            await asyncio.sleep(0)
-        assert answered == [(0, 408), (1, 408)]
+        await asyncio.sleep(0)
+        assert len(limited._unfinished) == most
         may_end.set()
         await asyncio.gather(*tasks)
-        await one(-1)  # everything was given back
+        assert (limited._held_bytes, limited._unfinished) == (0, {})
+        assert (answered.pop(0), answered.pop(1)) == ((503, True), (503, True))
+        assert set(answered.values()) == {(200, False)}
 
     asyncio.run(all_of_it())
-    assert [status for _, status in answered[2:]] == [200] * (MOST_HELD + 1)
 
 
 def test_what_others_cancel_stays_cancelled_and_the_next_is_timed_again() -> None:

@@ -60,7 +60,7 @@ class Place:
         self.clients: list[Client] = []
 
     async def connect(self) -> "Client":
-        made = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 25)
+        made = await asyncio.open_connection("127.0.0.1", self.port)
         self.clients.append(Client(*made))
         return self.clients[-1]
 

@@ -3,7 +3,7 @@
 A body is read whole here, within its limits, and handed on in one piece; so a refusal is a clean
 answer and no half of a body was acted upon. That holds for chunked bodies also, whose length
 nobody announces. Compressed bodies are refused: a kilobyte of them may be a gigabyte. Bodies of
-which the rest is awaited take bounded memory together: beyond it the oldest of them is refused.
+which the rest is awaited take bounded memory together: beyond it the oldest of them is given up.
 """
 
 from dataclasses import dataclass
@@ -46,8 +46,26 @@ class _Refused(Exception):
     """A body breaks a limit: status, name, sentence."""
 
 
+class _Unfinished:
+    """What is there of a body, until it is given up."""
+
+    __slots__ = ("is_given_up", "parts", "size")
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.is_given_up = False
+
+    def whole(self, last: bytes) -> bytes:
+        """Return all of it, now that the last part is there."""
+        if self.is_given_up:
+            raise _Refused(*_GIVEN_UP)
+        return b"".join((*self.parts, last)) if self.parts else last
+
+
 _TOO_LARGE = (413, "body-too-large", "The body is longer than is accepted here.")
 _TOO_SLOW = (408, "body-too-slow", "The body took longer than is waited for here.")
+_GIVEN_UP = (503, "too-many-bodies", "Too many bodies come in slowly: send the same again.")
 _TOO_DEEP = (422, "json-too-deep", "The JSON nests deeper than is accepted here.")
 _ENCODED = (415, "encoded-body", "Content-Encoding is not accepted: send it as it is.")
 _LENGTH = (400, "bad-length", "Content-Length is not one whole number.")
@@ -61,12 +79,13 @@ class BodyLimits:
         limits: Their bounds.
     """
 
-    __slots__ = ("_app", "_deadline", "_held_bytes", "_limits")
+    __slots__ = ("_app", "_deadline", "_held_bytes", "_limits", "_unfinished")
 
     def __init__(self, app: ASGIApp, limits: Limits | None = None) -> None:
         self._app = app
         self._limits = limits or Limits()
         self._deadline = Deadline(self._limits.time_s)
+        self._unfinished: dict[_Unfinished, None] = {}
         self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +101,8 @@ class BodyLimits:
             body = await self._read(receive, may_be_json=may_be_json)
         except _Refused as error:
             status, name, detail = error.args
-            await refuse(send, status, name, detail, headers={"Connection": "close"})
+            later = {"Retry-After": "1"} if status == 503 else {}
+            await refuse(send, status, name, detail, headers={"Connection": "close", **later})
             return
         if body is not None:
             await self._app(scope, _replayed(body, receive), send)
@@ -98,28 +118,43 @@ class BodyLimits:
         return body
 
     async def _gathered(self, receive: Receive) -> bytes | None:
-        parts: list[bytes] = []
-        size = 0
+        body = _Unfinished()
         try:
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     return None
                 part = message.get("body", b"")
-                if size + len(part) > self._limits.size_bytes:
+                if body.size + len(part) > self._limits.size_bytes:
                     raise _Refused(*_TOO_LARGE)
-                parts.append(part)
                 if not message.get("more_body", False):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
-                size += len(part)
-                self._hold(len(part))
+                    return body.whole(part)
+                self._hold(body, part)
         finally:
-            self._held_bytes -= size
+            self._release(body)
 
-    def _hold(self, size: int) -> None:
-        self._held_bytes += size
-        if self._held_bytes > MOST_HELD * self._limits.size_bytes:
-            self._deadline.end_oldest()
+    def _hold(self, body: _Unfinished, part: bytes) -> None:
+        """Keep a part of a body of which more is to come; the oldest body gives way to it.
+
+        A body that was given up is read on, and its time is waited for: an answer at once would
+        only make a hostile client send the next.
+        """
+        body.size += len(part)
+        if body.is_given_up:
+            return
+        body.parts.append(part)
+        self._unfinished[body] = None
+        self._held_bytes += len(part)
+        while self._held_bytes > MOST_HELD * self._limits.size_bytes:
+            oldest = next(iter(self._unfinished))
+            oldest.is_given_up = True
+            oldest.parts.clear()
+            self._release(oldest)
+
+    def _release(self, body: _Unfinished) -> None:
+        if body in self._unfinished:
+            del self._unfinished[body]
+            self._held_bytes -= body.size
 
 
 def _announced(scope: Scope, most_bytes: int) -> tuple[bool, bool]:

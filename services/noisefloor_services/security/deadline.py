@@ -43,13 +43,6 @@ class Deadline:
             self._late.discard(task)
             self._started.pop(task, None)
 
-    def end_oldest(self) -> None:
-        """End what takes longest so far, before its time."""
-        task = next((one for one in self._started if one not in self._late), None)
-        if task is not None:
-            self._late.add(task)
-            task.cancel()
-
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._started.clear()
