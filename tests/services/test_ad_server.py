@@ -272,10 +272,7 @@ def test_a_closed_or_far_epoch_is_refused_with_what_to_do(app: Live, settings: S
     assert (gone.status_code, gone.json()["error"]) == (410, "epoch-closed")
     assert "drop it" in gone.json()["detail"]
     assert (ahead.status_code, ahead.json()["error"]) == (409, "epoch-ahead")
-    assert (ahead.headers["retry-after"], "send the same" in ahead.json()["detail"]) == (
-        "60",
-        True,
-    )
+    assert ahead.headers["retry-after"] == "60" and "send the same" in ahead.json()["detail"]
     report = {"epoch": 0, "report": [1, 0, 0, 0, 0]}
     assert app("POST", "/reports/clicks", json=report).status_code == 410
     assert app("POST", "/requests", json={"index": 1, "epoch": 0}).status_code == 410

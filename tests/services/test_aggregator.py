@@ -35,6 +35,7 @@ from noisefloor_services.streams.probe import info
 from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.server import Server
 from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.worker import Worker
 from stream_cases import KINDS, frame
 
 FRAME = {"Content-Type": FRAME_TYPE}
@@ -422,7 +423,8 @@ def test_closing_that_cannot_finish_is_503_and_is_repeated(
     closing = app("POST", "/epochs/clicks/0/close", headers=ADMIN)
     assert (closing.status_code, closing.headers["retry-after"]) == (503, "1")
     assert app("GET", "/epochs/clicks/0", headers=READ).json()["is_closed"] is False
-    app.wait(lambda: settled(app, 1))  # taken over
+    store = EpochStore(server, layout, COLLECTION.kinds.values())
+    assert Worker(store, abandoned_s=0).sweep() == 1
     assert app("POST", "/epochs/clicks/0/close", headers=ADMIN).status_code == 200
     assert app("GET", "/statistics/clicks/0", headers=READ).json()["rows"] == 2
     server.close()
