@@ -33,11 +33,17 @@ _ACCOUNT = {
     "counted": "Frames counted",
     "duplicates": "Repeats recognised",
     "dead_letters": "Dead letters",
-    "late": "Frames refused: their epoch was closed",
+    "late": "Frames accepted, and then refused: their epoch was closed",
     "pending": "Frames that wait",
     "reports": "Reports counted",
 }
 _SINGLE = {
+    "closings": "Epochs closed",
+    "answered": "Frames answered with 202",
+    "in_epochs": "Frames in the closed epochs",
+    "told_closed": "Frames answered with 410",
+    "repeated": "Requests to close that had to be repeated",
+    "aggregator_kills": "SIGKILLs of an aggregator that closes",
     "way": "The store",
     "away_s": "Seconds without a store",
     "recovery_s": "Seconds until everything was as before (at most 5)",
@@ -79,6 +85,11 @@ _TITLES = {
         "Frames over HTTP. Clients send the same bytes until they get 202, while ad server, "
         "aggregator and Redis are killed.",
     ),
+    "closing": (
+        "Epochs are closed under load",
+        "Clients send to an epoch until they are told that it is closed; at times the aggregator "
+        "that closes it is killed. What was answered with 202 has to be in the sums.",
+    ),
     "outage": (
         "The store is away",
         "Killed, and stopped so that it hangs: the services have to say 503, never yes.",
@@ -94,6 +105,7 @@ _TITLES = {
     ),
 }
 _RUNS = {
+    "closing": "Closed under load",
     "killed": "Store killed",
     "hangs": "Store hangs",
     "sigterm": "SIGTERM under load",
@@ -102,6 +114,7 @@ _RUNS = {
 }
 _READINGS = {
     "seed": "Exact: {cells} sums were compared with the truth one by one, and none differs.",
+    "closing": "{answered} frames answered with 202, {in_epochs} counted in {closings} epochs.",
     "killed": "503 and never yes; everything was as before {recovery_s} s after the return.",
     "hangs": "Nobody is left hanging; everything was as before {recovery_s} s after the return.",
     "sigterm": "Exit code 0, and none of {taken} frames that were answered with 202 is lost.",

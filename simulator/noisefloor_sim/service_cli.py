@@ -103,7 +103,7 @@ def chaos(
     durability: Annotated[str, typer.Option(help="disk or memory.")] = "disk",
     outage_s: Annotated[float, typer.Option(help="How long the store is away.")] = 30.0,
     only: Annotated[
-        str, typer.Option(help="Some of streams,services,outage,termination,ledger.")
+        str, typer.Option(help="Some of streams,services,closing,outage,termination,ledger.")
     ] = "",
     naive: Annotated[
         bool, typer.Option("--naive", help="Count and spend as one should not: has to fail.")

@@ -10,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 from fastapi import FastAPI
+from redis import Redis
 
 from live_apps import Live, bearer, credentials, live, prepared
 from noisefloor.randomness import SecureSource
@@ -307,3 +308,37 @@ def test_a_store_that_takes_no_frames_makes_nobody_ready(settings: Settings) -> 
         app.wait_ready()
         assert app("POST", "/requests", json={"index": 1}).status_code == 200
     server.close()
+
+
+def test_a_closed_or_far_epoch_is_refused_with_what_to_do(app: Live, settings: Settings) -> None:
+    def sent(epoch: int, number: int) -> httpx.Response:
+        return app("POST", "/frames", content=frame(KINDS[0], epoch, number), headers=FRAME)
+
+    assert sent(0, 1).status_code == 202
+    store = counted(settings)
+    store.close("clicks", 0)
+    store.close("impressions", 0)
+    assert sent(0, 1).status_code == 202  # counted before the close: only its answer was lost
+    gone, ahead = sent(0, 2), sent(33, 2)
+    assert (gone.status_code, gone.json()["error"]) == (410, "epoch-closed")
+    assert "drop it" in gone.json()["detail"]
+    assert (ahead.status_code, ahead.json()["error"]) == (409, "epoch-ahead")
+    assert ahead.headers["retry-after"] == "60" and "send the same" in ahead.json()["detail"]
+    report = {"epoch": 0, "report": [1, 0, 0, 0, 0]}
+    assert app("POST", "/reports/clicks", json=report).status_code == 410
+    assert app("POST", "/requests", json={"index": 1, "epoch": 0}).status_code == 410
+    account = counted(settings).conservation()
+    assert (account.accepted, account.counted, account.duplicates) == (2, 1, 1)
+    assert (account.late, account.dead_letters, account.missing) == (0, 0, 0)
+    numbers = app("GET", "/metrics", headers=bearer(Role.READ)).text
+    assert 'noisefloor_frames_refused{reason="epoch-closed"} 3' in numbers
+
+
+def test_a_store_without_windows_promises_nothing(app: Live, settings: Settings) -> None:
+    with Redis.from_url(settings.redis_url) as client:
+        client.flushall()  # it lost what it held: which epochs were closed is not known any more
+    answer = app("POST", "/frames", content=frame(KINDS[0], 0, 1), headers=FRAME)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    prepared(settings, COLLECTION)
+    answer = app("POST", "/frames", content=frame(KINDS[0], 0, 1), headers=FRAME)
+    assert answer.status_code == 202

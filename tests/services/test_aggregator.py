@@ -1,6 +1,7 @@
 """The aggregator: counts what the ad server took, and shows it once it is closed."""
 
 import json
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -30,9 +31,12 @@ from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.streams import lag
 from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.keys import GROUP, Layout
+from noisefloor_services.streams.probe import info
 from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.server import Server
+from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.worker import Worker
 from stream_cases import KINDS, frame
 
 FRAME = {"Content-Type": FRAME_TYPE}
@@ -410,3 +414,57 @@ def test_frames_that_nobody_settles_make_the_aggregator_unready(
     assert (
         'noisefloor_stream_stalled{partition="0"} 1\n' in app("GET", "/metrics", headers=READ).text
     )
+
+
+def test_alarms_are_raised_for_frames_that_were_promised_and_do_not_count(
+    app: Live, settings: Settings
+) -> None:
+    def told() -> tuple[list[str], set[str]]:
+        account = app("GET", "/conservation", headers=READ).json()
+        numbers = app("GET", "/metrics", headers=READ).text
+        raised = set(re.findall(r'noisefloor_alarm\{reason="(\w+)"\} 1', numbers))
+        return account["alarms"], raised
+
+    assert told() == ([], set())
+    assert app("POST", "/epochs/clicks/0/close", headers=ADMIN).status_code == 200
+    send(settings, [frame(KINDS[0], 0, 2), b"poison"])  # past the intake, as it used to be
+    app.wait(lambda: settled(app, 2))
+    texts, raised = told()
+    assert raised == {"late", "dead_letters"}
+    assert texts[0] == "1 frames were answered with 202 and do not count: their epoch was closed."
+    assert len(texts) == 2
+
+
+def test_retirement_is_followed_by_a_rewrite_of_the_log(app: Live, settings: Settings) -> None:
+    server = Server(settings.redis_url)
+    before = int(info(server, "persistence")["aof_rewrites"])
+    app("POST", "/epochs/clicks/0/close", headers=ADMIN)
+    assert app("POST", "/epochs/clicks/0/retire", headers=ADMIN).status_code == 200
+    app.wait(lambda: int(info(server, "persistence")["aof_rewrites"]) == before + 1)
+    app.wait(lambda: "noisefloor_log_rewrites_due 0" in app("GET", "/metrics", headers=READ).text)
+    server.close()
+
+
+def test_closing_that_cannot_finish_is_503_and_is_repeated(
+    app: Live, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EpochStore.close, "__kwdefaults__", {"patience_s": 0.0})
+    server, layout = Server(settings.redis_url), Layout(COLLECTION.namespace, settings.partitions)
+    data = frame(KINDS[0], 0, 1)
+    place = layout.partition_of(data, read_batch_id(data, COLLECTION.kinds))
+    group = ("GROUP", GROUP, "asleep", "COUNT", 1, "STREAMS", layout.keys(place).frames, ">")
+    # Somebody else holds the frame, and does not settle it for now.
+    server.atomically(
+        [
+            ("XADD", layout.keys(place).frames, "0-*", "f", data),
+            ("XREADGROUP", *group),
+        ]
+    )
+    closing = app("POST", "/epochs/clicks/0/close", headers=ADMIN)
+    assert (closing.status_code, closing.headers["retry-after"]) == (503, "1")
+    assert app("GET", "/epochs/clicks/0", headers=READ).json()["is_closed"] is False
+    store = EpochStore(server, layout, COLLECTION.kinds.values())
+    assert Worker(store, abandoned_s=0).sweep() == 1
+    assert app("POST", "/epochs/clicks/0/close", headers=ADMIN).status_code == 200
+    assert app("GET", "/statistics/clicks/0", headers=READ).json()["rows"] == 2
+    server.close()

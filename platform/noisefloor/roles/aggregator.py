@@ -4,6 +4,9 @@ A pure state machine: bytes in, outcome out; no clock, no socket. It knows the t
 no pipeline. A frame counts once by its batch id, so order and repetition do not matter: the
 state is a function of the set of frames and of which were there when an epoch was closed. (Batch
 ids are random: two honest frames never share one. A frame that re-uses an id is a repeat.)
+
+Services refuse a frame of a closed, full or far epoch before they accept it, by the same rules; a
+frame that comes to this state machine nevertheless has the outcome that it has here.
 """
 
 import hashlib

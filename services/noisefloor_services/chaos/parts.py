@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from noisefloor.errors import BadParameter
+from noisefloor_services.chaos.closing import run_closing
 from noisefloor_services.chaos.harness import run_chaos
 from noisefloor_services.chaos.outage import OutageOutcome, run_outage
 from noisefloor_services.chaos.plan import ChaosPlan, Told
@@ -17,7 +18,7 @@ from noisefloor_services.chaos.termination import run_termination
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.streams.durability import Durability
 
-NAMES = ("streams", "services", "outage", "termination", "ledger")
+NAMES = ("streams", "services", "closing", "outage", "termination", "ledger")
 MOST_OUTAGE_S = 600.0
 RECOVERY_S = 5.0
 """Within which everything has to be as before, once the store is back."""
@@ -43,6 +44,7 @@ class Order:
         seeds: Each storm is run once with each.
         names: Of the parts.
         outage_s: For how long the store is away.
+        closings: Epochs that are closed under load.
         stops: SIGTERMs of ad server and aggregator, each.
         spenders: Processes and threads in each.
         publisher_kills: SIGKILLs of the publisher.
@@ -54,6 +56,7 @@ class Order:
     seeds: tuple[int, ...] = (1, 2, 3)
     names: tuple[str, ...] = NAMES
     outage_s: float = 30.0
+    closings: int = 20
     stops: int = 3
     spenders: tuple[int, int] = (100, 1)
     publisher_kills: int = 20
@@ -90,6 +93,7 @@ class Order:
                 server_kills=min(self.services.server_kills, 1),
             ),
             outage_s=min(self.outage_s, 3.0),
+            closings=5,
             stops=1,
             spenders=(10, 10),
             publisher_kills=3,
@@ -119,6 +123,7 @@ def tasks(order: Order) -> Iterator[Task]:
     makers: dict[str, Callable[[Order], Iterator[Task]]] = {
         "streams": _streams,
         "services": _services,
+        "closing": _closing,
         "outage": _outage,
         "termination": _termination,
         "ledger": _ledger,
@@ -148,6 +153,18 @@ def _services(order: Order) -> Iterator[Task]:
             str(seed),
             lambda folder, told, plan=plan: _seeded(plan, run_services(plan, folder, told)),  # type: ignore[misc]
         )
+
+
+def _closing(order: Order) -> Iterator[Task]:
+    durability = order.streams.durability
+    yield Task(
+        "closing",
+        "epochs closed under load",
+        "closing",
+        lambda folder, told: _plain(
+            run_closing(order.closings, folder, told, durability=durability)
+        ),
+    )
 
 
 def _outage(order: Order) -> Iterator[Task]:

@@ -71,6 +71,7 @@ def run_termination(
     traffic = ClickTraffic(seed)
     with Topology(folder, durability) as services:
         run = _Run(services, frames, durability)
+        services.epochs.prepare()  # as an aggregator does: none runs yet
         services.start(services.ad_server)
         clients = Clients(services.ad_server.port, traffic.parcels())
         for _ in range(rounds):

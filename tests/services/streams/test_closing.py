@@ -76,6 +76,7 @@ def test_closed_and_far_epochs_are_refused_and_repeats_of_counted_frames_are_not
     assert answered(valkey.url, store, [one, other, other]) == ["taken", CLOSED, CLOSED]
     assert answered(valkey.url, store, [frame(CLICKS, 32, 1)]) == ["taken"]  # the window moved on
     store.retire("clicks", 0)
+    assert server.call("KEYS", f"{store.layout.namespace}:*:clicks:0") == []
     assert answered(valkey.url, store, [one, other]) == [CLOSED, CLOSED]
     account = worked(store, []).conservation()
     assert (account.accepted, account.counted, account.duplicates) == (3, 2, 1)
