@@ -124,3 +124,13 @@ def test_more_than_can_be_seen_at_once_comes_into_view(server: Server) -> None:
     abandonment.look(server, ())
     clock.now += ABANDONED_S
     assert len(abandonment.look(server, ())) == 3
+
+
+def test_a_worker_looks_around_twice_within_its_limit(server: Server) -> None:
+    store, clock = sent(new_store(server), FRAMES), HandClock()
+    dead, other = Worker(store, clock=clock), Worker(store, clock=clock)
+    dead._read(block_s=0.0)
+    for expected in (0, 0, len(FRAMES)):
+        assert other._turn(block_s=0.0) == expected
+        clock.now += ABANDONED_S / 2
+    assert store.conservation().counted == len(FRAMES)
