@@ -124,3 +124,33 @@ def test_more_than_can_be_seen_at_once_comes_into_view(server: Server) -> None:
     abandonment.look(server, ())
     clock.now += ABANDONED_S
     assert len(abandonment.look(server, ())) == 3
+
+
+def test_a_worker_looks_around_twice_within_its_limit(server: Server) -> None:
+    store, clock = sent(new_store(server), FRAMES), HandClock()
+    dead, other = Worker(store, clock=clock), Worker(store, clock=clock)
+    dead._read(block_s=0.0)
+    for expected in (0, 0, len(FRAMES)):
+        assert other._turn(block_s=0.0) == expected
+        clock.now += ABANDONED_S / 2
+    assert store.conservation().counted == len(FRAMES)
+
+
+def test_what_was_handed_out_again_since_is_not_taken_over(server: Server) -> None:
+    store, clock = sent(new_store(server), FRAMES[:1]), HandClock()
+    holder, other = Worker(store, clock=clock), Worker(store, clock=clock)
+    holder._read(block_s=0.0)
+    other.sweep()
+    clock.now += ABANDONED_S
+    (held,) = other._abandonments[0].look(server, ())
+    server.call(*holder._abandonments[0].claim(held))  # by itself, a second time
+    assert server.call(*other._abandonments[0].claim(held)) == []
+
+
+def test_whoever_holds_something_is_not_forgotten(server: Server) -> None:
+    store = sent(new_store(server), FRAMES)
+    holder, other = Worker(store), Worker(store)
+    holder._read(block_s=0.0)
+    assert server.call(*other._abandonments[0].leave(holder.name)) == 0
+    assert consumers(store) == {holder.name.encode()}
+    assert other._abandonments[0].look(server, ()) == []

@@ -157,3 +157,15 @@ def test_a_frame_that_breaks_the_decoder_is_not_settled(
 
 def test_every_kind_and_epoch_is_bounded_by_itself(server: Server) -> None:
     assert counted(new_store(server, limits=Limits(frames=4, rows=8)), GOOD) == (len(GOOD), 0)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_dead_letters_with_one_id_the_smallest_is_kept_whatever_the_order(
+    server: Server, order: int
+) -> None:
+    letters = [broken(1, rows=rows) for rows in (1, 9)][::order]
+    store = new_store(server)
+    for data in letters:
+        counted(store, [data])
+    assert [one.size_bytes for one in store.dead_letters()] == [min(map(len, letters))]
+    assert (store.conservation().dead_letters, store.conservation().duplicates) == (1, 1)

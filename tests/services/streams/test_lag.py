@@ -91,3 +91,16 @@ def test_the_time_of_an_outage_is_no_stall(server: Server) -> None:
     assert watch.lacks() == ""
     clock.now += STALLED_S
     assert "none was settled" in watch.lacks()
+
+
+def test_a_frame_that_changes_hands_or_is_tried_again_moves(server: Server) -> None:
+    store = sent(new_store(server), FRAMES[:1])
+    watch, clock = watched(store)
+    (held,) = Worker(store)._read(block_s=0.0)
+    for consumer in ("one", "two", "two"):
+        watch.look()
+        clock.now += 2
+        assert watch.look() == [Lag(0, 1, 2.0, 0.0)]
+        stream = store.layout.keys(0).frames
+        server.call("XCLAIM", stream, GROUP, consumer, 0, held.entry_id)
+        assert watch.look() == [Lag(0, 1, 0.0, 0.0)]
