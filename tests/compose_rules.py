@@ -22,7 +22,16 @@ _EXACT = re.compile(
     r"(@sha256:[0-9a-f]{64})?"
 )
 _BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_AGREE = (("ad-server", "aggregator", "worker"), ("model-publisher", "create-ledger"))
+_AGREE = (
+    ("ad-server", "aggregator", "worker"),
+    ("model-publisher", "create-ledger", "restore-ledger"),
+)
+_PORTS = {"ad-server": 8080, "aggregator": 8081, "model-publisher": 8082}
+"""What is reached from outside, and at which port of this machine."""
+
+_DATA = "./data:/srv/data:ro"
+"""The one folder of this machine that a service sees: tables to publish from, never written."""
+
 _SHARED = re.compile(r"NOISEFLOOR_(DURABILITY|PARTITIONS|LEDGER.*)")
 
 
@@ -127,7 +136,10 @@ def _declared(compose: Tree, secrets: set[str]) -> Iterator[str]:
     used = {
         "networks": {one for service in services for one in service.get("networks", [])},
         "volumes": {
-            one.split(":")[0] for service in services for one in service.get("volumes", [])
+            one.split(":")[0]
+            for service in services
+            for one in service.get("volumes", [])
+            if one != _DATA
         },
         "secrets": {one for service in services for one in mounted(service).values()},
     }
@@ -171,7 +183,9 @@ def _confinement(service: Tree) -> Iterator[str]:
         "mem_limit": service.get("mem_limit") == ("512m" if is_ours(service) else "1g"),
         "container_name": "container_name" not in service,  # it could not be scaled
         "network_mode": "network_mode" not in service,
-        "volumes": all(re.match(r"[a-z][a-z-]*:/", one) for one in service.get("volumes", [])),
+        "volumes": all(
+            one == _DATA or re.match(r"[a-z][a-z-]*:/", one) for one in service.get("volumes", [])
+        ),
     }
     yield from (f"{key}: not as it has to be" for key, is_so in wanted.items() if not is_so)
 
@@ -194,7 +208,7 @@ def _paths(service: Tree) -> Iterator[str]:
 def _reach(
     name: str, service: Tree, compose: Tree, image_settings: Mapping[str, str]
 ) -> Iterator[str]:
-    """Only the ad server is reached from outside, and from this machine only."""
+    """What has an API is reached at a port of its own, and from this machine only."""
     networks = compose.get("networks", {})
     outer = [
         one for one in service.get("networks", []) if not networks.get(one, {}).get("internal")
@@ -202,9 +216,16 @@ def _reach(
     if not service.get("networks"):
         yield "networks: none, which is the default one"
     port = image_settings.get("NOISEFLOOR_PORT")
-    wanted = [f"127.0.0.1:{port}:{port}"] if name == "ad-server" else []
+    wanted = [f"127.0.0.1:{_PORTS[name]}:{port}"] if name in _PORTS else []
     if service.get("ports", []) != wanted:
         yield f"ports: not {wanted}"
+    shared = [
+        one
+        for other, beside in compose.get("services", {}).items()
+        for one in set(outer) & set(beside.get("networks", []))
+        if other != name
+    ]
+    yield from (f"networks: {one} is shared with another" for one in sorted(set(shared)))
     if bool(outer) != bool(wanted):
         yield "networks: reached from outside" if outer else "networks: not reached from outside"
 
@@ -248,9 +269,8 @@ def _run(service: Tree, image_settings: Mapping[str, str]) -> Iterator[str]:
     except SystemExit:
         yield "command: is not known"
         return
-    if given.name in ("worker", "create-ledger") and service.get("healthcheck") != {
-        "disable": True
-    }:
+    is_disabled = service.get("healthcheck") == {"disable": True}
+    if given.name in ("worker", "create-ledger", "restore-ledger") and not is_disabled:
         yield "healthcheck: it has no API that the image's could ask"
     told = {**image_settings, **service.get("environment", {})}
     files = {f"{REDIS_URL}_FILE", f"{TOKENS}_FILE"}

@@ -47,7 +47,7 @@ class Container:
             one.mkdir(parents=True)
         self.volumes = {
             place: folder.parent / "volumes" / volume
-            for volume, place in (one.split(":") for one in service.get("volumes", []))
+            for volume, place, *_ in (one.split(":") for one in service.get("volumes", []))
             if place != "/data"
         }
         for one in self.volumes.values():
@@ -144,7 +144,7 @@ class Container:
     def _placed(self, text: str) -> str:
         text = text.replace("$$", "$").replace(SECRETS_FOLDER, f"{self.secrets}/")
         for place, here in self.volumes.items():
-            text = text.replace(f"{place}/", f"{here}/")
+            text = str(here) if text == place else text.replace(f"{place}/", f"{here}/")
         return str(self.data) if text == "/data" else text
 
     def _health_command(self) -> list[str]:

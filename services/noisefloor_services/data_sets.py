@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
+from noisefloor.data import is_table_file
 from noisefloor.errors import NoisefloorError
 from noisefloor.publication.records import Records, load_records
 
@@ -13,16 +15,20 @@ class BadDataSet(NoisefloorError):
     """An argument does not name a data set."""
 
 
-def read(listed: Sequence[str]) -> dict[str, Records]:
-    """Read data sets from ``NAME`` (one of the registry) or ``NAME=FILE``, by their names.
+def read(listed: Sequence[str], folder: Path | None = None) -> dict[str, Records]:
+    """Read data sets by their names.
+
+    Args:
+        listed: ``NAME`` (one of the registry) or ``NAME=FILE`` each.
+        folder: Every table in it is a data set, too, by the name of its file.
 
     Raises:
-        BadDataSet: A name breaks its rule, or came twice.
+        BadDataSet: A name breaks its rule, or came twice; or there is no such folder.
         NoisefloorError: A data set cannot be read; the text names file, column and rule, or the
             command that fetches it.
     """
     found: dict[str, Records] = {}
-    for argument in listed:
+    for argument in (*listed, *_of_folder(folder)):
         name, has_file, file = argument.partition("=")
         if not _NAME.fullmatch(name) or (has_file and not file):
             raise BadDataSet(
@@ -33,3 +39,14 @@ def read(listed: Sequence[str]) -> dict[str, Records]:
             raise BadDataSet(f"--data-set names {name} twice.")
         found[name] = load_records(file or name)
     return found
+
+
+def _of_folder(folder: Path | None) -> list[str]:
+    """Return the tables of a folder as ``NAME=FILE``."""
+    if folder is None:
+        return []
+    try:
+        tables = sorted(path for path in folder.iterdir() if is_table_file(path))
+    except OSError as error:
+        raise BadDataSet(f"--data-folder {folder}: {error.strerror}.") from None
+    return [f"{path.stem}={path}" for path in tables]

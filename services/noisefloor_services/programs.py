@@ -66,6 +66,8 @@ def _with_data_sets(parser: argparse.ArgumentParser) -> None:
         "beside it; may be given several times"
     )
     parser.add_argument("--data-set", action="append", default=[], metavar="NAME", help=text)
+    text = "every table in it may be published from, by the name of its file; its schema is beside"
+    parser.add_argument("--data-folder", type=Path, metavar="FOLDER", help=text)
 
 
 def _with_folder(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +104,7 @@ def _model_publisher(start: Start) -> "Service":
     from noisefloor.roles.methods import methods_of
     from noisefloor_services import data_sets, model_publisher
 
-    records = data_sets.read(start.given.data_set)
+    records = data_sets.read(start.given.data_set, start.given.data_folder)
     methods = methods_of(records, audit_canary)
     return model_publisher.create(
         start.settings, methods, data_sets=records, environment=start.environment

@@ -22,7 +22,8 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 IGNORE = (ROOT / ".dockerignore").read_text(encoding="utf-8")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 STAGES = dockerfile_rules.read_stages(DOCKERFILE)
-SERVICES = ["ad-server", "aggregator", "create-ledger", "model-publisher", "worker"]
+SERVICES = ["ad-server", "aggregator", "model-publisher", "worker"]
+SERVICES += ["create-ledger", "restore-ledger"]
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,12 @@ PLANTED: list[tuple[str, Callable[[Tree], None]]] = [
     ("ad-server: ports: ", of("ad-server", ports=["8080:8080"])),
     ("ad-server: ports: ", of("ad-server", ports=["127.0.0.1:8080:9090"])),
     ("ad-server: ports: ", of("ad-server", ports=None)),
+    ("aggregator: ports: ", of("aggregator", ports=None)),
+    ("model-publisher: ports: ", of("model-publisher", ports=["8082:8080"])),
+    ("model-publisher: networks: not reached", of("model-publisher", networks=["ledger"])),
+    ("networks: outside is shared", of("aggregator", networks=["streams", "outside"])),
+    ("model-publisher: volumes: ", of("model-publisher", volumes=["./data:/srv/data"])),
+    ("restore-ledger: restart: ", of("restore-ledger", profiles=None)),
     ("store: ports: ", of("store", ports=["127.0.0.1:6379:6379"])),
     ("store: networks: reached", of("store", networks=["streams", "outside"])),
     ("ad-server: networks: not reached", of("ad-server", networks=["streams"])),
@@ -135,7 +142,10 @@ PLANTED: list[tuple[str, Callable[[Tree], None]]] = [
     ("worker: environment: NOISEFLOOR_PARTITIONS", told("worker", NOISEFLOOR_PARTITIONS="0")),
     ("worker: environment: no address", of("worker", environment={})),
     ("ad-server, aggregator, worker: told", told("worker", NOISEFLOOR_PARTITIONS="2")),
-    ("model-publisher, create-ledger: told", told("create-ledger", NOISEFLOOR_LEDGER="x")),
+    (
+        "model-publisher, create-ledger, restore-ledger: told",
+        told("create-ledger", NOISEFLOOR_LEDGER="x"),
+    ),
 ]
 
 

@@ -18,7 +18,9 @@ from redis.retry import Retry
 from compose_rules import read_compose, server_options, size_bytes
 from container_runs import Topology, client_binary, topology
 from dockerfile_rules import read_stages
+from noisefloor.publication import load
 from noisefloor_services.secret_files import make_secrets
+from own_tables import write_visits
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +39,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
         make_secrets(folder / "made")
         for one in made.all.values():
             one.mount(folder / "made", {name: made[name].port for name in STORES})
+        write_visits(made["model-publisher"].volumes["/srv/data"])
         made.start(*STORES)
         for name in STORES:
             wait_for_store(made, name)
@@ -135,6 +138,37 @@ def test_an_impression_goes_all_the_way(running: Topology) -> None:
     assert (account["accepted"], account["counted"], account["missing"]) == (1, 1, 0)
 
 
+def test_the_commands_of_the_page_on_publishing_work(running: Topology) -> None:
+    """Publish, fetch, check, ask the ledger, and restore it: as the page says."""
+    publisher, name = running["model-publisher"], "model-publisher"
+    body = {
+        "publication_id": "visits-by-age",
+        "data_set": "visits",
+        "method": "histogram",
+        "cost": {"epsilon": 0.25, "delta": 0, "neighbours": "record-add-remove"},
+        "parameters": {"columns": "country,age"},
+        "dry_run": False,
+    }
+    header = token(running, name, "publish")
+    made = httpx.post(f"{publisher.url}/publications", json=body, headers=header, timeout=30)
+    assert made.status_code == 200, made.text
+    file, card = (
+        httpx.get(
+            f"{publisher.url}/publications/visits-by-age{end}",
+            headers=token(running, name, "read"),
+        )
+        for end in ("", "/card")
+    )
+    assert load(file.content, card.json())["counts"].shape == (2, 3)
+    header = token(running, name, "ledger")
+    spent = httpx.get(f"{publisher.url}/ledger/visits", headers=header).json()
+    assert (spent["spent_micro_epsilon"], spent["left_micro_epsilon"]) == (250_000, 9_750_000)
+    running.start("restore-ledger")
+    restored = running["restore-ledger"]
+    assert restored.process.wait(60) == 0, restored.log.read_text()
+    assert "nothing was raised" in restored.log.read_text()
+
+
 def test_each_service_has_tokens_of_its_own(running: Topology) -> None:
     for name in APIS:
         answers = [
@@ -164,7 +198,7 @@ def test_a_stop_is_orderly_and_is_noticed_and_nothing_was_written(running: Topol
         assert running[name].end() == 0, running[name].log.read_text()
     for name in APIS:
         assert running[name].health(running.packages).returncode != 0
-    for name in (*RUNNING, "create-ledger"):
+    for name in (*RUNNING, "create-ledger", "restore-ledger"):
         assert list(running[name].written.iterdir()) == []
         assert list(running[name].data.iterdir()) == []
     for name in STORES:

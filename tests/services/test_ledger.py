@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from noisefloor.accounting import Amount, Ledger
+from noisefloor.accounting import Amount, Entry, Ledger
+from noisefloor.accounting import snapshot as snapshots
 from noisefloor.errors import (
     BadParameter,
     BadSnapshot,
@@ -35,7 +36,7 @@ from noisefloor_services.ledger_errors import (
     ReleaseUnspent,
     UnlikeTerms,
 )
-from noisefloor_services.ledger_terms import EXACT, Keys, Terms
+from noisefloor_services.ledger_terms import EXACT, MOST_TEXT_BYTES, Keys, Terms
 from valkeys import running_valkey
 
 USER = Neighbours.USER
@@ -190,6 +191,23 @@ def test_units_are_exact_up_to_the_largest_budget(client: "Redis") -> None:
     assert ledger.left("ann") == Amount(0, 0)
     with pytest.raises(BadParameter, match=r"2\*\*53"):
         Terms.of(1.0, 0.01, neighbours=USER)
+
+
+def test_an_entry_larger_than_a_script_counts_is_refused(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    for debited in (Amount(EXACT), Amount(0, EXACT)):
+        entry = Entry("a", "ann", "clicks", 1, debited, debited)
+        contents = snapshots.Contents(TERMS.budget, USER, TERMS.model, (entry,))
+        with pytest.raises(BadSnapshot, match="larger than any budget"):
+            ledger.restore(snapshots.encode(contents))
+        with pytest.raises(BadParameter, match=r"2\*\*53"):
+            Terms(debited, USER)
+    largest = Amount(EXACT - 1, EXACT - 1)
+    assert Terms(largest, USER).budget == largest
+    text = "x" * MOST_TEXT_BYTES
+    assert ledger.spend("ann", text, Guarantee(0.1, USER), "clicks").spend_id == text
+    with pytest.raises(BadParameter, match="spend_id"):
+        ledger.spend("ann", text + "x", Guarantee(0.1, USER), "clicks")
 
 
 @pytest.mark.parametrize("part", ["epsilons", "deltas"])

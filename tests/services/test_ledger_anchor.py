@@ -18,6 +18,7 @@ import valkeys
 from noisefloor.accounting import Amount
 from noisefloor.errors import BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor_services import ledger_restoring
 from noisefloor_services.anchored_ledger import AnchoredLedger
 from noisefloor_services.ledger import RedisLedger
 from noisefloor_services.ledger_anchor import Anchor
@@ -164,6 +165,42 @@ def test_as_many_cheaper_spends_do_not_make_up_for_lost_ones(
     with pytest.raises(LedgerBehind):
         ledger.spend("films", "t", HALF, "histogram")
     restore(RedisLedger.open(client, name, TERMS), anchor)
+    assert ledger.spent("films") == Amount.cost(HALF)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.4, 1e-6)])
+def test_each_part_of_a_total_is_compared_by_itself(
+    client: "Redis", tmp_path: Path, epsilon: float, delta: float
+) -> None:
+    """As many entries, and as much of the other part: less of one is found all the same."""
+    ledger, anchor, name = anchored(client, tmp_path)
+    empty = backup(client, name)
+    ledger.spend("films", "s", HALF, "histogram")
+    set_back(client, name, empty)
+    less = Guarantee(epsilon, RECORD, delta=delta, model=Model.CENTRAL)
+    RedisLedger.open(client, name, TERMS).spend("films", "x", less, "somebody else")
+    with pytest.raises(LedgerBehind):
+        ledger.spend("films", "t", HALF, "histogram")
+    with pytest.raises(LedgerBehind):
+        ledger.check_anchor()
+    done = restore(RedisLedger.open(client, name, TERMS), anchor)
+    assert done.raised == {"films": Amount.cost(less).left_of(Amount.cost(HALF))}
+    assert ledger.spent("films") == Amount.cost(HALF)
+
+
+def test_many_lost_entries_are_all_restored(
+    client: "Redis", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_restoring, "_AT_ONCE", 2)
+    ledger, anchor, name = anchored(client, tmp_path)
+    empty = backup(client, name)
+    lost = [f"s{number}" for number in range(5)]
+    for spend_id in lost:
+        ledger.spend("films", spend_id, FREE, "histogram")
+    ledger.spend("films", "t", HALF, "histogram")
+    set_back(client, name, empty)
+    assert restore(RedisLedger.open(client, name, TERMS), anchor).entries == 6
+    assert [one.spend_id for one in ledger.entries("films")] == [*lost, "t"]
     assert ledger.spent("films") == Amount.cost(HALF)
 
 

@@ -306,6 +306,8 @@ def test_films_are_published_by_name(
         (["visits="], "--data-set takes NAME or NAME=FILE"),
         (["visits=none.csv"], "none.schema.json: Cannot be read: No such file or directory."),
         (["visits={}", "visits={}"], "--data-set names visits twice."),
+        (["visits={}", "--data-folder", "{folder}"], "--data-set names visits twice."),
+        (["--data-folder", "{folder}/none"], "/none: No such file or directory."),
         (["visits={bad}"], "bad.csv: column 'country': Expected one of its 2 categories"),
         (["visits={hole}"], "hole.csv: column 'age': Expected a value in every row, found none"),
     ],
@@ -321,8 +323,10 @@ def test_a_data_set_that_cannot_be_used_stops_the_start(
     monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path))
     rows = {"bad": "FR,3", "hole": "CH,"}
     files = {name: write_visits(tmp_path, row, name=name) for name, row in rows.items()}
-    given = [one.format(str(visits), **files) for one in arguments]
-    assert main([NAME, *(word for one in given for word in ("--data-set", one))], {}) == 2
+    given = [one.format(str(visits), folder=visits.parent, **files) for one in arguments]
+    at = given.index("--data-folder") if "--data-folder" in given else len(given)
+    words = [word for one in given[:at] for word in ("--data-set", one)]
+    assert main([NAME, *words, *given[at:]], {}) == 2
     told = capsys.readouterr().err
     assert told.startswith("noisefloor: ") and told.count("\n") == 1
     assert said in told

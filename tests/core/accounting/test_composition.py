@@ -1,6 +1,7 @@
 """Guarantees add up upwards, in any order, and only like to like."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -115,6 +116,18 @@ def test_group_delta_is_the_geometric_sum(epsilon: float, delta: float, size: in
     assert whole.neighbours is USER
 
 
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_group_delta_is_never_below_the_true_value(size: int) -> None:
+    """Of 200 epsilons, against sixty digits: without its margin some would be below."""
+    for place in range(1, 201):
+        epsilon, delta = place * 0.0137, 1e-7 / place
+        whole = group(Guarantee(epsilon, ITEM, delta=delta), size, USER).delta
+        with localcontext(prec=60):
+            steps = (step * Decimal(epsilon) for step in range(size))
+            exact = Decimal(delta) * sum(step.exp() for step in steps)
+        assert exact <= Decimal(whole) <= exact * (1 + Decimal(2) ** -46)
+
+
 @given(guarantees, st.integers(1, 50))
 def test_a_larger_group_never_costs_less(part: Guarantee, size: int) -> None:
     small, large = group(part, size, USER), group(part, size + 1, USER)
@@ -126,6 +139,8 @@ def test_a_larger_group_never_costs_less(part: Guarantee, size: int) -> None:
 def test_group_at_the_edges() -> None:
     assert group(Guarantee(0, ITEM, delta=0.125), 3, USER) == Guarantee(0, USER, delta=0.375)
     assert group(Guarantee(500, ITEM, delta=1e-18), 3, USER).delta == 1
+    tiny = group(Guarantee(100, ITEM, delta=1e-200), 3, USER).delta
+    assert tiny == pytest.approx(1e-200 * (1 + math.exp(100) + math.exp(200)), rel=1e-12)
     assert group(Guarantee(500, ITEM), 3, USER).delta == 0
     assert group(Guarantee(1, ITEM, delta=0.3), 1, USER) == Guarantee(1, USER, delta=0.3)
     assert group(Guarantee.none("why", ITEM), 3, USER) == Guarantee.none("why", USER)

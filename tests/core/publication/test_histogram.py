@@ -131,6 +131,9 @@ def test_a_bad_request_names_what_is_wrong(
 
 
 def test_too_many_cells_are_refused() -> None:
+    fits = Categories(tuple(range(1 << 10)))
+    schema = Schema("x", {"a": fits, "b": fits})
+    assert Histogram.of(schema, {"columns": "a,b"}, cost()).shape == (1024, 1024)
     wide = Categories(tuple(range(1 << 11)))
     with pytest.raises(BadParameter, match="at most 1048576 cells"):
         Histogram.of(Schema("x", {"a": wide, "b": wide}), {"columns": "a,b"}, cost())

@@ -8,7 +8,7 @@ import pytest
 
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Model, Neighbours
-from noisefloor.publication.cell_noise import GaussianCells, LaplaceCells
+from noisefloor.publication.cell_noise import LEAST_DELTA, GaussianCells, LaplaceCells
 from noisefloor.publication.synthesis.loss import Change, loss_law, table_of
 from noisefloor.publication.synthesis.noise import (
     Budget,
@@ -120,8 +120,34 @@ def test_costs_that_cannot_be_met_are_refused(epsilon: float, delta: float) -> N
         Budget.of(cost(epsilon, ADD, delta), {"t": table_change(12, ADD)}, {"t": 1.0})
 
 
+@pytest.mark.parametrize("parts", [3, 7, 11])
+def test_shares_that_are_no_binary_fractions_never_pass_the_cost(parts: int) -> None:
+    changes = {f"t{number}": table_change(parts, ADD) for number in range(parts)}
+    for epsilon in (0.1, 0.3, 0.7, 1.1):
+        budget = Budget.of(cost(epsilon, ADD), changes, dict.fromkeys(changes, 1 / parts))
+        assert 0.999 * epsilon < budget.guarantee.epsilon <= epsilon
+
+
+def test_the_table_ends_where_its_likelihood_does() -> None:
+    budget = Budget.of(cost(4.0, ADD, LEAST_DELTA), {"t": table_change(1, ADD)}, {"t": 1.0})
+    noise = budget.noises["t"]
+    assert isinstance(noise, GaussianEntries)
+    zero, reach = np.zeros(1, dtype=np.int64), noise.table.reach
+    for step, is_possible in ((reach, True), (reach + 1, False)):
+        for sign in (1, -1):
+            found = noise.log_likelihood(zero + sign * step, zero)
+            assert math.isfinite(found) is is_possible
+
+
 def test_shares_that_are_not_the_whole_are_refused() -> None:
-    with pytest.raises(BadParameter, match="shares"):
-        Budget.of(cost(1, ADD), {"t": table_change(1, ADD)}, {"t": 0.5})
+    groups = {name: table_change(1, ADD) for name in ("t", "u")}
+    for shares in (
+        {"t": 0.5, "u": 0.499},
+        {"t": 0.5, "u": 0.501},
+        {"t": 1.0},
+        {"t": 1.0, "u": 0.0},
+    ):
+        with pytest.raises(BadParameter, match="shares"):
+            Budget.of(cost(1, ADD), groups, shares)
     with pytest.raises(BadParameter, match="central"):
         Budget.of(Guarantee(1.0, ADD), {"t": table_change(1, ADD)}, {"t": 1.0})
