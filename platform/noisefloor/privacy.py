@@ -94,10 +94,7 @@ class LowerBound:
         if self.epsilon:
             return f"epsilon is at least {math.floor(100 * self.epsilon) / 100:g}"
         most = f"{math.ceil(100 * self.ceiling) / 100:g}"
-        return (
-            f"nothing found; {self.trials:,} trials on each input could have shown epsilon {most} "
-            "at most"
-        )
+        return f"nothing found; {self.trials:,} trials could have shown epsilon {most} at most"
 
 
 class ClaimVerdict(StrEnum):

@@ -138,9 +138,7 @@ def test_an_audit_is_consistent_only_if_it_could_have_said_otherwise(
 def test_a_bound_reads_as_what_was_found_or_could_have_been() -> None:
     assert LowerBound(0.999, 0.99, 1000, 6.0).reading == "epsilon is at least 0.99"
     nothing = LowerBound(0.0, 0.99, 12_000, 6.001).reading
-    assert nothing == (
-        "nothing found; 12,000 trials on each input could have shown epsilon 6.01 at most"
-    )
+    assert nothing == "nothing found; 12,000 trials could have shown epsilon 6.01 at most"
     with pytest.raises(BadParameter, match="confidence"):
         LowerBound(1.0, 1.5, 1000, 6.0)
 

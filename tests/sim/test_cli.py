@@ -41,7 +41,7 @@ def test_an_audit_that_found_nothing_says_so_and_is_blind() -> None:
     assert cells[5] == "nothing found"
     assert cells[-1] == "blind"
     assert "nothing found confirms nothing" in " ".join(audit_table._reading([row]))
-    assert str(row.as_json()["found"]).startswith("nothing found; 500 trials on each input could")
+    assert str(row.as_json()["found"]).startswith("nothing found; 500 trials could have")
 
 
 def test_json_has_one_object_per_mechanism() -> None:

@@ -77,6 +77,9 @@ def test_rates_are_scored_against_what_a_server_that_sees_all_would_count() -> N
     assert found["ctr_error"].value == pytest.approx(math.sqrt((0.02**2 + 0.08**2) / 2))
     assert found["ctr_coverage"].value == 0.5
     assert "ctr.ad_2" not in found
+    # A truth above the interval is missed as one below it is.
+    above = rate_metrics(days, [book(5, 6, 0), book(5, 6, 0)], shown, share_coins=False)
+    assert {metric.name: metric.value for metric in above}["ctr_coverage"] == 0.5
 
 
 def test_coverage_is_the_share_of_truths_within_the_interval_that_is_listed() -> None:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from noisefloor.randomness import SeededSource
 from noisefloor_sim.reproduce.settings import Setting
 from noisefloor_sim.reproduce.verdicts import (
     DEPENDS,
@@ -140,3 +141,16 @@ def test_a_printed_crossing_is_set_against_seeds_drawn_again() -> None:
     single = judge(item(14.0, Crossing("c", early, late, averaged=1)), runs).found[0]
     assert (single.low, single.high) == (12.5, 17.5)
     assert single.value == 15
+
+
+def test_the_interval_of_a_crossing_leaves_out_25_of_1000_resamples_at_each_end() -> None:
+    # One run at a time, each of which crosses at an epsilon of its own.
+    shares = (np.arange(200) + 0.5) / 200
+    early = tuple(Setting("wdbc", k=1, epsilon=e) for e in (10.0, 20.0))
+    late = tuple(Setting("wdbc", k=2, epsilon=e) for e in (10.0, 20.0))
+    runs = {one: [50.0] * 200 for one in early}
+    runs |= {late[0]: (50 - shares).tolist(), late[1]: (51 - shares).tolist()}
+    found = judge(item(15.0, Crossing("c", early, late, averaged=1)), runs).found[0]
+    drawn = SeededSource(1, "crossing", "key", "c").generator().integers(200, size=(1000, 1))
+    again = np.sort(10 + 10 * shares[drawn[:, 0]])
+    assert (found.low, found.high) == pytest.approx((again[25], again[974]), abs=1e-9)
