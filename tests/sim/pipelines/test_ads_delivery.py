@@ -1,11 +1,14 @@
 """Delivery in the world: requests within the budget, memory, and slates that hide impressions."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ads_worlds import BITS, ads_world, live
+from noisefloor.accounting.entry import Amount
 from noisefloor.ads.delivery import Choice, Delivery
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.behaviour import Visits
@@ -15,7 +18,7 @@ from noisefloor_sim.pipelines.ads.delivery_books import (
     requests_a_day,
     requests_in_all,
 )
-from noisefloor_sim.pipelines.ads.filling import Memory, Slots, fill_daily, fill_each
+from noisefloor_sim.pipelines.ads.filling import Filled, Memory, Slots, fill_daily, fill_each
 
 EXACT = Delivery(4, 1.0, Choice.EXACT)
 SCORES = np.eye(4, dtype=np.float32)[[2, 3, 1]]
@@ -61,6 +64,19 @@ def test_without_budget_the_last_request_is_shown_again_or_popular_ads(repeat: b
         day = slots([0, 1], [0, 0])
         filled = fill(EXACT, day, memory, coins(f"next{is_daily}{repeat}"), repeat=repeat)
         assert filled.ad.tolist() == [2 if repeat else 0, 0]
+
+
+@pytest.mark.parametrize(("fill", "is_daily"), [(fill_daily, True), (fill_each, False)])
+def test_who_cannot_pay_shows_the_old_request_whatever_is_liked_now(
+    fill: Callable[..., Filled], is_daily: bool
+) -> None:
+    memory = Memory.none(3, EXACT, is_daily=is_daily)
+    fill(EXACT, slots([0, 1, 2], [1, 1, 1]), memory, coins(f"old{is_daily}"), repeat=True)
+    # Everybody has the favourite of another user today, and only user 1 pays.
+    day = replace(slots([0, 1, 2], [0, 1, 0]), scores=np.roll(SCORES, 1, axis=0))
+    filled = fill(EXACT, day, memory, coins(f"new{is_daily}"), repeat=True)
+    assert filled.ad.tolist() == [2, 2, 1]
+    assert memory.requests.tolist() == [2, 2, 1]
 
 
 def test_every_slot_is_asked_for_as_far_as_the_budget_goes() -> None:
@@ -139,6 +155,19 @@ def test_slates_hide_impressions_and_nothing_else_does() -> None:
     assert counted["shown"].value == counted["shown"].n
     assert hidden.value("spent.shown-ad_report") > 0
     assert not shown.has("spent.shown-ad_report")
+
+
+def test_only_shown_ads_that_were_paid_for_are_reported() -> None:
+    settings = {"training": {"method": "untrained"}, "delivery": {"choice": "slate"}}
+    lived = live(ads_world(settings, budget=5.0))
+    reports, books = lived.ads.delivery.reports, lived.ads.delivery.books
+    assert reports is not None
+    name = reports.kind.name
+    rows = sum(lived.engine.aggregator.release(name, day)[1] for day in range(2))
+    spent = sum(account.spent["shown-ad report"] for account in lived.engine.accounts.values())
+    cost = Amount.cost(reports.report.guarantee()).micro_epsilon
+    assert spent == rows * cost
+    assert 0 < rows < sum(book.users for book in books)
 
 
 @pytest.mark.statistical
