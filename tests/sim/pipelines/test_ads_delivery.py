@@ -88,6 +88,14 @@ def test_every_slot_is_asked_for_as_far_as_the_budget_goes() -> None:
     assert again.ad.tolist() == [2, 2, 2, 3, 0, 0]
 
 
+def test_the_ad_that_was_given_last_is_the_one_that_is_kept() -> None:
+    blurred = Delivery(4, 0.01, Choice.ARGMAX)  # nearly any ad, drawn anew for every slot
+    memory = Memory.none(3, blurred, is_daily=False)
+    day = slots([0] * 8 + [1] * 8 + [2] * 8, [8, 8, 8])
+    filled = fill_each(blurred, day, memory, coins("last"), repeat=True)
+    assert memory.requests.tolist() == filled.ad[7::8].tolist() != filled.ad[::8].tolist()
+
+
 def test_a_slate_fills_the_slots_of_a_page_best_first() -> None:
     slate = Delivery(4, 40.0, Choice.SLATE, slate=3)
     memory = Memory.none(3, slate, is_daily=True)
@@ -157,17 +165,20 @@ def test_slates_hide_impressions_and_nothing_else_does() -> None:
     assert not shown.has("spent.shown-ad_report")
 
 
-def test_only_shown_ads_that_were_paid_for_are_reported() -> None:
+@pytest.mark.parametrize("budget", [5.0, 500.0])
+def test_only_shown_ads_that_were_paid_for_are_reported(budget: float) -> None:
+    """One report a day of each user with a slot on a device in contact, if the budget is large."""
     settings = {"training": {"method": "untrained"}, "delivery": {"choice": "slate"}}
-    lived = live(ads_world(settings, budget=5.0))
+    lived = live(ads_world(settings, budget=budget))
     reports, books = lived.ads.delivery.reports, lived.ads.delivery.books
     assert reports is not None
     name = reports.kind.name
     rows = sum(lived.engine.aggregator.release(name, day)[1] for day in range(2))
     spent = sum(account.spent["shown-ad report"] for account in lived.engine.accounts.values())
     cost = Amount.cost(reports.report.guarantee()).micro_epsilon
-    assert spent == rows * cost
-    assert 0 < rows < sum(book.users for book in books)
+    assert spent == rows * cost > 0
+    users = sum(book.users for book in books)
+    assert rows == users if budget > 5 else rows < users
 
 
 @pytest.mark.statistical
