@@ -152,7 +152,7 @@ def test_each_day_of_a_user_is_explained_by_contact_and_by_leaving() -> None:
     scenario = with_section(small_world(days=days, budget=budget), "population", churn_per_day=0.3)
     scenario = with_section(scenario, "devices", sync_per_day=0.5)
     cohort = Engine(scenario, PIPELINES).cohort(0)
-    silent = (~cohort.owns[:, :, None] | cohort.silent).all(axis=1)
+    silent = np.asarray((~cohort.owns[:, :, None] | cohort.silent).all(axis=1))
     # Leaves during the run, and is out of contact on a day before that.
     user = int(np.flatnonzero((cohort.leaves == 2) & silent[:, 0] & ~silent[:, 1])[0])
     # And the first of the cohort, who is watched like any other.

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def test_the_law_of_every_vector_sums_to_one(report: ClickReport) -> None:
 def test_the_enumerated_law_of_every_vector_is_the_stated_one(report: ClickReport) -> None:
     """Of the forms whose draws can be listed; dummies and surplus clicks are among the rows."""
     for row in every_row(report.ads):
-        law = enumerate_law(lambda source, row=row: report.randomise(row[None], source))
+        law = enumerate_law(partial(report.randomise, row[None]))
         stated = likelihoods(report, report.outputs(), row)
         assert law.keys() == stated.keys()
         assert all(abs(math.log(law[key]) - stated[key]) < 1e-11 for key in law)

@@ -31,6 +31,13 @@ def test_a_kept_ad_is_the_same_whatever_the_scores_become() -> None:
     assert np.array_equal(kept.shown(scores), kept.shown(1 - scores))
 
 
+def test_each_user_keeps_the_request_that_was_drawn_for_that_user() -> None:
+    delivery = Delivery(6, 20.0, Choice.ARGMAX)  # the favourite, but once in 10**8 times
+    scores = np.eye(6)[[3, 0, 5, 2]]
+    kept = KeptRequests.draw(delivery, scores, SeededSource(1, "coins"))
+    assert kept.requests.tolist() == [3, 0, 5, 2]
+
+
 def test_drawing_again_needs_coins_of_its_own() -> None:
     delivery, source = Delivery(6, 1.0, Choice.TOP_SET), SeededSource(1, "coins")
     scores = np.zeros((5, 6))

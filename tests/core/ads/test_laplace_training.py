@@ -69,7 +69,7 @@ def test_tastes_and_factors_are_kept_in_the_unit_ball_if_they_are_bounded(bounde
     """Weak factors ask for long tastes, and a steep slope for long factors."""
     training = LaplaceTraining(3, 2, 1, 4.0, 4.0, bounded=bounded, ridge=1e-4, rate=100.0)
     start = training.start().model
-    weak = Broadcast(AdModel(0.5, start.offsets, start.factors / 10))
+    weak = Broadcast(AdModel(0.5, start.offsets, start.factors * np.float32(0.1)))
     ratings = Ratings(np.ones((20, 3), np.bool_), np.ones((20, 3), np.float32))
     tastes = np.zeros((20, 2), dtype=np.float32)
     sent = training.report(0, weak, tastes, ratings, SeededSource(1, "bounded", int(bounded)))

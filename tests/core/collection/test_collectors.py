@@ -15,12 +15,17 @@ from noisefloor.collection.collectors import (
     UnifiedCollector,
     WeakCollector,
 )
+from noisefloor.collection.joint_collector import JointCollector
 from noisefloor.collection.piecewise_collectors import (
     PiecewiseCollector,
     SampledPiecewiseCollector,
 )
+from noisefloor.collection.schema import Records
+from noisefloor.collection.told import Told
 from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import Piecewise
 from noisefloor.randomness import SeededSource, new_run
+from statistics_of_tests import FALSE_ALARM, binomial_p
 
 COLUMNS = (4, 0, 2)
 EVERY: dict[str, Callable[[], Collector]] = {
@@ -28,6 +33,8 @@ EVERY: dict[str, Callable[[], Collector]] = {
     "weak": lambda: WeakCollector(classes(4)),
     "unified": lambda: UnifiedCollector(classes(4), 100.0),
     "unified without label": lambda: UnifiedCollector(classes(4), 75.0, with_label=False),
+    "joint": lambda: JointCollector(classes(4), 35.0),
+    "joint without label": lambda: JointCollector(classes(4), 35.0, with_label=False),
     "printed": lambda: PrintedCollector(PrintedClasses(schema(), 4), 100.0),
     "piecewise": lambda: PiecewiseCollector(140.0),
     "piecewise, response": lambda: PiecewiseCollector(140.0, "response"),
@@ -45,7 +52,7 @@ def test_with_hardly_any_noise_the_server_reads_the_record(name: str) -> None:
     read = collector.collect(world, COLUMNS, SeededSource(1, name))
     coarse = 0.0 if name == "raw" else 0.26
     assert np.abs(read.features - world.values[:, list(COLUMNS)]).max() <= coarse
-    if name != "unified without label":
+    if "without label" not in name:
         assert np.array_equal(read.labels, world.labels)
     else:
         assert not read.labels.any()
@@ -115,6 +122,23 @@ def test_owners_send_as_many_coordinates_as_the_budget_carries(epsilon: float, d
     assert read.labels.any()
 
 
+@pytest.mark.statistical
+def test_a_label_that_was_not_drawn_is_a_coin(seed: int) -> None:
+    """One of 7 coordinates is drawn, and each label is positive. False alarm FALSE_ALARM.
+
+    n = 20,000. The twin tells the label of the other six sevenths as it is.
+    """
+    n, response = 20_000, Piecewise(1.0)
+    held = Records(np.zeros((n, 6)), np.ones(n, np.bool_))
+    collected = SampledPiecewiseCollector(1.0).collect(held, range(6), SeededSource(seed, "coin"))
+    cells = response.outputs()
+    chances = np.exp(response.log_likelihood(cells, 1.0))
+    told = float(chances[response.debias(cells) > 0].sum())
+    positive = int(collected.labels.sum())
+    assert binomial_p(positive, n, 6 / 7 * 0.5 + told / 7) > FALSE_ALARM
+    assert binomial_p(positive, n, 6 / 7 + told / 7) < FALSE_ALARM
+
+
 def test_reports_of_sampled_coordinates_are_unbiased() -> None:
     """n = 100,000; standard error of each mean below 0.03; six of them."""
     world = records(100_000)
@@ -123,6 +147,13 @@ def test_reports_of_sampled_coordinates_are_unbiased() -> None:
         axis=0
     )
     assert np.abs(gap).max() < 0.18
+
+
+def test_a_row_with_a_class_that_its_attribute_does_not_have_is_left_out() -> None:
+    collector = WeakCollector(Classes(schema(3, categories=2), 4))
+    told = Told(np.array([[3, 3, 1], [3, 3, 2], [4, 0, 0], [0, 4, 0]]), np.array([1, 0, 1, 1]))
+    assert collector.possible(told, range(3)).tolist() == [True, False, False, False]
+    assert collector.read(told, range(3)).labels.tolist() == [True]
 
 
 @pytest.mark.parametrize(

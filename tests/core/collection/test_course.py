@@ -1,11 +1,13 @@
 """A course of records: what is told, learnt and published, and what is refused."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
+from enumeration import enumerate_law
 from noisefloor.collection.contents import Content, read_content, write_content
 from noisefloor.collection.course import RecordCourse
 from noisefloor.collection.decision_models import (
@@ -16,6 +18,7 @@ from noisefloor.collection.decision_models import (
 )
 from noisefloor.collection.schema import Records, Schema
 from noisefloor.errors import BadFrame, BadParameter
+from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.roles import course_list
 from noisefloor.roles.courses import Released
@@ -70,6 +73,23 @@ def test_every_way_learns_and_answers(way: str) -> None:
     told = one.answers(content, batch)
     assert accuracy(told, asked) > 0.6
     assert np.array_equal(told, one.answers(content, batch))
+
+
+def test_a_decision_is_asked_about_by_one_response_with_the_whole_epsilon() -> None:
+    one = course("joint-bayes", epsilon=1.0)
+    content = taught(one, two_groups(ranges(4), OWNERS, "owners", 1.0))
+    record = two_groups(ranges(4), 1, "asked")
+    law = enumerate_law(lambda source: one.query(content, record, source)["bits"][:, 0])
+    decided = bool(one.predict(content, record)[0])
+    stated = BinaryResponse(1.0).log_likelihood(np.array([False, True]), decided)
+    assert [math.log(law[bit]) for bit in (False, True)] == pytest.approx(list(stated), abs=1e-12)
+
+
+def test_nobody_reports_in_a_round_that_the_content_is_not_of() -> None:
+    one = course("unified, DR.PM")
+    records = two_groups(ranges(4), 10, "owners")
+    with pytest.raises(BadFrame, match="another round"):
+        one.report(1, one.first(), records, SeededSource(1, "early"))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from collection_worlds import classes, records, schema
+from noisefloor.collection.asking import Answers
 from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Records
@@ -18,7 +19,11 @@ from noisefloor.collection.selection import (
     Selector,
 )
 from noisefloor.errors import BadParameter
+from noisefloor.laws import ONE
+from noisefloor.mechanisms import KaryResponse, Piecewise
+from noisefloor.mechanisms.window import STEPS
 from noisefloor.randomness import SecureSource, SeededSource, new_run
+from statistics_of_tests import FALSE_ALARM, binomial_p
 
 FORMS: tuple[Form, ...] = ("prod", "cosine", "corr")
 FINDING: dict[str, Callable[[], Selector]] = {
@@ -50,6 +55,43 @@ def test_the_same_coins_select_the_same_and_others_need_not(name: str) -> None:
             chosen.append(FINDING[name]().select(records(), SeededSource(1, "again")).scores)
     assert np.array_equal(chosen[0], chosen[1])
     FINDING[name]().select(records(200), SecureSource())
+
+
+@pytest.mark.statistical
+def test_values_and_labels_are_sent_with_their_share_of_epsilon(seed: int) -> None:
+    """Of records of ones, cells from STEPS on are near. n = 10,000; false alarm FALSE_ALARM.
+
+    The twin sends with the whole epsilon, of which each of three answers has a third.
+    """
+    ones = Records(np.ones((10_000, 6)), np.ones(10_000, np.bool_))
+    answers = PiecewiseSelection(2, 3.0).tell(ones, SeededSource(seed, "shares"))
+    assert answers.labels is not None
+    for told in (answers.told, answers.labels):
+        near = int((told >= STEPS).sum())
+        assert binomial_p(near, told.size, Piecewise(1.0).window.inside / ONE) > FALSE_ALARM
+        assert binomial_p(near, told.size, Piecewise(3.0).window.inside / ONE) < FALSE_ALARM
+
+
+def test_reported_classes_are_debiased_exactly_and_so_are_their_squares() -> None:
+    selection = ResponseSelection(2, Classes(schema(3, categories=3), 4), 2.0, "corr")
+    for column, size in enumerate(selection.classes.sizes):
+        response, told = KaryResponse(size, selection.share), np.arange(size)
+        sent, squares = selection._debiased(np.full(size, column), told)
+        centres = selection.classes.centres(column)
+        for true in range(size):
+            law = np.exp(response.log_likelihood(told, true))
+            assert law @ sent == pytest.approx(centres[true], abs=1e-9)
+            assert law @ squares == pytest.approx(centres[true] ** 2, abs=1e-9)
+
+
+def test_a_class_that_its_attribute_does_not_have_counts_for_nothing() -> None:
+    """The categorical attribute has 2 classes, the others 4; the frame's bound is that of 4."""
+    selection = ResponseSelection(2, Classes(schema(3, categories=2), 4), 2.0)
+    asked, told = np.array([[0], [2], [1], [2]]), np.array([[3], [1], [0], [2]])
+    labels = np.array([1, 0, 1, 1])
+    found = selection.choose(Answers(asked, told, labels), 3)
+    without = selection.choose(Answers(asked[:3], told[:3], labels[:3]), 3)
+    assert found.scores.tolist() == without.scores.tolist()
 
 
 def test_random_attributes_look_at_no_record() -> None:

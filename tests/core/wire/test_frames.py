@@ -144,6 +144,7 @@ def test_a_frame_over_the_byte_cap_is_neither_written_nor_read() -> None:
     with pytest.raises(BadFrame, match="more than 1048576 bytes"):
         decode_frame(data, {"wide": wide})
     assert decode_frame(data, {"wide": wide}, most_bytes=len(data)).batch.num_rows == 1100
+    assert len(encode_frame(wide, 0, rows, SecureSource(), most_bytes=len(data))) == len(data)
 
 
 @given(st.integers(0, 60), st.integers(1, 20))

@@ -27,6 +27,7 @@ from noisefloor.wire import (
     symbol_kind,
 )
 from noisefloor.wire.columns import LARGEST_INTEGER, MOST_CELLS, Column
+from noisefloor.wire.frames import MOST_ROWS
 from noisefloor.wire.kinds import LINKING_WORDS, joined, sorted_rows
 
 PLATFORM = Path(__file__).resolve().parents[3] / "platform"
@@ -75,6 +76,12 @@ def test_grid_integers_come_back_and_are_summed(bounds: list[int], data: st.Data
     kind.check(batch)
     assert np.array_equal(kind.rows(batch), values)
     assert kind.tally(batch).tolist() == [sum(values.tolist())]
+
+
+def test_ones_of_a_full_frame_are_counted_beyond_what_two_bytes_hold() -> None:
+    kind = bit_vector_kind("bits", 2)
+    batch = kind.encode(np.tile([True, False], (MOST_ROWS, 1)))
+    assert kind.tally(batch).tolist() == [MOST_ROWS, 0] == [1 << 16, 0]
 
 
 @given(

@@ -1,11 +1,14 @@
 """Delivery in the world: requests within the budget, memory, and slates that hide impressions."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ads_worlds import BITS, ads_world, live
+from noisefloor.accounting.entry import Amount
 from noisefloor.ads.delivery import Choice, Delivery
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.behaviour import Visits
@@ -15,7 +18,7 @@ from noisefloor_sim.pipelines.ads.delivery_books import (
     requests_a_day,
     requests_in_all,
 )
-from noisefloor_sim.pipelines.ads.filling import Memory, Slots, fill_daily, fill_each
+from noisefloor_sim.pipelines.ads.filling import Filled, Memory, Slots, fill_daily, fill_each
 
 EXACT = Delivery(4, 1.0, Choice.EXACT)
 SCORES = np.eye(4, dtype=np.float32)[[2, 3, 1]]
@@ -63,6 +66,19 @@ def test_without_budget_the_last_request_is_shown_again_or_popular_ads(repeat: b
         assert filled.ad.tolist() == [2 if repeat else 0, 0]
 
 
+@pytest.mark.parametrize(("fill", "is_daily"), [(fill_daily, True), (fill_each, False)])
+def test_who_cannot_pay_shows_the_old_request_whatever_is_liked_now(
+    fill: Callable[..., Filled], is_daily: bool
+) -> None:
+    memory = Memory.none(3, EXACT, is_daily=is_daily)
+    fill(EXACT, slots([0, 1, 2], [1, 1, 1]), memory, coins(f"old{is_daily}"), repeat=True)
+    # Everybody has the favourite of another user today, and only user 1 pays.
+    day = replace(slots([0, 1, 2], [0, 1, 0]), scores=np.roll(SCORES, 1, axis=0))
+    filled = fill(EXACT, day, memory, coins(f"new{is_daily}"), repeat=True)
+    assert filled.ad.tolist() == [2, 2, 1]
+    assert memory.requests.tolist() == [2, 2, 1]
+
+
 def test_every_slot_is_asked_for_as_far_as_the_budget_goes() -> None:
     memory = Memory.none(3, EXACT, is_daily=False)
     day = slots([0, 0, 0, 1, 2, 2], [2, 1, 0], [True] * 5 + [False])
@@ -70,6 +86,14 @@ def test_every_slot_is_asked_for_as_far_as_the_budget_goes() -> None:
     assert filled.ad.tolist() == [2, 2, 0, 3, 0, 0]
     again = fill_each(EXACT, day, memory, coins("again"), repeat=True)
     assert again.ad.tolist() == [2, 2, 2, 3, 0, 0]
+
+
+def test_the_ad_that_was_given_last_is_the_one_that_is_kept() -> None:
+    blurred = Delivery(4, 0.01, Choice.ARGMAX)  # nearly any ad, drawn anew for every slot
+    memory = Memory.none(3, blurred, is_daily=False)
+    day = slots([0] * 8 + [1] * 8 + [2] * 8, [8, 8, 8])
+    filled = fill_each(blurred, day, memory, coins("last"), repeat=True)
+    assert memory.requests.tolist() == filled.ad[7::8].tolist() != filled.ad[::8].tolist()
 
 
 def test_a_slate_fills_the_slots_of_a_page_best_first() -> None:
@@ -139,6 +163,22 @@ def test_slates_hide_impressions_and_nothing_else_does() -> None:
     assert counted["shown"].value == counted["shown"].n
     assert hidden.value("spent.shown-ad_report") > 0
     assert not shown.has("spent.shown-ad_report")
+
+
+@pytest.mark.parametrize("budget", [5.0, 500.0])
+def test_only_shown_ads_that_were_paid_for_are_reported(budget: float) -> None:
+    """One report a day of each user with a slot on a device in contact, if the budget is large."""
+    settings = {"training": {"method": "untrained"}, "delivery": {"choice": "slate"}}
+    lived = live(ads_world(settings, budget=budget))
+    reports, books = lived.ads.delivery.reports, lived.ads.delivery.books
+    assert reports is not None
+    name = reports.kind.name
+    rows = sum(lived.engine.aggregator.release(name, day)[1] for day in range(2))
+    spent = sum(account.spent["shown-ad report"] for account in lived.engine.accounts.values())
+    cost = Amount.cost(reports.report.guarantee()).micro_epsilon
+    assert spent == rows * cost > 0
+    users = sum(book.users for book in books)
+    assert rows == users if budget > 5 else rows < users
 
 
 @pytest.mark.statistical

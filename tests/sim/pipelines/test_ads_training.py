@@ -111,6 +111,14 @@ def test_devices_that_drop_out_pay_nothing() -> None:
     assert lived.value("training.absent") == 3 * 1500
 
 
+def test_devices_out_of_contact_neither_pay_nor_report() -> None:
+    lived = live(ads_world({"training": BITS}, devices={"sync_per_day": 0.0}))
+    assert lived.value("training.reports") == lived.value("spent.training_report") == 0
+    assert lived.value("training.absent") == 3 * 1500
+    assert lived.value("requests") == lived.value("spent.ad_request") == 0
+    assert lived.value("personal_share") == 0
+
+
 def test_a_budget_for_one_round_pays_one_round() -> None:
     # 2 epsilon in three rounds; 0.7 covers one of them, and no request.
     lived = live(ads_world({"training": BITS}, budget=0.7))

@@ -60,6 +60,18 @@ def test_users_pay_for_each_phase_that_they_join() -> None:
     assert lived.value("questions.answered") == lived.value("questions.asked") > 0
 
 
+def test_only_what_was_paid_for_reaches_the_server() -> None:
+    """At 4 a report, a budget of 6 pays for one; half of it on a silent device pays for none."""
+    lived = live(record_world(PROTECTED, budget=6.0))
+    spent = [account.spent for account in lived.engine.accounts.values()]
+    paid = sum(flows["training report"] for flows in spent) // 4_000_000
+    assert lived.value("training.reports_counted") == lived.value("training.reports") == paid
+    assert lived.value("training.refused") > 0
+    paid = sum(flows["question"] for flows in spent) // 4_000_000
+    assert lived.value("questions.answered") == lived.value("questions.asked") == paid
+    assert lived.value("questions.refused") > 0
+
+
 def test_the_account_refuses_what_the_budget_does_not_cover() -> None:
     lived = live(record_world(PROTECTED, days=6, budget=10.0))
     assert lived.value("questions.refused") > 0
