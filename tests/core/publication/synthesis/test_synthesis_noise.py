@@ -103,6 +103,14 @@ def test_the_worst_ratio_of_all_laplace_entries_is_the_guarantee(neighbours: Nei
     assert budget.guarantee.epsilon - 1e-6 < worst <= budget.guarantee.epsilon + 1e-9
 
 
+def test_a_record_that_moves_entries_by_two_costs_what_is_guaranteed() -> None:
+    budget = Budget.of(cost(0.9, ADD), {"scores": Change(3, 2)}, {"scores": 1.0})
+    noise, scores = budget.noises["scores"], np.full(3, 9)
+    here = noise.log_likelihood(scores - 40, scores)
+    there = noise.log_likelihood(scores - 40, scores + 2)
+    assert budget.guarantee.epsilon - 1e-6 < here - there <= budget.guarantee.epsilon + 1e-9
+
+
 def test_noise_for_add_and_remove_does_not_do_for_substitution() -> None:
     """The twin: under substitution the same noise passes what it was planned for."""
     noise = Budget.of(cost(0.8, ADD), {"t": table_change(2, ADD)}, {"t": 1.0}).noises["t"]
