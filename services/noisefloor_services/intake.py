@@ -63,7 +63,7 @@ class Intake:
         self.readiness = readiness
         self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
         self.board = Board(self.server, self.layout)
-        self.writes = WritePath(self.server, self.layout)
+        self.writes = WritePath(self.server, self.layout, self.kinds)
         readiness.add(self.writes.lacks)
         self.ingest: Ingest | None = None
         self.notice: Notice | None = None

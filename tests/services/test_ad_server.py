@@ -288,10 +288,14 @@ def test_a_store_that_takes_no_frames_makes_nobody_ready(settings: Settings) -> 
     streams = [layout.keys(place).frames for place in range(settings.partitions)]
     server = Server(settings.redis_url)
     with live(ad_server.create(settings, other)) as app:
-        app.wait_ready()
+        opened = (
+            "Frames cannot be appended: no aggregator has opened the epochs of the collection."
+        )
+        app.wait(lambda: app("GET", "/readyz").json()["lacks"] == [opened])
         lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
         assert "noisefloor_stream_length" not in lines  # there is no collection yet
         a_store(settings, other)
+        app.wait_ready()
         lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
         assert "noisefloor_stream_length 0\n" in lines
         server.all([("SET", one, "something else") for one in streams])

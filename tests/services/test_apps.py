@@ -247,7 +247,7 @@ def test_a_collection_is_read_from_its_file(tmp_path: Path) -> None:
 
 def test_a_store_that_does_not_keep_the_promise_makes_nobody_ready(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path, Durability.MEMORY) as forgetful:
-        told = Settings(redis_url=forgetful.url)
+        told = prepared(Settings(redis_url=forgetful.url), example())
         with live(ad_server.create(told, example())) as app:
             ready = app("GET", "/readyz")
             assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")

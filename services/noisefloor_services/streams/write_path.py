@@ -14,7 +14,7 @@ from redis.exceptions import NoPermissionError, RedisError
 
 from noisefloor.errors import NoisefloorError
 from noisefloor_services.metrics import Counter, Sample
-from noisefloor_services.streams.errors import StoreAway, StreamFull
+from noisefloor_services.streams.errors import BadStore, StoreAway, StreamFull
 from noisefloor_services.streams.keys import ENTRY_ID, FIELD, Layout
 from noisefloor_services.streams.scripts import Command
 from noisefloor_services.streams.server import Server
@@ -22,8 +22,8 @@ from noisefloor_services.streams.unchanged import Clock
 
 AWAY, FULL = "store-away", "full"
 PERMISSION, TYPE, ENTRY = "no-permission", "wrong-type", "bad-entry-id"
-OTHER = "other"
-CAUSES = (AWAY, FULL, PERMISSION, TYPE, ENTRY)
+WINDOW, OTHER = "no-window", "other"
+CAUSES = (AWAY, FULL, PERMISSION, TYPE, ENTRY, WINDOW)
 _TRANSIENT = (AWAY, FULL)
 """Known to everybody: these pass, and say themselves when to try again."""
 
@@ -31,11 +31,12 @@ _DENIED_IN_SCRIPT = ("ACL failure in script", "The user executing the script")
 """As Valkey and Redis say it of a command that a script calls."""
 
 _PROBE_S = 0.5
-_SEEN_BY_PROBE = (PERMISSION, TYPE)
+_SEEN_BY_PROBE = (PERMISSION, TYPE, WINDOW)
 _TEXTS = {
     PERMISSION: "the store's user may not append",
     TYPE: "a stream's key holds something else",
     ENTRY: "the store refuses the next entry id",
+    WINDOW: "no aggregator has opened the epochs of the collection",
     OTHER: "the store refuses them",
 }
 
@@ -48,6 +49,8 @@ def cause_of(error: Exception) -> str:
         return AWAY
     if isinstance(error, StreamFull):
         return FULL
+    if isinstance(error, BadStore):  # a script or a group that nobody has prepared
+        return WINDOW
     text = str(error)
     if isinstance(error, NoPermissionError) or any(part in text for part in _DENIED_IN_SCRIPT):
         return PERMISSION
@@ -62,12 +65,20 @@ class WritePath:
     Args:
         server: Where the streams are; asked by the probe.
         layout: How frames are spread.
+        kinds: Names of the kinds that are taken.
         clock: Seconds that never run backwards.
     """
 
-    def __init__(self, server: Server, layout: Layout, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        server: Server,
+        layout: Layout,
+        kinds: Iterable[str] = (),
+        clock: Clock = time.monotonic,
+    ) -> None:
         self._server = server
-        self._frames = [layout.keys(place).frames for place in range(layout.partitions)]
+        self._keys = [layout.keys(place) for place in range(layout.partitions)]
+        self._kinds = tuple(kinds)
         self._clock = clock
         self._next_s = float("-inf")
         self._failing: dict[int, str] = {}
@@ -91,7 +102,7 @@ class WritePath:
         """Return why frames are not taken, or nothing; probes, if need be, which blocks."""
         if self._failing or self._clock() >= self._next_s:
             self._next_s = self._clock() + _PROBE_S
-            found = {place: self._probed(place) for place in range(len(self._frames))}
+            found = {place: self._probed(place) for place in range(len(self._keys))}
             self._note({place: cause for place, cause in found.items() if cause is not None})
         causes = sorted(set(self._failing.values()))
         return " ".join(f"Frames cannot be appended: {_TEXTS[one]}." for one in causes)
@@ -106,10 +117,13 @@ class WritePath:
         An append is queued and discarded: the server checks rights when a command is queued, and
         the type of a key when it is read. An entry id it checks only when it appends.
         """
-        key = self._frames[place]
-        append: Command = ("XADD", key, ENTRY_ID, FIELD, b"")
+        keys = self._keys[place]
+        append: Command = ("XADD", keys.frames, ENTRY_ID, FIELD, b"")
+        windows: list[Command] = [("HMGET", keys.window(kind), "floor") for kind in self._kinds]
         try:
-            self._server.all([("MULTI",), append, ("DISCARD",), ("XLEN", key)])
+            asked = [("MULTI",), append, ("DISCARD",), ("XLEN", keys.frames), *windows]
+            if [None] in self._server.all(asked)[4:]:
+                return WINDOW
         except (NoisefloorError, RedisError) as error:
             cause = cause_of(error)
             return None if cause in _TRANSIENT else cause

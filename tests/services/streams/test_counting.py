@@ -31,7 +31,7 @@ def test_it_says_whether_it_counts(server: Server, monkeypatch: pytest.MonkeyPat
     counting.start()
     wait_until_empty(counting)
     assert counting.lacks() == ""
-    monkeypatch.setattr(module.time, "monotonic", clock)
+    monkeypatch.setattr("noisefloor_services.counting.time.monotonic", clock)
     counting._failed_s = clock.now
     clock.now += module._UNWELL_S
     assert counting.lacks() == "No worker counts."  # it may fail again at any moment

@@ -4,14 +4,16 @@ import asyncio
 
 import pytest
 
+from noisefloor.wire.frames import decode_frame
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.streams import ingest as module
 from noisefloor_services.streams.errors import StreamFull
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.server import Server
-from stream_cases import CLICKS, frame, new_store
+from stream_cases import CLICKS, NAMED, frame, new_store
 
-FRAMES = [frame(CLICKS, 0, 3 * number) for number in range(20)]  # each of one row: equal sizes
+DATA = [frame(CLICKS, 0, 3 * number) for number in range(20)]  # each of one row: equal sizes
+FRAMES = [(data, decode_frame(data, NAMED)) for data in DATA]
 
 
 def transactions(server: Server) -> int:
@@ -29,7 +31,7 @@ def refused(valkey: EmbeddedServer, server: Server, *rounds: int) -> list[int]:
         await ingest.start()
         found = []
         for count in rounds:
-            work = [ingest.append(data) for data in FRAMES[:count]]
+            work = [ingest.append(*one) for one in FRAMES[:count]]
             done = await asyncio.gather(*work, return_exceptions=True)
             found.append(sum(isinstance(one, StreamFull) for one in done))
         await ingest.stop()
@@ -41,8 +43,8 @@ def refused(valkey: EmbeddedServer, server: Server, *rounds: int) -> list[int]:
 def test_bytes_that_wait_are_bounded_and_free_again(
     valkey: EmbeddedServer, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len({len(data) for data in FRAMES}) == 1
-    monkeypatch.setattr(module, "MOST_WAITING_BYTES", 4 * len(FRAMES[0]))
+    assert len({len(data) for data in DATA}) == 1
+    monkeypatch.setattr(module, "MOST_WAITING_BYTES", 4 * len(DATA[0]))
     assert refused(valkey, server, 4, 5, 4, 6) == [0, 1, 0, 2]
 
 

@@ -8,6 +8,7 @@ from itertools import starmap
 import pytest
 from redis.exceptions import RedisError, ResponseError
 
+from noisefloor.errors import NoisefloorError
 from noisefloor.wire.frames import Frame, decode_frame
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.streams.errors import StoreAway, StreamFull
@@ -21,6 +22,7 @@ from stream_cases import CLICKS, NAMED, HandClock, frame, new_store
 FRAMES = [(one, decode_frame(one, NAMED)) for one in (frame(CLICKS, 0, n) for n in range(8))]
 TYPE = "Frames cannot be appended: a stream's key holds something else."
 RIGHT = "Frames cannot be appended: the store's user may not append."
+WINDOW = "Frames cannot be appended: no aggregator has opened the epochs of the collection."
 ENTRY = "Frames cannot be appended: the store refuses the next entry id."
 
 
@@ -37,7 +39,7 @@ def append(
             try:
                 await ingest.append(*one)
                 taken += 1
-            except RedisError:
+            except (NoisefloorError, RedisError):
                 continue
         await ingest.stop()
         return taken
@@ -51,7 +53,7 @@ def counts(writes: WritePath) -> dict[str, float]:
 
 def watched(store: EpochStore) -> tuple[WritePath, HandClock]:
     clock = HandClock()
-    return WritePath(store.server, store.layout, clock), clock
+    return WritePath(store.server, store.layout, store.kinds, clock), clock
 
 
 def test_a_key_of_another_type_is_told_once_and_forgiven_by_the_probe(
@@ -117,6 +119,19 @@ def test_what_the_probe_cannot_see_lasts_until_a_frame_is_taken(
     store.prepare()
     assert writes.lacks() == ENTRY
     assert append(valkey.url, store, writes, FRAMES[:1]) == 1
+    assert writes.lacks() == ""
+
+
+def test_a_store_without_windows_is_found_before_a_frame_comes(
+    valkey: EmbeddedServer, server: Server
+) -> None:
+    store = new_store(server)
+    writes, _ = watched(store)
+    server.call("DEL", store.layout.keys(0).window(CLICKS.name))
+    assert writes.lacks() == WINDOW
+    assert append(valkey.url, store, writes, FRAMES[:2]) == 0
+    assert counts(writes) == {"no-window": 2}
+    store.prepare()
     assert writes.lacks() == ""
 
 
