@@ -14,6 +14,7 @@ from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.ads.evaluation import evaluate, means_of
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings, scored_ratings, split_ratings
+from noisefloor_sim.pipelines.ads.stragglers import Stragglers
 from noisefloor_sim.scenario import Scenario
 
 METHODS = ("spectral", "spectral-lite", "bits", "laplace", "means", "untrained", "open")
@@ -96,6 +97,16 @@ def test_stragglers_that_miss_the_close_are_counted_refused_and_paid() -> None:
     prompt = live(trained("bits", stragglers=0.0))
     assert prompt.value("training.reports_late") == 0
     assert prompt.value("spent.training_report") == slow.value("spent.training_report")
+
+
+def test_stragglers_send_when_the_last_of_them_is_ready_and_too_late_at_the_close() -> None:
+    delays = Stragglers(np.array([0, 1, 1, 1], np.bool_), np.array([0.0, 0.5, 1.5, 2.0]), 2.0)
+    groups = {name: (rows.tolist(), hours) for name, rows, hours in delays.groups()}
+    assert groups == {
+        "prompt": ([True, False, False, False], 0.0),
+        "slow": ([False, True, True, False], 1.5),
+        "late": ([False, False, False, True], 2.0),
+    }
 
 
 def test_a_late_report_teaches_nothing() -> None:
