@@ -75,6 +75,14 @@ def test_sensitivities() -> None:
     assert 10.0 < plan.noise_scale < 10.01  # with room for the rounding of sums
 
 
+def test_a_group_is_named_once() -> None:
+    """Of two bounds for one name only the first would be kept to, and both be paid for."""
+    with pytest.raises(BadParameter, match="to name each group once"):
+        PerGroup((("body", 1.0), ("", 2.0), ("body", 3.0)))
+    with pytest.raises(BadParameter, match="at least one group"):
+        PerGroup(())
+
+
 def test_a_layer_is_in_the_group_of_the_longest_name() -> None:
     groups = PerGroup.of({"": 1.0, "encoder": 2.0, "encoder.0": 3.0})
     assert [
