@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from noisefloor.accounting.accountant import SampledGaussian
 from noisefloor.errors import BadParameter, UnlikeNeighbours
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.publication.private_sgd import Automatic, Flat, PerGroup, SgdPlan
@@ -43,6 +44,11 @@ def test_a_budget_is_kept_and_used_up(neighbours: Neighbours) -> None:
     plan = SgdPlan.for_budget(guarantee, examples=100, expected_batch=20, steps=10)
     assert 0.99 < plan.guarantee(1e-5).epsilon <= 1.0
     assert plan.neighbours is neighbours
+
+
+def test_an_accountant_is_told_every_step() -> None:
+    plan = SgdPlan(examples=8, expected_batch=2, steps=7, noise_multiplier=1.5)
+    assert plan.events == (SampledGaussian(1.5, 0.25, 7),)
 
 
 def test_substitution_takes_about_twice_the_noise() -> None:

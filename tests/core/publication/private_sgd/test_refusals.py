@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from noisefloor.errors import DeadRun, OutOfDomain, UnsupportedModule
 from noisefloor.publication.private_sgd import (
+    Flat,
     SgdPlan,
     check_learnt,
     cross_entropy,
@@ -13,6 +14,7 @@ from noisefloor.publication.private_sgd import (
     train,
 )
 from noisefloor.publication.private_sgd.gates import check_moved, check_weights
+from noisefloor.publication.private_sgd.made_up import ROWS
 from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import (
     CASES,
@@ -153,9 +155,10 @@ def test_weights_used_behind_a_layers_back_are_refused() -> None:
     assert slow.road == "per-example"
 
 
-@pytest.mark.parametrize("positions", [5, 7])
-def test_a_moved_axis_of_examples_is_refused(positions: int) -> None:
-    """With as many positions as examples no shape tells: the norms do."""
+@pytest.mark.parametrize("positions", [ROWS, 5, 7])
+@pytest.mark.parametrize("bound", [1.0, 1e6])
+def test_a_moved_axis_of_examples_is_refused(positions: int, bound: float) -> None:
+    """With as many positions as examples no shape tells: norms do, also where none is clipped."""
 
     class Turned(nn.Module):
         def __init__(self) -> None:
@@ -167,10 +170,12 @@ def test_a_moved_axis_of_examples_is_refused(positions: int) -> None:
             logits: Tensor = self.head(hidden.mean(1))
             return logits
 
-    module, inputs, targets = made(Case(Turned, (positions, 8)), "turned", positions)
-    full = SgdPlan(examples=7, expected_batch=7, steps=3, noise_multiplier=1.0)
+    module, inputs, targets = made(Case(Turned, (positions, 8)), "turned", positions, int(bound))
+    full = SgdPlan(
+        examples=7, expected_batch=7, steps=3, noise_multiplier=1.0, clipping=Flat(bound)
+    )
     with pytest.raises(UnsupportedModule, match="axis"):
-        train(module, inputs, targets, full, SeededSource(1, "turned", positions))
+        train(module, inputs, targets, full, SeededSource(1, "turned", positions, int(bound)))
 
 
 def test_dropout_is_refused_unless_it_is_off() -> None:
