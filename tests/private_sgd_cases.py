@@ -93,6 +93,60 @@ class Twice(nn.Module):
         return logits
 
 
+class InPlace(nn.Module):
+    """Changes in place what comes out of layers, where torch itself can bear it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.norm = nn.Conv1d(3, 4, 3), nn.LayerNorm(8)
+        self.lstm = nn.LSTM(8, 6, num_layers=2, batch_first=True)
+        self.head = nn.Linear(6, CLASSES)
+
+    def forward(self, values: Tensor) -> Tensor:
+        values = self.norm(self.wide(values).relu_()).tanh_()
+        logits: Tensor = self.head(self.lstm(values)[0].sum(1))
+        return logits.mul_(2.0)
+
+
+class TimeFirst(nn.Module):
+    """An LSTM that takes time along the first axis; given examples there if it is not turned."""
+
+    def __init__(self, *, turned: bool) -> None:
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(8, 5), nn.Linear(5, CLASSES)
+        self.turned = turned
+
+    def forward(self, values: Tensor) -> Tensor:
+        outputs = self.lstm(values.transpose(0, 1) if self.turned else values)[0]
+        logits: Tensor = self.head(outputs[-1] if self.turned else outputs[:, -1])
+        return logits
+
+
+class SelfAttention(nn.Module):
+    """Attention as torch has it."""
+
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, dropout=dropout, batch_first=True)
+        self.head = nn.Linear(8, CLASSES)
+        for one in self.parameters():
+            nn.init.normal_(one, generator=torch.Generator().manual_seed(one.numel()))
+
+    def forward(self, values: Tensor) -> Tensor:
+        seen = self.attention(values, values, values, need_weights=False)[0]
+        logits: Tensor = self.head(seen.mean(1))
+        return logits
+
+
+def frozen_norm(*, trained: bool) -> nn.Module:
+    """Batch normalisation by statistics that came from somewhere else."""
+    norm = nn.BatchNorm1d(9)
+    norm.running_mean.copy_(torch.linspace(-1, 1, 9))  # type: ignore[union-attr]
+    norm.running_var.copy_(torch.linspace(0.5, 2, 9))  # type: ignore[union-attr]
+    norm.requires_grad_(trained)
+    return nn.Sequential(nn.Linear(8, 9), norm.eval(), nn.ReLU(), nn.Linear(9, CLASSES))
+
+
 class LowRank(nn.Module):
     """A frozen layer with a trained correction of low rank."""
 
@@ -188,7 +242,20 @@ CASES = {
     "lstm without bias": Case(lambda: Recurrent(bias=False), (6,), 11),
     "generator": Case(Generator, (7,), 11, token_loss),
     "attention": Case(Attention, (6, 8)),
+    "in place": Case(InPlace, (3, 10)),
+    "first layer, then in place": Case(
+        lambda: nn.Sequential(nn.Linear(8, 9), nn.ReLU(inplace=True), nn.Linear(9, CLASSES)), (8,)
+    ),
+    "frozen batch norm": Case(lambda: frozen_norm(trained=False), (8,)),
 }
+"""Those of which a book can be kept."""
+
+SLOW_CASES = {
+    "trained batch norm": Case(lambda: frozen_norm(trained=True), (8,)),
+    "lstm, time first": Case(lambda: TimeFirst(turned=True), (5, 8)),
+    "self-attention": Case(lambda: SelfAttention(0.5).eval(), (6, 8)),
+}
+"""Those that need the slow road."""
 
 
 def made(case: Case, *path: str | int, scale: float = 1.0) -> tuple[nn.Module, Tensor, Tensor]:
@@ -198,7 +265,8 @@ def made(case: Case, *path: str | int, scale: float = 1.0) -> tuple[nn.Module, T
     frozen = [one for one in module.parameters() if not one.requires_grad]
     for one in frozen:
         one.requires_grad_(True)
-    initialise(module, source.child("weights"))
+    if not isinstance(module, SelfAttention):  # of whose layer there is no law
+        initialise(module, source.child("weights"))
     for one in frozen:
         one.requires_grad_(False)
     coins = source.child("examples").generator()
@@ -261,7 +329,7 @@ def engine_sum(
     sums = torch.zeros_like(flat.vector)
     with road(module, flat, sums, loss=loss, clipping=clipping) as adding:
         for part in parts:
-            adding.add((inputs[part],), targets[part])
+            adding.clip((inputs[part],), targets[part]).add()
     names = [name for name, one in module.named_parameters() if one.requires_grad]
     by_id = dict(zip(map(id, flat.parameters), flat.views(sums), strict=True))
     kept = dict(module.named_parameters())

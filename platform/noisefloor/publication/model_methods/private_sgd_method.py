@@ -98,8 +98,7 @@ public: needed where the relation is record-add-remove. The cost needs a delta."
         initialise(module, source.child("weights"))
         labels = examples.labels.copy()  # torch takes no array that it may not write to
         coins = source.child("training")
-        # That a release failed would be seen, so that no example may make it fail.
-        train(module, examples.features, labels, self.sgd, coins, skips=True)
+        train(module, examples.features, labels, self.sgd, coins)
         return PublishedModel(encoding, _layers(module)).written()
 
 

@@ -14,8 +14,11 @@
 
 Linear, Embedding, LayerNorm, Conv1d, Conv2d and LSTM are clipped by book-keeping, at a cost not
 far from a plain step; a module with other layers takes the slow road, and the report says so.
-Frozen parameters are left alone. Tied parameters, batch normalisation and active dropout are
-refused.
+Frozen parameters are left alone. Refused are tied parameters, batch normalisation that is not
+frozen, active dropout, and whatever else couples examples, is random or changes in a forward pass:
+``modules`` knows some layers, ``dry_run`` tries the module on made-up examples before the first
+step, and ``state`` puts back after every pass what it changed all the same. No value of an example
+stops a training: what cannot be computed counts as zero.
 
 Sensitivity, under adding or removing one example: the bound for flat and automatic clipping, the
 root of the sum of squared bounds for clipping by groups. Substitution doubles it; every noise

@@ -16,9 +16,14 @@ from torch import Tensor, nn
 from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import Contribution
-from noisefloor.publication.private_sgd.factors import BrokenExamples, clip_factors
+from noisefloor.publication.private_sgd.factors import (
+    BrokenExamples,
+    ClippedBatch,
+    clip_factors,
+)
 from noisefloor.publication.private_sgd.lstm import LstmTap
 from noisefloor.publication.private_sgd.parameters import FlatParameters
+from noisefloor.publication.private_sgd.state import State
 from noisefloor.publication.private_sgd.taps import (
     ConvolutionTap,
     EmbeddingTap,
@@ -81,7 +86,8 @@ class BookKeeping:
         loss: Loss,
         clipping: Clipping,
     ) -> None:
-        self._module, self._loss, self._clipping = module, loss, clipping
+        self._module, self._loss, self._flat = module, loss, flat
+        self.clipping = clipping
         self._parameters = flat.parameters
         layers = dict(module.named_modules())
         views = iter(flat.views(sums))
@@ -98,6 +104,9 @@ class BookKeeping:
             parameter.requires_grad_(False)
         for tap in self._taps:
             tap.on()
+        self._state = State(
+            [one for one in (self._module, self._loss) if isinstance(one, nn.Module)], self._flat
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,24 +115,21 @@ class BookKeeping:
         for parameter in self._parameters:
             parameter.requires_grad_(True)
 
-    def add(self, inputs: Inputs, targets: Tensor) -> Tensor:
-        """Add the clipped gradients of a batch; return each example's squared norm, unclipped."""
-        with torch.no_grad():
-            contributions = self._contributions(inputs, targets)
-            squares = self._squares(contributions, len(targets))
-            factors = clip_factors(self._clipping, squares)
-            for contribution, group in contributions:
-                contribution.add(factors[group])
-        return squares[0] if len(squares) == 1 else torch.stack(squares).sum(0)
+    def clip(self, inputs: Inputs, targets: Tensor) -> ClippedBatch:
+        """Return the clipped gradients of a batch; the module is as it was afterwards.
 
-    def add_unclipped(self, inputs: Inputs, targets: Tensor) -> Tensor:
-        """Add the gradients as they are, for checks; return each example's squared norm."""
-        with torch.no_grad():
+        Raises:
+            BrokenExamples: A loss or a gradient is not finite.
+        """
+        with self._state.held(), torch.no_grad():
             contributions = self._contributions(inputs, targets)
             squares = self._squares(contributions, len(targets))
-            for contribution, _ in contributions:
-                contribution.add(torch.ones(len(targets), dtype=self._parameters[0].dtype))
-        return torch.stack(squares).sum(0)
+            return ClippedBatch(contributions, squares, clip_factors(self.clipping, squares))
+
+    def settle(self) -> None:
+        """Copy outputs of layers no more, but where they were changed in place so far."""
+        for tap in self._taps:
+            tap.settle()
 
     @contextmanager
     def by_autograd(self) -> Iterator[list[nn.Parameter]]:
@@ -156,7 +162,7 @@ class BookKeeping:
     def _squares(
         self, contributions: list[tuple[Contribution, int]], examples: int
     ) -> list[Tensor]:
-        totals: list[Tensor | None] = [None] * len(self._clipping.bounds)
+        totals: list[Tensor | None] = [None] * len(self.clipping.bounds)
         for contribution, group in contributions:
             one, so_far = contribution.squares(), totals[group]
             if len(one) != examples:
@@ -170,18 +176,16 @@ class BookKeeping:
 
 
 def check_total(losses: Tensor) -> Tensor:
-    """Return the sum of losses, if it is a number.
+    """Return the sum of losses.
 
     Raises:
         BrokenExamples: The loss of an example is NaN or infinite, whether its gradient is or not.
-            That a run stops here is a fact about one example, and not covered by the guarantee.
     """
     total = losses.sum()
-    if not math.isfinite(total.item()):
-        raise BrokenExamples(
-            "The loss of an example is NaN or infinite: check the inputs and the loss.",
-            ~torch.isfinite(losses.detach()),
-        )
+    if not math.isfinite(total.item()):  # one number to look at, as a rule
+        broken = ~torch.isfinite(losses.detach())
+        if bool(broken.any()):
+            raise BrokenExamples(broken)
     return total
 
 

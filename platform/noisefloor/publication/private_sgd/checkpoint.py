@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from noisefloor.errors import BadParameter, BadSnapshot
-from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.plan import SgdPlan
 from noisefloor.publication.tensors import read_tensors, write_tensors
 
@@ -30,13 +29,6 @@ class Checkpoint(NamedTuple):
     vectors: dict[str, Tensor]
     step: int
     plan: SgdPlan
-
-
-def names(flat: FlatParameters) -> list[str]:
-    """Return the names of the trained parameters, in the order of the vector."""
-    return [
-        f"{layer}.{name}" if layer else name for layer, own in flat.owners.items() for name in own
-    ]
 
 
 def write(

@@ -1,28 +1,50 @@
-"""The factors that clip, from squared norms."""
+"""The factors that clip, from squared norms; and a batch that they clip."""
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from noisefloor.errors import DeadRun
+from noisefloor.errors import NoisefloorError
 from noisefloor.publication.private_sgd.clipping import Automatic, Clipping
+from noisefloor.publication.private_sgd.contributions import Contribution
 
 
-class BrokenExamples(DeadRun):
-    """Some examples have a loss or a gradient that is no finite number.
+class BrokenExamples(NoisefloorError):
+    """Some examples have a loss or a gradient that is no finite number; they count as zero.
 
-    Which ones, ``broken`` says, to whoever leaves them out; the text is for everybody.
+    That there are any is a fact about single examples, which no guarantee covers: a training
+    catches this, leaves them out and goes on, and nothing shows it.
 
     Args:
-        text: What to check.
-        broken: A flag for each example of those that were looked at.
+        broken: A flag for each example of those that were looked at; at least one is set.
     """
 
-    def __init__(self, text: str, broken: Tensor) -> None:
-        super().__init__(text)
+    def __init__(self, broken: Tensor) -> None:
+        super().__init__("Some examples have a loss or a gradient that is not finite.")
         self.broken = broken
+
+
+class ClippedBatch(NamedTuple):
+    """The clipped gradients of a batch, before they are added to the sums.
+
+    Attributes:
+        contributions: Of each layer, with its group of clipping.
+        squares: The squared norm of each example's gradient, unclipped, for each group.
+        factors: What it is multiplied by.
+    """
+
+    contributions: list[tuple[Contribution, int]]
+    squares: list[Tensor]
+    factors: list[Tensor]
+
+    def add(self) -> None:
+        """Add them to the sums."""
+        with torch.no_grad():
+            for contribution, group in self.contributions:
+                contribution.add(self.factors[group])
 
 
 _MARGIN = 1 - 2.0**-18
@@ -37,19 +59,13 @@ def clip_factors(clipping: Clipping, squares: Sequence[Tensor]) -> list[Tensor]:
         squares: The squared norms of each example's gradient, for each group.
 
     Raises:
-        BrokenExamples: A norm is NaN or infinite. Such an example is never dropped in silence: a
-            factor of zero would hide that the training is broken. That a run stops here is a fact
-            about one example, and not covered by the guarantee; ``train`` can leave it out.
+        BrokenExamples: A norm is NaN or infinite. A factor of zero would not do: NaN remains.
     """
     found = []
     for bound, square in zip(clipping.bounds, squares, strict=True):
         norms = square.sqrt()
         if not math.isfinite(norms.sum().item()):
-            raise BrokenExamples(
-                "The gradient of an example is NaN or too large for floats: check the inputs, the "
-                "loss and the learning rate.",
-                ~torch.isfinite(norms),
-            )
+            raise BrokenExamples(~torch.isfinite(norms))
         if isinstance(clipping, Automatic):
             found.append(torch.reciprocal(norms.add_(clipping.stability)).mul_(bound * _MARGIN))
         else:

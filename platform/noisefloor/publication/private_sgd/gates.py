@@ -1,10 +1,9 @@
 """Checks that stop a training which is dead but goes on.
 
-A network of NaN scores exactly the majority, and nobody notices. These gates do. Mind what they
-look at: weights are released anyway, so checks of them cost nothing; norms of gradients and
-accuracy on private examples are not, so that a run STOPS there is a fact about the data that no
-guarantee covers. It is one bit, and one that a healthy run never sends; but do not publish that a
-run was aborted, or retry in silence, where somebody may have planted the example that did it.
+A network of NaN scores exactly the majority, and nobody notices. These gates do. A training only
+looks at weights, which are noised and released anyway, so that its checks cost nothing: no value
+of an example stops it. ``check_learnt`` looks at the examples that it is given; that it raises is
+a fact about them which no guarantee covers, so give it public or held-out ones.
 """
 
 import numpy as np
@@ -30,33 +29,6 @@ def check_moved(before: Tensor, after: Tensor) -> float:
     if not moved > 0:
         raise DeadRun("The weights did not move: the learning rate is lost in rounding.")
     return moved
-
-
-class GradientWatch:
-    """Remembers whether any example had a gradient; nothing else of the norms is kept.
-
-    Leaks, if it raises: that all examples of the first steps had no gradient at all.
-    """
-
-    PATIENCE = 20
-    """Parts of batches without any gradient, after which a run is dead."""
-
-    def __init__(self) -> None:
-        self._is_alive = False
-        self._parts = 0
-
-    def see(self, squares: Tensor) -> None:
-        """Take the squared norms of one part of a batch into account."""
-        if not self._is_alive:
-            self._is_alive = bool((squares > 0).any())
-            self._parts += 1
-            if not self._is_alive and self._parts >= self.PATIENCE:
-                self.check()
-
-    def check(self) -> None:
-        """Raise DeadRun if there were examples, and all gradients were zero."""
-        if self._parts and not self._is_alive:
-            raise DeadRun("All gradients are zero: the loss does not reach the weights.")
 
 
 def check_learnt(predicted: ArrayLike, labels: ArrayLike, *, margin: float = 0.0) -> float:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from noisefloor.errors import UnsupportedModule
 from noisefloor.randomness import Source
@@ -39,7 +40,7 @@ def _fill(layer: nn.Module, name: str, key: str, parameter: Tensor, stream: Sour
         parameter.copy_(drawn.view(parameter.shape))
         if layer.padding_idx is not None:
             parameter[layer.padding_idx] = 0
-    elif isinstance(layer, nn.LayerNorm | nn.GroupNorm):
+    elif isinstance(layer, nn.LayerNorm | nn.GroupNorm | _BatchNorm):
         parameter.fill_(1.0 if key == "weight" else 0.0)
     else:
         raise UnsupportedModule(

@@ -12,18 +12,17 @@ from torch import Tensor, nn
 
 from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd.contributions import Contribution, Rows
-from noisefloor.publication.private_sgd.taps import Sums, Tap, changed_in_place
+from noisefloor.publication.private_sgd.taps import Sums, Tap
 
 
 class Book:
     """What one layer of an LSTM notes in one pass; time comes first in all of it."""
 
-    __slots__ = ("gradients", "hidden", "inputs", "version")
+    __slots__ = ("gradients", "hidden", "inputs")
 
     def __init__(self, inputs: Tensor) -> None:
         self.inputs = inputs
         self.hidden: Tensor = inputs  # set by the forward pass: one more than there are steps
-        self.version = 0
         self.gradients: Tensor | None = None  # set by the backward pass, of the four gates
 
 
@@ -62,7 +61,7 @@ class Unrolled(torch.autograd.Function):
             show.sigmoid_()
             torch.mul(forget, cell, out=new).addcmul_(take, offer)
             torch.mul(show, torch.tanh(new, out=out), out=after)
-        book.hidden, book.version = hidden, hidden._version
+        book.hidden = hidden
         ctx.book, ctx.weights = book, (across, back)
         ctx.kept = (parts, cells, squashed)
         ctx.set_materialize_grads(False)
@@ -119,6 +118,7 @@ class LstmTap(Tap):
 
     def forget(self) -> None:
         """Drop what was noted."""
+        super().forget()
         self._books.clear()
         self._anchors.clear()
 
@@ -141,17 +141,17 @@ class LstmTap(Tap):
             )
             books.append(book)
             ends.append((values[-1], cell))
+        hidden, cells = (torch.stack(states) for states in zip(*ends, strict=True))
+        outputs = values.transpose(0, 1)
         if is_noted:
+            outputs = self._noted(inputs, outputs)
             self._books.append(books)
             self._anchors.append(anchor)
-        hidden, cells = (torch.stack(states) for states in zip(*ends, strict=True))
-        return values.transpose(0, 1), (hidden, cells)
+        return outputs, (hidden, cells)
 
     def wanted(self) -> list[Tensor]:
         """Return what is on the way to which every backward pass comes by all gates."""
-        books = [book for books in self._books for book in books]
-        if any(book.hidden._version != book.version for book in books):
-            raise changed_in_place(self.layer)
+        super().wanted()
         return self._anchors
 
     def contribution(self, gradients: Sequence[Tensor | None]) -> Contribution | None:

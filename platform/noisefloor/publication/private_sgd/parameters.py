@@ -1,5 +1,6 @@
 """The trainable parameters of a module as one vector."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -25,13 +26,35 @@ class FlatParameters:
         self.vector = torch.cat([one.detach().reshape(-1) for one in self.parameters])
         self._sizes = [one.numel() for one in self.parameters]
         self._shapes = [one.shape for one in self.parameters]
-        for parameter, view in zip(self.parameters, self.views(self.vector), strict=True):
-            parameter.data = view
+        self._own_views = self.views(self.vector)
+        self.attach()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the trained parameters, in the order of the vector."""
+        return [
+            f"{layer}.{name}" if layer else name
+            for layer, own in self.owners.items()
+            for name in own
+        ]
+
+    def attach(self) -> None:
+        """Let each parameter be its view of the vector, where it is not so already."""
+        for parameter, view in zip(self.parameters, self._own_views, strict=True):
+            if parameter.data_ptr() != view.data_ptr() or parameter.shape != view.shape:
+                parameter.data = view
 
     def views(self, vector: Tensor) -> list[Tensor]:
         """Return the parts of such a vector, each in the shape of its parameter."""
         parts = torch.split(vector, self._sizes)
         return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+    def joined(self, gradients: Sequence[Tensor | None]) -> Tensor:
+        """Return gradients of the parameters as one vector; None is a gradient of zero."""
+        parts = zip(gradients, self.parameters, strict=True)
+        return torch.cat(
+            [(torch.zeros_like(like) if one is None else one).reshape(-1) for one, like in parts]
+        )
 
     def release(self) -> None:
         """Give each parameter memory of its own again."""

@@ -4,7 +4,8 @@ For modules with layers that have no tap. All gradients of a batch are in memory
 batches into small parts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +18,10 @@ from noisefloor.publication.private_sgd.bookkeeping import (
     check_total,
 )
 from noisefloor.publication.private_sgd.clipping import Clipping
-from noisefloor.publication.private_sgd.contributions import squared_norms
-from noisefloor.publication.private_sgd.factors import clip_factors
+from noisefloor.publication.private_sgd.contributions import Contribution, Written, squared_norms
+from noisefloor.publication.private_sgd.factors import BrokenExamples, ClippedBatch, clip_factors
 from noisefloor.publication.private_sgd.parameters import FlatParameters
+from noisefloor.publication.private_sgd.state import State
 
 
 class PerExample:
@@ -44,7 +46,8 @@ class PerExample:
         loss: Loss,
         clipping: Clipping,
     ) -> None:
-        self._module, self._loss, self._clipping = module, loss, clipping
+        self._module, self._loss, self._flat = module, loss, flat
+        self.clipping = clipping
         self._sums = flat.views(sums)
         self._parameters: dict[str, Tensor] = {}
         self._groups: list[int] = []
@@ -55,32 +58,48 @@ class PerExample:
         self._can_map = True
 
     def __enter__(self) -> "PerExample":
+        self._state = State(
+            [one for one in (self._module, self._loss) if isinstance(one, nn.Module)], self._flat
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
         return None
 
-    def add(self, inputs: Inputs, targets: Tensor) -> Tensor:
-        """Add the clipped gradients of a batch; return each example's squared norm, unclipped."""
+    @contextmanager
+    def by_autograd(self) -> Iterator[list[nn.Parameter]]:
+        """Return the parameters: they ask for gradients already."""
+        yield self._flat.parameters
+
+    def settle(self) -> None:
+        """Do nothing: there are no taps."""
+
+    def clip(self, inputs: Inputs, targets: Tensor) -> ClippedBatch:
+        """Return the clipped gradients of a batch; the module is as it was afterwards.
+
+        Raises:
+            BrokenExamples: A loss or a gradient is not finite.
+        """
         gradients = self._gradients(inputs, targets)
         with torch.no_grad():
             squares = [
-                torch.zeros(len(targets), dtype=self._sums[0].dtype) for _ in self._clipping.bounds
+                torch.zeros(len(targets), dtype=self._sums[0].dtype) for _ in self.clipping.bounds
             ]
-            for one, group in zip(gradients, self._groups, strict=True):
-                squares[group] += squared_norms(one)
-            factors = clip_factors(self._clipping, squares)
+            contributions: list[tuple[Contribution, int]] = []
             for one, sums, group in zip(gradients, self._sums, self._groups, strict=True):
-                sums.view(-1).addmv_(one.t(), factors[group])
-        return torch.stack(squares).sum(0)
+                contributions.append((Written([(one, sums)]), group))
+                squares[group] += squared_norms(one)
+            return ClippedBatch(contributions, squares, clip_factors(self.clipping, squares))
 
     def _gradients(self, inputs: Inputs, targets: Tensor) -> list[Tensor]:
         """Return the gradients of each parameter, an example in each row."""
         if self._can_map:
             try:
                 return self._mapped(inputs, targets)
-            except (RuntimeError, NotImplementedError):
-                self._can_map = False  # some operations have no rule for vmap
+            except BrokenExamples:
+                raise
+            except Exception:  # some operations have no rule for vmap, and say so in many ways
+                self._can_map = False
         return self._one_by_one(inputs, targets)
 
     def _mapped(self, inputs: Inputs, targets: Tensor) -> list[Tensor]:
@@ -91,27 +110,24 @@ class PerExample:
             return self._loss(outputs, target.unsqueeze(0)).sum()
 
         detached = {name: one.detach() for name, one in self._parameters.items()}
-        found, losses = vmap(
-            grad_and_value(of_one), in_dims=(None, *(0 for _ in (targets, *inputs)))
-        )(detached, targets, *inputs)
+        mapped = vmap(grad_and_value(of_one), in_dims=(None, *(0 for _ in (targets, *inputs))))
+        with self._state.held():
+            found, losses = mapped(detached, targets, *inputs)
         check_total(losses)
         return [found[name].reshape(len(targets), -1) for name in self._parameters]
 
     def _one_by_one(self, inputs: Inputs, targets: Tensor) -> list[Tensor]:
-        parameters = list(self._parameters.values())
+        parameters = self._flat.parameters
         rows: list[Tensor] = []
+        losses: list[Tensor] = []
         for place in range(len(targets)):
             some = slice(place, place + 1)
-            outputs = self._module(*(one[some] for one in inputs))
-            loss = check_total(check_losses(self._loss(outputs, targets[some]), 1))
-            found = torch.autograd.grad(loss, parameters, allow_unused=True)
-            rows.append(
-                torch.cat(
-                    [
-                        (torch.zeros_like(like) if one is None else one).reshape(-1)
-                        for one, like in zip(found, parameters, strict=True)
-                    ]
-                )
-            )
+            with self._state.held():
+                outputs = self._module(*(one[some] for one in inputs))
+                loss = check_losses(self._loss(outputs, targets[some]), 1)
+                found = torch.autograd.grad(loss.sum(), parameters, allow_unused=True)
+            losses.append(loss.detach())
+            rows.append(self._flat.joined(found))
+        check_total(torch.cat(losses))
         sizes = [one.numel() for one in parameters]
         return list(torch.split(torch.stack(rows), sizes, dim=1))

@@ -38,10 +38,12 @@ class SgdPlan:
 
     Guarantee:  (epsilon, delta) DP of all weights of all steps together, by the privacy loss
                 distribution of the sampled Gaussian. It speaks of real numbers: ``noise`` says
-                what floats leave open. Aborted runs are outside of it (see ``gates``).
+                what floats leave open; and of modules that remember nothing where ``state``
+                does not look. No value of an example stops a training.
     Neighbours: one record there or not, or one record for another; both from the same noise
                 multiplier, which is always over the ADD/REMOVE sensitivity.
-    Domain:     any examples; clipped, never refused, unless a gradient is not finite.
+    Domain:     any examples; gradients are clipped, and count as zero where loss or gradient
+                cannot be computed or is not finite.
     Reference:  Abadi and others 2016, arXiv 1607.00133; clipping by book-keeping: Bu, Wang, Zha,
                 Karypis 2022, arXiv 2210.00038.
 

@@ -28,10 +28,18 @@ Sums: TypeAlias = Mapping[str, Tensor]
 
 
 class Call(NamedTuple):
-    """One use of a layer in a forward pass."""
+    """One use of a layer in a forward pass.
+
+    Attributes:
+        inputs: What went in.
+        outputs: What came out; its gradient is wanted.
+        handed: What the module got: the outputs, or a copy of them that it may change.
+        versions: Of inputs and handed, as torch counts changes in place.
+    """
 
     inputs: Tensor
     outputs: Tensor
+    handed: Tensor
     versions: tuple[int, int]
 
 
@@ -47,6 +55,7 @@ class Tap(ABC):
         self.layer = layer
         self.sums = sums
         self.calls: list[Call] = []
+        self._copies, self._was_changed = True, False
         self._plain: Callable[..., Tensor] = layer.forward
 
     def on(self) -> None:
@@ -68,15 +77,27 @@ class Tap(ABC):
         if torch.is_grad_enabled():
             if not outputs.requires_grad:
                 outputs.requires_grad_()
-            versions = (inputs._version, outputs._version)
-            self.calls.append(Call(inputs, outputs, versions))
+            return self._noted(inputs, outputs)
         return outputs
+
+    def settle(self) -> None:
+        """Copy outputs no more, unless the module changed one in place so far."""
+        self._copies = self._was_changed
+        self.forget()
+
+    def _noted(self, inputs: Tensor, outputs: Tensor) -> Tensor:
+        """Note a use, and return what the module gets: a copy, where it may change it."""
+        handed = outputs.clone() if self._copies else outputs
+        self.calls.append(Call(inputs, outputs, handed, (inputs._version, handed._version)))
+        return handed
 
     def wanted(self) -> list[Tensor]:
         """Return the tensors whose gradients are needed; checks that they are as they were."""
         for call in self.calls:
-            if (call.inputs._version, call.outputs._version) != call.versions:
+            was_changed = call.handed._version != call.versions[1]
+            if call.inputs._version != call.versions[0] or (was_changed and not self._copies):
                 raise changed_in_place(self.layer)
+            self._was_changed |= was_changed
         return [call.outputs for call in self.calls]
 
     @abstractmethod
@@ -192,7 +213,8 @@ def changed_in_place(layer: nn.Module) -> UnsupportedModule:
     """Return the error for a book that no longer says what happened."""
     kind = type(layer).__name__
     return UnsupportedModule(
-        f"What goes into or comes out of a {kind} is changed in place: set inplace=False."
+        f"What went into a {kind} is changed in place afterwards, so that its gradient is lost: "
+        "set inplace=False."
     )
 
 

@@ -1,6 +1,7 @@
 """A private training, step by step, that can be stopped and taken up again."""
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, TypeAlias
 
 import torch
@@ -12,13 +13,14 @@ from noisefloor.errors import BadSnapshot, OutOfDomain
 from noisefloor.publication.private_sgd import checkpoint
 from noisefloor.publication.private_sgd.bookkeeping import (
     BookKeeping,
-    Inputs,
     Loss,
     layers_without_a_tap,
 )
+from noisefloor.publication.private_sgd.dry_run import DryRun
 from noisefloor.publication.private_sgd.factors import BrokenExamples
-from noisefloor.publication.private_sgd.gates import GradientWatch, check_moved, check_weights
-from noisefloor.publication.private_sgd.modules import check_first_batch, check_module
+from noisefloor.publication.private_sgd.gates import check_moved, check_weights
+from noisefloor.publication.private_sgd.made_up import as_batch, made_up
+from noisefloor.publication.private_sgd.modules import check_module
 from noisefloor.publication.private_sgd.noise import add_noise
 from noisefloor.publication.private_sgd.optimisers import optimiser_for, restore
 from noisefloor.publication.private_sgd.parameters import FlatParameters
@@ -69,11 +71,18 @@ class PrivateTraining:
     ``noise`` are opened. So a training taken up from a checkpoint is the same as one that was
     never interrupted, for a seeded source. Do not hand the source to anything else.
 
-    All that is released (weights at any step, checkpoints) is within the plan's guarantee.
+    All that is released (weights at any step, checkpoints) is within the plan's guarantee. The
+    rest of the module (buffers, frozen parameters, attributes) is what it was before, bit by bit:
+    ``state`` says what is looked at. A dry run on made-up examples comes before the first step,
+    and refuses what would spoil the guarantee: ``dry_run`` says what it can and cannot see.
+
+    An example that makes the module or the loss raise, or whose loss or gradient is not finite,
+    counts as zero, and nothing shows it: that a run stopped would be a fact about that example.
 
     Args:
         module: On the CPU. Its trainable parameters are trained in place; the mode (``train`` or
-            ``eval``) is left as it is. Nothing in it may couple examples or be random.
+            ``eval``) is left as it is. Nothing in it may couple examples, be random, or change
+            in a forward pass.
         inputs: What the module takes.
         targets: What the loss takes, an example in each row.
         plan: What is to be done.
@@ -81,9 +90,8 @@ class PrivateTraining:
         loss: Takes outputs and targets, gives the loss of each example.
         micro_batch: The most examples in memory at once; for the slow road take it small.
         per_example: Take the slow road, whatever the layers are.
-        skips: Leave out, in every step, examples whose loss or gradient is no finite number,
-            instead of stopping. Nobody learns of them then: for releases, where that a run was
-            stopped would be seen by whoever asked for it, and is not covered by the guarantee.
+        public_examples: Inputs and targets of at least two examples that are nobody's, for the
+            dry run; made up from shapes and types if left out.
     """
 
     def __init__(
@@ -97,13 +105,15 @@ class PrivateTraining:
         loss: Loss = cross_entropy,
         micro_batch: int = 4096,
         per_example: bool = False,
-        skips: bool = False,
+        public_examples: tuple[Arrays, Arrays] | None = None,
     ) -> None:
         check_module(module)
         self._module, self._plan, self._source, self._loss = module, plan, source, loss
-        self._inputs, self._targets = _checked(inputs, targets)
+        self._examples = as_batch(inputs, targets)
+        self._public = None if public_examples is None else as_batch(*public_examples)
+        if self._public is not None and len(self._public.targets) < 2:
+            raise OutOfDomain("Expected at least two public examples.")
         self._most = check_count(micro_batch, "micro_batch")
-        self._skips = skips
         self._flat = FlatParameters(module)
         self._weights = self._flat.vector
         self._sums = torch.zeros_like(self._weights)
@@ -112,19 +122,27 @@ class PrivateTraining:
         self._averaged_from = plan.steps - round(plan.averaging * plan.steps)
         self._average = torch.zeros_like(self._weights) if plan.averaging else None
         self._step = 0
-        self._watch = GradientWatch()
-        self._is_checked = False
         self._without = tuple(layers_without_a_tap(module, self._flat))
         road = PerExample if self._without or per_example else BookKeeping
         self._road = road(module, self._flat, self._sums, loss=loss, clipping=plan.clipping)
 
     def __enter__(self) -> "PrivateTraining":
         self._road.__enter__()
+        try:
+            self._dry_run()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._road.__exit__()
         self._flat.release()
+
+    def _dry_run(self) -> None:
+        checks = DryRun(self._module, self._loss, self._road, self._flat, self._sums)
+        kinds = made_up(self._examples) if self._public is None else [self._public]
+        checks.check(kinds, min(self._most, ceil(self._plan.expected_batch)))
 
     @property
     def step(self) -> int:
@@ -135,7 +153,7 @@ class PrivateTraining:
         """Take steps, up to a number of them; all that are left if none is given.
 
         Raises:
-            DeadRun: A gate says so; ``gates`` says what that tells about the examples.
+            DeadRun: Weights are NaN or infinite.
         """
         last = self._plan.steps if until is None else min(until, self._plan.steps)
         while self._step < last:
@@ -146,41 +164,33 @@ class PrivateTraining:
     def _take_step(self) -> None:
         coins = self._source.child("step", self._step)
         self._sums.zero_()
-        places = poisson_sample(self._plan, len(self._targets), coins.stage("sample"))
-        for part in parts(places, len(self._targets), self._most):
+        count = len(self._examples.targets)
+        places = poisson_sample(self._plan, count, coins.stage("sample"))
+        for part in parts(places, count, self._most):
             self._add(part)
         add_noise(self._sums, self._plan.noise_scale, coins.stage("noise"))
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
 
     def _add(self, part: Tensor | slice) -> None:
-        """Add the clipped gradients of some examples; nothing was added where it raises."""
-        inputs = tuple(one[part] for one in self._inputs)
-        targets = self._targets[part]
+        """Add the clipped gradients of some examples; what cannot be computed counts as zero."""
         try:
-            if not self._is_checked:
-                self._check_first(inputs, targets)
-            squares = self._road.add(inputs, targets)
+            clipped = self._road.clip(*self._examples.taken(part))
         except BrokenExamples as found:
-            if not self._skips:
-                raise
-            self._add_others(torch.arange(len(self._targets))[part], found.broken)
+            self._add_some(self._places(part)[~found.broken])
+        except Exception:  # whatever a module may raise: that it did is a fact about an example
+            places = self._places(part)
+            if len(places) > 1:
+                for half in torch.tensor_split(places, 2):
+                    self._add_some(half)
         else:
-            self._watch.see(squares)
+            clipped.add()
 
-    def _add_others(self, places: Tensor, broken: Tensor) -> None:
-        """Add the examples that are not broken; in halves where it is not known which are."""
-        if len(broken) == len(places) and bool(broken.any()):
-            halves = [places[~broken]]
-        else:
-            halves = list(torch.split(places, -(-len(places) // 2))) if len(places) > 1 else []
-        for half in halves:
-            if len(half):
-                self._add(half)
+    def _add_some(self, places: Tensor) -> None:
+        if len(places):
+            self._add(places)
 
-    def _check_first(self, inputs: Inputs, targets: Tensor) -> None:
-        check_first_batch(self._module, self._road, self._sums, self._loss, inputs, targets)
-        self._sums.zero_()
-        self._is_checked = True
+    def _places(self, part: Tensor | slice) -> Tensor:
+        return torch.arange(len(self._examples.targets))[part]
 
     def _move(self, gradient: Tensor) -> None:
         """Hand the noisy mean to the optimiser; from here on everything is post-processing."""
@@ -195,7 +205,6 @@ class PrivateTraining:
         """Put averaged weights in place if the plan says so, pass the gates, and report."""
         if self._average is not None and self._step > self._averaged_from:
             self._weights.copy_(self._average)
-        self._watch.check()
         check_weights(self._weights)
         return SgdReport(
             plan=self._plan,
@@ -211,7 +220,7 @@ class PrivateTraining:
         vectors = {"start": self._start, **self._optimiser.state}
         if self._average is not None:
             vectors["average"] = self._average
-        weights = zip(checkpoint.names(self._flat), self._flat.views(self._weights), strict=True)
+        weights = zip(self._flat.names, self._flat.views(self._weights), strict=True)
         return checkpoint.write(dict(weights), vectors, self._step, self._plan)
 
     def restore(self, content: bytes) -> None:
@@ -226,7 +235,7 @@ class PrivateTraining:
         kept = checkpoint.read(content)
         if kept.plan != self._plan:
             raise BadSnapshot("Checkpoint: is of another plan.")
-        names = checkpoint.names(self._flat)
+        names = self._flat.names
         views = self._flat.views(self._weights)
         shapes = {name: view.shape for name, view in zip(names, views, strict=True)}
         if shapes != {name: one.shape for name, one in kept.weights.items()}:
@@ -250,7 +259,7 @@ def train(
     loss: Loss = cross_entropy,
     micro_batch: int = 4096,
     per_example: bool = False,
-    skips: bool = False,
+    public_examples: tuple[Arrays, Arrays] | None = None,
 ) -> SgdReport:
     """Train a module privately, in place; the arguments are those of ``PrivateTraining``.
 
@@ -258,8 +267,9 @@ def train(
         What may be told. What was proved is ``plan.guarantee(delta)``.
 
     Raises:
-        DeadRun: The training is dead; ``gates`` says what that tells about the examples.
-        UnsupportedModule: The module couples examples, ties parameters, or is random.
+        DeadRun: Weights are NaN or infinite or did not move, or the loss does not reach them.
+        UnsupportedModule: The module couples examples, ties parameters, is random, or changes in
+            a forward pass.
     """
     with PrivateTraining(
         module,
@@ -270,16 +280,7 @@ def train(
         loss=loss,
         micro_batch=micro_batch,
         per_example=per_example,
-        skips=skips,
+        public_examples=public_examples,
     ) as training:
         training.run()
         return training.finish()
-
-
-def _checked(inputs: Arrays, targets: Arrays) -> tuple[Inputs, Tensor]:
-    several = inputs if isinstance(inputs, tuple) else (inputs,)
-    tensors = tuple(torch.as_tensor(one) for one in several)
-    wanted = torch.as_tensor(targets)
-    if any(one.dim() == 0 or len(one) != len(wanted) for one in tensors):
-        raise OutOfDomain("Expected inputs and targets with an example in each row, as many.")
-    return tensors, wanted

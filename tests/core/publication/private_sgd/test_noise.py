@@ -111,6 +111,18 @@ def test_results_are_multiples_of_the_grid(scale: float, values: list[float]) ->
                 assert abs(result - value) <= 2.0**-22 * abs(value)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_noise_leaves_no_bits_below_the_grid(dtype: torch.dtype) -> None:
+    """Sums with low-order bits of their own, in two blocks and a rest: none of these are left."""
+    vector = torch.linspace(-1, 1, 2 * (1 << 14) + 77, dtype=dtype).sin()
+    before = vector.clone()
+    add_noise(vector, 0.7, SeededSource(1, "bits", str(dtype)))
+    step = grid(0.7)
+    assert torch.equal(vector, step * (vector / step).round())
+    assert not torch.equal(before, step * (before / step).round())
+    assert float((vector - before).abs().mean()) > 0.3  # and it is noise, not rounding
+
+
 @given(st.floats(min_value=1e-9, max_value=1e9))
 def test_the_grid_is_a_thousandth_of_the_noise(scale: float) -> None:
     assert scale / 2048 <= grid(scale) <= scale / 1024

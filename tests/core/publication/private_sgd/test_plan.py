@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from noisefloor.accounting.accountant import SampledGaussian
 from noisefloor.errors import BadParameter, UnlikeNeighbours
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.publication.private_sgd import Automatic, Flat, PerGroup, SgdPlan
@@ -45,6 +46,11 @@ def test_a_budget_is_kept_and_used_up(neighbours: Neighbours) -> None:
     assert plan.neighbours is neighbours
 
 
+def test_an_accountant_is_told_every_step() -> None:
+    plan = SgdPlan(examples=8, expected_batch=2, steps=7, noise_multiplier=1.5)
+    assert plan.events == (SampledGaussian(1.5, 0.25, 7),)
+
+
 def test_substitution_takes_about_twice_the_noise() -> None:
     one, two = (
         SgdPlan.for_budget(asked(1.0, relation), examples=1000, expected_batch=1000, steps=50)
@@ -73,6 +79,14 @@ def test_sensitivities() -> None:
     assert groups.sensitivity == pytest.approx(5.0)
     plan = SgdPlan(**SMALL, noise_multiplier=2.0, clipping=groups)  # type: ignore[arg-type]
     assert 10.0 < plan.noise_scale < 10.01  # with room for the rounding of sums
+
+
+def test_a_group_is_named_once() -> None:
+    """Of two bounds for one name only the first would be kept to, and both be paid for."""
+    with pytest.raises(BadParameter, match="to name each group once"):
+        PerGroup((("body", 1.0), ("", 2.0), ("body", 3.0)))
+    with pytest.raises(BadParameter, match="at least one group"):
+        PerGroup(())
 
 
 def test_a_layer_is_in_the_group_of_the_longest_name() -> None:

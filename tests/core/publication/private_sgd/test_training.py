@@ -1,8 +1,10 @@
 """Whole trainings: something is learnt, and the same from the same coins."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from noisefloor.publication.private_sgd import (
     PrivateTraining,
@@ -13,7 +15,7 @@ from noisefloor.publication.private_sgd import (
     train,
 )
 from noisefloor.randomness import SeededSource, new_run
-from private_sgd_cases import blobs, engine_sum, mlp, weights
+from private_sgd_cases import Case, blobs, engine_sum, made, mlp, weights
 
 
 def test_easy_examples_are_learnt_through_the_noise() -> None:
@@ -34,37 +36,112 @@ def test_easy_examples_are_learnt_through_the_noise() -> None:
         assert check_learnt(module(tested).argmax(1), labels, margin=0.3) > 0.9
 
 
+class Choosy(nn.Module):
+    """Adds a row of a table; raises where an example has an unlucky number in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.body = nn.Embedding(5, 8), mlp()
+
+    def forward(self, values: Tensor, tokens: Tensor) -> Tensor:
+        if bool((values == 13.0).any()):
+            raise ValueError("13")
+        logits: Tensor = self.body(values + self.table(tokens))
+        return logits
+
+
+def _spoilt(inputs: Tensor, tokens: Tensor, labels: Tensor) -> dict[int, str]:
+    """Spoil some examples, each in its own way; return which, and how."""
+    inputs[3] = float("nan")
+    inputs[17, 2] = float("inf")
+    inputs[21, 5] = 13.0
+    tokens[24] = 5  # of a table of five rows
+    labels[30] = 3  # of three classes
+    inputs[39] = -float("inf")
+    return {3: "NaN", 17: "inf", 21: "raises", 24: "token", 30: "label", 39: "-inf"}
+
+
 @pytest.mark.parametrize("per_example", [False, True])
 @pytest.mark.parametrize("batch", [40.0, 13.0])
-def test_examples_without_a_number_can_be_left_out_and_change_nothing(
-    per_example: bool, batch: float
+def test_examples_that_cannot_be_computed_count_as_zero_and_nothing_shows_it(
+    per_example: bool,
+    batch: float,
+    recwarn: pytest.WarningsRecorder,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A run that stops tells of an example; one that leaves it out is as if it were not there."""
+    """A run that stops is a fact about an example; one that goes on is as if it were not there."""
     plan = SgdPlan(examples=40, expected_batch=batch, steps=4, noise_multiplier=0.5)
-    inputs, labels = blobs(40, "broken")
-    broken = inputs.clone()
-    broken[3], broken[17, 2], broken[39] = float("nan"), float("inf"), -float("inf")
-    found = []
-    for values in (broken, inputs):
-        module = mlp()
+    clean, labels = blobs(40, "broken")
+    found, reports = [], []
+    for is_spoilt in (True, False):
+        inputs, tokens, classes = clean.clone(), torch.arange(40) % 5, labels.clone()
+        spoilt = _spoilt(clean.clone(), tokens.clone(), labels.clone())
+        if is_spoilt:
+            _spoilt(inputs, tokens, classes)
+        module = Choosy()
         with new_run():
             initialise(module, SeededSource(1, "weights"))
+            source = SeededSource(1, "training")
             training = PrivateTraining(
-                module,
-                values,
-                labels,
-                plan,
-                SeededSource(1, "training"),
-                per_example=per_example,
-                skips=values is broken,
+                module, (inputs, tokens), classes, plan, source, per_example=per_example
             )
-            if values is inputs:  # the same examples, taken out by hand
-                _without(training, {3, 17, 39})
+            if not is_spoilt:  # the same examples, taken out by hand
+                _without(training, set(spoilt))
             with training:
                 training.run()
-                training.finish()
+                reports.append(training.finish())
         found.append(weights(module))
     assert found[0].numpy() == pytest.approx(found[1].numpy(), abs=1e-6)
+    assert replace(reports[0], moved=0.0) == replace(reports[1], moved=0.0)
+    assert not recwarn.list and not caplog.records
+
+
+def test_an_example_whose_loss_is_no_number_counts_as_zero_though_its_gradient_is_one() -> None:
+    def marred(outputs: Tensor, wanted: Tensor) -> Tensor:
+        return cross_entropy(outputs, wanted) + torch.where(wanted == 1, torch.nan, 0.0)
+
+    def zeroed(outputs: Tensor, wanted: Tensor) -> Tensor:
+        return cross_entropy(outputs, wanted) * (wanted != 1)
+
+    full = SgdPlan(examples=30, expected_batch=30, steps=3, noise_multiplier=1.0)
+    public = (torch.eye(8)[:2], torch.tensor([0, 2]))
+    found = []
+    for loss in (marred, zeroed):
+        with new_run():
+            module = mlp()
+            initialise(module, SeededSource(1, "weights"))
+            source = SeededSource(1, "training")
+            train(module, *blobs(30, "marred"), full, source, loss=loss, public_examples=public)
+        found.append(weights(module))
+    assert found[0].numpy() == pytest.approx(found[1].numpy(), abs=1e-6)
+
+
+def test_an_example_whose_positions_cancel_does_not_stop_a_run() -> None:
+    """Its norm by Gram matrices is that of a rounding error, and no check looks at it."""
+    case = Case(lambda: nn.Sequential(nn.Linear(30, 40), nn.Flatten(), nn.Linear(160, 3)), (4, 30))
+    module, inputs, targets = made(case, "cancel")
+    with torch.no_grad():
+        head = module[2].weight  # type: ignore[index]
+        head[:, 40:80], head[:, 120:] = -head[:, :40], -head[:, 80:120]
+        head *= 1e4
+    module[2].requires_grad_(False)  # type: ignore[index]
+    inputs[0, 1], inputs[0, 3] = inputs[0, 0], inputs[0, 2]
+    full = SgdPlan(examples=7, expected_batch=7, steps=2, noise_multiplier=1.0)
+    report = train(
+        module, inputs, targets, full, SeededSource(1, "run"), loss=lambda out, _: out[:, 0]
+    )
+    assert report.road == "book-keeping"
+
+
+def test_a_run_of_examples_without_gradients_is_not_stopped() -> None:
+    """That all gradients are zero is a fact about the examples: with one more it may be false."""
+
+    def of_some(outputs: Tensor, wanted: Tensor) -> Tensor:
+        return wanted * outputs.sum(1)
+
+    inputs, zeros = torch.ones(30, 8), torch.zeros(30, dtype=torch.int64)
+    plan = SgdPlan(examples=30, expected_batch=15, steps=30, noise_multiplier=1.0)
+    assert train(mlp(), inputs, zeros, plan, SeededSource(1, "none"), loss=of_some).moved > 0
 
 
 def _without(training: PrivateTraining, gone: set[int]) -> None:
@@ -72,7 +149,7 @@ def _without(training: PrivateTraining, gone: set[int]) -> None:
     add = training._add
 
     def kept(part: Tensor | slice) -> None:
-        places = torch.arange(len(training._targets))[part]
+        places = torch.arange(len(training._examples.targets))[part]
         kept_places = places[[int(one) not in gone for one in places]]
         if len(kept_places):
             add(kept_places)
