@@ -23,7 +23,8 @@ _LEAST_READ = 1 << 16
 """Bytes of an answer that a client takes within the idle time, unless fewer are left."""
 
 _LINGER_S = 1.0
-"""Between a refusal and the end: an end at once would take the refusal from the client."""
+"""Between a refusal and the end: an end at once would take the refusal from the client, and make a
+hostile one connect again."""
 
 _BAD = (400, "bad-request", "This is no HTTP request.")
 _TOO_LONG = (431, "head-too-long", "The request line and headers are longer than is accepted.")
@@ -199,7 +200,6 @@ class HttpConnection(HttpToolsProtocol):
         ]
         lines = b"".join(b"%b: %b\r\n" % pair for pair in pairs)
         self.transport.write(STATUS_LINE[status] + lines + b"\r\n" + body)
-        self.transport.write_eof()
         self.loop.call_later(_LINGER_S, self.drop)
         self._shared.wait(self)
 
