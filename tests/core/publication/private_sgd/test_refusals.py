@@ -155,6 +155,21 @@ def test_weights_used_behind_a_layers_back_are_refused() -> None:
     assert slow.road == "per-example"
 
 
+def test_weights_whose_use_makes_gradients_smaller_are_refused() -> None:
+    """The noted norm is long enough; it is the sum that would go astray."""
+
+    class Halved(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, values: Tensor) -> Tensor:
+            logits: Tensor = self.head(values) - 0.5 * values @ self.head.weight.t()
+            return logits
+
+    refused(Halved(), "without calling the layer")
+
+
 @pytest.mark.parametrize("positions", [ROWS, 5, 7])
 @pytest.mark.parametrize("bound", [1.0, 1e6])
 def test_a_moved_axis_of_examples_is_refused(positions: int, bound: float) -> None:
