@@ -20,6 +20,9 @@ PROFILE = os.environ.get("NOISEFLOOR_PROFILE", "ci")
 SEED = pytest.StashKey[int]()
 NOTES = pytest.StashKey[list[str]]()
 
+# Tests run one to a core: torch's threads would spin against those of the other worker.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # No deadlines: a test never times anything.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 settings.register_profile("nightly", max_examples=3_000, deadline=None, print_blob=True)
