@@ -48,6 +48,7 @@ class HttpConnection(HttpToolsProtocol):
         super().__init__(**given)
         self._shared = shared
         self._bounds = shared.bounds
+        self._most = shared.bounds.head_bytes
         self._refusal = _BAD
         self._is_refused = self._is_in_head = False
         self._head_bytes = self._chunks = 0
@@ -67,7 +68,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def data_received(self, data: Any) -> None:  # Any: bytes, or a view of them
         """Parse what came, in pieces no longer than a head may be."""
-        most = self._bounds.head_bytes
+        most = self._most
         if len(data) > most:
             rest = memoryview(data)
             for start in range(0, len(rest), most):
@@ -127,11 +128,15 @@ class HttpConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the client again, unless it sent more requests already."""
-        super().on_response_complete()
-        if not self._is_under_way:
-            self._idle_s = self.loop.time()
-            self._shared.wait(self)
+        """Go on with the next request, or wait for the client; uvicorn would set a timer each."""
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+                return
+        self._idle_s = self.loop.time()
+        self._shared.wait(self)
 
     def shutdown(self) -> None:
         """End when what is under way is answered; a client that was refused has had its answer."""
@@ -170,7 +175,7 @@ class HttpConnection(HttpToolsProtocol):
     def _count(self, size: int) -> None:
         self._unread = 0
         self._head_bytes += size
-        if self._head_bytes > self._bounds.head_bytes or len(self.headers) >= MOST_HEADERS:
+        if self._head_bytes > self._most or len(self.headers) >= MOST_HEADERS:
             self._refusal = _TOO_LONG
             raise _TooMuch
 

@@ -7,7 +7,6 @@ answered, what was accepted is handed over, exit with 0.
 import asyncio
 import gc
 import logging
-import math
 import resource
 import signal
 import socket
@@ -74,7 +73,6 @@ def connection_options(settings: Settings) -> dict[str, Any]:  # Any: arguments 
     return {
         "http": within(Connections(bounds)),
         "ws": "none",  # its connections would know no bounds
-        "timeout_keep_alive": math.ceil(settings.idle_time_s),
     }
 
 

@@ -118,10 +118,17 @@ class BodyLimits:
         return body
 
     async def _gathered(self, receive: Receive) -> bytes | None:
+        message = await receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            whole: bytes = message.get("body", b"")  # the usual case
+            if len(whole) <= self._limits.size_bytes:
+                return whole
+        return await self._joined(message, receive)
+
+    async def _joined(self, message: Message, receive: Receive) -> bytes | None:
         body = _Unfinished()
         try:
             while True:
-                message = await receive()
                 if message["type"] == "http.disconnect":
                     return None
                 part = message.get("body", b"")
@@ -130,6 +137,7 @@ class BodyLimits:
                 if not message.get("more_body", False):
                     return body.whole(part)
                 self._hold(body, part)
+                message = await receive()
         finally:
             self._release(body)
 
