@@ -23,7 +23,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi import checks
 
 from hostile_frames import GOOD, KINDS, SeededCoins, changed
-from live_apps import TOKENS, credentials
+from live_apps import TOKENS, credentials, prepared
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.randomness import SeededSource, Source, new_run
 from noisefloor.roles.collection import Collection, example
@@ -121,6 +121,7 @@ def topology(
     with ExitStack() as stack:
         valkey = stack.enter_context(EmbeddedServer(tmp_path_factory.mktemp("valkey")))
         model_publisher.create_ledger(told(model_publisher.NAME, valkey.url))
+        prepared(told(ad_server.NAME, valkey.url), COLLECTION)
         for name in dict.fromkeys(name for name, _ in listed()):
             found.urls[name] = stack.enter_context(served(made(name, told(name, valkey.url))))
         found.report_tokens += _report_tokens(found.urls[WITH_TOKENS])

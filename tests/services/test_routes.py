@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from live_apps import Live, bearer, credentials, live
+from live_apps import Live, bearer, credentials, live, prepared
 from noisefloor.roles.collection import example
 from noisefloor_services import ad_server, aggregator, model_publisher
 from noisefloor_services.apps import Service
@@ -37,7 +37,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 def made(name: str, settings: Settings) -> Service:
     if name == ad_server.NAME:
-        return ad_server.create(settings, example())
+        return ad_server.create(prepared(settings, example()), example())
     if name == aggregator.NAME:
         return aggregator.create(settings, example())
     return model_publisher.create(settings, {}, data_sets=["films"])

@@ -7,7 +7,7 @@ raises with the input in its text, so that tracebacks are looked at as well.
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from live_apps import LINES, TOKENS, Process, process
+from live_apps import LINES, TOKENS, Process, prepared, process
 from noisefloor.roles.collection import example
 from noisefloor.wire.frames import seal
 from noisefloor_services.apps import DESCRIPTION
 from noisefloor_services.bodies import FRAME_TYPE
 from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.security.credentials import Role
+from noisefloor_services.settings import Settings
 from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.server import Server
@@ -123,7 +124,8 @@ class Topology:
         places: dict[str, bytes] = {}
         for path in files:  # the log on disk has a base of the other form: two files of a suffix
             name = f"{path.suffix[1:]} of the store"
-            places[name] = places.get(name, b"") + path.read_bytes()
+            with suppress(FileNotFoundError):  # a rewrite of the log has just taken its place
+                places[name] = places.get(name, b"") + path.read_bytes()
         places |= {f"log of {name}": one.log.read_bytes() for name, one in self.processes.items()}
         places |= {"keys": kept, "answers": "\n".join(self.answers).encode()}
         return {name for name, content in places.items() if SENTINEL.encode() in content.lower()}
@@ -134,6 +136,7 @@ def started(
 ) -> Iterator[Topology]:
     plain = {"rdbcompression": "no"}  # what is packed cannot be searched
     valkey = stack.enter_context(EmbeddedServer(folder / "valkey", settings=plain))
+    prepared(Settings(redis_url=valkey.url), example())
     # A connection each: after a fault the server closes it, and may do so before the next request.
     once = httpx.Limits(max_keepalive_connections=0)
     found = Topology(valkey, stack.enter_context(httpx.Client(limits=once)))

@@ -195,7 +195,7 @@ def test_data_that_were_not_fetched_are_named_before_anything_runs(
 def test_without_scikit_learn_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "sklearn.datasets", None)
+    monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
     with pytest.raises(NoisefloorError, match=r"noisefloor\[collection\]"):
         sources.wdbc()
 
