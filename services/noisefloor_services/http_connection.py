@@ -51,8 +51,10 @@ class HttpConnection(HttpToolsProtocol):
         self._most = shared.bounds.head_bytes
         self._refusal = _BAD
         self._is_refused = self._is_in_head = False
-        self._head_bytes = self._chunks = 0
-        self._unread = 0  # bytes since the parser last passed anything on: it keeps them
+        self._chunks = 0
+        # Bytes of a head, or since a part of a body was passed on: the parser keeps them.
+        self._unread = 0
+        self.headers = []  # trailers are counted here as well
         self._head_s = self._idle_s = self._read_s = self.loop.time()
         self._unsent = 0
 
@@ -76,7 +78,7 @@ class HttpConnection(HttpToolsProtocol):
         elif not self._is_refused:
             self._unread += len(data)
             super().data_received(data)
-            if self._unread > most:
+            if self._unread > most or len(self.headers) > MOST_HEADERS:
                 self._refuse(*_TOO_LONG)
 
     def send_400_response(self, msg: str) -> None:
@@ -89,22 +91,22 @@ class HttpConnection(HttpToolsProtocol):
             raise _TooMuch
         self._is_in_head = True
         self._head_s = self.loop.time()
-        self._head_bytes = self._unread = self._chunks = 0
+        self._chunks = 0
         super().on_message_begin()
 
-    def on_url(self, url: bytes) -> None:
-        """Count a part of the address."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header, or a trailer."""
-        self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
-        """End the head."""
+        """End the head.
+
+        Its size is looked at only if it may be too long: a callback for each header would cost
+        more than all other bounds together.
+        """
+        if len(self.headers) > MOST_HEADERS or (
+            self._unread > self._most and self._head_bytes() > self._most
+        ):
+            self._refusal = _TOO_LONG
+            raise _TooMuch
         super().on_headers_complete()
+        self._unread = 0
         self._is_in_head = False
 
     def on_chunk_header(self) -> None:
@@ -123,7 +125,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Note that the request is whole."""
         self._unread = 0
-        if self._is_under_way:
+        if not self.cycle.response_complete:
             self._shared.work(self)
         super().on_message_complete()
 
@@ -172,12 +174,9 @@ class HttpConnection(HttpToolsProtocol):
             self._unsent, self._read_s = unsent, now_s
         return now_s - self._read_s >= self._bounds.idle_time_s
 
-    def _count(self, size: int) -> None:
-        self._unread = 0
-        self._head_bytes += size
-        if self._head_bytes > self._most or len(self.headers) >= MOST_HEADERS:
-            self._refusal = _TOO_LONG
-            raise _TooMuch
+    def _head_bytes(self) -> int:
+        """Return the length of the address and the headers."""
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def _refuse(self, status: int, error: str, detail: str) -> None:
         """Read no more, answer if it is this request's turn, and end."""

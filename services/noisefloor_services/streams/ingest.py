@@ -25,6 +25,7 @@ from noisefloor.checks import check_count
 from noisefloor.errors import NoisefloorError
 from noisefloor.roles.epochs import Limits
 from noisefloor.wire.frames import Frame
+from noisefloor.wire.kinds import Reduction
 from noisefloor_services.streams.batch import kept_bytes, packed
 from noisefloor_services.streams.errors import FrameRefused, Refusal, StoreAway, StreamFull
 from noisefloor_services.streams.keys import Layout
@@ -256,7 +257,9 @@ class Ingest:
             start = self._start(group)
         rows = packed([frame.batch.num_rows for frame in frames])
         ids = b"".join([frame.batch_id for frame in frames])
-        words = [ids, rows, packed(map(kept_bytes, frames)), *(one.data for one in requests)]
+        is_summed = frames[0].kind.reduction is Reduction.SUM
+        sizes = bytes(4 * len(frames)) if is_summed else packed(map(kept_bytes, frames))
+        words = [ids, rows, sizes, *[one.data for one in requests]]
         parts.append(b"*%d\r\n" % (_START_WORDS + len(words)) + start)
         for word in words:
             parts += [b"$%d\r\n" % len(word), word, b"\r\n"]
