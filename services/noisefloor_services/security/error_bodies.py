@@ -167,5 +167,8 @@ def _detail(error: NoisefloorError) -> str:
     if isinstance(error, PublicationFailed):
         return "It was paid for and failed. Nothing is drawn again; a new one needs a new id."
     if isinstance(error, SpendConflict):
-        return "The id stands for something else already. A retry has to repeat the first request."
+        return (
+            "The id stands for another request, or for a release that was lost with a restored "
+            "ledger. A retry has to repeat the first request; after a loss take another id."
+        )
     return type(error).__name__
