@@ -41,7 +41,7 @@ HEADER = (
 )
 MOST_MB, MOST_HEALTH_MS, LEAST_SHARE, MOST_FREE_S = 256.0, 100.0, 0.8, 15.0
 MODEL_BYTES = 6 << 20
-"""Of what devices are told: more than the system keeps for a client that does not read."""
+"""Of the model that devices fetch: more than the system keeps for a client that does not read."""
 
 _PAUSE_S = 0.02
 
@@ -132,7 +132,7 @@ def tell_model(one: Stack) -> None:
 
 
 def free_s(port: int, most: int) -> float:
-    """Wait until a service has at most so many connections, and return how long it took."""
+    """Wait until a service has at most this number of connections, and return how long it took."""
     start_s = time.monotonic()
     while _connections(port) > most:
         if time.monotonic() > start_s + 4 * MOST_FREE_S:

@@ -131,7 +131,7 @@ class Crowd:
 
 
 def main() -> None:
-    """Do what is asked for, until the input closes."""
+    """Serve requests from standard input until the input closes."""
     loop, crowd = uvloop.new_event_loop(), Crowd()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     for line in sys.stdin:

@@ -85,7 +85,7 @@ class LowerBound:
             raise BadParameter("confidence", self.confidence, "in [0, 1]")
 
     def could_contradict(self, epsilon: float) -> bool:
-        """Whether the attack saw anything, and so many trials can show more than this epsilon."""
+        """Whether anything was found, and the trials can show more than this epsilon."""
         return self.epsilon > 0 and self.ceiling > epsilon
 
     @property

@@ -31,7 +31,7 @@ REFUSAL: Mapping[str, Any] = {  # Any: JSON
     "title": NAME,
     "type": "object",
     "description": "Why nothing was done. `error` is for programs, `detail` for people; neither "
-    "repeats what was sent. Of a bad frame, `field` and `rule` are told as well; of a budget that "
+    "repeats what was sent. Of a bad frame, `field` and `rule` are given too; of a budget that "
     "was exceeded, `short`: each quantity that ran out, what was asked for and what is left.",
     "properties": {
         "error": {"type": "string"},

@@ -49,7 +49,7 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
 
     Args:
         service: What answers.
-        settings: What it was told.
+        settings: Of the service.
         listening: A socket that is bound, see ``bound``.
     """
     config = uvicorn.Config(

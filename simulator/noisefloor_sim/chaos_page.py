@@ -87,7 +87,7 @@ _TITLES = {
     ),
     "closing": (
         "Epochs are closed under load",
-        "Clients send to an epoch until they are told that it is closed; at times the aggregator "
+        "Clients send to an epoch until an answer says it is closed; at times the aggregator "
         "that closes it is killed. What was answered with 202 has to be in the sums.",
     ),
     "outage": (

@@ -71,7 +71,7 @@ class Amount:
         )
 
     def short_of(self, left: "Amount") -> tuple[Shortage, ...]:
-        """Return the parts of which more is asked for here than is left."""
+        """Return the parts of which more is requested than is left."""
         return tuple(
             Shortage(quantity, getattr(self, quantity), getattr(left, quantity))
             for quantity, units in (("epsilon", "micro_epsilon"), ("delta", "delta_units"))

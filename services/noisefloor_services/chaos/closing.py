@@ -1,6 +1,6 @@
 """Epochs closed under load: every frame that was answered with 202 is in its epoch's sums.
 
-Clients send to an epoch until they are told that it is closed, and go on with the next one. It is
+Clients send to an epoch until an answer says it is closed, and go on with the next one. It is
 closed in the midst of that, at times by an aggregator that is killed meanwhile; then another one
 has to finish. What the sums have to be is added up from the answers alone.
 """
@@ -135,7 +135,7 @@ class _Load:
         _wait(lambda: self.epochs[epoch].taken >= _LEAST_FRAMES or bool(self.odd))
 
     def finish(self) -> None:
-        """Wait until every client was told that the last epoch is closed."""
+        """Wait until every client has the answer that the last epoch is closed."""
         _wait(lambda: not any(thread.is_alive() for thread in self._threads))
 
     def _send_all(self, place: int) -> None:

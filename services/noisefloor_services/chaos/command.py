@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _ordered(given: argparse.Namespace) -> int:
-    """Run what is asked for; errors on purpose become one line and an exit code."""
+    """Run the requested parts; expected errors become one line and an exit code."""
     try:
         order = _order(given)
         with tempfile.TemporaryDirectory(prefix="noisefloor-chaos-") as folder:

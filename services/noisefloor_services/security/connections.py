@@ -1,6 +1,6 @@
 """Which connections a service holds: a bounded number, each for a bounded time.
 
-Whoever connects takes a slot. When all are taken, the connection that has waited longest for its
+Every connection takes a slot. When all are taken, the connection that has waited longest for its
 client gives way, so that silent or slow clients cannot keep others out. Only if every connection
 has a request that is being answered is a new one refused; some slots beyond the limit still
 answer whether the service is alive and ready.

@@ -52,7 +52,7 @@ _Group = tuple[int, str, int]
 
 @dataclass(slots=True)  # frozen ones take thrice as long to make
 class _Request:
-    """A frame as it came and as it was read, and whoever waits for it."""
+    """A frame as it came and as it was read, and the future that its request awaits."""
 
     place: int
     data: bytes

@@ -1,7 +1,7 @@
 """How far the counting is behind, and whether it moves: by the clock of the process that looks.
 
 Frames that nobody settles would wait in silence: nothing is lost, nothing is wrong, nothing comes.
-So a partition in which frames wait and nothing changes hands for a limit is told as stalled.
+So a partition in which frames wait and nothing changes hands for a limit is reported as stalled.
 """
 
 import time
@@ -83,7 +83,7 @@ class LagWatch:
             try:
                 self._lacks = _said(self.look())
             except StoreAway:
-                self._forget()  # nobody can settle anything: that is told elsewhere
+                self._forget()  # nobody can settle anything: readiness reports that
         return self._lacks
 
     def _look(self, place: int) -> Lag | None:

@@ -25,7 +25,7 @@ def repair(
     Args:
         folder: Where the topology runs.
         redis_url: The server that is used in place of embedded ones; its password is kept nowhere.
-        tell: Is told what is waited for.
+        tell: Called with what is waited for.
 
     Returns:
         The topology, and the names of the processes that were started.

@@ -19,7 +19,7 @@ bound."""
 
 
 def _lost(dtype: torch.dtype, terms: int) -> float:
-    """Return what a sum of so many squares may lose to underflow.
+    """Return what a sum of this number of squares may lose to underflow.
 
     It is added wherever such a sum is multiplied by another one: a gradient of 2e-23 beside inputs
     of 9e18 has a square of zero, and was seen to pass a bound of 1e-6 by 3,000 times.

@@ -23,7 +23,7 @@ local function batch_ids()
   return ids
 end
 
-local function told()
+local function counted_answers()
   for name, number in pairs(refused) do
     if number > 0 then
       redis.call("HINCRBY", KEYS[6], name, number)
@@ -57,7 +57,7 @@ local function refuse_closed()
   if late_rows > 0 then
     redis.call("HINCRBY", KEYS[7], "late_rows", late_rows)
   end
-  return told()
+  return counted_answers()
 end
 
 local window = redis.call("HMGET", KEYS[2], "floor", whole(epoch), shut_field(epoch))
@@ -69,7 +69,7 @@ elseif epoch < floor or window[2] or window[3] then
 elseif epoch >= floor + tonumber(ARGV[2]) then
   refused.ahead = count
   answers[1] = string.rep("a", count)
-  return told()
+  return counted_answers()
 end
 
 -- Room is what is neither counted nor promised: frames that wait may all be new.
@@ -131,4 +131,4 @@ for i = 1, count do
     answers[i], refused.full = "f", refused.full + 1
   end
 end
-return told()
+return counted_answers()

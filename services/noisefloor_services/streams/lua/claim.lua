@@ -4,7 +4,7 @@
 -- ARGV: 1 group  2 consumer  3 entry  4 who held it  5 how often it was handed out
 --
 -- One at a time: a frame that kills its consumer must not use up the chances of its neighbours.
--- No idle time is asked for: it would be one of the server's wall clock. Of several workers that
+-- No idle time is given: it would be measured by the server's wall clock. Of several workers that
 -- judge alike, the first one changes what the others expect. Returns the fields, or nothing.
 
 local held = redis.call("XPENDING", KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)[1]
