@@ -12,6 +12,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from noisefloor_services.security.answers import error_body
+from noisefloor_services.security.body_limits import WHOLE
 from noisefloor_services.security.connections import Connections
 
 MOST_HEADERS = 100
@@ -125,6 +126,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Note that the request is whole."""
         self._unread = 0
+        self.scope[WHOLE] = True  # type: ignore[literal-required]  # our own entry
         if not self.cycle.response_complete:
             self._shared.work(self)
         super().on_message_complete()

@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 from noisefloor_services import http_connection
 from noisefloor_services.http_connection import MOST_AHEAD, MOST_CHUNKS, MOST_HEADERS, within
 from noisefloor_services.security.answers import refuse
-from noisefloor_services.security.body_limits import BodyLimits, Limits
+from noisefloor_services.security.body_limits import WHOLE, BodyLimits, Limits
 from noisefloor_services.security.connections import RESERVE, Bounds, Connections
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: here\r\n"
@@ -31,10 +31,12 @@ class App:
         self.may_go = asyncio.Event()
         self.bodies: list[int] = []
         self.paths: list[str] = []
+        self.is_whole: list[bool] = []
         self._limited = BodyLimits(self._answer, limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.paths.append(scope["path"])
+        self.is_whole.append(WHOLE in scope)
         if scope["path"] == "/no":
             await refuse(send, 401, "unknown-caller", "No.")
         else:
@@ -206,6 +208,21 @@ def test_trailers_count_as_a_head(trailer: bytes) -> None:
             status, _, _ = await one.ask(head + b"1\r\na\r\n0\r\n" + trailer)
             assert status == 431
             assert one.app.bodies == []  # the route was not reached
+
+    run(test())
+
+
+def test_only_a_body_that_is_there_is_read_without_a_deadline() -> None:
+    async def test() -> None:
+        async with place(PATIENT, Limits(time_s=0.2)) as one:
+            head = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n"
+            assert (await one.ask(head + b"body"))[0] == 200
+            assert (await one.ask(head + b"bod"))[0] == 408
+            client = await one.connect()
+            client.writer.write(head + b"body" + head)  # the second one of a pipeline has no body
+            assert (await client.answer())[0] == 200
+            assert (await client.answer())[0] == 408
+            assert one.app.is_whole == [True, False, True, False]
 
     run(test())
 

@@ -6,7 +6,9 @@ nobody announces. Compressed bodies are refused: a kilobyte of them may be a gig
 which the rest is awaited take bounded memory together: beyond it the oldest of them is given up.
 """
 
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -37,6 +39,9 @@ class Limits:
         if check_finite(self.time_s, "time_s") <= 0:
             raise BadParameter("time_s", self.time_s, "> 0")
 
+
+WHOLE = "noisefloor.whole"
+"""Set in the scope of a request whose body was there before the application was called."""
 
 MOST_HELD = 32
 """Unfinished bodies of the largest size that are kept at the same time."""
@@ -98,7 +103,11 @@ class BodyLimits:
             if not has_body:
                 await self._app(scope, receive, send)
                 return
-            body = await self._read(receive, may_be_json=may_be_json)
+            # Of a body that is there nothing is waited for, and a deadline costs a twentieth.
+            reading = self._gathered(receive)
+            body = await (reading if scope.get(WHOLE) else self._in_time(reading))
+            if body and may_be_json and is_deeper(body, self._limits.depth):
+                raise _Refused(*_TOO_DEEP)
         except _Refused as error:
             status, name, detail = error.args
             later = {"Retry-After": "1"} if status == 503 else {}
@@ -107,17 +116,15 @@ class BodyLimits:
         if body is not None:
             await self._app(scope, _replayed(body, receive), send)
 
-    async def _read(self, receive: Receive, *, may_be_json: bool) -> bytes | None:
-        """Return the whole body; None if the caller went away."""
+    async def _in_time(self, reading: Coroutine[Any, Any, bytes | None]) -> bytes | None:
+        """Return what is read, within the time that a body may take."""
         try:
-            body = await self._deadline.bound(self._gathered(receive))
+            return await self._deadline.bound(reading)
         except TimeoutError:
             raise _Refused(*_TOO_SLOW) from None
-        if body and may_be_json and is_deeper(body, self._limits.depth):
-            raise _Refused(*_TOO_DEEP)
-        return body
 
     async def _gathered(self, receive: Receive) -> bytes | None:
+        """Return the whole body; None if the caller went away."""
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             whole: bytes = message.get("body", b"")  # the usual case
