@@ -1,9 +1,9 @@
 """The values of every shipped scenario, kept and compared: a move of code must change none.
 
 ``python bench/same_values.py keep FILE`` runs the scenarios of this tree, in small versions (two
-minutes in all), and writes for each point every metric with its value and interval, and every claim.
-``python bench/same_values.py compare FILE`` runs them again and ends with code 1 if a value differs,
-is missing or is new. ``ads-million`` is left out for its size.
+minutes in all), and writes for each point every metric with its value and interval, and every
+claim. ``python bench/same_values.py compare FILE`` runs them again and ends with code 1 if a value
+differs, is missing or is new. ``ads-million`` is left out for its size.
 """
 
 import argparse
