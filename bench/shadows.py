@@ -22,16 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
 from bench.memory import peak_bytes
+from bench.private_shadow_networks import PrivateDenseTraining
+from bench.shadow_networks import DenseTraining, fine_examples, tensors
+from bench.shadow_study import study
 from bench.table import aligned, figure
 from bench.worker import ONE_THREAD, ROOT
 from torch import nn
 
 from noisefloor.adversary.models.shadows import Procedure, fair_members
-from noisefloor.adversary.models.shadows.dense import DenseTraining, tensors
-from noisefloor.adversary.models.shadows.private_dense import PrivateDenseTraining
 from noisefloor.adversary.models.shadows.runs import Bits
-from noisefloor.adversary.models.shadows.study import study
-from noisefloor.adversary.models.shadows.tabular import fine_examples
 from noisefloor.publication import load_records
 from noisefloor.publication.examples import Examples
 from noisefloor.randomness import SeededSource

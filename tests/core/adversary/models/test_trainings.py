@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from noisefloor.accounting.bounds import gaussian_epsilon
 from noisefloor.adversary.held_out import held_out_bound
-from noisefloor.adversary.models.gradient_canaries import gaussian_epsilon
 from noisefloor.errors import UnsupportedModule
 from noisefloor.privacy import LowerBound
 from noisefloor.publication.private_sgd import SgdPlan, train, training

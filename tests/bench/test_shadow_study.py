@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from bench.shadow_networks import DenseTraining, fine_examples
+from bench.shadow_study import study
 from numpy.typing import NDArray
 
-from noisefloor.adversary.models.shadows.dense import DenseTraining
-from noisefloor.adversary.models.shadows.study import study
-from noisefloor.adversary.models.shadows.tabular import fine_examples
 from noisefloor.publication.examples import Examples, OneHot
 from noisefloor.publication.records import Records
 from noisefloor.publication.schema import Bins, Categories, Schema

@@ -3,17 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from bench.shadow_networks import DenseTraining, Networks, fit, orders, slopes_of_loss, tensors
 from numpy.typing import NDArray
 from torch import nn
 
-from noisefloor.adversary.models.shadows.dense import (
-    DenseTraining,
-    Networks,
-    fit,
-    orders,
-    slopes_of_loss,
-    tensors,
-)
 from noisefloor.adversary.models.shadows.runs import fair_members
 from noisefloor.errors import BadParameter
 from noisefloor.publication.examples import Examples

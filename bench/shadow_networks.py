@@ -3,6 +3,8 @@
 Forward and backward are written out for layers with rectified units and cross-entropy, weights of
 all models lie in one buffer, and Adam passes over it once a step. Each model has its own subset,
 its own start and its own order of examples, and ends where it would have ended alone.
+
+Tables as an overfitting learner wants them: one-hot, and where in its bin each number lies.
 """
 
 import math
@@ -18,8 +20,37 @@ from torch import Tensor
 from noisefloor.adversary.models.shadows.runs import Bits
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.publication.examples import Examples
+from noisefloor.publication.examples import Examples, OneHot
+from noisefloor.publication.records import Records
+from noisefloor.publication.schema import Bins
 from noisefloor.randomness import Source
+
+
+def fine_examples(records: Records, label: str) -> Examples:
+    """Return one-hot examples with a feature more for each column of numbers.
+
+    Bins alone make many records alike, and what is alike cannot be learnt by heart. The places
+    follow from the public edges, so nothing is taken from the data.
+    """
+    one_hot = OneHot(records.schema, label)
+    coarse = one_hot.examples(records)
+    places = [_places(records, name) for name in one_hot.columns if _is_cut(records, name)]
+    features = np.column_stack([coarse.features, *places]).astype(np.float32)
+    return Examples(features, coarse.labels, coarse.classes)
+
+
+def _is_cut(records: Records, name: str) -> bool:
+    return isinstance(records.schema.column(name), Bins)
+
+
+def _places(records: Records, name: str) -> NDArray[np.float64]:
+    """Return how far up its bin each value lies, in [0, 1]."""
+    column = records.schema.column(name)
+    edges = np.array(column.edges if isinstance(column, Bins) else (), dtype=np.float64)
+    code = records.codes[name]
+    low, high = edges[code], edges[code + 1]
+    return np.asarray((records.values[name].astype(np.float64) - low) / (high - low))
+
 
 _READ_AT_ONCE = 1024
 """Records whose logits are computed at once, so that memory does not grow with their number."""

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from bench.private_shadow_networks import PrivateDenseTraining, _sampled, clipped_sums
+from bench.shadow_networks import Networks, tensors
 from scipy.stats import norm
 from torch import nn
 
 from noisefloor.accounting import SampledGaussian, epsilon_at
-from noisefloor.adversary.models.shadows.dense import Networks, tensors
-from noisefloor.adversary.models.shadows.private_dense import (
-    PrivateDenseTraining,
-    _sampled,
-    clipped_sums,
-)
 from noisefloor.adversary.models.shadows.runs import fair_members
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours

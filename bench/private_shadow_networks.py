@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
-
-from noisefloor.accounting.accountant import SampledGaussian, epsilon_at, noise_multiplier_for
-from noisefloor.adversary.models.shadows.dense import (
+from bench.shadow_networks import (
     Networks,
     adam,
     check_members,
@@ -22,6 +18,10 @@ from noisefloor.adversary.models.shadows.dense import (
     slopes_of_loss,
     tensors,
 )
+from numpy.typing import NDArray
+from torch import Tensor
+
+from noisefloor.accounting.accountant import SampledGaussian, epsilon_at, noise_multiplier_for
 from noisefloor.adversary.models.shadows.runs import Bits
 from noisefloor.checks import check_count, check_finite, check_probability
 from noisefloor.errors import BadParameter
