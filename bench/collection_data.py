@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from noisefloor.checks import Floats
 from noisefloor.collection.schema import (
     Attribute,
     Categorical,
@@ -17,7 +18,6 @@ from noisefloor.collection.schema import (
     Schema,
 )
 from noisefloor.data import load_table
-from noisefloor.mechanisms.base import Floats
 
 Bounds = Literal["empirical", "public"]
 """Of WDBC, whose ranges no standard documents: the extremes of all its records, as is usual and

@@ -23,6 +23,7 @@ SMALLEST_EPSILON = 1e-9
 LARGEST_EPSILON = 40.0
 """Outside these, 64-bit thresholds no longer tell the law from a coin, or from the bare truth."""
 
+Floats = NDArray[np.float64]
 Array = NDArray[Any]
 
 _MODULES = {"scikit-learn": "sklearn"}

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from noisefloor.wire.frames import MOST_EPOCH
-from noisefloor_services.security.report_tokens import MOST_AT_ONCE
 
 MOST_SLATE = 256
+MOST_TOKENS = 1000
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 Whole = Annotated[int, Field(ge=_LEAST, le=_MOST)]
@@ -68,4 +68,4 @@ class NewTokens(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    count: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)]
+    count: Annotated[int, Field(ge=1, le=MOST_TOKENS)]

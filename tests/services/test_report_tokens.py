@@ -7,7 +7,8 @@ import pytest
 from redis import Redis
 
 from noisefloor.errors import BadParameter
-from noisefloor_services.security.report_tokens import MOST_AT_ONCE, ReportTokens
+from noisefloor_services.ad_messages import MOST_TOKENS
+from noisefloor_services.security.report_tokens import ReportTokens
 from valkeys import running_valkey
 
 
@@ -55,7 +56,7 @@ def test_there_are_no_more_than_there_may_be(client: "Redis") -> None:
     tokens.spend(issued[0], b"a")
     assert tokens.issue(1) == []
     with pytest.raises(BadParameter):
-        tokens.issue(MOST_AT_ONCE + 1)
+        tokens.issue(MOST_TOKENS + 1)
     tokens.retire()
     assert not tokens.spend(issued[1], b"b")
     assert not tokens.spend(issued[0], b"a")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_bits, check_count
+from noisefloor.checks import Floats, blocks, check_bits, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally
+from noisefloor.mechanisms.base import Estimate, Reports, Tally
 from noisefloor.mechanisms.faulty import printed_clicks
 from noisefloor.mechanisms.unary import UnaryEncoding
 from noisefloor.privacy import Guarantee, Neighbours

@@ -13,17 +13,10 @@ from numpy.typing import NDArray
 
 from noisefloor.ads.delivery import Delivery
 from noisefloor.ads.rates import LEVEL, Rates, click_through
-from noisefloor.checks import Array, blocks, check_bits, check_count, check_integers
+from noisefloor.checks import Array, Floats, blocks, check_bits, check_count, check_integers
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.randomised_response import BinaryResponse, count_symbols
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source

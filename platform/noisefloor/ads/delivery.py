@@ -21,9 +21,9 @@ import numpy as np
 from noisefloor.ads.plain_choices import BestAd, RandomAd
 from noisefloor.ads.shown_law import shown_chances
 from noisefloor.ads.slates import FavouriteSlate, RandomSlate, best_of, ranked_slates
-from noisefloor.checks import Array, check_finite, check_rows
+from noisefloor.checks import Array, Floats, check_finite, check_rows
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Estimate, Finite, Floats, Mechanism, Reports, Tally
+from noisefloor.mechanisms.base import Estimate, Finite, Mechanism, Reports, Tally
 from noisefloor.mechanisms.faulty import printed_noisy_max
 from noisefloor.mechanisms.noisy_max import NoisyMax
 from noisefloor.mechanisms.scores import Scores

@@ -18,17 +18,10 @@ from noisefloor.accounting.composition import product_up, sum_up
 from noisefloor.ads.gradient_column import LIMIT, Rows, gradient_sums
 from noisefloor.ads.gradient_reach import farthest_gradients, gradient_reach
 from noisefloor.ads.rounds import epsilon_share
-from noisefloor.checks import Array, blocks, check_count, check_finite
+from noisefloor.checks import Array, Floats, blocks, check_count, check_finite
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.geometric import TwoSidedGeometric, TwoSidedSampler
 from noisefloor.mechanisms.randomised_response import BinaryResponse
 from noisefloor.mechanisms.scores import aim_below

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from noisefloor.ads.rates import counts_of
+from noisefloor.checks import Floats
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally
+from noisefloor.mechanisms.base import Estimate, Reports, Tally
 from noisefloor.mechanisms.randomised_response import KaryResponse
 from noisefloor.mechanisms.subset_selection import SubsetSelection
 from noisefloor.privacy import Guarantee, Neighbours

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_bits, check_count
+from noisefloor.checks import Floats, check_bits, check_count
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.ads.slates import favourites_of
-from noisefloor.checks import blocks
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.checks import Floats, blocks
+from noisefloor.mechanisms.base import Reports
 from noisefloor.mechanisms.scores import Chooser, Scores
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source

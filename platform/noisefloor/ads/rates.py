@@ -10,8 +10,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_probability
-from noisefloor.mechanisms.base import Estimate, Floats
+from noisefloor.checks import Floats, check_probability
+from noisefloor.mechanisms.base import Estimate
 
 Counts = NDArray[np.integer]
 

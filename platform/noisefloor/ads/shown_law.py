@@ -12,10 +12,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from noisefloor.ads.slates import FavouriteSlate, RandomSlate
-from noisefloor.checks import Array
+from noisefloor.checks import Array, Floats
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.geometric import TwoSidedGeometric
 from noisefloor.mechanisms.noisy_max import NoisyMax
 from noisefloor.mechanisms.selection import ExponentialMechanism, PermuteAndFlip

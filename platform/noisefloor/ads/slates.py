@@ -12,10 +12,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import Array, blocks, check_count
+from noisefloor.checks import Array, Floats, blocks, check_count
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, check_reports_counted
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted
 from noisefloor.mechanisms.randomised_response import count_symbols
 from noisefloor.mechanisms.scores import Scores
 from noisefloor.mechanisms.subset_selection import SubsetSelection

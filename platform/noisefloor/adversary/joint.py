@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from noisefloor.adversary.audit import bound_of
-from noisefloor.checks import check_count
-from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.checks import Floats, check_count
+from noisefloor.mechanisms.base import Mechanism, Reports
 from noisefloor.privacy import LowerBound
 from noisefloor.randomness import Source
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.mechanisms.base import Mechanism, Reports
 from noisefloor.mechanisms.unary import UnaryEncoding
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from noisefloor.adversary.likelihood import check_prior
 from noisefloor.adversary.posteriors import Law, Prior
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Finite, Floats, Reports
+from noisefloor.mechanisms.base import Finite, Reports
 
 _MOST_CELLS = 1 << 22
 """Outcomes that are summed over times what is kept of each, at most."""

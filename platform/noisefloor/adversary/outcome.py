@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.intervals import lower_limit, upper_limit
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import Source
 
 _MISSED = 0.05

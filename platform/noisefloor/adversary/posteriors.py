@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from noisefloor.adversary.likelihood import Guess, check_prior
-from noisefloor.checks import blocks
+from noisefloor.checks import Floats, blocks
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 
 Prior = Sequence[float] | Floats | None
 """Shares of the candidates; without them all are alike."""

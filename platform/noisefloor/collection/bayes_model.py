@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from noisefloor.checks import check_finite, check_reals
+from noisefloor.checks import Floats, check_finite, check_reals
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Categorical, Labels, Schema
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

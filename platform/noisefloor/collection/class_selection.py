@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting.composition import sequential
-from noisefloor.checks import blocks, check_count
+from noisefloor.checks import Floats, blocks, check_count
 from noisefloor.collection.asking import Answers, asked_values_kind, check_width, draw_asked
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Records
@@ -17,7 +17,6 @@ from noisefloor.collection.tuples import response_over
 from noisefloor.collection.unified import share_of
 from noisefloor.laws import ONE
 from noisefloor.mechanisms import BinaryResponse, KaryResponse
-from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.randomised_response import Responder
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source

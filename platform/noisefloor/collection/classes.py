@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_count, check_reals
+from noisefloor.checks import Floats, blocks, check_count, check_reals
 from noisefloor.collection.schema import Attribute, Categorical, Schema
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 MOST_CLASSES = 1 << 12
 

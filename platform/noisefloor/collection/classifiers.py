@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from noisefloor.checks import check_extra, check_finite
+from noisefloor.checks import Floats, check_extra, check_finite
 from noisefloor.collection.schema import Labels
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 
 def check_sklearn(what: str) -> None:

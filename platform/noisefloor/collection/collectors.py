@@ -15,14 +15,14 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from noisefloor.checks import check_finite
+from noisefloor.checks import Floats, check_finite
 from noisefloor.collection.classes import Classes, PrintedClasses, check_columns
 from noisefloor.collection.printed import Lies, PrintedUnified
 from noisefloor.collection.schema import Labels, Records
 from noisefloor.collection.told import Told
 from noisefloor.collection.unified import UnifiedResponse
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 

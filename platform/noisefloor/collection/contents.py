@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from noisefloor.checks import Floats
 from noisefloor.errors import BadFrame
-from noisefloor.mechanisms.base import Floats
 
 _MAGIC = b"NFRC"
 VERSION = 1

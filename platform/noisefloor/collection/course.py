@@ -20,7 +20,7 @@ from noisefloor.collection.asking import Answers
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.contents import Content, read_content, write_content
 from noisefloor.collection.course_parts import (
-    METHODS,
+    RECORD_METHODS,
     SELECTIONS,
     Method,
     SelectionName,
@@ -190,7 +190,7 @@ class RecordCourse:
 
     def _check(self) -> None:
         choices = {
-            "method": METHODS,
+            "method": RECORD_METHODS,
             "selection": SELECTIONS,
             "variant": get_args(Variant),
             "queries": get_args(Queries),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Method = Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"]
 SelectionName = Literal["none", "random", "piecewise", "response", "weak"]
-METHODS: tuple[str, ...] = get_args(Method)
+RECORD_METHODS: tuple[str, ...] = get_args(Method)
 SELECTIONS: tuple[str, ...] = get_args(SelectionName)
 
 _WEAK_SIZES = Choice(10, 5, 1.0, 0.0)

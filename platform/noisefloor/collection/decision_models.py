@@ -12,11 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from noisefloor.checks import blocks, check_finite
+from noisefloor.checks import Floats, blocks, check_finite
 from noisefloor.collection.classifiers import Constant, Fitted, Model
 from noisefloor.collection.schema import Labels
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 MOST_DECISIONS = 1 << 18
 """Rows of a table of decisions."""

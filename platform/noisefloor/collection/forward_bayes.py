@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.checks import check_epsilon, check_integers
+from noisefloor.checks import Floats, check_epsilon, check_integers
 from noisefloor.collection.bayes_model import NaiveBayes
 from noisefloor.collection.classes import Classes, Codes
 from noisefloor.collection.naive_bayes import model_of
@@ -24,7 +24,6 @@ from noisefloor.collection.schema import Labels
 from noisefloor.collection.shrinkage import Shrinkage
 from noisefloor.collection.tuples import kept_share, response_over
 from noisefloor.errors import OutOfDomain
-from noisefloor.mechanisms.base import Floats
 
 _MOST_ROUNDS = 60
 _CLOSE = 1e-4

@@ -15,7 +15,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import Array, blocks, check_count, check_epsilon, check_integers
+from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.collection.classes import MOST_CLASSES
 from noisefloor.collection.schema import MOST_ATTRIBUTES
 from noisefloor.collection.tuples import (
@@ -30,7 +30,6 @@ from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

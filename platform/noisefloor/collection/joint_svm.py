@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from noisefloor.checks import Floats
 from noisefloor.collection.classes import Classes, Codes
 from noisefloor.collection.classifiers import check_sklearn
 from noisefloor.collection.schema import Labels
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 
 
 @dataclass(frozen=True, slots=True, eq=False)

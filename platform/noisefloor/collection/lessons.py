@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from noisefloor.checks import Array
+from noisefloor.checks import Array, Floats
 from noisefloor.collection.bayes_model import NaiveBayes
 from noisefloor.collection.classes import Classes, PrintedClasses
 from noisefloor.collection.classifiers import fit
@@ -31,7 +31,6 @@ from noisefloor.collection.schema import Labels, Records
 from noisefloor.collection.shrinkage import Shrinkage
 from noisefloor.collection.told import Told, query_values_kind, told_values_kind
 from noisefloor.collection.tuple_bayes import fit_tuples
-from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.randomised_response import BinaryResponse
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.checks import blocks, check_reals
+from noisefloor.checks import Floats, blocks, check_reals
 from noisefloor.collection.bayes_model import check_sizes
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.schema import Labels
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 
 _MOST_LABEL = 0.9
 """Of the debiased mean of a label in {-1, +1}: noise may take it further."""

@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
+from noisefloor.checks import Floats
 from noisefloor.collection.bayes_model import NaiveBayes, check_sizes
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Tally
+from noisefloor.mechanisms.base import Tally
 
 STRENGTH = 1.0
 """Plain records that each attribute is taken to have had before, even over its classes."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks
+from noisefloor.checks import Floats, blocks
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.unified import (
     check_codes,
@@ -26,7 +26,6 @@ from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

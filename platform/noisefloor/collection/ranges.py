@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_count, check_finite, check_probability
+from noisefloor.checks import Floats, check_count, check_finite, check_probability
 from noisefloor.collection.schema import Attribute, Categorical, Continuous, Label, Schema
 from noisefloor.data.table import Table
 from noisefloor.errors import BadParameter, BadTable, OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms import BinaryResponse
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_bits, check_finite, check_reals
+from noisefloor.checks import Floats, check_bits, check_finite, check_reals
 from noisefloor.data.table import Table
 from noisefloor.declarations import (
     Declaration,
@@ -23,7 +23,6 @@ from noisefloor.declarations import (
     read_document,
 )
 from noisefloor.errors import BadParameter, BadTable
-from noisefloor.mechanisms.base import Floats
 
 MOST_ATTRIBUTES = 4096
 MOST_CATEGORIES = 1 << 16

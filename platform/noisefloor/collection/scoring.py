@@ -6,8 +6,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 Form = Literal["prod", "cosine", "corr"]
 """How attribute and label go together: the mean of their product, that over its root mean square,

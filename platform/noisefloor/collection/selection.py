@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting.composition import sequential
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.collection.asking import Answers, asked_values_kind, check_width, draw_asked
 from noisefloor.collection.schema import Records
 from noisefloor.collection.scoring import Told
 from noisefloor.collection.unified import share_of
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Piecewise
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.wire.kinds import Kind

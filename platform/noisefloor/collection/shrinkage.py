@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_finite
+from noisefloor.checks import Floats, check_finite
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.schema import Categorical
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 STRENGTH = 8.0
 """Records of everybody that each label starts from. Set, with ``SHARED``, on synthetic data and

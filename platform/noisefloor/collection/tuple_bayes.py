@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks
+from noisefloor.checks import Floats, blocks
 from noisefloor.collection.bayes_model import NaiveBayes, check_sizes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.naive_bayes import model_of
 from noisefloor.collection.shrinkage import Shrinkage
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 
 _HOPELESS = -700.0
 """Log-odds below which a report is a lie; the exponential would overflow."""

@@ -13,18 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_count, check_epsilon, check_integers
+from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.collection.classes import MOST_CLASSES, Codes
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.randomised_response import KaryResponse, Responder
 from noisefloor.mechanisms.thresholds import epsilon_of, in_sixty_digits
 from noisefloor.privacy import Guarantee, Neighbours

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting.composition import sequential
-from noisefloor.checks import Array, blocks, check_count, check_epsilon, check_reals
+from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon, check_reals
 from noisefloor.collection.bayes_model import NaiveBayes
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.naive_bayes import model_of
@@ -19,7 +19,7 @@ from noisefloor.collection.schema import MOST_ATTRIBUTES, Categorical
 from noisefloor.collection.shrinkage import Shrinkage
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Reports, Tally, unsupported
+from noisefloor.mechanisms.base import Reports, Tally, unsupported
 from noisefloor.mechanisms.randomised_response import BinaryResponse
 from noisefloor.mechanisms.square_wave import SquareWave
 from noisefloor.privacy import Guarantee, Neighbours

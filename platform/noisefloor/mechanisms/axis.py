@@ -6,16 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.agreements import agreements
-from noisefloor.checks import blocks, check_count, check_epsilon, check_reals
+from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_reals
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.cosets import (
     Bits,
     Coset,

@@ -8,14 +8,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
 Reports = NDArray[Any]
 """One report per user along the first axis; the dtype is the mechanism's own."""
 
-Floats = NDArray[np.float64]
 Tally = NDArray[np.int64]
 
 

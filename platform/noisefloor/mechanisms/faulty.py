@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import (
+    Floats,
     blocks,
     check_count,
     check_epsilon,
@@ -24,7 +25,6 @@ from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

@@ -8,17 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_epsilon, check_finite, check_integers
+from noisefloor.checks import Floats, check_epsilon, check_finite, check_integers
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE, FiniteLaw
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.laplace import IntegerRange, add_noise, mean_estimate
 from noisefloor.mechanisms.thresholds import exp, floor64, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours

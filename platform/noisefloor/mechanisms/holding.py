@@ -9,8 +9,9 @@ from decimal import Decimal
 
 import numpy as np
 
+from noisefloor.checks import Floats
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, log_of
+from noisefloor.mechanisms.base import log_of
 from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
 
 

@@ -7,16 +7,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_count, check_epsilon, check_integers
+from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.geometric import TwoSidedGeometric
 from noisefloor.mechanisms.thresholds import in_sixty_digits, ratio, round_up
 from noisefloor.privacy import Guarantee, Model, Neighbours

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_count, check_epsilon, check_integers
+from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

@@ -8,12 +8,11 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_bits, check_count, check_epsilon
+from noisefloor.checks import Floats, blocks, check_bits, check_count, check_epsilon
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

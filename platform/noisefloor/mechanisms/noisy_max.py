@@ -8,9 +8,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_epsilon
+from noisefloor.checks import Floats, blocks, check_epsilon
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, unsupported
+from noisefloor.mechanisms.base import unsupported
 from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
 from noisefloor.mechanisms.scores import Chooser, Scores, add_margin, aim_below
 from noisefloor.privacy import Guarantee, Neighbours

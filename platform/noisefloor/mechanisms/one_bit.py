@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_count, check_epsilon, check_integers, check_reals
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import (
-    Estimate,
+from noisefloor.checks import (
     Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
+    blocks,
+    check_count,
+    check_epsilon,
+    check_integers,
+    check_reals,
 )
+from noisefloor.laws import ONE
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.randomised_response import count_symbols
 from noisefloor.mechanisms.thresholds import epsilon_of, exp, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours

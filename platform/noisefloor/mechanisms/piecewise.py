@@ -8,16 +8,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_epsilon, check_reals
+from noisefloor.checks import Floats, blocks, check_epsilon, check_reals
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Floats,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.one_bit import OneBitMean
 from noisefloor.mechanisms.thresholds import exp, floor64, in_sixty_digits
 from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of

@@ -7,11 +7,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_bits, check_count, check_epsilon, check_integers
+from noisefloor.checks import (
+    Floats,
+    blocks,
+    check_bits,
+    check_count,
+    check_epsilon,
+    check_integers,
+)
 from noisefloor.laws import ONE, FiniteLaw
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

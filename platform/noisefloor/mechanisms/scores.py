@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import Array, check_count, check_finite, check_reals
+from noisefloor.checks import Array, Floats, check_count, check_finite, check_reals
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, check_reports_counted
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted
 from noisefloor.mechanisms.randomised_response import count_symbols
 from noisefloor.privacy import Neighbours
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_count, check_epsilon
+from noisefloor.checks import Floats, blocks, check_count, check_epsilon
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally, unsupported
+from noisefloor.mechanisms.base import Estimate, Reports, Tally, unsupported
 from noisefloor.mechanisms.randomised_response import KaryResponse
 from noisefloor.mechanisms.scores import Chooser, Scores, add_margin, aim_below
 from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp, in_sixty_digits

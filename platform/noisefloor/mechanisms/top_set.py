@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import Array, blocks, check_count, check_epsilon
+from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Tally,
     check_reports_counted,
     response_estimate,

@@ -7,12 +7,18 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import blocks, check_bits, check_count, check_epsilon, check_integers
+from noisefloor.checks import (
+    Floats,
+    blocks,
+    check_bits,
+    check_count,
+    check_epsilon,
+    check_integers,
+)
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
-    Floats,
     Reports,
     Tally,
     check_reports_counted,

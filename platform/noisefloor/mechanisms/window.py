@@ -11,9 +11,10 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.checks import Floats
 from noisefloor.errors import OutOfDomain
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Reports, log_of
+from noisefloor.mechanisms.base import Reports, log_of
 from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.randomness import Source
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from noisefloor.checks import check_count, check_types
 from noisefloor.errors import BadCollection, BadParameter
-from noisefloor.roles import course_list
-from noisefloor.roles import kinds as kind_descriptions
 from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.course_list import course_of, task_description
 from noisefloor.roles.courses import Course, kinds_of_course
-from noisefloor.roles.kinds import kinds_of
+from noisefloor.roles.kinds import kind_description, kinds_of
 from noisefloor.wire.frames import MOST_EPOCH
 from noisefloor.wire.kinds import Kind
 
@@ -78,7 +77,7 @@ class Collection:
             rest = {name: told[name] for name in ("first_epoch", "namespace") if name in told}
             check_types(cls, rest)
             if told.get("course") is not None:
-                rest["course"] = course_list.course_of(told["course"])
+                rest["course"] = course_of(told["course"])
             return cls(catalogue, kinds_of(told.get("kinds", {})), **rest)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = f"{error.name} has to be {error.rule}" if isinstance(error, BadParameter) else ""
@@ -90,15 +89,12 @@ class Collection:
         """The document, in one form only."""
         told: dict[str, Any] = {  # Any: JSON
             "catalogue": json.loads(self.catalogue.content),
-            "kinds": {
-                name: kind_descriptions.description(self.kinds[name])
-                for name in sorted(self.kinds)
-            },
+            "kinds": {name: kind_description(self.kinds[name]) for name in sorted(self.kinds)},
             "first_epoch": self.first_epoch,
             "namespace": self.namespace,
         }
         if self.course is not None:
-            told["course"] = course_list.description(self.course)
+            told["course"] = task_description(self.course)
         return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisefloor.collection.course import RecordCourse
-from noisefloor.collection.course_parts import METHODS as RECORD_METHODS
+from noisefloor.collection.course_parts import RECORD_METHODS
 from noisefloor.errors import BadParameter
-from noisefloor.roles import trainings
 from noisefloor.roles.ad_course import AdCourse
 from noisefloor.roles.courses import Course
+from noisefloor.roles.trainings import AD_TRAININGS, training_description, training_of
 
 Description = Mapping[str, Any]  # Any: JSON
 
@@ -37,10 +37,10 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     Family(
-        tuple(trainings.METHODS),
+        tuple(AD_TRAININGS),
         AdCourse,
-        lambda told: AdCourse(trainings.training_of(told)),
-        lambda course: trainings.description(course.training),
+        lambda told: AdCourse(training_of(told)),
+        lambda course: training_description(course.training),
     ),
     Family(RECORD_METHODS, RecordCourse, RecordCourse.of_json, RecordCourse.as_json),
 )
@@ -55,7 +55,7 @@ def course_of(told: Description) -> Course:
     return methods[method].read(told)
 
 
-def description(course: Course) -> dict[str, Any]:  # Any: JSON
+def task_description(course: Course) -> dict[str, Any]:  # Any: JSON
     """Describe a course as plain data that ``course_of`` reads."""
     for family in FAMILIES:
         if isinstance(course, family.type):

@@ -86,7 +86,7 @@ def kinds_of(
 ) -> dict[str, Kind]:
     """Make the kinds that were asked for: ``kinds_of({"impressions": {"size": 20}})``.
 
-    A kind may be told by its columns, too, as ``description`` writes it.
+    A kind may be told by its columns, too, as ``kind_description`` writes it.
     """
     kinds = {}
     for name, given in sizes.items():
@@ -104,7 +104,7 @@ def kinds_of(
     return kinds
 
 
-def description(kind: Kind) -> dict[str, Any]:  # Any: JSON
+def kind_description(kind: Kind) -> dict[str, Any]:  # Any: JSON
     """Describe a kind by its columns, as plain data that ``kinds_of`` reads."""
     names = {made: name for name, made in COLUMNS.items()}
     columns = [

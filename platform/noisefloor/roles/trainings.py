@@ -20,7 +20,7 @@ from noisefloor.errors import BadParameter
 
 _Type: TypeAlias = type[BitTraining] | type[LaplaceTraining] | type[SpectralTraining]
 
-METHODS: Mapping[str, _Type] = MappingProxyType(
+AD_TRAININGS: Mapping[str, _Type] = MappingProxyType(
     {"bits": BitTraining, "laplace": LaplaceTraining, "spectral": SpectralTraining}
 )
 
@@ -29,8 +29,8 @@ def training_of(told: Mapping[str, Any]) -> Training:  # Any: JSON
     """Make the training that was asked for: ``{"method": "bits", "ads": 20, ...}``."""
     given = dict(told)
     method = given.pop("method", None)
-    if method not in METHODS:
-        raise BadParameter("method", method, f"one of {', '.join(METHODS)}")
+    if method not in AD_TRAININGS:
+        raise BadParameter("method", method, f"one of {', '.join(AD_TRAININGS)}")
     if "form" in given and method == "laplace":
         forms = {form.value: form for form in Form}
         if given["form"] not in forms:
@@ -38,18 +38,18 @@ def training_of(told: Mapping[str, Any]) -> Training:  # Any: JSON
         given["form"] = forms[given["form"]]
     if "shares" in given:
         given["shares"] = tuple(given["shares"])
-    check_types(METHODS[method], given)
+    check_types(AD_TRAININGS[method], given)
     try:
-        return METHODS[method](**given)
+        return AD_TRAININGS[method](**given)
     except TypeError:
         raise BadParameter(
             method, sorted(given), "the parameters that this method takes"
         ) from None
 
 
-def description(training: Training) -> dict[str, Any]:  # Any: JSON
+def training_description(training: Training) -> dict[str, Any]:  # Any: JSON
     """Describe a training as plain data that ``training_of`` reads."""
-    names: dict[type, str] = {made: name for name, made in METHODS.items()}
+    names: dict[type, str] = {made: name for name, made in AD_TRAININGS.items()}
     told: dict[str, Any] = {"method": names[type(training)]}
     for one in fields(training):  # type: ignore[arg-type]  # each of them is a dataclass
         if one.init:

@@ -19,8 +19,8 @@ from typing import Any
 from redis import Redis
 
 from noisefloor.checks import check_count
+from noisefloor_services.ad_messages import MOST_TOKENS
 
-MOST_AT_ONCE = 1000
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 _SPEND = """
@@ -68,7 +68,7 @@ class ReportTokens:
 
     def issue(self, count: int) -> list[str]:
         """Make new tokens; none at all if there would be more than there may be."""
-        check_count(count, "count", most=MOST_AT_ONCE)
+        check_count(count, "count", most=MOST_TOKENS)
         made = [secrets.token_urlsafe(32) for _ in range(count)]
         hashes: list[bytes | str | int] = [self._most, *map(_hash, made)]
         return made if self._issue(keys=[self._key], args=hashes) == 1 else []

@@ -16,9 +16,9 @@ from noisefloor.adversary.observations import (
     success_from,
     success_of,
 )
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import BinaryResponse, DiscreteLaplace, KaryResponse, UnaryEncoding
-from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import SeededSource
 
 

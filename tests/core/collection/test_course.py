@@ -95,7 +95,7 @@ def test_nobody_reports_in_a_round_that_the_content_is_not_of() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_course_reads_back_from_its_description(way: str) -> None:
     one = course(way, mixed_schema())
-    assert course_list.course_of(course_list.description(one)) == one
+    assert course_list.course_of(course_list.task_description(one)) == one
     assert RecordCourse.of_json(one.as_json()).first() == one.first()
 
 

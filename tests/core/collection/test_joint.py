@@ -21,7 +21,7 @@ from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import exact_epsilon
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.roles.kinds import description, kinds_of
+from noisefloor.roles.kinds import kind_description, kinds_of
 from noisefloor.wire.kinds import Reduction
 from record_worlds import mixed_schema, two_groups
 from statistics_of_tests import FALSE_ALARM, chi_square_p, tilted
@@ -207,6 +207,6 @@ def test_the_kind_is_listed_and_collects() -> None:
     assert kind.reduction is Reduction.COLLECT
     names = [name for name, _ in kind.columns]
     assert names == ["attribute_1", "attribute_2", "class_1", "class_2", "label"]
-    assert kinds_of({JOINT_ROWS: description(kind)})[JOINT_ROWS] == kind
+    assert kinds_of({JOINT_ROWS: kind_description(kind)})[JOINT_ROWS] == kind
     with pytest.raises(BadParameter, match="chosen"):
         joint_rows_kind(attributes=2, classes=3, chosen=3)

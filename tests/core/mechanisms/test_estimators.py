@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mechanism_cases import Case, named
+from noisefloor.checks import Floats
 from noisefloor.mechanisms import (
     BinaryResponse,
     Finite,
@@ -18,7 +19,7 @@ from noisefloor.mechanisms import (
     Piecewise,
     UnaryEncoding,
 )
-from noisefloor.mechanisms.base import Floats, response_estimate
+from noisefloor.mechanisms.base import response_estimate
 from noisefloor.randomness import SeededSource
 
 MANY = 10**12

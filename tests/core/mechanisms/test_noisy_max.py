@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import ExponentialMechanism, NoisyMax, PermuteAndFlip
-from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.faulty import printed_noisy_max
 from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
 from noisefloor.mechanisms.scores import Scores

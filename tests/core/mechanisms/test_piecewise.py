@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from noisefloor.checks import Floats
 from noisefloor.laws import ONE
 from noisefloor.mechanisms import Hybrid, OneBitMean, Piecewise
-from noisefloor.mechanisms.base import Floats
 from noisefloor.mechanisms.piecewise import sums
 from noisefloor.mechanisms.window import STEPS
 from noisefloor.randomness import SeededSource

@@ -41,13 +41,13 @@ CATALOGUE = Catalogue(3, tuple(Ad(f"ad-{place}", place) for place in range(8)))
 @pytest.mark.parametrize("name", sorted(kinds.BUILDERS))
 def test_every_kind_reads_back_from_its_columns(name: str) -> None:
     (kind,) = kinds.kinds_of({name: SIZES.get(name, {"size": 6})}).values()
-    assert kinds.kinds_of({name: kinds.description(kind)}) == {name: kind}
+    assert kinds.kinds_of({name: kinds.kind_description(kind)}) == {name: kind}
 
 
 def test_records_of_somebody_s_own_read_back() -> None:
     columns: dict[str, Column] = {"age": Integers(-3, 99), "blood": Symbols(4), "note": Text(80)}
     kind = record_kind("records", columns)
-    read = kinds.kinds_of({"records": kinds.description(kind)})["records"]
+    read = kinds.kinds_of({"records": kinds.kind_description(kind)})["records"]
     assert read == kind
     assert read.reduction is kind.reduction
 
@@ -55,7 +55,7 @@ def test_records_of_somebody_s_own_read_back() -> None:
 @pytest.mark.parametrize("training", TRAININGS, ids=lambda one: type(one).__name__)
 def test_every_training_reads_back(training: Training) -> None:
     course = AdCourse(training)
-    assert course_list.course_of(course_list.description(course)) == course
+    assert course_list.course_of(course_list.task_description(course)) == course
     collection = Collection(CATALOGUE, course=course)
     read = Collection.parse(collection.content)
     assert read == collection

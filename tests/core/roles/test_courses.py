@@ -96,7 +96,7 @@ def test_a_collection_has_its_course(course: Course, monkeypatch: pytest.MonkeyP
 
 def test_a_course_that_is_not_listed_is_refused() -> None:
     with pytest.raises(BadParameter, match="listed"):
-        course_list.description(Totals())
+        course_list.task_description(Totals())
     content = Collection(example(4).catalogue, course=COURSES[2]).content
     for other in (b'"totals"', b"[]", b"null", b"3"):
         with pytest.raises(BadCollection):

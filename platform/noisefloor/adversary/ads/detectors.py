@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from noisefloor.adversary.intervals import true_positive_rate
 from noisefloor.adversary.likelihood import binomial_law
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.mechanisms.one_bit import SampledBit
 from noisefloor.mechanisms.unary import UnaryEncoding
 

@@ -18,9 +18,9 @@ from noisefloor.ads.factors import AdModel, Ratings, Single
 from noisefloor.adversary.likelihood import Guess, binomial_law
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
 from noisefloor.adversary.posteriors import Law, Prior, most_probable, posterior
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.mechanisms.base import Mechanism, Reports
 from noisefloor.mechanisms.geometric import TwoSidedGeometric
 from noisefloor.mechanisms.one_bit import OneBitMean
 from noisefloor.randomness import Source

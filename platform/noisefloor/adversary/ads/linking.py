@@ -15,9 +15,9 @@ from noisefloor.adversary.likelihood import check_prior
 from noisefloor.adversary.observations import counts_table, law_table
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
 from noisefloor.adversary.posteriors import Law, Prior, posterior
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.mechanisms.base import Mechanism, Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 

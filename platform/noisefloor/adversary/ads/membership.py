@@ -21,9 +21,9 @@ from noisefloor.adversary.observations import (
     merged,
 )
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.mechanisms.base import Mechanism, Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 

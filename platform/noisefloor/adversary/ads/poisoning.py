@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from noisefloor.ads.clicks import ClickReport, Form
 from noisefloor.ads.delivered_click import DeliveredClick
-from noisefloor.checks import check_bits, check_count, check_finite
+from noisefloor.checks import Floats, check_bits, check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.mechanisms.randomised_response import BinaryResponse, KaryResponse
 from noisefloor.mechanisms.subset_selection import SubsetSelection
 from noisefloor.mechanisms.unary import UnaryEncoding

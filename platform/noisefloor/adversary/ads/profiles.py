@@ -11,8 +11,8 @@ from noisefloor.adversary.likelihood import Guess, check_prior
 from noisefloor.adversary.observations import success_from
 from noisefloor.adversary.outcome import Outcome, Places, draw_truth, score
 from noisefloor.adversary.posteriors import Law, Prior, grouped, most_probable, posterior
-from noisefloor.checks import check_count
-from noisefloor.mechanisms.base import Floats, Mechanism, Reports
+from noisefloor.checks import Floats, check_count
+from noisefloor.mechanisms.base import Mechanism, Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 

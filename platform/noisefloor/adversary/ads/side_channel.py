@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from noisefloor.adversary.likelihood import Guess, check_prior
 from noisefloor.adversary.outcome import Outcome, score
 from noisefloor.adversary.posteriors import Prior, most_probable
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 Counts = NDArray[np.int64]
 

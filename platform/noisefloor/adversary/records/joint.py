@@ -13,12 +13,12 @@ from noisefloor.adversary.outcome import Outcome, score
 from noisefloor.adversary.posteriors import Prior
 from noisefloor.adversary.records.priors import shares_of
 from noisefloor.adversary.records.symmetric import Channel
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.tuples import response_over
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import Source
 
 

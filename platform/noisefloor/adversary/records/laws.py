@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from noisefloor.adversary.records.symmetric import Channel
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.joint import JointResponse
 from noisefloor.collection.tuples import response_over
 from noisefloor.collection.unified import UnifiedResponse, check_codes
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 
 RecordResponse = UnifiedResponse | JointResponse
 """What answers for a whole record."""

@@ -15,12 +15,11 @@ from noisefloor.accounting.bounds import binary_success, true_positive_rate
 from noisefloor.adversary.intervals import lower_limit, upper_limit
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
 from noisefloor.adversary.records.support_vectors import Publisher, SupportVectors
-from noisefloor.checks import check_count, check_probability
+from noisefloor.checks import Floats, check_count, check_probability
 from noisefloor.collection.collectors import Collected
 from noisefloor.collection.schema import Records
 from noisefloor.collection.training import one_thread
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import Source
 
 Hits = NDArray[np.bool_]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting.bounds import binary_success, success
 from noisefloor.adversary.outcome import Outcome, draw_truth, score
-from noisefloor.checks import check_count, check_reals
+from noisefloor.checks import Floats, check_count, check_reals
 from noisefloor.laws import ONE
 from noisefloor.mechanisms import Piecewise
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.mechanisms.window import STEPS, position_of, positions_of
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source

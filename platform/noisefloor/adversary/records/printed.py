@@ -14,12 +14,12 @@ from noisefloor.adversary.outcome import Outcome, score
 from noisefloor.adversary.posteriors import most_probable, posterior
 from noisefloor.adversary.records.laws import check_place
 from noisefloor.adversary.records.priors import shares_of
+from noisefloor.checks import Floats
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.printed import PrintedUnified
 from noisefloor.collection.unified import check_codes, share_of
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 

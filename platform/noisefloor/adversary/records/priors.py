@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.likelihood import check_prior
-from noisefloor.checks import check_bits, check_count
+from noisefloor.checks import Floats, check_bits, check_count
 from noisefloor.collection.classes import Codes
 from noisefloor.collection.unified import check_codes, listed_rows
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from noisefloor.adversary.outcome import Outcome, score
 from noisefloor.adversary.records.priors import shares_of
-from noisefloor.checks import blocks, check_bits, check_count
+from noisefloor.checks import Floats, blocks, check_bits, check_count
 from noisefloor.collection.classes import Classes, Codes
 from noisefloor.collection.schema import Continuous, Labels, Records
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import Source
 
 Scale = Literal["centred", "raw"]

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.checks import Floats
 from noisefloor.collection.classes import Classes
 from noisefloor.collection.classifiers import Constant, Fitted, Model, fit
 from noisefloor.collection.collectors import (
@@ -22,7 +23,6 @@ from noisefloor.collection.joint_collector import JointCollector
 from noisefloor.collection.joint_svm import JointSVM, fit_svm
 from noisefloor.collection.schema import Labels, Records
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 

@@ -11,10 +11,10 @@ import numpy as np
 from noisefloor.adversary.likelihood import check_prior
 from noisefloor.adversary.outcome import Places
 from noisefloor.adversary.posteriors import Prior
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
 from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.mechanisms.randomised_response import KaryResponse
 from noisefloor.randomness import Source
 

@@ -17,8 +17,8 @@ from noisefloor.adversary.likelihood import Guess
 from noisefloor.adversary.outcome import Outcome, Places
 from noisefloor.adversary.releases.bounds import as_substitution
 from noisefloor.adversary.releases.hamming import Codes, votes
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee
 
 _MISSED = 0.05

@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from noisefloor.accounting.bounds import success, true_positive_rate
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee, Neighbours
 
 _LARGEST = 700.0

@@ -21,9 +21,9 @@ from noisefloor.adversary.releases.bounds import as_substitution, group
 from noisefloor.adversary.releases.informed import InformedGame, pair_closed_form, reconstruct
 from noisefloor.adversary.releases.noise_laws import NoiseLaw
 from noisefloor.adversary.releases.released_laws import DifferenceLaw, StackedLaw
-from noisefloor.checks import check_count
+from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import Guarantee, Neighbours
 
 _MOST_GROUPS = 1 << 16

@@ -22,9 +22,9 @@ from noisefloor.adversary.releases.released_laws import (
     IntegerLaw,
     TabulatedLaw,
 )
-from noisefloor.checks import blocks, check_count
+from noisefloor.checks import Floats, blocks, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source
 

@@ -16,9 +16,8 @@ from noisefloor.adversary.likelihood import check_prior
 from noisefloor.adversary.outcome import Outcome, Places, draw_truth
 from noisefloor.adversary.posteriors import Prior
 from noisefloor.adversary.releases.bounds import candidate_bound, robustness_bound
-from noisefloor.checks import blocks, check_count, check_finite
+from noisefloor.checks import Floats, blocks, check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source
 

@@ -15,8 +15,8 @@ from noisefloor.accounting.bounds import binary_success
 from noisefloor.adversary.outcome import Outcome
 from noisefloor.adversary.releases.bounds import as_substitution
 from noisefloor.adversary.releases.hamming import Codes, closest
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 

@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_finite
+from noisefloor.checks import Floats, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.mechanisms.geometric import TwoSidedGeometric
 from noisefloor.randomness import Source
 

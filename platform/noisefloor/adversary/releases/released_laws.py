@@ -15,8 +15,9 @@ from noisefloor.adversary.releases.noise_laws import (
     NoiseLaw,
     NoNoise,
 )
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.publication.cell_noise import CellNoise
 from noisefloor.randomness import Source
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from noisefloor.adversary.ads.side_channel import attack_activity
 from noisefloor.adversary.observations import success_of
 from noisefloor.adversary.outcome import Outcome, score
-from noisefloor.mechanisms.base import Floats
+from noisefloor.checks import Floats
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.base import Stage

@@ -8,8 +8,9 @@ from noisefloor.ads.factors import AdModel, Ratings
 from noisefloor.ads.training import Broadcast, Training
 from noisefloor.adversary.ads.gradients import candidate_values
 from noisefloor.adversary.ads.poisoned_training import crowd, spread
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.scenario.model import Scenario
 

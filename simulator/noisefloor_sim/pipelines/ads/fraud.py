@@ -9,7 +9,8 @@ from noisefloor.ads.bit_training import BitTraining
 from noisefloor.ads.factors import AdModel
 from noisefloor.adversary.ads.detectors import biased_bits, roc, uneven_coordinates
 from noisefloor.adversary.ads.poisoned_training import crowd_bias, spread_bias
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.checks import Floats
+from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.forgery import (
     fake_values,

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from noisefloor.ads.delivery import Delivery
-from noisefloor.mechanisms.base import Estimate, Floats, Reports, Tally
+from noisefloor.checks import Floats
+from noisefloor.mechanisms.base import Estimate, Reports, Tally
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 

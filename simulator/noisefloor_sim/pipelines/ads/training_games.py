@@ -18,7 +18,8 @@ from noisefloor.adversary.ads.gradients import candidate_values, play_pair
 from noisefloor.adversary.ads.membership import MembershipGame
 from noisefloor.adversary.observations import success_from
 from noisefloor.adversary.outcome import Outcome
-from noisefloor.mechanisms.base import Floats, Mechanism
+from noisefloor.checks import Floats
+from noisefloor.mechanisms.base import Mechanism
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of

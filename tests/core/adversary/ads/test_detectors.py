@@ -16,9 +16,10 @@ from noisefloor.adversary.ads.detectors import (
 )
 from noisefloor.adversary.ads.poisoned_training import crowd, spread
 from noisefloor.adversary.ads.poisoning import craft, mimic
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter, UnresolvedRate
 from noisefloor.mechanisms import SampledBit, UnaryEncoding
-from noisefloor.mechanisms.base import Floats, Reports
+from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM
 

@@ -6,6 +6,7 @@ import pytest
 from noisefloor.adversary.ads.profiles import RequestGame, cap, favourite, favourite_topic
 from noisefloor.adversary.outcome import Outcome
 from noisefloor.adversary.posteriors import posterior
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.laws import ONE
 from noisefloor.mechanisms import (
@@ -15,7 +16,7 @@ from noisefloor.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from noisefloor.mechanisms.base import Floats, Mechanism
+from noisefloor.mechanisms.base import Mechanism
 from noisefloor.mechanisms.faulty import printed_noisy_max
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, binomial_p

@@ -11,8 +11,8 @@ from noisefloor.adversary.ads.side_channel import (
     guess_class,
     padded,
 )
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, binomial_p
 

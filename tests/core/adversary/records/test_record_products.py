@@ -16,10 +16,10 @@ from noisefloor.adversary.records.products import (
     products,
     products_success,
 )
+from noisefloor.checks import Floats
 from noisefloor.collection.classes import Classes, Codes
 from noisefloor.collection.schema import Categorical, Continuous, Label, Labels, Records, Schema
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.randomness import SeededSource
 from record_worlds import mixed_schema, ranges, two_groups
 from statistics_of_tests import FALSE_ALARM, binomial_p

@@ -15,8 +15,8 @@ from noisefloor.adversary.releases.attribute_inference import (
     population_prior,
 )
 from noisefloor.adversary.releases.hamming import Codes
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.publication.cell_noise import LaplaceCells
 from noisefloor.randomness import SeededSource

@@ -11,8 +11,8 @@ from noisefloor.adversary.releases.bounds import (
     group,
     robustness_bound,
 )
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 

@@ -15,8 +15,8 @@ from noisefloor.adversary.releases.learned_reconstruction import (
     nearest,
     within,
 )
+from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Floats
 from noisefloor.privacy import Guarantee, Model, Neighbours
 from noisefloor.randomness import SeededSource, Source
 from statistics_of_tests import FALSE_ALARM, binomial_p
