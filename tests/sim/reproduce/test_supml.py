@@ -33,7 +33,7 @@ def test_every_printed_figure_has_a_name_of_its_own_and_readings() -> None:
 
 
 def test_every_setting_makes_a_plan_on_its_data() -> None:
-    schema = sources.wdbc().schema
+    schema = sources.SOURCES["wdbc"]().schema
     for setting in [*(it for one in items() for it in one.settings()), *extra_settings()]:
         plan = setting.plan(schema, 2.1)
         assert plan.weight == 2.1
@@ -42,18 +42,18 @@ def test_every_setting_makes_a_plan_on_its_data() -> None:
 @pytest.mark.parametrize("setting", [Setting("wdbc", "best"), Setting("wdbc", train="magic")])
 def test_a_setting_that_nobody_knows_is_refused(setting: Setting) -> None:
     with pytest.raises(BadParameter):
-        setting.plan(sources.wdbc().schema, 1.0)
+        setting.plan(sources.SOURCES["wdbc"]().schema, 1.0)
 
 
 def test_wdbc_is_the_papers() -> None:
-    source = sources.wdbc()
+    source = sources.SOURCES["wdbc"]()
     assert source.records.values.shape == (569, 30)
     assert round(100 * float(np.mean(source.records.labels)), 1) == 62.7
 
 
 def test_ionosphere_is_the_papers(real_data: Callable[[str], None]) -> None:
     real_data("ionosphere")
-    source = sources.ionosphere()
+    source = sources.SOURCES["ionosphere"]()
     assert source.records.values.shape == (351, 33)  # one of 34 is constant
     assert round(100 * float(np.mean(source.records.labels)), 1) == 64.1
 
@@ -81,7 +81,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(command, "items", few)
     monkeypatch.setattr(command, "extra_settings", list)
-    monkeypatch.setattr(command, "SOURCES", {"wdbc": sources.wdbc})
+    monkeypatch.setattr(command, "SOURCES", {"wdbc": sources.SOURCES["wdbc"]})
     monkeypatch.setattr("noisefloor_sim.reproduce.page._plots", lambda runs, majority: [])
 
 
@@ -157,7 +157,7 @@ def test_the_page_says_as_expected_only_if_the_figures_say_so(
 ) -> None:
     values = [0.0, 100.0] if math.isnan(value) else [49.0, 50.0, 51.0]
     item = Item("one", "wdbc", "w", "p", value, (Number("n", RAW),))
-    claims = paper_claims(sources.wdbc().schema, count=2, classes=2, epsilon=10.0)
+    claims = paper_claims(sources.SOURCES["wdbc"]().schema, count=2, classes=2, epsilon=10.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "_plots", lambda runs, majority: [])
         runs = {RAW: values}
@@ -197,7 +197,7 @@ def test_without_scikit_learn_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
     with pytest.raises(NoisefloorError, match=r"noisefloor\[collection\]"):
-        sources.wdbc()
+        sources.SOURCES["wdbc"]()
 
 
 def test_what_the_text_leaves_open_is_run_in_every_reading() -> None:

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.collection.paper_data import ionosphere, wdbc
 from noisefloor.collection.ranges import schema_of_data
 from noisefloor.collection.schema import Label, Records, Schema
 from noisefloor.data import load_table
@@ -19,7 +20,6 @@ from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.collection.block import CollectionBlock, block_of
 from noisefloor_sim.pipelines.collection.health import SCHEMA, health_records
 from noisefloor_sim.population import DEVICES, Cohort
-from noisefloor_sim.reproduce.sources import ionosphere, wdbc
 from noisefloor_sim.scenario.model import Scenario
 
 WEARABLE = DEVICES.index("wearable")
@@ -123,8 +123,7 @@ class Holdings:
 def _loaded(source: str, schema_file: str) -> tuple[Schema, Records]:
     """Return a data set by name, or a user's own file with its schema."""
     if source in ("wdbc", "ionosphere"):
-        found = wdbc() if source == "wdbc" else ionosphere()
-        return found.schema, found.records
+        return wdbc() if source == "wdbc" else ionosphere()
     if source == "adult":
         table = load_table("adult")
         label = next(name for name in table if name.startswith("income"))
