@@ -1,5 +1,6 @@
 """The paper's two data sets, each with the C that the paper uses for it."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from noisefloor.collection.paper_data import ionosphere, wdbc
@@ -15,7 +16,7 @@ class DataSource:
     weight: float
 
 
-SOURCES = {
+SOURCES: Mapping[str, Callable[[], DataSource]] = {
     "wdbc": lambda: DataSource(*wdbc(), 2.1),
     "ionosphere": lambda: DataSource(*ionosphere(), 3.9),
 }
