@@ -26,7 +26,7 @@ bench: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python
 
 fuzz: $(VENV)/fuzzer
-	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest tests/services/test_interfaces.py --examples=$(EXAMPLES)
+	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest tests/services/http/test_interfaces.py --examples=$(EXAMPLES)
 	$(BIN)/python tests/fuzz_frames.py --frames=$(FRAMES) --seconds=$(SECONDS)
 
 # The stamp is made last: an interrupted installation starts over.

@@ -33,16 +33,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.table import aligned
 from bench.worker import ROOT
 
-from noisefloor.privacy import Guarantee, Model, Neighbours
-from noisefloor.publication.adult import LABEL, LEARNING_SCHEMA, SIZE, load_adult
-from noisefloor.publication.examples import Examples, OneHot, folds
-from noisefloor.publication.logistic import LogisticPlan
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.publication.evaluation import ClassificationScores, classification_scores
+from noisefloor.publication.logistic_regression import LogisticPlan
 from noisefloor.publication.private_sgd import SgdPlan, initialise, train
-from noisefloor.publication.records import Records
-from noisefloor.publication.scores import Scores, scores
-from noisefloor.publication.synthesis import Cells, LabelHistograms, MarginalTree, Synthesiser
+from noisefloor.publication.synthesis import (
+    CellHistogram,
+    LabelHistograms,
+    MarginalTree,
+    Synthesiser,
+)
 from noisefloor.randomness import SeededSource, Source
-from noisefloor_sim.pipelines.curves import student_interval
+from noisefloor.tables.adult import LABEL, LEARNING_SCHEMA, SIZE, load_adult
+from noisefloor.tables.one_hot import Examples, OneHot, folds
+from noisefloor.tables.records import Records
+from noisefloor_sim.pipelines.plotting import student_interval
 
 OUT = ROOT / "bench/results/adult.json"
 PARTS, QUICK_FOLDS, SEED, DELTA = 10, 2, 20, 1e-5
@@ -77,9 +82,11 @@ class Table:
         """Return the records of all other folds."""
         return self.records[self.part != fold]
 
-    def score(self, fold: int, told: Told) -> Scores:
+    def score(self, fold: int, told: Told) -> ClassificationScores:
         """Judge what was told of a fold."""
-        return scores(told, self.examples.labels[self.part == fold], self.examples.classes)
+        return classification_scores(
+            told, self.examples.labels[self.part == fold], self.examples.classes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +186,7 @@ def private_logistic(table: Table, relation: str, epsilon: float) -> Row:
     ]
     models = plan.fit_tables(table.examples, members, sources)
     found = [
-        table.score(fold, model.tell(table.examples.features[table.part == fold]))
+        table.score(fold, model.predict_classes(table.examples.features[table.part == fold]))
         for fold, model in enumerate(models)
     ]
     took = time.process_time() - start
@@ -209,7 +216,7 @@ def private_network(table: Table, relation: str, epsilon: float) -> Row:
     return _row("DP-MLP, private SGD", relation, epsilon, proved, DELTA, found, took)
 
 
-Plan = Cells | LabelHistograms | MarginalTree
+Plan = CellHistogram | LabelHistograms | MarginalTree
 
 
 def plans(relation: str, epsilon: float) -> dict[str, Plan]:
@@ -218,7 +225,7 @@ def plans(relation: str, epsilon: float) -> dict[str, Plan]:
     return {
         "(a) as printed": LabelHistograms(LEARNING_SCHEMA, LABEL, pure, printed=True),
         "(a)": LabelHistograms(LEARNING_SCHEMA, LABEL, loose),
-        "(b)": Cells(LEARNING_SCHEMA, FEW, loose),
+        "(b)": CellHistogram(LEARNING_SCHEMA, FEW, loose),
         "(c) pure": MarginalTree(LEARNING_SCHEMA, LABEL, pure),
         "(c)": MarginalTree(LEARNING_SCHEMA, LABEL, loose),
     }
@@ -227,7 +234,7 @@ def plans(relation: str, epsilon: float) -> dict[str, Plan]:
 def synthetic(table: Table, name: str, plan: Plan, learners: Mapping[str, Learner]) -> list[Row]:
     """Judge learners of synthetic records; each fold is one release for all learners."""
     relation = next(key for key, one in RELATIONS.items() if one is plan.cost.neighbours)
-    found: dict[str, list[Scores]] = {learner: [] for learner in learners}
+    found: dict[str, list[ClassificationScores]] = {learner: [] for learner in learners}
     took = dict.fromkeys(learners, 0.0)
     for fold in range(table.judged):
         source = SeededSource(SEED, "adult", name, relation, f"{plan.cost.epsilon:g}", fold)
@@ -256,7 +263,7 @@ def synthetic(table: Table, name: str, plan: Plan, learners: Mapping[str, Learne
 
 
 def _cost(relation: str, epsilon: float, delta: float) -> Guarantee:
-    return Guarantee(epsilon, RELATIONS[relation], delta=delta, model=Model.CENTRAL)
+    return Guarantee(epsilon, RELATIONS[relation], delta=delta, model=TrustModel.CENTRAL)
 
 
 def _row(
@@ -265,7 +272,7 @@ def _row(
     epsilon: float,
     proved: float,
     delta: float,
-    found: Sequence[Scores],
+    found: Sequence[ClassificationScores],
     seconds: float,
 ) -> Row:
     accuracy = tuple(one.accuracy for one in found)

@@ -24,23 +24,23 @@ os.environ.update(ONE_THREAD)  # before numpy is loaded
 import numpy as np
 from bench.table import aligned, figure
 
-from noisefloor.publication.examples import Examples
-from noisefloor.publication.networks.anonymised_learning import AnonymisedLearning, Form
+from noisefloor.publication.networks.anonymised_learning import AnonymisedLearning, IncrementForm
 from noisefloor.publication.networks.dense import (
+    DenseNetwork,
     Increments,
-    Network,
-    Shape,
-    Training,
+    NetworkShape,
+    NetworkTraining,
     plain_increments,
     steps,
 )
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.one_hot import Examples
 
 RECORDS, FEATURES = 20_000, 148
 STEPS, TURNS, QUICK_TURNS = 200, 31, 7
 TARGET = 2.5
 
-FORMS: dict[str, Form] = {
+FORMS: dict[str, IncrementForm] = {
     "as printed": "printed",
     "clipped before the noise": "clipped",
     "corrected, sum of widths": "widths",
@@ -57,10 +57,14 @@ def examples() -> Examples:
 
 
 def turn_of(
-    name: str, training: Training, shape: Shape, increments: Increments, records: Examples
+    name: str,
+    training: NetworkTraining,
+    shape: NetworkShape,
+    increments: Increments,
+    records: Examples,
 ) -> Callable[[], float]:
     """Return what makes some steps, and returns the CPU seconds of one."""
-    network = Network.initial(shape, SeededSource(2, "network", name))
+    network = DenseNetwork.initial(shape, SeededSource(2, "network", name))
     batches = training.batches(records, SeededSource(2, "batches", name))
     going = steps(network, batches, training, increments)
 
@@ -75,7 +79,9 @@ def turn_of(
 
 def measure(*, quick: bool = False) -> list[tuple[str, float, float]]:
     """Return the name, the median microseconds and the median ratio of each kind of step."""
-    training = Training(learning_rate=1e-6, epochs=1000)  # nothing grows, whatever the noise
+    training = NetworkTraining(
+        learning_rate=1e-6, epochs=1000
+    )  # nothing grows, whatever the noise
     records, shape = examples(), training.shape(FEATURES, 2)
     plain = plain_increments(shape, training.batch)
     turns = {"plain": turn_of("plain", training, shape, plain, records)}

@@ -27,10 +27,10 @@ from bench.table import aligned, figure
 from bench.worker import ONE_THREAD, ROOT
 
 from noisefloor.ads.auction import (
+    AuctionLog,
     Bidders,
     Campaign,
-    Impressions,
-    Log,
+    Inventory,
     Pacing,
     Signal,
     protected,
@@ -85,9 +85,9 @@ def _ours(
     chance, bidders, pacing = _chances(auctions), _bidders(auctions), Pacing(auctions, EVERY, GAIN)
     signal = told(chance, bidders)
 
-    def sell(key: str) -> Log:
+    def sell(key: str) -> AuctionLog:
         source = SeededSource(1, "bench", key)
-        impressions = Impressions.of(chance, bidders, source, floors=FLOOR)
+        impressions = Inventory.of(chance, bidders, source, floors=FLOOR)
         log = run_auctions(impressions, signal(), bidders, pacing).log
         summarise(log, bidders)
         return log

@@ -21,7 +21,7 @@ from bench.services import Stack, closed, stack
 from bench.table import aligned, figure
 from bench.worker import ROOT, Worker
 
-from noisefloor_services.streams.durability import Durability
+from noisefloor_services.store.durability import Durability
 
 TEXTS = {FRAMES: "frames of 1,000 reports", JSON: "single reports", ADS: "ad requests"}
 

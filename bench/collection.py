@@ -43,7 +43,7 @@ from bench.table import aligned
 from bench.worker import ROOT
 
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.pipelines.curves import student_interval
+from noisefloor_sim.pipelines.plotting import student_interval
 
 OUT = ROOT / "bench/results/collection.json"
 EPSILONS = (2.0, 5.0, 10.0)

@@ -8,16 +8,16 @@ from typing import Literal
 import numpy as np
 
 from noisefloor.checks import Floats
-from noisefloor.collection.schema import (
+from noisefloor.tables.reading import load_table
+from noisefloor.tables.scaled_records import (
     Attribute,
     Categorical,
     Continuous,
     Label,
     Labels,
-    Records,
-    Schema,
+    ScaledRecords,
+    ScaledSchema,
 )
-from noisefloor.data import load_table
 
 Bounds = Literal["empirical", "public"]
 """Of WDBC, whose ranges no standard documents: the extremes of all its records, as is usual and
@@ -37,8 +37,8 @@ class Data:
         note: Where it is from, and where its ranges are.
     """
 
-    schema: Schema
-    records: Records
+    schema: ScaledSchema
+    records: ScaledRecords
     cost: float
     note: str
 
@@ -99,7 +99,7 @@ def _ranges(lows: Floats, highs: Floats) -> tuple[Attribute, ...]:
 def _data(
     attributes: tuple[Attribute, ...], values: Floats, labels: Labels, cost: float, note: str
 ) -> Data:
-    schema = Schema(attributes, Label("label", "negative", "positive"))
+    schema = ScaledSchema(attributes, Label("label", "negative", "positive"))
     assert math.isfinite(float(values.sum()))
     scaled = [one.scale(values[:, place], "data") for place, one in enumerate(attributes)]
-    return Data(schema, Records(np.column_stack(scaled), labels), cost, note)
+    return Data(schema, ScaledRecords(np.column_stack(scaled), labels), cost, note)

@@ -12,23 +12,31 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.collection.classes import Classes, Codes
-from noisefloor.collection.collectors import UnifiedCollector
-from noisefloor.collection.forward_bayes import fit_forward
-from noisefloor.collection.joint import JointResponse
-from noisefloor.collection.joint_rows import joint_rows
-from noisefloor.collection.joint_svm import JointSVM, fit_svm, machine_of
-from noisefloor.collection.linear_moments import fit_linear
-from noisefloor.collection.naive_bayes import fit_counts
-from noisefloor.collection.rules import Queries, joint_choice, tuple_choice, unified_choice
-from noisefloor.collection.schema import Continuous, Labels, Records, Schema
-from noisefloor.collection.selection import PiecewiseSelection, RandomSelection, Selector
-from noisefloor.collection.shrinkage import Shrinkage
-from noisefloor.collection.tuple_bayes import fit_tuples
-from noisefloor.collection.unified import UnifiedResponse
-from noisefloor.collection.wave_response import WaveResponse, fit_wave
+from noisefloor.collection.collecting.collectors import UnifiedCollector
+from noisefloor.collection.collecting.selection import (
+    PiecewiseSelection,
+    RandomSelection,
+    Selector,
+)
+from noisefloor.collection.encoding.discretisation import Codes, Discretiser
+from noisefloor.collection.encoding.joint_response import JointResponse
+from noisefloor.collection.encoding.report_columns import joint_rows
+from noisefloor.collection.encoding.sizing import (
+    QueryMode,
+    joint_choice,
+    tuple_choice,
+    unified_choice,
+)
+from noisefloor.collection.encoding.unified_response import UnifiedResponse
+from noisefloor.collection.learners.classifiers import JointSVM, fit_svm, machine_of
+from noisefloor.collection.learners.forward_bayes import fit_forward
+from noisefloor.collection.learners.linear_moments import fit_linear
+from noisefloor.collection.learners.naive_bayes import fit_counts, fit_tuples
+from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.collection.learners.wave_bayes import WaveResponse, fit_wave
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource, Source
+from noisefloor.tables.scaled_records import Continuous, Labels, ScaledRecords, ScaledSchema
 
 PAIRS = (
     *((chosen, classes) for chosen in range(2, 8) for classes in (2, 3)),
@@ -41,9 +49,9 @@ PAIRS = (
 class Fold:
     """One part of a data set to train on, another to ask about."""
 
-    schema: Schema
-    train: Records
-    test: Records
+    schema: ScaledSchema
+    train: ScaledRecords
+    test: ScaledRecords
     epsilon: float
     cost: float
 
@@ -69,7 +77,7 @@ Method = Callable[[Fold, SeededSource], Answers]
 def joint_bayes(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]:
     """Joint responses about attributes that each owner draws; three learners on the same."""
     choice = joint_choice(len(fold.train), len(fold.schema), fold.epsilon)
-    classes = Classes(fold.schema, choice.classes)
+    classes = Discretiser(fold.schema, choice.classes)
     response = JointResponse(classes.sizes, choice.chosen, fold.epsilon)
     rows = joint_rows(classes.codes(fold.train.values), fold.train.labels)
     reports = response.randomise(rows, source.child("train"))
@@ -97,9 +105,9 @@ def joint_svm(fold: Fold, source: SeededSource) -> Answers:
 def _joint_svm(
     fold: Fold, source: SeededSource, *, on_device: bool
 ) -> tuple[Labels, Labels, float]:
-    queries: Queries = "on-device" if on_device else "protected"
+    queries: QueryMode = "on-device" if on_device else "protected"
     choice = tuple_choice(len(fold.train), len(fold.schema), fold.epsilon, queries)
-    classes = Classes(fold.schema, choice.classes)
+    classes = Discretiser(fold.schema, choice.classes)
     columns = tuple(sorted(_drawn(fold, choice.chosen, source)))
     sizes = tuple(classes.sizes[column] for column in columns)
     response = JointResponse(sizes, len(sizes), fold.epsilon)
@@ -121,8 +129,8 @@ def forward(fold: Fold, source: SeededSource) -> Answers:
     """The paper's own reports at K and L from the public rule, read by one who knows the noise."""
     choice = unified_choice(len(fold.train), len(fold.schema), fold.epsilon)
     columns = _drawn(fold, choice.chosen, source)
-    part = Schema(tuple(fold.schema.attributes[one] for one in columns), fold.schema.label)
-    classes = Classes(part, choice.classes)
+    part = ScaledSchema(tuple(fold.schema.attributes[one] for one in columns), fold.schema.label)
+    classes = Discretiser(part, choice.classes)
     each, places = fold.epsilon / (len(columns) + 1), range(len(columns))
     sender = UnifiedCollector(classes, fold.epsilon)
     rows = joint_rows(classes.codes(fold.train.values[:, columns]), fold.train.labels)
@@ -141,7 +149,7 @@ def wave(fold: Fold, source: SeededSource) -> Answers:
     """One attribute of each owner by square wave; categories are taken for ranges."""
     ranges = tuple(Continuous(one.name, -1.0, 1.0) for one in fold.schema.attributes)
     response = WaveResponse(len(ranges), fold.epsilon)
-    classes = Classes(Schema(ranges, fold.schema.label), response.bins)
+    classes = Discretiser(ScaledSchema(ranges, fold.schema.label), response.bins)
     rows = np.column_stack([fold.train.values, 2.0 * fold.train.labels - 1])
     reports = response.randomise(rows, source.child("train"))
     model = fit_wave(response, response.tally(reports), Shrinkage(classes))
@@ -171,7 +179,7 @@ def _paper(
 ) -> Answers:
     mine = source.child(selector.name, most, getattr(selector, "count", 0))
     chosen = selector.select(fold.train, mine.child("selection")).columns
-    classes = Classes(fold.schema, most)
+    classes = Discretiser(fold.schema, most)
     sizes = tuple(classes.sizes[column] for column in chosen)
     send, spent = unified(sizes, epsilon)
     sent = send.randomise(_rows(fold.train, classes, chosen), mine.child("train"))
@@ -186,7 +194,7 @@ def _paper(
     return Answers(told[: len(asked)], told[len(asked) :], total)
 
 
-def _rows(records: Records, classes: Classes, columns: tuple[int, ...]) -> Codes:
+def _rows(records: ScaledRecords, classes: Discretiser, columns: tuple[int, ...]) -> Codes:
     return joint_rows(classes.codes(records.values[:, columns], columns), records.labels)
 
 
@@ -218,8 +226,8 @@ def every_answer(
 
 
 def folds_of(
-    schema: Schema,
-    records: Records,
+    schema: ScaledSchema,
+    records: ScaledRecords,
     epsilon: float,
     cost: float,
     parts: Sequence[NDArray[np.intp]],

@@ -26,29 +26,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.table import aligned
 from bench.worker import ROOT
 
-from noisefloor.collection.classes import Classes
-from noisefloor.collection.collectors import UnifiedCollector
-from noisefloor.collection.joint_collector import JointCollector
-from noisefloor.collection.schema import Continuous, Label, Records, Schema
+from noisefloor.collection.collecting.collectors import JointCollector, UnifiedCollector
+from noisefloor.collection.encoding.discretisation import Discretiser
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.scaled_records import Continuous, Label, ScaledRecords, ScaledSchema
 
 RECORDS, QUICK_RECORDS, ATTRIBUTES, CLASSES, EPSILON = 1_000_000, 100_000, 30, 5, 5.0
 REPEATS, CHOSEN = 5, 4
 TARGET = 3.0
 """CPU-seconds for a million records of 30 attributes."""
 
-SCHEMA = Schema(
+SCHEMA = ScaledSchema(
     tuple(Continuous(f"x{place}", 0.0, 1.0) for place in range(ATTRIBUTES)), Label("y", "0", "1")
 )
 
 
-def _records(count: int) -> Records:
+def _records(count: int) -> ScaledRecords:
     generator = SeededSource(1, "bench", "records").generator()
     values = generator.uniform(-1.0, 1.0, (count, ATTRIBUTES))
-    return Records(values, generator.random(count) < 0.5)
+    return ScaledRecords(values, generator.random(count) < 0.5)
 
 
-def _plain(records: Records) -> object:
+def _plain(records: ScaledRecords) -> object:
     """Protect all attributes and the label with numpy alone."""
     generator = SeededSource(1, "bench", "plain").generator()
     edges = np.linspace(-1.0, 1.0, CLASSES + 1)[1:-1]
@@ -62,15 +61,15 @@ def _plain(records: Records) -> object:
 
 def measure(*, quick: bool) -> list[dict[str, float | str]]:
     """Return the least CPU-seconds of each way, by name."""
-    records, classes = _records(QUICK_RECORDS if quick else RECORDS), Classes(SCHEMA, CLASSES)
+    records, classes = _records(QUICK_RECORDS if quick else RECORDS), Discretiser(SCHEMA, CLASSES)
     everything, few = range(ATTRIBUTES), range(CHOSEN)
     unified, joint = UnifiedCollector(classes, EPSILON), JointCollector(classes, EPSILON)
     ways: dict[str, Callable[[int], object]] = {
         "plain numpy": lambda _: _plain(records),
-        "unified response, 30 attributes": lambda turn: unified.tell(
+        "unified response, 30 attributes": lambda turn: unified.report(
             records, everything, SeededSource(2, "unified", turn)
         ),
-        f"joint response, {CHOSEN} attributes": lambda turn: joint.tell(
+        f"joint response, {CHOSEN} attributes": lambda turn: joint.report(
             records, few, SeededSource(2, "joint", turn)
         ),
     }

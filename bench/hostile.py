@@ -28,11 +28,11 @@ from bench.services import Stack, stack
 from bench.table import aligned
 from bench.worker import ROOT, Worker
 
-from noisefloor.roles.collection import example
+from noisefloor.roles.collection_config import example_collection
 from noisefloor_services.settings import Settings
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
+from noisefloor_services.store.durability import Durability
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
 
 HELD, MORE = 150, 4500
 HEADER = (
@@ -125,7 +125,10 @@ def honest_rates(client: Worker, one: Stack, seconds: float) -> tuple[float, flo
 
 def tell_model(one: Stack) -> None:
     """Leave something large on the board, for those that read slowly."""
-    server, layout = Server(one.store.url), Layout(example().namespace, Settings().partitions)
+    server, layout = (
+        Server(one.store.url),
+        Layout(example_collection().namespace, Settings().partitions),
+    )
     server.call("HSET", layout.settings, "broadcast", bytes(MODEL_BYTES))
     server.close()
     time.sleep(1.0)  # until the ad server has seen it

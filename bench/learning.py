@@ -27,14 +27,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.table import aligned
 from bench.worker import ROOT
 
-from noisefloor.ads.baselines import item_means, mean_model
-from noisefloor.ads.bit_training import BitTraining
-from noisefloor.ads.evaluation import hit_rate, rmse
-from noisefloor.ads.factors import AdModel, Ratings, fit_tastes, random_model
-from noisefloor.ads.spectral import SpectralTraining
-from noisefloor.ads.training import Training
+from noisefloor.ads.training.bit_training import BitTraining
+from noisefloor.ads.training.evaluation import hit_rate, item_means, mean_model, rmse
+from noisefloor.ads.training.factorisation import AdModel, Ratings, fit_tastes, random_model
+from noisefloor.ads.training.rounds import AdTraining
+from noisefloor.ads.training.spectral_training import SpectralTraining
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.pipelines.curves import student_interval
+from noisefloor_sim.pipelines.plotting import student_interval
 
 OUT = ROOT / "bench/results/learning.json"
 RIDGE, CLIP, BLOCK, SCORED = 0.1, 0.03, 65_536, 65_536
@@ -112,7 +111,7 @@ def people_of(world: World, seed: int) -> People:
     )
 
 
-def train(training: Training, kept: Ratings, seed: int) -> AdModel:
+def train(training: AdTraining, kept: Ratings, seed: int) -> AdModel:
     """Train with everybody present and nothing lost."""
     sent = training.start()
     lots = SeededSource(seed, "lots").generator().integers(0, 1 << 32, len(kept), dtype=np.uint32)
@@ -176,7 +175,7 @@ def trial(world: World, seed: int) -> Trial:
         "item means": score(means, people),
         "untrained": score(random_model(world.ads, world.dimension, 0), people),
     }
-    ways: dict[str, Training] = {
+    ways: dict[str, AdTraining] = {
         "spectral": SpectralTraining(world.ads, world.dimension, world.epsilon, ridge=RIDGE),
         **second_versions(world, once=False),
         **second_versions(world, once=True),

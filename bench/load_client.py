@@ -22,9 +22,9 @@ import uvloop
 from bench.processes import cpu_s
 
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.collection import example
+from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
-from noisefloor_services.bodies import FRAME_TYPE
+from noisefloor_services.http.request_bodies import FRAME_TYPE
 
 FRAMES, JSON, ADS = "frames", "json", "ads"
 _WAYS = {
@@ -35,7 +35,7 @@ _WAYS = {
 _DISTINCT = 64
 _MARK = bytes.fromhex("00112233445566778899aabbccddeeff")
 _PATIENCE_S = 10.0
-_KIND = example().kinds["clicks"]
+_KIND = example_collection().kinds["clicks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +289,7 @@ def json_bodies() -> Sequence[bytes]:
 
 def ad_bodies() -> Sequence[bytes]:
     """Write requests for one ad each."""
-    count = len(example().catalogue)
+    count = len(example_collection().catalogue)
     return [json.dumps({"epoch": 0, "index": at % count}).encode() for at in range(_DISTINCT)]
 
 

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from noisefloor.accounting.accountant import SampledGaussian, epsilon_at, noise_multiplier_for
-from noisefloor.adversary.models.shadows.runs import Bits
+from noisefloor.adversary.models.shadow_runs import Bits
 from noisefloor.checks import check_count, check_finite, check_probability
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.privacy import Guarantee, Neighbours
-from noisefloor.publication.examples import Examples
 from noisefloor.randomness import Source
+from noisefloor.tables.one_hot import Examples
 
 
 @dataclass(frozen=True, slots=True, eq=False)

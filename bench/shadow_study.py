@@ -6,9 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.models.shadows.attacks import lira
-from noisefloor.adversary.models.shadows.audit import Attack, Attacked, attack_all, audit_coins
-from noisefloor.adversary.models.shadows.runs import Procedure, ShadowRuns, train_shadows
+from noisefloor.adversary.models.shadow_attacks import (
+    Attack,
+    MembershipCurve,
+    attack_all,
+    audit_memberships,
+    lira,
+)
+from noisefloor.adversary.models.shadow_runs import ShadowRuns, TrainingProcedure, train_shadows
 from noisefloor.privacy import LowerBound, number_or_inf
 from noisefloor.randomness import Source
 
@@ -25,7 +30,7 @@ class Study:
     """
 
     runs: ShadowRuns
-    attacks: dict[str, Attacked]
+    attacks: dict[str, MembershipCurve]
     audited: LowerBound
     delta: float
 
@@ -49,7 +54,7 @@ class Study:
 
 
 def study(
-    procedure: Procedure,
+    procedure: TrainingProcedure,
     labels: NDArray[np.integer],
     models: int,
     source: Source,
@@ -70,5 +75,5 @@ def study(
         attack: The one that the audit guesses by.
     """
     runs = train_shadows(procedure, labels, models, source)
-    audited = audit_coins(runs, alpha=alpha, delta=delta, attack=attack)
+    audited = audit_memberships(runs, alpha=alpha, delta=delta, attack=attack)
     return Study(runs, attack_all(runs), audited, delta)

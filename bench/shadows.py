@@ -29,11 +29,10 @@ from bench.table import aligned, figure
 from bench.worker import ONE_THREAD, ROOT
 from torch import nn
 
-from noisefloor.adversary.models.shadows import Procedure, fair_members
-from noisefloor.adversary.models.shadows.runs import Bits
+from noisefloor.adversary.models.shadow_runs import Bits, TrainingProcedure, fair_members
 from noisefloor.publication import load_records
-from noisefloor.publication.examples import Examples
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.one_hot import Examples
 
 OUT = ROOT / "bench/results/shadows.json"
 MODELS, RECORDS, HIDDEN, BATCH, RATE = 64, 10_000, (64, 64), 64, 1e-3
@@ -103,7 +102,7 @@ def speed(rounds: int, steps: int) -> dict[str, Any]:
     return {"steps": steps, "cpu_seconds": times, "speed_up": ratios}
 
 
-def procedure_of(case: str, examples: Examples, *, quick: bool) -> Procedure:
+def procedure_of(case: str, examples: Examples, *, quick: bool) -> TrainingProcedure:
     """Return the training that a case attacks."""
     if case == CASES[0]:
         steps = OVERFIT_STEPS // 4 if quick else OVERFIT_STEPS

@@ -30,21 +30,21 @@ from bench.worker import ROOT
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import bit_vector_kind
 from noisefloor.wire.frames import ID_BYTES, seal
-from noisefloor_services.chaos.naive import NaiveGroup, load
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.batch import Group
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.keys import Layout
+from noisefloor_services.chaos.workers import NaiveGroup, load_naive_script
+from noisefloor_services.store.durability import Durability
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.batch import FrameGroup
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.producer import Producer
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 
 OUT = ROOT / "bench/results/streams.json"
 TARGET = 0.80
 REPEATS = 7
 KIND = bit_vector_kind("clicks", 64)
-GROUPS: dict[str, type[Group]] = {"naive": NaiveGroup, "exactly once": Group}
+GROUPS: dict[str, type[FrameGroup]] = {"naive": NaiveGroup, "exactly once": FrameGroup}
 _BATCH = 64
 
 Answer = dict[str, Any]  # JSON
@@ -90,7 +90,7 @@ def turn(
     """Fill a stream, empty it with one consumer, and say what that took."""
     server = Server(embedded.url)
     server.call("FLUSHALL", "SYNC")
-    load(server)
+    load_naive_script(server)
     store = EpochStore(server, Layout("bench"), [KIND])
     store.prepare()
     producer = Producer(server, store.layout, store.kinds)

@@ -30,15 +30,14 @@ from bench.memory import peak_bytes
 from bench.table import aligned, figure
 from bench.worker import ONE_THREAD, ROOT
 
-from noisefloor.ads.bit_training import BitTraining
-from noisefloor.ads.factors import Ratings
-from noisefloor.ads.spectral import SpectralTraining
-from noisefloor.ads.training import Training
+from noisefloor.ads.training.bit_training import BitTraining
+from noisefloor.ads.training.factorisation import Ratings
+from noisefloor.ads.training.rounds import AdTraining
+from noisefloor.ads.training.spectral_training import SpectralTraining
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.roles import AdCourse, Learner, read_broadcast
-from noisefloor.wire.bus import drain
+from noisefloor.roles import AdTask, TrainingCoordinator, read_broadcast
+from noisefloor.wire.bus import MemoryBus, drain
 from noisefloor.wire.frames import split_frames
-from noisefloor.wire.memory_bus import MemoryBus
 
 COHORT = 65_536
 USERS, QUICK_USERS = 1_000_000, 200_000
@@ -59,7 +58,7 @@ NAMES = {
 Answer = dict[str, Any]  # JSON
 
 
-def training_of(case: str) -> Training:
+def training_of(case: str) -> AdTraining:
     """Return the way of training that a case measures."""
     if case.startswith("spectral"):
         return SpectralTraining(*((50, 10) if case.endswith("50") else (20, 3)), 1.0)
@@ -84,9 +83,9 @@ def cohorts_of(users: int) -> Iterator[tuple[int, slice]]:
         yield number, slice(start, min(start + COHORT, users))
 
 
-def through_bus(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) -> None:
+def through_bus(training: AdTraining, ratings: Ratings, lots: NDArray[np.uint32]) -> None:
     """Train with everything that reports pass on their way."""
-    learner, bus = Learner(AdCourse(training)), MemoryBus()
+    learner, bus = TrainingCoordinator(AdTask(training)), MemoryBus()
     tastes = _tastes(learner, ratings)
     source = SeededSource(2, "bench")
     for number in _rounds(training):
@@ -108,9 +107,9 @@ def through_bus(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) 
         learner.close(number)
 
 
-def arithmetic(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) -> None:
+def arithmetic(training: AdTraining, ratings: Ratings, lots: NDArray[np.uint32]) -> None:
     """Do the devices' work and add up, with no frame and no bus."""
-    learner = Learner(AdCourse(training))
+    learner = TrainingCoordinator(AdTask(training))
     tastes = _tastes(learner, ratings)
     source = SeededSource(2, "bench")
     for number in _rounds(training):
@@ -127,18 +126,18 @@ def arithmetic(training: Training, ratings: Ratings, lots: NDArray[np.uint32]) -
             )
 
 
-def _tastes(learner: Learner, ratings: Ratings) -> NDArray[np.float32]:
+def _tastes(learner: TrainingCoordinator, ratings: Ratings) -> NDArray[np.float32]:
     _, sent = read_broadcast(learner.content)
     return np.zeros((len(ratings), sent.model.dimension), dtype=np.float32)
 
 
-def _rounds(training: Training) -> range:
+def _rounds(training: AdTraining) -> range:
     return range(3 if isinstance(training, SpectralTraining) else 1)
 
 
 def _reports(
-    training: Training,
-    learner: Learner,
+    training: AdTraining,
+    learner: TrainingCoordinator,
     number: int,
     ratings: Ratings,
     tastes: NDArray[np.float32],

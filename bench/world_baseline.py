@@ -55,19 +55,19 @@ class Server:
     ads: int
     days: int
     service_s: float
-    desk: simpy.Resource = field(init=False)
+    server_queue: simpy.Resource = field(init=False)
     ones: list[list[int]] = field(init=False)
     shown: list[list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.desk = simpy.Resource(self.env, capacity=1)
+        self.server_queue = simpy.Resource(self.env, capacity=1)
         self.ones = [[0] * self.ads for _ in range(self.days)]
         self.shown = [[0] * self.ads for _ in range(self.days)]
 
     def take(self, sums: list[int], ads: list[int], latency_s: float) -> Steps:
         """Let a message travel, wait for its turn, and count."""
         yield self.env.timeout(latency_s)
-        with self.desk.request() as turn:
+        with self.server_queue.request() as turn:
             yield turn
             yield self.env.timeout(self.service_s)
         for ad in ads:

@@ -15,16 +15,16 @@ from bench.world_baseline import World
 from numpy.typing import ArrayLike, NDArray
 
 from noisefloor.randomness import new_run
-from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import Account, in_contact
-from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
-from noisefloor_sim.pipelines.base import PipelineType
+from noisefloor_sim.pipelines.api import PipelineType
 from noisefloor_sim.pipelines.clicks.block import ClickBlock, block_of
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
-from noisefloor_sim.pipelines.clicks.section import section
-from noisefloor_sim.population import Cohort
+from noisefloor_sim.pipelines.clicks.section import report_section
+from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario, loads
+from noisefloor_sim.world.behaviour import DayActivity
+from noisefloor_sim.world.budgets import BudgetAccount, in_contact
+from noisefloor_sim.world.population import Cohort
 
 Answer = dict[str, Any]  # JSON
 
@@ -38,15 +38,17 @@ class Recorder(ClickPipeline):
         names = ("impressions", "clicks", "reports")
         self.counts = {name: np.zeros(shape, dtype=np.int64) for name in names}
 
-    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
+    def wake(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Iterator[bytes]:
         """Note a cohort's day, then let it report."""
         users = slice(cohort.first, cohort.first + len(cohort))
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
-        clickers = lived.user[lived.clicked]
-        self.counts["impressions"][users, day] = np.bincount(lived.user, minlength=len(cohort))
+        clickers = events.user[events.clicked]
+        self.counts["impressions"][users, day] = np.bincount(events.user, minlength=len(cohort))
         self.counts["clicks"][users, day] = np.bincount(clickers, minlength=len(cohort))
         self.counts["reports"][users, day] = contact.any(axis=1)
-        yield from super().wake(cohort, day, lived, account)
+        yield from super().wake(cohort, day, events, account)
 
 
 def _moments(counted: ArrayLike) -> dict[str, float]:
@@ -72,20 +74,20 @@ def engine(scenario: Scenario) -> Answer:
     cpu_s = time.process_time() - start
     clicks = world.pipelines["clicks"]
     assert isinstance(clicks, ClickPipeline)
-    reports = sum(book.fresh for book in clicks.days)
+    reports = sum(stats.fresh for stats in clicks.days)
     return {"cpu_s": cpu_s, "events": world.census.events() + reports}
 
 
 def engine_moments(scenario: Scenario) -> Answer:
     """Run ours and return the moments of what users did, which add up to the engine's sums."""
-    types = {"clicks": PipelineType("clicks", ClickBlock, Recorder, section)}
+    types = {"clicks": PipelineType("clicks", ClickBlock, Recorder, report_section)}
     with new_run():
         world = Engine(scenario, types)
         world.run()
     clicks = world.pipelines["clicks"]
     assert isinstance(clicks, Recorder)
     totals = {name: int(counted.sum()) for name, counted in clicks.counts.items()}
-    reports = sum(book.fresh for book in clicks.days)
+    reports = sum(stats.fresh for stats in clicks.days)
     census = world.census
     sums = {"impressions": census.impressions, "clicks": census.clicks, "reports": reports}
     if totals != sums:

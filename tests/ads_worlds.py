@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import lived_worlds
+import simulated_worlds
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.pipelines.ads.pipeline import AdsPipeline
 from noisefloor_sim.scenario import Scenario, loads
@@ -31,7 +31,7 @@ def ads_world(
     return loads(json.dumps(data), BLOCKS)
 
 
-class Lived(lived_worlds.Lived):
+class AdsRun(simulated_worlds.SimulatedRun):
     """A world after its days, as the ad pipeline saw it."""
 
     __slots__ = ()
@@ -44,6 +44,6 @@ class Lived(lived_worlds.Lived):
         return pipeline
 
 
-def live(scenario: Scenario, order: list[int] | None = None) -> Lived:
+def run_ads_world(scenario: Scenario, order: list[int] | None = None) -> AdsRun:
     """Let a world live, or return the one that has."""
-    return Lived("ads", *lived_worlds.lived(scenario, order))
+    return AdsRun("ads", *simulated_worlds.simulated(scenario, order))

@@ -1,14 +1,14 @@
 """What tests ask of an attack's outcome: its closed form met, its bound kept."""
 
-from noisefloor.adversary.intervals import lower_limit
-from noisefloor.adversary.outcome import Outcome
+from noisefloor.adversary.audit.intervals import lower_limit
+from noisefloor.adversary.audit.outcome import AttackOutcome
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
 LOUDER = 1.25
 """Twins have an epsilon larger by this factor."""
 
 
-def assert_met(outcome: Outcome) -> None:
+def assert_met(outcome: AttackOutcome) -> None:
     """The success is that of the closed form (false alarm FALSE_ALARM), and below the bound.
 
     Owners are given and their coins independent, so the count is a sum of coins whose chances
@@ -20,6 +20,6 @@ def assert_met(outcome: Outcome) -> None:
     assert lower_limit(outcome.right, outcome.n, FALSE_ALARM) <= outcome.bound
 
 
-def assert_caught(outcome: Outcome, honest: float) -> None:
+def assert_caught(outcome: AttackOutcome, honest: float) -> None:
     """A twin's success is not what the honest closed form says."""
     assert binomial_p(outcome.right, outcome.n, honest) < FALSE_ALARM

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import lived_worlds
+import simulated_worlds
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.pipelines.collection.pipeline import CollectionPipeline
 from noisefloor_sim.scenario import Scenario, loads
@@ -24,7 +24,7 @@ def record_world(block: dict[str, Any] | None = None, **sections: Any) -> Scenar
     return loads(json.dumps(SMALL | sections | {"pipelines": pipelines}), BLOCKS)
 
 
-class Lived(lived_worlds.Lived):
+class CollectionRun(simulated_worlds.SimulatedRun):
     """A world after its days, as the collection pipeline saw it."""
 
     __slots__ = ()
@@ -37,6 +37,6 @@ class Lived(lived_worlds.Lived):
         return pipeline
 
 
-def live(scenario: Scenario, order: list[int] | None = None) -> Lived:
+def run_record_world(scenario: Scenario, order: list[int] | None = None) -> CollectionRun:
     """Let a world live, or return the one that has."""
-    return Lived("collection", *lived_worlds.lived(scenario, order))
+    return CollectionRun("collection", *simulated_worlds.simulated(scenario, order))

@@ -12,7 +12,7 @@ import yaml
 
 from noisefloor_services.__main__ import read_arguments
 from noisefloor_services.settings import REDIS_URL, TOKENS, BadSetting, Settings
-from noisefloor_services.streams.durability import Durability
+from noisefloor_services.store.durability import Durability
 
 Tree: TypeAlias = dict[str, Any]  # Any: YAML
 OURS, VALKEY = "noisefloor", "valkey/valkey"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 import real_data as real_data_sets
-from noisefloor.data.store import VARIABLE
 from noisefloor.randomness import new_run
+from noisefloor.tables.cache import CACHE_VARIABLE
 
 FIXED_SEED = 20_261_116
 PROFILE = os.environ.get("NOISEFLOOR_PROFILE", "ci")
@@ -95,5 +95,5 @@ def real_data(
 ) -> Callable[[str], None]:
     """Return a function that makes a real data set loadable, or skips the test."""
     place = real_data_sets.folder(pytestconfig, tmp_path_factory)
-    monkeypatch.setenv(VARIABLE, str(place))
+    monkeypatch.setenv(CACHE_VARIABLE, str(place))
     return lambda name: real_data_sets.make_available(name, place)

@@ -20,7 +20,7 @@ from pathlib import Path
 from compose_rules import SECRETS_FOLDER, Tree, is_ours, mounted
 from dockerfile_rules import Stage, exec_form
 from image_contents import ROOT, link_packages
-from noisefloor_services.embedded import server_binary
+from noisefloor_services.store.embedded import server_binary
 
 STORE_PORT = 6379
 

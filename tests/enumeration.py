@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.laws import ONE, FiniteLaw
+from noisefloor.distributions import ONE, FiniteDistribution
 from noisefloor.mechanisms import Mechanism
 from noisefloor.randomness import Bits, Source, Words
 
-Law = dict[Hashable, Fraction]
+Distribution = dict[Hashable, Fraction]
 Randomise = Callable[[Source], NDArray[Any]]
 
 _CONTEXT = Context(prec=80)
@@ -107,7 +107,7 @@ class EnumeratingSource(Source):
         coins = [self.bernoulli(int(one), 1)[0] for one in thresholds.reshape(-1)]
         return np.array(coins, dtype=np.bool_).reshape(thresholds.shape)
 
-    def draw(self, law: FiniteLaw, count: int) -> NDArray[np.signedinteger]:
+    def draw(self, law: FiniteDistribution, count: int) -> NDArray[np.signedinteger]:
         drawn = [self.script.choose(law.weights, ONE) for _ in range(count)]
         return np.array(drawn, dtype=law.guide.dtype)
 
@@ -120,7 +120,7 @@ class EnumeratingSource(Source):
         raise AssertionError("Too many to list: use law_by_bisection.")
 
 
-def enumerate_law(randomise: Randomise, *, seed: int = 0) -> Law:
+def enumerate_distribution(randomise: Randomise, *, seed: int = 0) -> Distribution:
     """Return the exact probability of each report of the first user."""
     law, cut = enumerate_with_cut(randomise, 1 << 20, seed=seed)
     if cut:
@@ -130,9 +130,9 @@ def enumerate_law(randomise: Randomise, *, seed: int = 0) -> Law:
 
 def enumerate_with_cut(
     randomise: Randomise, deepest: int, *, seed: int = 0
-) -> tuple[Law, Fraction]:
+) -> tuple[Distribution, Fraction]:
     """Return the law of the paths of at most ``deepest`` choices, and the mass of the others."""
-    script, law, cut, goes_on = Script(deepest), Law(), Fraction(0), True
+    script, law, cut, goes_on = Script(deepest), Distribution(), Fraction(0), True
     while goes_on:
         try:
             report = key_of(randomise(EnumeratingSource(script, seed))[0])
@@ -158,7 +158,7 @@ class _OneNumber(EnumeratingSource):
         return np.array([self.number], dtype=np.uint64)
 
 
-def law_by_bisection(randomise: Randomise) -> Law:
+def distribution_by_bisection(randomise: Randomise) -> Distribution:
     """Return the law of a mechanism whose report never falls as its one wide draw grows."""
 
     def report(number: int) -> tuple[int, int]:
@@ -166,7 +166,7 @@ def law_by_bisection(randomise: Randomise) -> Law:
         return int(randomise(source)[0]), source.bound
 
     bound = report(0)[1]
-    law, start = Law(), 0
+    law, start = Distribution(), 0
     while start < bound:
         current, low, high = report(start)[0], start, bound
         while high - low > 1:
@@ -197,7 +197,7 @@ def log_ratio(one: Fraction, other: Fraction) -> Decimal:
     return _CONTEXT.ln(_CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
 
 
-def exact_worst(pairs: Iterable[tuple[Law, Law]]) -> Decimal:
+def exact_worst(pairs: Iterable[tuple[Distribution, Distribution]]) -> Decimal:
     """Return the largest log-ratio over all pairs of laws and all reports, both ways."""
     largest = Fraction(1)
     for first, second in pairs:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from noisefloor.data.registry import Archive, DataSet, Member
+from noisefloor.tables.data_sets import Archive, DataSet, Member
 
 TABLE = b"user,item,rating\n1,7,5\n2,7,1\n"
 

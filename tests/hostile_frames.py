@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from noisefloor.randomness import Source
-from noisefloor.roles import Aggregator, Outcome, Status
-from noisefloor.roles.kinds import kinds_of
-from noisefloor.roles.outcomes import Counters
-from noisefloor.roles.snapshot import Contents, encode
+from noisefloor.roles import Aggregator, FrameOutcome, FrameStatus
+from noisefloor.roles.frame_outcomes import FrameCounters
+from noisefloor.roles.kind_registry import kinds_from_sizes
+from noisefloor.roles.snapshot import AggregatorContents, encode
 from noisefloor.wire import (
     Integers,
     Kind,
@@ -33,7 +33,7 @@ CLICKS = bit_vector_kind("clicks", 11)
 SYMBOLS = symbol_kind("symbols", 300)
 GRID = grid_kind("grid", -5, 70_000)
 NOTES = record_kind("notes", {"age": Integers(0, 120), "note": Text(12)})
-PAIRS = kinds_of({"rating-directions": {"size": 6}})["rating-directions"]
+PAIRS = kinds_from_sizes({"rating-directions": {"size": 6}})["rating-directions"]
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CLICKS, SYMBOLS, GRID, NOTES, PAIRS)}
 END = b"\xff\xff\xff\xff\0\0\0\0"
 FIELDS = {
@@ -225,16 +225,16 @@ class Judge:
         self._offered: list[bytes] = []
         self._role = judged(KINDS.values())
         self._counted = Aggregator(KINDS.values())
-        self.outcomes: Counter[Status] = Counter()
+        self.outcomes: Counter[FrameStatus] = Counter()
         self.reasons: Counter[str] = Counter()
 
-    def __call__(self, data: bytes) -> Outcome:
+    def __call__(self, data: bytes) -> FrameOutcome:
         """Offer one frame."""
         outcome = self._role.apply(data)
-        if outcome.status is Status.COUNTED:
+        if outcome.status is FrameStatus.COUNTED:
             _check_written(data, outcome.frame)
             self._counted.apply(data)
-        elif outcome.status is Status.DEAD_LETTER:
+        elif outcome.status is FrameStatus.DEAD_LETTER:
             assert _TOLD.fullmatch(outcome.reason), outcome.reason
         self.outcomes[outcome.status] += 1
         self.reasons[outcome.reason] += 1
@@ -257,7 +257,7 @@ _TOLD = re.compile(rf"Frame: ({'|'.join(sorted(FIELDS))}) [^.]+\.")
 
 def _sums(role: Aggregator) -> bytes:
     """Return everything that an aggregator holds but its counters and dead letters."""
-    return encode(Contents(Counters(), (), role._windows))
+    return encode(AggregatorContents(FrameCounters(), (), role._windows))
 
 
 def _check_written(data: bytes, frame: Frame | None) -> None:

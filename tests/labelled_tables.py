@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication import Records, Schema
-from noisefloor.publication.schema import Bins, Categories, schema_fields
 from noisefloor.randomness import SeededSource, new_run
+from noisefloor.tables.schema import Bins, Categories, schema_fields
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 SCHEMA = Schema(
@@ -26,7 +26,7 @@ SCHEMA = Schema(
 
 def a_cost(epsilon: float = 1.0, neighbours: Neighbours = ADD, delta: float = 1e-5) -> Guarantee:
     """Return a cost in the central model."""
-    return Guarantee(epsilon, neighbours, delta, Model.CENTRAL)
+    return Guarantee(epsilon, neighbours, delta, TrustModel.CENTRAL)
 
 
 def columns(count: int, seed: int = 1) -> dict[str, NDArray[Any]]:

@@ -14,13 +14,13 @@ from typing import Any
 
 import httpx
 
-from noisefloor.roles.collection import Collection
-from noisefloor_services.apps import Service
+from noisefloor.roles.collection_config import CollectionConfig
+from noisefloor_services.http.service import Service
 from noisefloor_services.security.credentials import Credentials, Role
 from noisefloor_services.settings import Settings
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 
 TOKENS = {role: f"{role.value}-{'t' * 40}" for role in Role}
 LINES = tuple(f"{role.value} {role.value} {token}" for role, token in TOKENS.items())
@@ -37,7 +37,7 @@ def bearer(role: Role) -> dict[str, str]:
     return {"Authorization": f"Bearer {TOKENS[role]}"}
 
 
-def prepared(settings: Settings, collection: Collection) -> Settings:
+def prepared(settings: Settings, collection: CollectionConfig) -> Settings:
     """Open the epochs of a collection, as its aggregator does: an ad server takes none before."""
     server = Server(settings.redis_url)
     layout = Layout(collection.namespace, settings.partitions)

@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noisefloor.collection.joint import JointResponse
-from noisefloor.collection.printed import PrintedUnified
-from noisefloor.collection.unified import UnifiedResponse
+from noisefloor.collection.encoding.joint_response import JointResponse
+from noisefloor.collection.encoding.printed_response import PrintedUnified
+from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.mechanisms import (
     ArgmaxResponse,
+    AxisSigns,
     BinaryResponse,
+    DirectionSigns,
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
     Hybrid,
     KaryResponse,
-    LeaningAxis,
-    LeaningSigns,
     LocalHashing,
     Mechanism,
     MemoisedResponse,
@@ -253,7 +253,7 @@ CASES = (
     ),
     Case(
         "leaning signs",
-        lambda e: LeaningSigns(3, e),
+        lambda e: DirectionSigns(3, e),
         DIRECTIONS,
         [0.0, SECRET, 0.0],
         shape=(3,),
@@ -261,7 +261,7 @@ CASES = (
     ),
     Case(
         "leaning axis",
-        lambda e: LeaningAxis(3, e),
+        lambda e: AxisSigns(3, e),
         np.concatenate([DIRECTIONS[:4], DIRECTIONS[6:], np.ones((1, 3))]),  # one place: no axis
         [0.0, SECRET, 0.0],
         shape=(3,),

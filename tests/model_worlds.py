@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import lived_worlds
+import simulated_worlds
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.pipelines.models.pipeline import ModelsPipeline
 from noisefloor_sim.scenario import Scenario, loads
@@ -31,7 +31,7 @@ def model_world(block: dict[str, Any] | None = None, **sections: Any) -> Scenari
     return loads(json.dumps(SMALL | sections | {"pipelines": pipelines}), BLOCKS)
 
 
-class Lived(lived_worlds.Lived):
+class ModelsRun(simulated_worlds.SimulatedRun):
     """A world after its days, as the pipeline of models saw it."""
 
     __slots__ = ()
@@ -44,11 +44,11 @@ class Lived(lived_worlds.Lived):
         return pipeline
 
 
-def live(scenario: Scenario, order: list[int] | None = None) -> Lived:
+def run_model_world(scenario: Scenario, order: list[int] | None = None) -> ModelsRun:
     """Let a world live, or return the one that has."""
-    return Lived("models", *lived_worlds.lived(scenario, order))
+    return ModelsRun("models", *simulated_worlds.simulated(scenario, order))
 
 
-def live_weekly(method: str, **block: Any) -> Lived:
+def run_weekly_world(method: str, **block: Any) -> ModelsRun:
     """Let a world live in which four releases are wanted, and three are paid for."""
-    return live(model_world({**EVERY_TWO, "method": method, **block}, **WEEKLY))
+    return run_model_world(model_world({**EVERY_TWO, "method": method, **block}, **WEEKLY))

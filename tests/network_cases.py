@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from noisefloor.publication.examples import Examples
-from noisefloor.publication.networks.dense import Network, Shape
+from noisefloor.publication.networks.dense import DenseNetwork, NetworkShape
 from noisefloor.randomness import SeededSource, Source, Words
+from noisefloor.tables.one_hot import Examples
 
 SILENT = (1 << 63) - 1
 """The word that the float Laplace law turns into no noise at all."""
@@ -26,10 +26,10 @@ class Silent(Source):
         return self
 
 
-def random_network(shape: Shape, seed: int, size: float = 1.0) -> Network:
+def random_network(shape: NetworkShape, seed: int, size: float = 1.0) -> DenseNetwork:
     """Return a network whose parameters are normal numbers, biases too."""
     draw = SeededSource(seed, "network").generator()
-    return Network(shape, (size * draw.standard_normal(shape.count)).astype(np.float32))
+    return DenseNetwork(shape, (size * draw.standard_normal(shape.count)).astype(np.float32))
 
 
 def examples_of(count: int, features: int, classes: int) -> Examples:

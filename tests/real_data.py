@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from noisefloor.data.fetch import fetch_data_sets
-from noisefloor.data.registry import DATA_SETS, Archive
-from noisefloor.data.store import VARIABLE
 from noisefloor.errors import FetchFailed
+from noisefloor.tables.cache import CACHE_VARIABLE
+from noisefloor.tables.data_sets import DATA_SETS, Archive
+from noisefloor.tables.fetching import fetch_data_sets
 
 
 def folder(config: pytest.Config, temporary: pytest.TempPathFactory) -> Path:
@@ -33,7 +33,7 @@ def make_available(name: str, place: Path) -> None:
 def _failure(archive: Archive, place: Path) -> str | None:
     """Fetch all that an archive holds, and return why that failed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(place))
+        patch.setenv(CACHE_VARIABLE, str(place))
         try:
             fetch_data_sets(it for it in DATA_SETS.values() if it.archive == archive)
         except FetchFailed as error:

@@ -2,24 +2,30 @@
 
 import numpy as np
 
-from noisefloor.collection.schema import Categorical, Continuous, Label, Records, Schema
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.scaled_records import (
+    Categorical,
+    Continuous,
+    Label,
+    ScaledRecords,
+    ScaledSchema,
+)
 
 LABEL = Label("label", "no", "yes")
 
 
-def ranges(count: int) -> Schema:
+def ranges(count: int) -> ScaledSchema:
     """Return a schema of so many numbers in [-1, 1]."""
-    return Schema(tuple(Continuous(f"x{place}", -1.0, 1.0) for place in range(count)), LABEL)
+    return ScaledSchema(tuple(Continuous(f"x{place}", -1.0, 1.0) for place in range(count)), LABEL)
 
 
-def mixed_schema() -> Schema:
+def mixed_schema() -> ScaledSchema:
     """Return two ranges, and lists of two and of three categories."""
     listed = (Categorical("flag", ("a", "b")), Categorical("level", ("low", "middle", "high")))
-    return Schema((Continuous("x", -1.0, 1.0), *listed, Continuous("y", -1.0, 1.0)), LABEL)
+    return ScaledSchema((Continuous("x", -1.0, 1.0), *listed, Continuous("y", -1.0, 1.0)), LABEL)
 
 
-def two_groups(schema: Schema, n: int, path: str, apart: float = 0.4) -> Records:
+def two_groups(schema: ScaledSchema, n: int, path: str, apart: float = 0.4) -> ScaledRecords:
     """Return n records, 40 % of them positive and each of their values larger by ``apart``."""
     draw = SeededSource(11, "records", path).generator()
     labels = draw.random(n) < 0.4
@@ -29,9 +35,11 @@ def two_groups(schema: Schema, n: int, path: str, apart: float = 0.4) -> Records
             last = len(one.values) - 1
             steps = np.clip(np.rint((values[:, place] + 1) * last / 2), 0, last)
             values[:, place] = steps * 2 / last - 1
-    return Records(np.clip(values, -1.0, 1.0), labels)
+    return ScaledRecords(np.clip(values, -1.0, 1.0), labels)
 
 
-def accuracy(told: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], records: Records) -> float:
+def accuracy(
+    told: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], records: ScaledRecords
+) -> float:
     """Return the share of true labels."""
     return float(np.mean(told == records.labels))

@@ -1,8 +1,8 @@
 """A scenario's gates, checked by running it here."""
 
-from noisefloor_sim.gating import check_gates
 from noisefloor_sim.pipelines import BLOCKS
-from noisefloor_sim.runner import simulate
+from noisefloor_sim.runs.gating import check_gates
+from noisefloor_sim.runs.runner import simulate
 from noisefloor_sim.scenario import Scenario, expand, scenario_text
 
 

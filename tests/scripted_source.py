@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE
 from noisefloor.randomness import Source, Words
 
 Name = tuple[str | int, ...]

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from noisefloor_services.apps import Service
+from noisefloor_services.http.logs import uvicorn_options
+from noisefloor_services.http.service import Service
+from noisefloor_services.http.serving import connection_options
 from noisefloor_services.listening import bound
-from noisefloor_services.logs import uvicorn_options
-from noisefloor_services.serving import connection_options
 from noisefloor_services.settings import Settings
 
 

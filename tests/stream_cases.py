@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 
-from noisefloor.roles import Aggregator, EpochSummary, Limits
+from noisefloor.roles import AggregationLimits, Aggregator, EpochSummary
 from noisefloor.wire import (
     Integers,
     Kind,
@@ -18,12 +18,12 @@ from noisefloor.wire import (
     symbol_kind,
 )
 from noisefloor.wire.frames import decode_frame, seal
-from noisefloor_services.streams.errors import FrameRefused, StreamFull
+from noisefloor_services.store.errors import FrameRefused, StreamFull
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.producer import Producer
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 
 CLICKS = bit_vector_kind("clicks", 5)
@@ -71,7 +71,9 @@ OTHER = seal(STRANGE, 0, STRANGE.encode(np.array([1])), bytes(16))
 BAD = [b"", b"nonsense", broken(1), broken(1, rows=2), broken(2), OTHER, AHEAD]
 
 
-def new_store(server: Server, partitions: int = 1, *, limits: Limits | None = None) -> EpochStore:
+def new_store(
+    server: Server, partitions: int = 1, *, limits: AggregationLimits | None = None
+) -> EpochStore:
     """Prepare a store whose keys nobody else uses."""
     store = EpochStore(server, Layout(f"test{next(_names)}", partitions), KINDS, limits=limits)
     store.prepare()
@@ -104,7 +106,7 @@ async def taken_in(ingest: Ingest, data: bytes) -> str:
 
 
 def answered(
-    url: str, store: EpochStore, frames: Sequence[bytes], limits: Limits | None = None
+    url: str, store: EpochStore, frames: Sequence[bytes], limits: AggregationLimits | None = None
 ) -> list[str]:
     """Send frames by way of the intake, in one micro-batch, and return the answers."""
 

@@ -17,8 +17,8 @@ def mechanism_classes() -> list[type]:
     """Return the public classes of the packages that randomise, but for protocols."""
     found = []
     for package in (noisefloor.mechanisms, noisefloor.collection):
-        for module in pkgutil.iter_modules(package.__path__):
-            name = f"{package.__name__}.{module.name}"
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            name = module.name
             for _, member in inspect.getmembers(importlib.import_module(name), inspect.isclass):
                 is_own = member.__module__ == name and not member.__name__.startswith("_")
                 if is_own and hasattr(member, "randomise") and hasattr(member, "guarantee"):

@@ -1,4 +1,4 @@
-"""The helpers of statistical tests accept the right law and reject one that is 10 % off."""
+"""Helpers of statistical tests accept the right distribution and reject one 10 % off."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from statistics_of_tests import FALSE_ALARM, Floats, binomial_p, chi_square_p, k
 BOTH_DIRECTIONS = pytest.mark.parametrize(
     ("scale", "passes"),
     [
-        pytest.param(1.0, True, id="right law"),
+        pytest.param(1.0, True, id="right distribution"),
         pytest.param(1.1, False, id="more noise"),
         pytest.param(0.9, False, id="less noise"),
     ],
@@ -21,9 +21,9 @@ EDGE = 40
 def two_sided_geometric(scale: float) -> Floats:
     """Return P(k) for k in [-EDGE, EDGE], the tails being folded into the edges."""
     alpha = np.exp(-1 / scale)
-    law = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-EDGE, EDGE + 1))
-    law[[0, -1]] = alpha**EDGE / (1 + alpha)
-    return np.asarray(law)
+    distribution = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-EDGE, EDGE + 1))
+    distribution[[0, -1]] = alpha**EDGE / (1 + alpha)
+    return np.asarray(distribution)
 
 
 def laplace_cdf(x: Floats) -> Floats:
@@ -68,9 +68,9 @@ def test_binomial_accepts_the_right_rate_and_rejects_ten_percent_either_way(
 def test_p_values_of_a_right_law_are_small_as_rarely_as_they_say(seed: int) -> None:
     """2 000 samples of 1 000; false alarm FALSE_ALARM. Chi-square is the one that approximates."""
     generator = SeededSource(seed, "calibration").generator()
-    law = np.array([0.4, 0.3, 0.2, 0.05, 0.03, 0.015, 0.003, 0.002])
-    rows = generator.multinomial(1_000, law, size=2_000)
-    small = sum(chi_square_p(row, law) < 0.05 for row in rows)
+    distribution = np.array([0.4, 0.3, 0.2, 0.05, 0.03, 0.015, 0.003, 0.002])
+    rows = generator.multinomial(1_000, distribution, size=2_000)
+    small = sum(chi_square_p(row, distribution) < 0.05 for row in rows)
     assert binomial_p(small, 2_000, 0.05) > FALSE_ALARM
 
 
@@ -80,7 +80,7 @@ def test_chi_square_gives_the_tabled_value() -> None:
 
 
 def test_ks_gives_the_exact_value_for_one_draw() -> None:
-    # One draw of the uniform law at 0.9: the distance is 0.9, reached with probability 0.2.
+    # One uniform draw at 0.9: the distance is 0.9, reached with probability 0.2.
     assert ks_p([0.9], lambda x: x) == pytest.approx(0.2, rel=1e-9)
 
 
@@ -121,10 +121,10 @@ def test_too_few_draws_are_an_error_and_not_a_pass() -> None:
         chi_square_p([2, 1], [0.5, 0.5])
 
 
-@pytest.mark.parametrize("law", [[0.5, 0.4], [0.6, 0.5], [1.1, -0.1]])
-def test_probabilities_that_are_no_law_are_refused(law: list[float]) -> None:
+@pytest.mark.parametrize("distribution", [[0.5, 0.4], [0.6, 0.5], [1.1, -0.1]])
+def test_probabilities_that_are_no_law_are_refused(distribution: list[float]) -> None:
     with pytest.raises(ValueError, match="sum to 1"):
-        chi_square_p([50, 50], law)
+        chi_square_p([50, 50], distribution)
 
 
 def test_counts_of_other_cells_are_refused() -> None:
@@ -133,15 +133,15 @@ def test_counts_of_other_cells_are_refused() -> None:
 
 
 def test_helpers_leave_their_arguments_alone() -> None:
-    counts, law = np.array([50, 44, 2, 4]), np.array([0.5, 0.44, 0.03, 0.03])
-    chi_square_p(counts, law)
-    tilted(law, 1.1)
+    counts, distribution = np.array([50, 44, 2, 4]), np.array([0.5, 0.44, 0.03, 0.03])
+    chi_square_p(counts, distribution)
+    tilted(distribution, 1.1)
     assert counts.tolist() == [50, 44, 2, 4]
-    assert law.tolist() == [0.5, 0.44, 0.03, 0.03]
+    assert distribution.tolist() == [0.5, 0.44, 0.03, 0.03]
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.1])
 def test_a_tilted_law_is_a_law_wrong_by_the_factor(factor: float) -> None:
-    law = tilted([0.25] * 4, factor)
-    assert law.sum() == pytest.approx(1)
-    assert law[:2] == pytest.approx(0.25 * factor)
+    distribution = tilted([0.25] * 4, factor)
+    assert distribution.sum() == pytest.approx(1)
+    assert distribution[:2] == pytest.approx(0.25 * factor)

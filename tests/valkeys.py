@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import AuthenticationError, RedisError
 
-from noisefloor_services.embedded import server_binary
+from noisefloor_services.store.embedded import server_binary
 
 VALKEY, REDIS = "valkey", "redis"
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")

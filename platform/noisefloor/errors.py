@@ -5,7 +5,7 @@
     ├── OutOfDomain             a value lies outside a mechanism's domain (also a ValueError)
     ├── StreamReopened          a random stream would repeat coins that were already used
     ├── ForkedStream            a random stream crossed a fork
-    ├── UnlikeNeighbours        guarantees under different relations were to be added
+    ├── IncompatibleGuarantees  guarantees under different relations were to be added
     ├── BudgetExceeded          a ledger was asked for more than it has; nothing was spent
     ├── SpendConflict           a spend id came back with another cost or release
     ├── PublicationFailed       what was paid for failed once; nothing is drawn a second time
@@ -15,12 +15,12 @@
     ├── BusFull                 a bounded bus takes no more: back-pressure, try later
     ├── TranscriptFull          a transcript would outgrow its bound
     ├── EpochOpen               an epoch's sums were asked for before it was closed
-    ├── NotLearnt               answers were asked for before the last round was learnt from
+    ├── NotFitted               answers were asked for before the last round was learnt from
     ├── UnsupportedModule       a network cannot be trained privately as it is built
-    ├── DeadRun                 a training went on but learnt nothing, or no number came out
+    ├── TrainingFailed          a training went on but learnt nothing, or no number came out
     ├── UnresolvedRate          a sample is too small for the rate that was asked of it
     ├── BadScenario             a scenario cannot be read or breaks a rule
-    ├── ServicesAway            services that a run needs do not answer, or do not run
+    ├── ServicesUnavailable     services that a run needs do not answer, or do not run
     ├── ServicesRefused         services answered a run's request with a refusal
     ├── BadRunDirectory         a run directory is in the way, damaged, or cannot be written
     ├── UnknownDataSet          a name that no data set has
@@ -74,7 +74,7 @@ class ForkedStream(NoisefloorError):
     """A seeded stream was used in another process than the one that made it."""
 
 
-class UnlikeNeighbours(NoisefloorError):
+class IncompatibleGuarantees(NoisefloorError):
     """Guarantees under unlike relations or models cannot be added as they are."""
 
 
@@ -167,7 +167,7 @@ class EpochOpen(NoisefloorError):
     """Only a closed epoch can be released: an open one would still change."""
 
 
-class NotLearnt(NoisefloorError):
+class NotFitted(NoisefloorError):
     """There is nothing to answer by: a course's last round is not closed, or not learnt from."""
 
 
@@ -175,7 +175,7 @@ class UnsupportedModule(NoisefloorError):
     """A network cannot be trained privately as it is built; the text names the layer and why."""
 
 
-class DeadRun(NoisefloorError):
+class TrainingFailed(NoisefloorError):
     """A training is dead: numbers are not finite, nothing moved, or nothing was learnt."""
 
 
@@ -234,7 +234,7 @@ class BadScenario(NoisefloorError):
         return type(self), (self.file, self.faults)
 
 
-class ServicesAway(NoisefloorError):
+class ServicesUnavailable(NoisefloorError):
     """Services that a run needs do not answer, or do not run."""
 
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from noisefloor.errors import BadParameter, UnlikeNeighbours
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
 
 
 class Neighbours(Enum):
@@ -23,7 +23,7 @@ class Neighbours(Enum):
     USER = "user"  # everything one user holds becomes anything else
 
 
-class Model(Enum):
+class TrustModel(Enum):
     """Who is trusted: nobody (noise on the device) or a curator (noise on the result)."""
 
     LOCAL = "local"
@@ -40,7 +40,7 @@ class Guarantee:
     epsilon: float
     neighbours: Neighbours
     delta: float = 0.0
-    model: Model = Model.LOCAL
+    model: TrustModel = TrustModel.LOCAL
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -52,7 +52,9 @@ class Guarantee:
             raise BadParameter("reason", self.reason, "to say why there is no guarantee")
 
     @classmethod
-    def none(cls, reason: str, neighbours: Neighbours, model: Model = Model.LOCAL) -> "Guarantee":
+    def none(
+        cls, reason: str, neighbours: Neighbours, model: TrustModel = TrustModel.LOCAL
+    ) -> "Guarantee":
         """Make the value that promises nothing, with its reason."""
         return cls(math.inf, neighbours, delta=0.0, model=model, reason=reason)
 
@@ -123,7 +125,7 @@ class Claim:
     def __post_init__(self) -> None:
         said, shown = self.claimed, self.proved
         if said.neighbours is not shown.neighbours or said.model is not shown.model:
-            raise UnlikeNeighbours(
+            raise IncompatibleGuarantees(
                 f"A claim for {said.neighbours.value} neighbours in the {said.model.value} model "
                 f"cannot be set beside a proof for {shown.neighbours.value} neighbours in the "
                 f"{shown.model.value} model."

@@ -1,1 +1,3 @@
 """Processes around the platform's roles."""
+
+__all__ = []

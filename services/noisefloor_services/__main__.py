@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from noisefloor.checks import check_extra
 from noisefloor.errors import MissingExtra, NoisefloorError
-from noisefloor_services.programs import PROGRAMS, Start
-from noisefloor_services.security.secure_start import check_environment, secure_source
+from noisefloor_services.programs import PROGRAMS, ProgramContext
+from noisefloor_services.security import check_environment, secure_source
 from noisefloor_services.settings import Settings
 
 CHAOS = "chaos"
@@ -21,9 +21,9 @@ def main(
     """Run what is named; 2 for a start that is refused, with the reason in one line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == [CHAOS]:
-        from noisefloor_services.chaos import command  # lazy: no service needs it
+        from noisefloor_services.chaos import run_chaos_program
 
-        return command.main(words[1:])
+        return run_chaos_program(words[1:])
     given = read_arguments(words)
     try:
         check_extra("noisefloor_services", "services", *LIBRARIES)
@@ -37,15 +37,15 @@ def _run(given: argparse.Namespace, words: Sequence[str], environment: Mapping[s
     """Run a program whose libraries are there."""
     from redis.exceptions import RedisError  # lazy: libraries of the extra
 
-    from noisefloor_services import logs
+    from noisefloor_services.http import configure_logging
 
     try:
         check_environment(environment)
         settings = Settings.read(environment)
         settings.credentials.check_absent(words)
         secure_source(environment, settings)
-        logs.configure(settings.log_level)
-        PROGRAMS[given.name].run(Start(given, settings, environment))
+        configure_logging(settings.log_level)
+        PROGRAMS[given.name].run(ProgramContext(given, settings, environment))
     except NoisefloorError as error:
         print(f"noisefloor: {error}", file=sys.stderr)
         return 2

@@ -2,6 +2,8 @@
 
 Every label has a fixed list of values; what is not on it is counted as ``other``. So no request
 can add a line, and nothing that a client sent can be in one.
+
+Watching a request from outside an app: its status and how long it took.
 """
 
 import logging
@@ -12,10 +14,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redis.exceptions import RedisError
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.asgi import watched
+
+
+async def observe_request(
+    app: ASGIApp,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    clock: Callable[[], float],
+    tell: Callable[[int, float], None],
+) -> None:
+    """Serve one request, and tell its status and seconds; 500 if the app broke off."""
+    status, started = 500, clock()
+
+    def noted(message: Message) -> Awaitable[None]:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        return send(message)
+
+    try:
+        await app(scope, receive, noted)
+    finally:
+        tell(status, clock() - started)
+
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
@@ -26,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MetricSample:
     """One number at the time of asking.
 
     Attributes:
@@ -44,7 +70,7 @@ class Sample:
     type: str = "gauge"
 
 
-class Counter:
+class MetricCounter:
     """Counts by one label.
 
     Args:
@@ -66,13 +92,13 @@ class Counter:
         """Count something."""
         self._counts[value if value in self._counts else OTHER] += count
 
-    def samples(self) -> Iterable[Sample]:
+    def samples(self) -> Iterable[MetricSample]:
         """Return the counts."""
         for value, count in self._counts.items():
-            yield Sample(self._name, self._text, count, {self._label: value}, "counter")
+            yield MetricSample(self._name, self._text, count, {self._label: value}, "counter")
 
 
-class Latency:
+class RequestLatency:
     """How long requests took, by method, route and kind of answer; as ASGI, outermost.
 
     Args:
@@ -95,7 +121,7 @@ class Latency:
         """Serve one connection."""
         if scope["type"] != "http":
             return self._app(scope, receive, send)
-        return watched(
+        return observe_request(
             self._app,
             scope,
             receive,
@@ -138,7 +164,7 @@ class _Histogram:
     total_s: float = 0.0
 
 
-def available(*sources: Callable[[], Iterable[Sample]]) -> Iterable[Sample]:
+def available_samples(*sources: Callable[[], Iterable[MetricSample]]) -> Iterable[MetricSample]:
     """Return the samples of every source that answers: of one that is gone there is no number."""
     for source in sources:
         try:
@@ -147,9 +173,9 @@ def available(*sources: Callable[[], Iterable[Sample]]) -> Iterable[Sample]:
             _log.warning("numbers cannot be had: %s", type(error).__name__)
 
 
-def written(samples: Iterable[Sample], more: Iterable[str] = ()) -> str:
+def prometheus_text(samples: Iterable[MetricSample], more: Iterable[str] = ()) -> str:
     """Write samples as Prometheus reads them, each metric's together, and further lines."""
-    by_name: dict[str, list[Sample]] = {}
+    by_name: dict[str, list[MetricSample]] = {}
     for sample in samples:
         by_name.setdefault(sample.name, []).append(sample)
     lines: list[str] = []
@@ -158,7 +184,7 @@ def written(samples: Iterable[Sample], more: Iterable[str] = ()) -> str:
     return "\n".join([*lines, *more, ""])
 
 
-def _metric(name: str, samples: Sequence[Sample]) -> Iterable[str]:
+def _metric(name: str, samples: Sequence[MetricSample]) -> Iterable[str]:
     yield f"# HELP {name} {samples[0].help}"
     yield f"# TYPE {name} {samples[0].type}"
     for sample in samples:

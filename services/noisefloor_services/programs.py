@@ -11,16 +11,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from noisefloor.roles.collection import Collection, example
+from noisefloor.roles import CollectionConfig, example_collection
 from noisefloor_services.listening import bound
 from noisefloor_services.settings import Settings
 
 if TYPE_CHECKING:
-    from noisefloor_services.apps import Service
+    from noisefloor_services.http import Service
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ProgramContext:
     """What a program is started with.
 
     Attributes:
@@ -34,10 +34,10 @@ class Start:
     environment: Mapping[str, str]
 
     @property
-    def collection(self) -> Collection:
+    def collection(self) -> CollectionConfig:
         """What is collected: from a file, or an example."""
         file: Path | None = self.given.collection
-        return example() if file is None else Collection.read(file)
+        return example_collection() if file is None else CollectionConfig.read(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Program:
     """
 
     text: str
-    run: Callable[[Start], None]
+    run: Callable[[ProgramContext], None]
     options: tuple[Callable[[argparse.ArgumentParser], None], ...] = ()
 
 
@@ -75,62 +75,63 @@ def _with_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help=text)
 
 
-def _serving(make: Callable[[Start], "Service"]) -> Callable[[Start], None]:
+def _serving(make: Callable[[ProgramContext], "Service"]) -> Callable[[ProgramContext], None]:
     """Return the program that serves what is made, once its address is known to be free."""
 
-    def run(start: Start) -> None:
+    def run(start: ProgramContext) -> None:
         with bound(start.settings.host, start.settings.port) as listening:
-            from noisefloor_services.serving import serve
+            from noisefloor_services.http import serve
 
             serve(make(start), start.settings, listening)
 
     return run
 
 
-def _ad_server(start: Start) -> "Service":
+def _ad_server(start: ProgramContext) -> "Service":
     from noisefloor_services import ad_server
 
     return ad_server.create(start.settings, start.collection, environment=start.environment)
 
 
-def _aggregator(start: Start) -> "Service":
+def _aggregator(start: ProgramContext) -> "Service":
     from noisefloor_services import aggregator
 
     return aggregator.create(start.settings, start.collection, environment=start.environment)
 
 
-def _model_publisher(start: Start) -> "Service":
-    from noisefloor.adversary.models.plan_audit import audit_canary
-    from noisefloor.roles.methods import methods_of
-    from noisefloor_services import data_sets, model_publisher
+def _model_publisher(start: ProgramContext) -> "Service":
+    from noisefloor.adversary.models import audit_canary
+    from noisefloor.roles import methods_of
+    from noisefloor_services import publisher
+    from noisefloor_services.publisher import read_data_sets
 
-    records = data_sets.read(start.given.data_set, start.given.data_folder)
+    records = read_data_sets(start.given.data_set, start.given.data_folder)
     methods = methods_of(records, audit_canary)
-    return model_publisher.create(
+    return publisher.create(
         start.settings, methods, data_sets=records, environment=start.environment
     )
 
 
-def _create_ledger(start: Start) -> None:
-    from noisefloor_services import model_publisher
+def _create_ledger(start: ProgramContext) -> None:
+    from noisefloor_services import publisher
 
-    model_publisher.create_ledger(start.settings)
-
-
-def _restore_ledger(start: Start) -> None:
-    from noisefloor_services import model_publisher
-
-    print(model_publisher.restore_ledger(start.settings))
+    publisher.create_ledger(start.settings)
 
 
-def _store(start: Start) -> None:
-    from noisefloor_services import store_process
+def _restore_ledger(start: ProgramContext) -> None:
+    from noisefloor_services import publisher
 
-    store_process.run(start.settings, start.collection.namespace)
+    print(publisher.restore_ledger(start.settings))
 
 
-def _make_secrets(start: Start) -> None:
-    from noisefloor_services.secret_files import make_secrets
+def _store(start: ProgramContext) -> None:
+    from noisefloor_services.store import run_store
+
+    run_store(start.settings, start.collection.namespace)
+
+
+def _make_secrets(start: ProgramContext) -> None:
+    from noisefloor_services.security import make_secrets
 
     folder, has_tokens = start.given.folder, start.settings.report_tokens
     namespace = start.collection.namespace
@@ -138,28 +139,24 @@ def _make_secrets(start: Start) -> None:
     print(f"{folder}: {', '.join(made)}")
 
 
-def _worker(start: Start) -> None:
+def _worker(start: ProgramContext) -> None:
     """Count beside other workers, without an API, until a signal."""
-    from noisefloor_services.counting import Counting, CountingAll
-    from noisefloor_services.registry import Registry
-    from noisefloor_services.streams.durability import Durability
-    from noisefloor_services.streams.keys import Layout
-    from noisefloor_services.streams.server import Server
-    from noisefloor_services.streams.store import EpochStore
+    from noisefloor_services.store import CollectionRegistry, Durability, Layout, Server
+    from noisefloor_services.streams import CountingThread, CountingThreads, EpochStore
 
     settings, first = start.settings, start.collection
 
-    def counting(one: Collection) -> Counting:
+    def counting(one: CollectionConfig) -> CountingThread:
         layout = Layout(one.namespace, settings.partitions)
         store = EpochStore(Server(settings.redis_url), layout, one.kinds.values())
-        return Counting(store, Durability(settings.durability), one.first_epoch)
+        return CountingThread(store, Durability(settings.durability), one.first_epoch)
 
     signals = {signal.SIGTERM, signal.SIGINT}
     # Blocked before a thread starts, which inherits it: the signal waits for sigtimedwait.
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     layout = Layout(first.namespace, settings.partitions)
-    registry = Registry(Server(settings.redis_url), layout)
-    CountingAll(first, counting, registry).run(
+    registry = CollectionRegistry(Server(settings.redis_url), layout)
+    CountingThreads(first, counting, registry).run(
         lambda pause_s: signal.sigtimedwait(signals, pause_s) is not None
     )
 

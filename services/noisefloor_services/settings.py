@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from noisefloor.errors import NoisefloorError
 from noisefloor.privacy import Neighbours
-from noisefloor_services.security.credentials import BadCredentials, Credentials
+from noisefloor_services.security import BadCredentials, Credentials
 
 PREFIX = "NOISEFLOOR_"
 OF_OTHERS = frozenset({"NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"})

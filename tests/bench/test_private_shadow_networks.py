@@ -9,11 +9,11 @@ from scipy.stats import norm
 from torch import nn
 
 from noisefloor.accounting import SampledGaussian, epsilon_at
-from noisefloor.adversary.models.shadows.runs import fair_members
+from noisefloor.adversary.models.shadow_runs import fair_members
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
-from noisefloor.publication.examples import Examples
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.one_hot import Examples
 from statistics_of_tests import FALSE_ALARM, binomial_p, ks_p
 
 SIZES = (6, 5, 4, 2)

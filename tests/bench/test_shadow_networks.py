@@ -7,10 +7,10 @@ from bench.shadow_networks import DenseTraining, Networks, fit, orders, slopes_o
 from numpy.typing import NDArray
 from torch import nn
 
-from noisefloor.adversary.models.shadows.runs import fair_members
+from noisefloor.adversary.models.shadow_runs import fair_members
 from noisefloor.errors import BadParameter
-from noisefloor.publication.examples import Examples
 from noisefloor.randomness import SeededSource, Source, new_run
+from noisefloor.tables.one_hot import Examples
 
 MODELS, SIZES = 5, (9, 8, 6, 3)
 

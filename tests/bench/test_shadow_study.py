@@ -8,10 +8,10 @@ from bench.shadow_networks import DenseTraining, fine_examples
 from bench.shadow_study import study
 from numpy.typing import NDArray
 
-from noisefloor.publication.examples import Examples, OneHot
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Bins, Categories, Schema
 from noisefloor.randomness import SeededSource, Source
+from noisefloor.tables.one_hot import Examples, OneHot
+from noisefloor.tables.records import Records
+from noisefloor.tables.schema import Bins, Categories, Schema
 
 RECORDS = 400
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisefloor.errors import BadParameter, NoisefloorError, UnlikeNeighbours
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Model, Neighbours, number_or_inf
+from noisefloor.errors import BadParameter, IncompatibleGuarantees, NoisefloorError
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, TrustModel, number_or_inf
 
 EPSILONS = st.floats(0, 50)
 
@@ -48,14 +48,14 @@ def test_an_infinite_epsilon_has_to_say_why() -> None:
 
 def test_a_guarantee_is_local_and_pure_unless_it_says_otherwise() -> None:
     made = Guarantee(1.0, Neighbours.BIT)
-    assert (made.delta, made.model, made.reason) == (0.0, Model.LOCAL, "")
+    assert (made.delta, made.model, made.reason) == (0.0, TrustModel.LOCAL, "")
     assert made.is_finite
 
 
 def test_no_guarantee_is_a_value_with_a_reason() -> None:
-    made = Guarantee.none("seed reused", Neighbours.ITEM, Model.CENTRAL)
+    made = Guarantee.none("seed reused", Neighbours.ITEM, TrustModel.CENTRAL)
     assert made == Guarantee(
-        math.inf, Neighbours.ITEM, model=Model.CENTRAL, reason="seed reused", delta=0.0
+        math.inf, Neighbours.ITEM, model=TrustModel.CENTRAL, reason="seed reused", delta=0.0
     )
     assert not made.is_finite
 
@@ -68,7 +68,7 @@ def test_no_guarantee_without_a_reason_is_refused() -> None:
 def test_guarantees_under_unlike_relations_or_models_are_unequal() -> None:
     made = Guarantee(1.0, Neighbours.BIT)
     assert made != dataclasses.replace(made, neighbours=Neighbours.USER)
-    assert made != dataclasses.replace(made, model=Model.CENTRAL)
+    assert made != dataclasses.replace(made, model=TrustModel.CENTRAL)
 
 
 def test_values_cannot_be_changed() -> None:
@@ -153,13 +153,13 @@ def test_an_audit_that_gave_no_number_does_not_confirm_a_claim() -> None:
 
 
 def test_a_claim_and_a_proof_of_unlike_neighbours_cannot_be_set_side_by_side() -> None:
-    with pytest.raises(UnlikeNeighbours, match=r"user neighbours.*move-one neighbours"):
+    with pytest.raises(IncompatibleGuarantees, match=r"user neighbours.*move-one neighbours"):
         Claim(guarantee(1.0), Guarantee(1.0, Neighbours.MOVE_ONE))
 
 
 def test_unlike_neighbours_is_an_error_of_this_package_and_no_value_error() -> None:
-    assert issubclass(UnlikeNeighbours, NoisefloorError)
-    assert not issubclass(UnlikeNeighbours, ValueError)
+    assert issubclass(IncompatibleGuarantees, NoisefloorError)
+    assert not issubclass(IncompatibleGuarantees, ValueError)
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))

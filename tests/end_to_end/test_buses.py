@@ -9,16 +9,17 @@ import pytest
 from live_apps import LINES, TOKENS, process
 from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import new_run
-from noisefloor_services.embedded import EmbeddedServer
 from noisefloor_services.security.credentials import Role
-from noisefloor_sim import run_commands
-from noisefloor_sim.engine import Engine, Outcome
-from noisefloor_sim.hosting import Hosting
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_sim.cli import run_commands
+from noisefloor_sim.deploy.hosting.remote_servers import RemoteHost
+from noisefloor_sim.deploy.hosting.servers import ServerHost
+from noisefloor_sim.deploy.service_client import ServiceAddresses
+from noisefloor_sim.deploy.starting import start
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.collection.pipeline import CollectionPipeline
-from noisefloor_sim.remote import Addresses, OnServices
+from noisefloor_sim.runs.engine import Engine, RunOutcome
 from noisefloor_sim.scenario import loads
-from noisefloor_sim.topology import start
 
 LOSSY = "network: {loss: 0.2, duplicate: 0.2, reorder: 0.3, retries: 6, retry_after_s: 600}"
 CLICKS = f"""
@@ -47,7 +48,7 @@ pipelines:
 
 
 @pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnServices]:
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteHost]:
     """Run an ad server and an aggregator on a real store."""
     folder = tmp_path_factory.mktemp("services")
     with EmbeddedServer(folder / "store") as store:
@@ -59,8 +60,10 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnServices]:
         ):
             for url in (ad_server.url, aggregator.url):
                 wait_ready(url)
-            yield OnServices(
-                Addresses(ad_server.url, aggregator.url, TOKENS[Role.READ], TOKENS[Role.ADMIN])
+            yield RemoteHost(
+                ServiceAddresses(
+                    ad_server.url, aggregator.url, TOKENS[Role.READ], TOKENS[Role.ADMIN]
+                )
             )
 
 
@@ -71,12 +74,12 @@ def wait_ready(url: str) -> None:
     raise AssertionError("not ready")
 
 
-def outcome(text: str, hosting: Hosting | None = None) -> Outcome:
+def outcome(text: str, hosting: ServerHost | None = None) -> RunOutcome:
     with new_run():
         return Engine(loads(text, BLOCKS), PIPELINES, hosting=hosting).run()
 
 
-def test_clicks_over_a_lossy_network_are_counted_alike(services: OnServices) -> None:
+def test_clicks_over_a_lossy_network_are_counted_alike(services: RemoteHost) -> None:
     here, there = outcome(CLICKS), outcome(CLICKS, services)
     assert repr(there) == repr(here)
     counted = {metric.name: metric.value for metric in here.world}
@@ -86,7 +89,7 @@ def test_clicks_over_a_lossy_network_are_counted_alike(services: OnServices) -> 
 
 
 @pytest.mark.parametrize("method", ["bits", "laplace", "spectral"])
-def test_services_learn_the_same_model(services: OnServices, method: str) -> None:
+def test_services_learn_the_same_model(services: RemoteHost, method: str) -> None:
     text = ADS.replace("METHOD", method)
     here, there = outcome(text), outcome(text, services)
     assert repr(there) == repr(here)
@@ -159,16 +162,16 @@ pipelines:
     ("method", "selection"), [("joint-bayes", "random"), ("joint-svm", "response")]
 )
 def test_a_model_of_records_is_the_same_to_the_last_support_vector(
-    services: OnServices, method: str, selection: str
+    services: RemoteHost, method: str, selection: str
 ) -> None:
     text = RECORDS.replace("METHOD", method).replace("SELECTION", selection)
     found = []
     for hosting in (None, services):
         with new_run():
             engine = Engine(loads(text, BLOCKS), PIPELINES, hosting=hosting)
-            lived = engine.run()
+            simulated = engine.run()
         pipeline = engine.pipelines["collection"]
         assert isinstance(pipeline, CollectionPipeline)
         assert pipeline.content
-        found.append((pipeline.content, repr(lived)))
+        found.append((pipeline.content, repr(simulated)))
     assert found[1] == found[0]

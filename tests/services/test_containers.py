@@ -14,7 +14,7 @@ import compose_rules
 import dockerfile_rules
 from compose_rules import Tree, read_compose
 from image_contents import link_packages, pins, requirements
-from noisefloor_services.secret_files import make_secrets
+from noisefloor_services.security.secret_files import make_secrets
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = read_compose(ROOT / "docker-compose.yml")

@@ -19,7 +19,7 @@ from compose_rules import read_compose, server_options, size_bytes
 from container_runs import Topology, client_binary, topology
 from dockerfile_rules import read_stages
 from noisefloor.publication import load
-from noisefloor_services.secret_files import make_secrets
+from noisefloor_services.security.secret_files import make_secrets
 from own_tables import write_visits
 
 pytestmark = pytest.mark.slow

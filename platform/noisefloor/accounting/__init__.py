@@ -20,27 +20,44 @@ from noisefloor.accounting.bounds import (
     success,
     true_positive_rate,
 )
-from noisefloor.accounting.composition import group, parallel, sequential
-from noisefloor.accounting.entry import Amount, Entry, Line
-from noisefloor.accounting.ledger import Ledger
+from noisefloor.accounting.composition import group, parallel, product_up, sequential, sum_up
+from noisefloor.accounting.entries import (
+    MICRO,
+    Amount,
+    LedgerEntry,
+    StatementLine,
+    debit_of,
+    entry_of,
+)
+from noisefloor.accounting.ledger import LARGEST_BUDGET, Ledger
+from noisefloor.accounting.snapshot import LedgerContents, decode_ledger, encode_ledger
 
 __all__ = [
+    "LARGEST_BUDGET",
+    "MICRO",
     "Amount",
-    "Entry",
     "GaussianNoise",
     "LaplaceNoise",
     "Ledger",
-    "Line",
+    "LedgerContents",
+    "LedgerEntry",
     "SampledGaussian",
+    "StatementLine",
     "advantage",
     "binary_success",
+    "debit_of",
+    "decode_ledger",
+    "encode_ledger",
+    "entry_of",
     "epsilon_at",
     "gaussian_delta",
     "gaussian_true_positive_rate",
     "group",
     "noise_multiplier_for",
     "parallel",
+    "product_up",
     "sequential",
     "success",
+    "sum_up",
     "true_positive_rate",
 ]

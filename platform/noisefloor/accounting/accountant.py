@@ -22,10 +22,10 @@ import numpy as np
 
 from noisefloor.accounting.composition import float_up
 from noisefloor.checks import check_count, check_epsilon, check_finite, check_probability
-from noisefloor.errors import BadParameter, UnlikeNeighbours
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 
-Method: TypeAlias = Literal["pld", "rdp"]
+AccountingMethod: TypeAlias = Literal["pld", "rdp"]
 
 TOLERANCE = 1e-4
 """A calibrated multiplier is at most this much (relatively) above the smallest that is enough."""
@@ -85,13 +85,13 @@ class SampledGaussian:
         check_count(self.count, "count")
 
 
-Event: TypeAlias = LaplaceNoise | GaussianNoise | SampledGaussian
+PrivacyEvent: TypeAlias = LaplaceNoise | GaussianNoise | SampledGaussian
 
 
 def epsilon_at(
-    events: Iterable[Event],
+    events: Iterable[PrivacyEvent],
     delta: float,
-    method: Method = "pld",
+    method: AccountingMethod = "pld",
     neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE,
 ) -> Guarantee:
     """Return what the events cost together, at a given delta, in the central model.
@@ -120,7 +120,7 @@ def epsilon_at(
         epsilon, reason = plain.epsilon, "the plain sum of the Laplace epsilons is smaller"
     if math.isinf(epsilon):
         reason = "the accountant found no finite epsilon for so little noise"
-    return Guarantee(epsilon, neighbours, delta=delta, model=Model.CENTRAL, reason=reason)
+    return Guarantee(epsilon, neighbours, delta=delta, model=TrustModel.CENTRAL, reason=reason)
 
 
 def noise_multiplier_for(
@@ -128,7 +128,7 @@ def noise_multiplier_for(
     delta: float,
     sampling_rate: float = 1.0,
     count: int = 1,
-    method: Method = "pld",
+    method: AccountingMethod = "pld",
     neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE,
 ) -> float:
     """Return the smallest Gaussian noise multiplier that keeps to (epsilon, delta).
@@ -139,7 +139,7 @@ def noise_multiplier_for(
     target = check_epsilon(epsilon)
     check_probability(delta, "delta")
 
-    def spent_by(how: Method) -> Callable[[float], float]:
+    def spent_by(how: AccountingMethod) -> Callable[[float], float]:
         def spent(multiplier: float) -> float:
             event = SampledGaussian(multiplier, sampling_rate, count)
             return epsilon_at([event], delta, how, neighbours).epsilon
@@ -200,11 +200,11 @@ def _between(
     return guess if low[0] < guess < high[0] else halfway
 
 
-def _pure(run: tuple[Event, ...], neighbours: Neighbours) -> Guarantee:
+def _pure(run: tuple[PrivacyEvent, ...], neighbours: Neighbours) -> Guarantee:
     """Add the epsilons up at delta 0: exact for Laplace noise, infinite for any other."""
     if not all(isinstance(event, LaplaceNoise) for event in run):
         reason = "Gaussian noise guarantees nothing at delta = 0"
-        return Guarantee.none(reason, neighbours, Model.CENTRAL)
+        return Guarantee.none(reason, neighbours, TrustModel.CENTRAL)
     steps = _doubling(neighbours)
     exact = sum(
         (
@@ -214,13 +214,13 @@ def _pure(run: tuple[Event, ...], neighbours: Neighbours) -> Guarantee:
         ),
         Fraction(0),
     )
-    return Guarantee(float_up(exact), neighbours, model=Model.CENTRAL)
+    return Guarantee(float_up(exact), neighbours, model=TrustModel.CENTRAL)
 
 
 def _pld_or(
     fallback: float,
     reason: str,
-    run: tuple[Event, ...],
+    run: tuple[PrivacyEvent, ...],
     *,
     delta: float,
     neighbours: Neighbours,
@@ -238,7 +238,9 @@ def _pld_or(
 
 
 @lru_cache(maxsize=4096)  # weekly releases and plans of one cost ask the same again and again
-def _pld(run: tuple[Event, ...], delta: float, neighbours: Neighbours, *, rough: float) -> float:
+def _pld(
+    run: tuple[PrivacyEvent, ...], delta: float, neighbours: Neighbours, *, rough: float
+) -> float:
     """Ask the library's PLD accountant; the grid is coarser (and safe) where losses are huge."""
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
@@ -264,7 +266,7 @@ def _pld(run: tuple[Event, ...], delta: float, neighbours: Neighbours, *, rough:
     return epsilon
 
 
-def _rdp(run: tuple[Event, ...], delta: float, neighbours: Neighbours) -> tuple[float, str]:
+def _rdp(run: tuple[PrivacyEvent, ...], delta: float, neighbours: Neighbours) -> tuple[float, str]:
     """Ask the library's RDP accountant; a sampled substitution counts as two steps."""
     from dp_accounting.rdp import RdpAccountant
 
@@ -277,12 +279,12 @@ def _rdp(run: tuple[Event, ...], delta: float, neighbours: Neighbours) -> tuple[
         return float(accountant.get_epsilon(delta)), ""
 
 
-def _visible(run: tuple[Event, ...]) -> tuple[Event, ...]:
+def _visible(run: tuple[PrivacyEvent, ...]) -> tuple[PrivacyEvent, ...]:
     """Return the events with no more noise than floats can tell from infinite noise."""
     return tuple(_with_less(event) for event in run)
 
 
-def _with_less(event: Event) -> Event:
+def _with_less(event: PrivacyEvent) -> PrivacyEvent:
     if isinstance(event, LaplaceNoise):
         return replace(event, scale=min(event.scale, _MOST_RATIO))
     rate = event.sampling_rate if isinstance(event, SampledGaussian) else 1.0
@@ -308,7 +310,7 @@ def _two_steps(accountant: Any, delta: float) -> float:  # Any: the library has 
     return 2 * high
 
 
-def _compose(accountant: Any, run: tuple[Event, ...], *, shrink: int) -> None:
+def _compose(accountant: Any, run: tuple[PrivacyEvent, ...], *, shrink: int) -> None:
     """Feed the events to an accountant of the library (Any: it has no types)."""
     import dp_accounting as library
 
@@ -343,23 +345,23 @@ def _doubling(neighbours: Neighbours) -> int:
     return 2 if neighbours is Neighbours.RECORD_SUBSTITUTE else 1
 
 
-def _is_sampled(run: tuple[Event, ...]) -> bool:
+def _is_sampled(run: tuple[PrivacyEvent, ...]) -> bool:
     return any(isinstance(event, SampledGaussian) and event.sampling_rate < 1 for event in run)
 
 
-def _check_events(events: Iterable[Event]) -> tuple[Event, ...]:
+def _check_events(events: Iterable[PrivacyEvent]) -> tuple[PrivacyEvent, ...]:
     run = tuple(events)
     if not run:
         raise BadParameter("events", "<none>", "to hold at least one")
     for event in run:
-        if not isinstance(event, Event):
+        if not isinstance(event, PrivacyEvent):
             raise BadParameter("events", type(event).__name__, "to be events of this module")
     return run
 
 
 def _check_relation(neighbours: Neighbours) -> None:
     if neighbours not in (Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE):
-        raise UnlikeNeighbours(
+        raise IncompatibleGuarantees(
             f"The accountant knows record neighbours, not {neighbours.value} neighbours. Account "
             "for records and convert the result with group(guarantee, size, neighbours)."
         )

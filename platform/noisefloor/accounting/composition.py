@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from noisefloor.checks import check_count
-from noisefloor.errors import BadParameter, UnlikeNeighbours
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
 from noisefloor.privacy import Guarantee, Neighbours
 
 _BEYOND_FLOATS = "the epsilons add up beyond what a float can hold"
@@ -124,20 +124,20 @@ def _alike(guarantees: Iterable[Guarantee]) -> list[Guarantee]:
     if not parts:
         raise BadParameter("guarantees", "<none>", "to hold at least one")
     for part in parts[1:]:
-        check_alike(parts[0], part)
+        check_compatible(parts[0], part)
     return parts
 
 
-def check_alike(first: Guarantee, other: Guarantee) -> None:
+def check_compatible(first: Guarantee, other: Guarantee) -> None:
     """Refuse two guarantees that do not speak of the same relation and model."""
     if first.neighbours is not other.neighbours:
-        raise UnlikeNeighbours(
+        raise IncompatibleGuarantees(
             f"A guarantee for {other.neighbours.value} neighbours cannot be added to one for "
             f"{first.neighbours.value} neighbours. Convert it first: group(guarantee, size, "
             f"Neighbours.{first.neighbours.name}), size being the steps between two neighbours."
         )
     if first.model is not other.model:
-        raise UnlikeNeighbours(
+        raise IncompatibleGuarantees(
             f"A guarantee in the {other.model.value} model cannot be added to one in the "
             f"{first.model.value} model: different parties are trusted, and group() converts "
             "relations, not trust. Keep one ledger for each model."

@@ -8,13 +8,20 @@ that a faulty claim shows. It does not lock: one thread at a time.
 from collections.abc import Iterable
 from fractions import Fraction
 
-from noisefloor.accounting import snapshot as snapshots
-from noisefloor.accounting.booking import debit_of, entry_of
 from noisefloor.accounting.composition import float_up
-from noisefloor.accounting.entry import DELTA_UNITS, MICRO, Amount, Entry, Line
+from noisefloor.accounting.entries import (
+    DELTA_UNITS,
+    MICRO,
+    Amount,
+    LedgerEntry,
+    StatementLine,
+    debit_of,
+    entry_of,
+)
+from noisefloor.accounting.snapshot import LedgerContents, decode_ledger, encode_ledger
 from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 
 LARGEST_BUDGET = 1e9
 _NOTHING = Amount(0, 0)
@@ -27,7 +34,7 @@ class _Account:
 
     def __init__(self) -> None:
         self.spent = _NOTHING
-        self.entries: list[Entry] = []
+        self.entries: list[LedgerEntry] = []
 
 
 class Ledger:
@@ -51,7 +58,7 @@ class Ledger:
         delta: float = 0.0,
         *,
         neighbours: Neighbours,
-        model: Model = Model.LOCAL,
+        model: TrustModel = TrustModel.LOCAL,
     ) -> None:
         if not 0 <= check_finite(epsilon, "epsilon") <= LARGEST_BUDGET:
             raise BadParameter("epsilon", epsilon, f"in [0, {LARGEST_BUDGET:g}]")
@@ -60,7 +67,7 @@ class Ledger:
         self._budget = Amount.budget(epsilon, delta)
         self._unit = Guarantee(0.0, neighbours, model=model)
         self._accounts: dict[str, _Account] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, LedgerEntry] = {}
 
     @property
     def budget(self) -> Amount:
@@ -73,7 +80,7 @@ class Ledger:
         return self._unit.neighbours
 
     @property
-    def model(self) -> Model:
+    def model(self) -> TrustModel:
         """The model of everything that is spent here."""
         return self._unit.model
 
@@ -85,7 +92,7 @@ class Ledger:
         release: str,
         proved: Guarantee | None = None,
         count: int = 1,
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Debit ``count`` times the cost, or refuse and change nothing.
 
         Args:
@@ -127,7 +134,7 @@ class Ledger:
         """Return everybody who has an entry, sorted."""
         return sorted(self._accounts)
 
-    def entries(self, subject: str) -> list[Entry]:
+    def entries(self, subject: str) -> list[LedgerEntry]:
         """Return the entries of one subject, sorted by spend id."""
         return sorted(self._of(subject).entries, key=lambda entry: entry.spend_id)
 
@@ -151,7 +158,7 @@ class Ledger:
         delta = min(1.0, float_up(Fraction(total.delta_units, DELTA_UNITS)))
         return Guarantee(epsilon, self.neighbours, delta=delta, model=self.model, reason=reason)
 
-    def what_spent(self, subject: str) -> list[Line]:
+    def what_spent(self, subject: str) -> list[StatementLine]:
         """List what the budget went into, by release, the most expensive first."""
         counts: dict[str, int] = {}
         amounts: dict[str, Amount] = {}
@@ -160,7 +167,9 @@ class Ledger:
             amounts[entry.release] = amounts.get(entry.release, _NOTHING) + entry.debited
         whole = max(1, self.spent(subject).micro_epsilon)
         lines = [
-            Line(name, counts[name], of.micro_epsilon, of.delta_units, of.micro_epsilon / whole)
+            StatementLine(
+                name, counts[name], of.micro_epsilon, of.delta_units, of.micro_epsilon / whole
+            )
             for name, of in amounts.items()
         ]
         return sorted(lines, key=lambda at: (-at.micro_epsilon, -at.delta_units, at.release))
@@ -186,14 +195,12 @@ class Ledger:
     def snapshot(self) -> bytes:
         """Write the ledger as bytes; the same entries give the same bytes in whatever order."""
         entries = tuple(self._entries.values())
-        return snapshots.encode(
-            snapshots.Contents(self.budget, self.neighbours, self.model, entries)
-        )
+        return encode_ledger(LedgerContents(self.budget, self.neighbours, self.model, entries))
 
     @classmethod
     def restore(cls, data: bytes) -> "Ledger":
         """Read a ledger back; BadSnapshot names the field that is wrong."""
-        contents = snapshots.decode(data)
+        contents = decode_ledger(data)
         ledger = cls(0.0, neighbours=contents.neighbours, model=contents.model)
         ledger._budget = contents.budget
         ledger._write_all(contents.entries)
@@ -205,13 +212,13 @@ class Ledger:
         What was spent can only grow, and may pass the budget: both copies have spent. A conflict
         or a snapshot of another ledger is refused, and nothing changes.
         """
-        theirs = snapshots.decode(data)
+        theirs = decode_ledger(data)
         for name in ("budget", "neighbours", "model"):
             if getattr(theirs, name) != getattr(self, name):
                 raise BadSnapshot(f"Ledger snapshot: {name} is that of another ledger.")
         self._write_all([entry for entry in theirs.entries if not self._is_known(entry)])
 
-    def _is_known(self, entry: Entry) -> bool:
+    def _is_known(self, entry: LedgerEntry) -> bool:
         known = self._entries.get(entry.spend_id)
         if known is not None and known != entry:
             raise SpendConflict(
@@ -223,11 +230,11 @@ class Ledger:
     def _of(self, subject: str) -> _Account:
         return self._accounts.get(subject) or _Account()
 
-    def _write_all(self, entries: Iterable[Entry]) -> None:
+    def _write_all(self, entries: Iterable[LedgerEntry]) -> None:
         for entry in entries:
             self._write(entry)
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: LedgerEntry) -> None:
         account = self._accounts.setdefault(entry.subject, _Account())
         account.entries.append(entry)
         account.spent = account.spent + entry.debited

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from noisefloor.accounting.entry import Amount, Entry
+from noisefloor.accounting.entries import Amount, LedgerEntry
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot
-from noisefloor.privacy import Model, Neighbours
+from noisefloor.privacy import Neighbours, TrustModel
 
 VERSION = 1
 
@@ -22,16 +22,16 @@ _ENTRY = ("count", "debited", "proved", "reason", "release", "spend_id", "subjec
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class LedgerContents:
     """What a snapshot holds."""
 
     budget: Amount
     neighbours: Neighbours
-    model: Model
-    entries: tuple[Entry, ...]
+    model: TrustModel
+    entries: tuple[LedgerEntry, ...]
 
 
-def encode(contents: Contents) -> bytes:
+def encode_ledger(contents: LedgerContents) -> bytes:
     """Write the contents; entries are sorted by spend id, so that history leaves no trace."""
     body = {
         "version": VERSION,
@@ -54,7 +54,7 @@ def encode(contents: Contents) -> bytes:
     return _canonical({"body": body, "checksum": _checksum(body)})
 
 
-def decode(data: bytes) -> Contents:
+def decode_ledger(data: bytes) -> LedgerContents:
     """Read a snapshot, or refuse it with BadSnapshot, which names the field."""
     outer = _fields(_parsed(data), _OUTER, "snapshot")
     body = outer["body"]
@@ -66,18 +66,18 @@ def decode(data: bytes) -> Contents:
     if outer["checksum"] != _checksum(body):
         _refuse("checksum", "does not fit the body")
     _fields(body, _BODY, "body")
-    contents = Contents(
+    contents = LedgerContents(
         budget=_amount(body["budget"], "budget"),
         neighbours=_neighbours(body["neighbours"]),
         model=_model(body["model"]),
         entries=tuple(_entries(body["entries"])),
     )
-    if encode(contents) != data:
+    if encode_ledger(contents) != data:
         _refuse("snapshot", "is not in canonical form")
     return contents
 
 
-def _entries(value: object) -> Iterable[Entry]:
+def _entries(value: object) -> Iterable[LedgerEntry]:
     if not isinstance(value, list):
         _refuse("entries", "is not a list")
     seen: set[str] = set()
@@ -89,7 +89,7 @@ def _entries(value: object) -> Iterable[Entry]:
         yield entry
 
 
-def _entry(value: object, where: str) -> Entry:
+def _entry(value: object, where: str) -> LedgerEntry:
     fields = _fields(value, _ENTRY, where)
     for name in ("spend_id", "subject", "release"):
         if not isinstance(fields[name], str) or not fields[name]:
@@ -101,7 +101,7 @@ def _entry(value: object, where: str) -> Entry:
         count = check_count(fields["count"], "count")
     except BadParameter:
         _refuse(f"{where}.count", "is not a positive whole number")
-    return Entry(
+    return LedgerEntry(
         spend_id=fields["spend_id"],
         subject=fields["subject"],
         release=fields["release"],
@@ -128,9 +128,9 @@ def _neighbours(value: object) -> Neighbours:
         _refuse("neighbours", "is not a known relation")
 
 
-def _model(value: object) -> Model:
+def _model(value: object) -> TrustModel:
     try:
-        return Model(value)
+        return TrustModel(value)
     except ValueError:
         _refuse("model", "is not a known model")
 

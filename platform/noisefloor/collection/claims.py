@@ -7,27 +7,25 @@ and asks T times pays for each. The paper's epsilon is that of one phase.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from noisefloor.accounting.composition import sequential
+from noisefloor.accounting import sequential
 from noisefloor.checks import check_count
-from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
-from noisefloor.collection.classes import Classes, PrintedClasses
-from noisefloor.collection.collectors import (
+from noisefloor.collection.collecting import (
     Collector,
-    PrintedCollector,
-    RawCollector,
-    UnifiedCollector,
-    WeakCollector,
-)
-from noisefloor.collection.ranges import RangePhase
-from noisefloor.collection.schema import Schema
-from noisefloor.collection.selection import (
     EveryAttribute,
     PiecewiseSelection,
+    PrintedCollector,
     RandomSelection,
+    RawCollector,
+    ResponseSelection,
     Selector,
+    UnifiedCollector,
+    WeakCollector,
+    WeakSelection,
 )
-from noisefloor.collection.training import Plan
+from noisefloor.collection.cross_validation import CollectionPlan
+from noisefloor.collection.encoding import Discretiser, PrintedDiscretiser, RangePhase
 from noisefloor.privacy import Claim, Guarantee, Neighbours
+from noisefloor.tables import ScaledSchema
 
 _USER = Neighbours.USER
 _WEAK = Guarantee.none("called weak: no epsilon is claimed", _USER)
@@ -63,7 +61,7 @@ def collection_claim(
 
 
 def plan_claims(
-    plan: Plan,
+    plan: CollectionPlan,
     columns: Sequence[int],
     *,
     epsilon: float,
@@ -90,12 +88,12 @@ def plan_claims(
     spent += [phases[2].claim.proved] * queries
     asked = "1 question" if queries == 1 else f"{queries} questions"
     whole = Claim(Guarantee(epsilon, _USER), sequential(spent))
-    first = [PhaseClaim("ranges", Claim(told, told)) for told in before]
+    first = [PhaseClaim("ranges", Claim(proved, proved)) for proved in before]
     return (*first, *phases, PhaseClaim(f"owner: all phases and {asked}", whole))
 
 
 def paper_claims(
-    schema: Schema, *, count: int, classes: int, epsilon: float, queries: int = 1
+    schema: ScaledSchema, *, count: int, classes: int, epsilon: float, queries: int = 1
 ) -> tuple[PhaseClaim, ...]:
     """Return the claims of the paper's phases as printed, and of their corrections.
 
@@ -106,14 +104,14 @@ def paper_claims(
         epsilon: Of each phase.
         queries: How often an owner asks.
     """
-    fair, columns = Classes(schema, classes), range(count)
+    fair, columns = Discretiser(schema, classes), range(count)
     unified = UnifiedCollector(fair, epsilon)
-    printed = PrintedCollector(PrintedClasses(schema, classes), epsilon)
-    random = Plan(RandomSelection(count), unified, unified)
-    piecewise = Plan(PiecewiseSelection(count, epsilon), unified, unified)
+    printed = PrintedCollector(PrintedDiscretiser(schema, classes), epsilon)
+    random = CollectionPlan(RandomSelection(count), unified, unified)
+    piecewise = CollectionPlan(PiecewiseSelection(count, epsilon), unified, unified)
     # The whole budget of a pipeline that is to cost epsilon: half for each of its two phases.
     half = UnifiedCollector(fair, epsilon / 2)
-    corrected = Plan(ResponseSelection(count, fair, epsilon / 2), half, half)
+    corrected = CollectionPlan(ResponseSelection(count, fair, epsilon / 2), half, half)
     return (
         collection_claim(WeakCollector(fair), columns, epsilon, "training"),
         selection_claim(WeakSelection(count, fair), epsilon),
@@ -125,7 +123,7 @@ def paper_claims(
 
 
 def _owner(
-    name: str, plan: Plan, columns: Sequence[int], epsilon: float, queries: int
+    name: str, plan: CollectionPlan, columns: Sequence[int], epsilon: float, queries: int
 ) -> tuple[PhaseClaim, ...]:
     """Return the claims of selection, of training, and of an owner in both who then asks."""
     *_, trained = plan_claims(plan, columns, epsilon=epsilon, queries=0)

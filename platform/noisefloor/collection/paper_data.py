@@ -4,13 +4,12 @@ The paper scales by the smallest and the largest value of all records, test reco
 is no local privacy, and is kept here because it is what is reproduced.
 """
 
-from noisefloor.collection.classifiers import check_sklearn
-from noisefloor.collection.ranges import schema_of_data
-from noisefloor.collection.schema import Label, Records, Schema
-from noisefloor.data import load_table
+from noisefloor.collection.encoding import schema_of_data
+from noisefloor.collection.learners import check_sklearn
+from noisefloor.tables import Label, ScaledRecords, ScaledSchema, load_table
 
 
-def wdbc() -> tuple[Schema, Records]:
+def wdbc() -> tuple[ScaledSchema, ScaledRecords]:
     """Return the 569 records of breast tissue that come with scikit-learn."""
     check_sklearn("WDBC")
     from sklearn.datasets import load_breast_cancer
@@ -23,7 +22,7 @@ def wdbc() -> tuple[Schema, Records]:
     return schema, schema.records(table)
 
 
-def ionosphere() -> tuple[Schema, Records]:
+def ionosphere() -> tuple[ScaledSchema, ScaledRecords]:
     """Return the 351 radar returns, without the constant column."""
     table = load_table("ionosphere")
     schema = schema_of_data(table, Label("y", "b", "g"))

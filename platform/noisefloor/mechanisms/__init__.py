@@ -4,35 +4,71 @@ One family per file. Each mechanism is a frozen value that randomises, guarantee
 law and estimates; see ``base.Mechanism``. Faulty ones, as printed in papers, are in ``faulty``.
 """
 
-from noisefloor.mechanisms.axis import LeaningAxis
-from noisefloor.mechanisms.base import Estimate, Finite, Mechanism, exact_epsilon
-from noisefloor.mechanisms.direction import LeaningSigns
-from noisefloor.mechanisms.gaussian import DiscreteGaussian
-from noisefloor.mechanisms.laplace import DiscreteLaplace
+from noisefloor.mechanisms.axis_signs import AxisSigns, pair_agreements
+from noisefloor.mechanisms.base import (
+    Estimate,
+    FiniteMechanism,
+    Mechanism,
+    Reports,
+    Tally,
+    check_reports_counted,
+    exact_epsilon,
+    log_of,
+    response_estimate,
+    unsupported,
+)
+from noisefloor.mechanisms.cosets import draw_signs, rows_for
+from noisefloor.mechanisms.direction_signs import DirectionSigns
+from noisefloor.mechanisms.faulty import (
+    PrintedBinning,
+    PrintedResponse,
+    printed_clicks,
+    printed_noisy_max,
+)
+from noisefloor.mechanisms.gaussian import (
+    DiscreteGaussian,
+    GaussianTable,
+    continuous_sigma,
+    excess,
+)
+from noisefloor.mechanisms.laplace import DiscreteLaplace, TwoSidedGeometric, TwoSidedSampler
 from noisefloor.mechanisms.local_hashing import LocalHashing
-from noisefloor.mechanisms.memoised import MemoisedResponse
 from noisefloor.mechanisms.noisy_max import NoisyMax
 from noisefloor.mechanisms.one_bit import OneBitMean, SampledBit
-from noisefloor.mechanisms.piecewise import Hybrid, Piecewise
-from noisefloor.mechanisms.randomised_response import BinaryResponse, KaryResponse
-from noisefloor.mechanisms.selection import ArgmaxResponse, ExponentialMechanism, PermuteAndFlip
+from noisefloor.mechanisms.piecewise import STEPS, Hybrid, Piecewise, position_of, positions_of
+from noisefloor.mechanisms.randomised_response import (
+    BinaryResponse,
+    KaryResponse,
+    KarySampler,
+    MemoisedResponse,
+    count_symbols,
+)
+from noisefloor.mechanisms.scores import ScoreGrid, SelectionMechanism, aim_below
+from noisefloor.mechanisms.selection import (
+    ArgmaxResponse,
+    ExponentialMechanism,
+    PermuteAndFlip,
+    TopSetResponse,
+)
 from noisefloor.mechanisms.square_wave import SquareWave
 from noisefloor.mechanisms.subset_selection import SubsetSelection
-from noisefloor.mechanisms.top_set import TopSetResponse
 from noisefloor.mechanisms.unary import UnaryEncoding
 
 __all__ = [
+    "STEPS",
     "ArgmaxResponse",
+    "AxisSigns",
     "BinaryResponse",
+    "DirectionSigns",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Estimate",
     "ExponentialMechanism",
-    "Finite",
+    "FiniteMechanism",
+    "GaussianTable",
     "Hybrid",
     "KaryResponse",
-    "LeaningAxis",
-    "LeaningSigns",
+    "KarySampler",
     "LocalHashing",
     "Mechanism",
     "MemoisedResponse",
@@ -40,10 +76,33 @@ __all__ = [
     "OneBitMean",
     "PermuteAndFlip",
     "Piecewise",
+    "PrintedBinning",
+    "PrintedResponse",
+    "Reports",
     "SampledBit",
+    "ScoreGrid",
+    "SelectionMechanism",
     "SquareWave",
     "SubsetSelection",
+    "Tally",
     "TopSetResponse",
+    "TwoSidedGeometric",
+    "TwoSidedSampler",
     "UnaryEncoding",
+    "aim_below",
+    "check_reports_counted",
+    "continuous_sigma",
+    "count_symbols",
+    "draw_signs",
     "exact_epsilon",
+    "excess",
+    "log_of",
+    "pair_agreements",
+    "position_of",
+    "positions_of",
+    "printed_clicks",
+    "printed_noisy_max",
+    "response_estimate",
+    "rows_for",
+    "unsupported",
 ]

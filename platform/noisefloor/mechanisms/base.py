@@ -55,7 +55,7 @@ class Mechanism(Protocol):
 
 
 @runtime_checkable
-class Finite(Protocol):
+class FiniteMechanism(Protocol):
     """A mechanism whose reports can be listed."""
 
     def outputs(self) -> Reports:
@@ -74,7 +74,7 @@ def exact_epsilon(
 
     An output that only one of the two inputs can give makes it infinite.
     """
-    if not isinstance(mechanism, Finite):
+    if not isinstance(mechanism, FiniteMechanism):
         raise TypeError(f"{type(mechanism).__name__} has no list of outputs to enumerate.")
     outputs = mechanism.outputs()
     worst = 0.0

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE
 from noisefloor.randomness import Source
 
 Single = NDArray[np.float32]
@@ -139,9 +139,9 @@ class Coset:
         return np.asarray((behind < top).mean(axis=1))
 
 
-def draw_signs(coins: Source, count: int, length: int) -> Bits:
+def draw_signs(draws: Source, count: int, length: int) -> Bits:
     """Return fair coins, one row of ``length`` for each of ``count`` users."""
-    return coins.bernoulli(ONE // 2, count * length).reshape(count, length)
+    return draws.bernoulli(ONE // 2, count * length).reshape(count, length)
 
 
 @cache

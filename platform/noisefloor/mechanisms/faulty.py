@@ -21,8 +21,8 @@ from noisefloor.checks import (
     check_integers,
     check_reals,
 )
+from noisefloor.distributions import ONE, epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
     Reports,
@@ -32,11 +32,10 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.geometric import TwoSidedGeometric
+from noisefloor.mechanisms.laplace import TwoSidedGeometric
 from noisefloor.mechanisms.noisy_max import NoisyMax
-from noisefloor.mechanisms.randomised_response import count_symbols, shift_law
-from noisefloor.mechanisms.scores import Scores
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, floor64, in_sixty_digits, ratio
+from noisefloor.mechanisms.randomised_response import count_symbols, shift_distribution
+from noisefloor.mechanisms.scores import ScoreGrid
 from noisefloor.mechanisms.unary import UnaryEncoding
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -48,7 +47,7 @@ def printed_noisy_max(size: int, epsilon: float, *, high: float, steps: int = 64
     The ads paper claims epsilon. Its proof lets one score move by 1; here all move, both ways, by
     ``high``: the true cost tends to 2 * high * epsilon as candidates are added.
     """
-    scores = Scores(size, 0.0, high, steps)
+    scores = ScoreGrid(size, 0.0, high, steps)
     rate = ratio(Decimal(check_epsilon(epsilon)) * Decimal(scores.high), steps)
     return NoisyMax(scores, TwoSidedGeometric(rate))
 
@@ -93,11 +92,11 @@ class PrintedResponse:
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return one of size + 1 symbols per user."""
         symbols = check_integers(values, 0, self.size - 1)
-        law, shifts = shift_law(self.size + 1, self.lie), source.stage("shift")
+        distribution, shifts = shift_distribution(self.size + 1, self.lie), source.stage("shift")
         reports = np.empty(symbols.shape, dtype=np.uint16)
         for rows in blocks(len(symbols)):
             moved = symbols[rows].astype(np.uint16) + np.uint16(1)
-            moved += shifts.draw(law, len(moved)).view(np.uint16)
+            moved += shifts.draw(distribution, len(moved)).view(np.uint16)
             reports[rows] = np.minimum(moved, moved - np.uint16(self.size + 1))
         return reports
 
@@ -167,7 +166,7 @@ class PrintedBinning:
     def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
         """Return one class per user."""
         reals = check_reals(values, self.low, self.high)
-        coins, lies, strays = (source.stage(name) for name in ("keep", "lie", "stray"))
+        draws, lies, strays = (source.stage(name) for name in ("keep", "lie", "stray"))
         reports = np.empty(len(reals), dtype=np.uint32)
         for rows in blocks(len(reals)):
             true = self.classify(reals[rows])
@@ -177,7 +176,7 @@ class PrintedBinning:
             lie[true == 0] = strays.below(
                 self.classes, int(np.count_nonzero(true == 0))
             ) + np.uint32(1)
-            reports[rows] = np.where(coins.bernoulli(self.keep, len(true)), true, lie)
+            reports[rows] = np.where(draws.bernoulli(self.keep, len(true)), true, lie)
         return reports
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:

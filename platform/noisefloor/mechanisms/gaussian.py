@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, check_epsilon, check_finite, check_integers
+from noisefloor.distributions import ONE, FiniteDistribution, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE, FiniteLaw
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.laplace import IntegerRange, add_noise, mean_estimate
-from noisefloor.mechanisms.thresholds import exp, floor64, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -45,17 +44,17 @@ class GaussianTable:
         return float(self.chances @ noise.astype(np.float64) ** 2)
 
     @cached_property
-    def law(self) -> FiniteLaw:
+    def distribution(self) -> FiniteDistribution:
         """The weights of -reach, ..., reach; rounding is taken up by zero."""
         half = _decays(Decimal(self.sigma), self.reach)
         whole = 2 * sum(half) - 1
         upper = [max(1, floor64(ratio(share, whole))) for share in half[1:]]
-        return FiniteLaw.of([*reversed(upper), ONE - 2 * sum(upper), *upper])
+        return FiniteDistribution.of([*reversed(upper), ONE - 2 * sum(upper), *upper])
 
     @cached_property
     def chances(self) -> NDArray[np.float64]:
         """The probabilities, in floating point."""
-        return np.array(self.law.weights, dtype=np.float64) / ONE
+        return np.array(self.distribution.weights, dtype=np.float64) / ONE
 
     def delta(self, epsilon: float, shift: int) -> float:
         """Return the least delta for which a shift is (epsilon, delta) indistinguishable."""
@@ -112,8 +111,14 @@ class DiscreteGaussian:
     def randomise(self, values: object, source: Source) -> NDArray[np.int64]:
         """Return one noisy integer per user."""
         integers = check_integers(values, self.low, self.high)
-        stream, reach, law = source.stage("noise"), self.noise.reach, self.noise.law
-        return add_noise(integers, lambda count: stream.draw(law, count).astype(np.int64) - reach)
+        stream, reach, distribution = (
+            source.stage("noise"),
+            self.noise.reach,
+            self.noise.distribution,
+        )
+        return add_noise(
+            integers, lambda count: stream.draw(distribution, count).astype(np.int64) - reach
+        )
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the table at the requested delta."""
@@ -127,7 +132,7 @@ class DiscreteGaussian:
     def log_likelihood(self, reports: Reports, value: int) -> Floats:
         """Return ln P(report | value); beyond the table's reach it is minus infinity."""
         place = np.asarray(reports, dtype=np.int64) - int(value) + self.noise.reach
-        inside = (place >= 0) & (place < len(self.noise.law))
+        inside = (place >= 0) & (place < len(self.noise.distribution))
         table = np.log(self.noise.chances)
         return np.where(inside, table[np.clip(place, 0, len(table) - 1)], -math.inf)
 

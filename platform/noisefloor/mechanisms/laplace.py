@@ -1,19 +1,245 @@
-"""Laplace noise on an integer grid: discrete Laplace, with no floating-point leak."""
+"""Laplace noise on an integer grid: discrete Laplace, with no floating-point leak.
 
+Geometric noise with an exact law: the noise under discrete Laplace and noisy max.
+
+A geometric variable with ratio r = e**-rate has independent digits: the low b bits follow the
+truncated law r**d, the rest is geometric again with ratio r**(2**b). So it is drawn digit by
+digit from small integer tables, with no logarithm of a float anywhere, and its tail is a loop of
+coins. Its law is a product of known rationals, and so is every ratio of neighbouring values.
+"""
+
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
-from noisefloor.errors import BadParameter
+from noisefloor.distributions import (
+    ONE,
+    FiniteDistribution,
+    ceil64,
+    exp,
+    in_sixty_digits,
+    log_ratio,
+    ratio,
+    round_up,
+    weights64,
+)
+from noisefloor.errors import BadParameter, NoisefloorError
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
-from noisefloor.mechanisms.geometric import TwoSidedGeometric
-from noisefloor.mechanisms.thresholds import in_sixty_digits, ratio, round_up
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import Source
+
+_DIGIT_BITS = 8
+_MOST_ROUNDS = 4096
+"""A tail coin falls with probability below e**-2: 4096 in a row do not happen."""
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Geometric:
+    """P(k) proportional to e**(-rate k) for k = 0, 1, 2, ..., up to 64-bit rounding.
+
+    Attributes:
+        bits: Bits that the digits cover; beyond, the tail counts in steps of 2**bits.
+        digits: The law of each digit, lowest first.
+        tail: Weight, out of 2**64, with which the tail goes on for one more step.
+    """
+
+    rate: Decimal
+    bits: int = field(init=False)
+    digits: tuple[FiniteDistribution, ...] = field(init=False, repr=False, compare=False)
+    tail: int = field(init=False)
+
+    @in_sixty_digits
+    def __post_init__(self) -> None:
+        # Digits cover e**-2 to e**-4 of decay: no weight gets so small that rounding is felt.
+        bits = max(0, math.ceil(math.log2(2 / float(self.rate))))
+        laws = []
+        for low in range(0, bits, _DIGIT_BITS):
+            wide = min(_DIGIT_BITS, bits - low)
+            laws.append(_digit_distribution(self.rate * (1 << low), 1 << wide))
+        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "digits", tuple(laws))
+        object.__setattr__(self, "tail", ceil64(exp(-self.rate * (1 << bits))))
+
+    def sampler(self, source: Source) -> "GeometricSampler":
+        """Return the step that draws one block of users after the other."""
+        return GeometricSampler(
+            self, source, tuple(source.stage("digit", i) for i in range(len(self.digits)))
+        )
+
+    @property
+    def first(self) -> Fraction:
+        """The exact probability of zero."""
+        chance = Fraction(ONE - self.tail, ONE)
+        for distribution in self.digits:
+            chance *= Fraction(distribution.weights[0], ONE)
+        return chance
+
+    @property
+    def worst_step(self) -> Fraction:
+        """The largest ratio P(k) / P(k + 1), exactly."""
+        carry, worst = Fraction(1), Fraction(0)
+        for distribution in self.digits:
+            steps = zip(distribution.weights[:-1], distribution.weights[1:], strict=True)
+            worst = max(worst, carry * max(Fraction(one, two) for one, two in steps))
+            carry *= Fraction(distribution.weights[-1], distribution.weights[0])
+        return max(worst, carry * Fraction(ONE, self.tail))
+
+    def log_pmf(self, counts: Counts) -> NDArray[np.float64]:
+        """Return ln P(k), from the weights as they are used."""
+        total = np.full(counts.shape, math.log1p(-self.tail / ONE))
+        for place, distribution in enumerate(self.digits):
+            table = np.log(np.array(distribution.weights, dtype=np.float64)) - math.log(ONE)
+            total += table[(counts >> (place * _DIGIT_BITS)) & (len(distribution) - 1)]
+        total += (counts >> self.bits) * (math.log(self.tail) - math.log(ONE))
+        return total
+
+    def log_survival(self, counts: Counts) -> NDArray[np.float64]:
+        """Return ln P(draw >= k), from the weights as they are used."""
+        # A number is at least k if a digit is larger, or equal and the digits below suffice.
+        enough = np.ones(counts.shape)
+        for place, distribution in enumerate(self.digits):
+            chances = np.array(distribution.weights, dtype=np.float64) / ONE
+            above = np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)
+            digit = (counts >> (place * _DIGIT_BITS)) & (len(distribution) - 1)
+            enough = above[digit] + chances[digit] * enough
+        on = self.tail / ONE
+        total = np.log(on + (1 - on) * enough)
+        total += (counts >> self.bits) * math.log(on)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricSampler:
+    """Draws of a geometric law for one block after the other."""
+
+    distribution: Geometric
+    source: Source
+    digits: tuple[Source, ...]
+    tails: list[Source] = field(default_factory=list)
+
+    def __call__(self, count: int) -> Counts:
+        """Return ``count`` draws."""
+        total = self._tail(count) << self.distribution.bits
+        for place, (distribution, digit) in enumerate(
+            zip(self.distribution.digits, self.digits, strict=True)
+        ):
+            drawn = digit.draw(distribution, count).astype(np.int64)
+            drawn <<= place * _DIGIT_BITS
+            total += drawn
+        return total
+
+    def _tail(self, count: int) -> Counts:
+        """Return how many coins in a row went on, from one stream per round of coins."""
+        steps = np.zeros(count, dtype=np.int64)
+        left = np.flatnonzero(self._round(0).bernoulli(self.distribution.tail, count))
+        for number in range(1, _MOST_ROUNDS):
+            if not left.size:
+                return steps
+            steps[left] += 1
+            left = left[self._round(number).bernoulli(self.distribution.tail, left.size)]
+        raise NoisefloorError("The tail of a geometric draw does not end: the source is broken.")
+
+    def _round(self, number: int) -> Source:
+        while number >= len(self.tails):
+            self.tails.append(self.source.stage("tail", len(self.tails)))
+        return self.tails[number]
+
+
+@in_sixty_digits
+def _digit_distribution(rate: Decimal, size: int) -> FiniteDistribution:
+    """Return the truncated geometric law over range(size)."""
+    step = exp(-rate)
+    shares = [Decimal(1)]
+    for _ in range(size - 1):
+        shares.append(shares[-1] * step)
+    whole = sum(shares)
+    return FiniteDistribution.of(weights64([ratio(share, whole) for share in shares]))
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSidedGeometric:
+    """P(k) proportional to e**(-rate |k|) for all integers k: discrete Laplace noise.
+
+    Zero or a sign is drawn first, then the magnitude less one from a geometric law.
+    """
+
+    rate: Decimal
+    magnitude: Geometric = field(init=False)
+    side: FiniteDistribution = field(init=False, repr=False, compare=False)
+
+    @in_sixty_digits
+    def __post_init__(self) -> None:
+        step = exp(-self.rate)
+        # Rounded up: zero gets no more than its share, and the step away from it costs no more.
+        half = min(ceil64(ratio(step, 1 + step)), ONE // 2 - 1)
+        object.__setattr__(self, "magnitude", Geometric(self.rate))
+        object.__setattr__(self, "side", FiniteDistribution.of([half, ONE - 2 * half, half]))
+
+    def sampler(self, source: Source) -> "TwoSidedSampler":
+        """Return the step that draws one block of users after the other."""
+        return TwoSidedSampler(self, source.stage("side"), self.magnitude.sampler(source))
+
+    @in_sixty_digits
+    def epsilon(self, shift: int) -> Decimal:
+        """Return the largest log-ratio of the law and the law moved by ``shift``.
+
+        All steps on one side of zero, or the step from zero and all but one of them.
+        """
+        half, zero, _ = self.side.weights
+        centre = Fraction(zero, half) / self.magnitude.first
+        step = self.magnitude.worst_step
+        first = log_ratio(centre.numerator, centre.denominator)
+        other = log_ratio(step.numerator, step.denominator)
+        return max(shift * other, first + (shift - 1) * other)
+
+    def log_pmf(self, noise: Counts) -> NDArray[np.float64]:
+        """Return ln P(noise), from the weights as they are used."""
+        half, zero, _ = self.side.weights
+        size = np.abs(noise)
+        far = math.log(half) - math.log(ONE) + self.magnitude.log_pmf(np.maximum(size - 1, 0))
+        return np.where(noise == 0, math.log(zero) - math.log(ONE), far)
+
+    def log_survival(self, noise: Counts) -> NDArray[np.float64]:
+        """Return ln P(draw >= noise), from the weights as they are used."""
+        # Below 1 the law is even: the draw is at least k unless its negative is at least 1 - k.
+        size = np.where(noise > 0, noise, 1 - noise)
+        far = self.magnitude.log_survival(size - 1)
+        far += math.log(self.side.weights[0]) - math.log(ONE)
+        with np.errstate(divide="ignore"):
+            return np.where(noise > 0, far, np.log1p(-np.exp(far)))
+
+    @property
+    def variance(self) -> float:
+        """The variance, by the closed form of the law before rounding."""
+        rate = float(self.rate)
+        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSidedSampler:
+    """Draws of two-sided geometric noise for one block after the other."""
+
+    distribution: TwoSidedGeometric
+    side: Source
+    magnitude: GeometricSampler
+
+    def __call__(self, count: int) -> Counts:
+        """Return ``count`` draws."""
+        sign = self.side.draw(self.distribution.side, count).astype(np.int64)
+        sign -= 1
+        noise = self.magnitude(count)
+        noise += 1
+        noise *= sign
+        return noise
+
 
 GRID_LIMIT = 1 << 40
 """Grid integers stay below this, so that sums of many million reports fit in 64 bits."""
@@ -59,9 +285,9 @@ class IntegerRange:
         return neighbours is self.neighbours
 
     @property
-    def model(self) -> Model:
+    def model(self) -> TrustModel:
         """Whether the noise is for a curator's result or for a device's value."""
-        return Model.CENTRAL if self.neighbours in CENTRAL else Model.LOCAL
+        return TrustModel.CENTRAL if self.neighbours in CENTRAL else TrustModel.LOCAL
 
 
 @dataclass(frozen=True, slots=True)

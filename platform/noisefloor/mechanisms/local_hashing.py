@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
     Reports,
@@ -62,7 +62,7 @@ class LocalHashing:
     def randomise(self, values: object, source: Source) -> NDArray[Any]:
         """Return one (seed, cell) per user."""
         symbols = check_integers(values, 0, self.size - 1)
-        seeds, respond = source.stage("seed"), self.response.responder(source)
+        seeds, respond = source.stage("seed"), self.response.sampler(source)
         reports = np.empty(len(symbols), dtype=REPORT)
         for rows in blocks(len(symbols)):
             some = symbols[rows]

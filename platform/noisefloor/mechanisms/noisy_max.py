@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from noisefloor.checks import Floats, blocks, check_epsilon
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import unsupported
-from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
-from noisefloor.mechanisms.scores import Chooser, Scores, add_margin, aim_below
+from noisefloor.mechanisms.laplace import Geometric, TwoSidedGeometric
+from noisefloor.mechanisms.scores import ScoreGrid, SelectionMechanism, add_margin, aim_below
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -23,7 +23,7 @@ LogPmf = Callable[[NDArray[np.int64]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMax(Chooser):
+class NoisyMax(SelectionMechanism):
     """Add noise to every score on the grid and name the largest; ties go to the first.
 
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows, summed over the law of
@@ -37,15 +37,19 @@ class NoisyMax(Chooser):
     the noise as it is, and the guarantee says what that is worth.
     """
 
-    scores: Scores
+    scores: ScoreGrid
     noise: Geometric | TwoSidedGeometric
     worst: float = field(init=False)
 
     def __post_init__(self) -> None:
         rate, steps = float(self.noise.rate), self.scores.steps
-        law = _Law.of(self._log_pmf, rate, steps, two_sided=self._is_two_sided)
+        distribution = _NoiseDistribution.of(
+            self._log_pmf, rate, steps, two_sided=self._is_two_sided
+        )
         places = range(self.scores.size)
-        object.__setattr__(self, "worst", add_margin(law.epsilon(self.scores.size, places)))
+        object.__setattr__(
+            self, "worst", add_margin(distribution.epsilon(self.scores.size, places))
+        )
 
     @classmethod
     def laplace(
@@ -53,7 +57,7 @@ class NoisyMax(Chooser):
     ) -> "NoisyMax":
         """Add Laplace noise of the least scale that keeps epsilon."""
         return _calibrated(
-            Scores(size, low, high, steps), check_epsilon(epsilon), TwoSidedGeometric
+            ScoreGrid(size, low, high, steps), check_epsilon(epsilon), TwoSidedGeometric
         )
 
     @classmethod
@@ -61,7 +65,7 @@ class NoisyMax(Chooser):
         cls, size: int, epsilon: float, *, low: float = 0.0, high: float = 1.0, steps: int = 64
     ) -> "NoisyMax":
         """Add exponential noise of the least scale that keeps epsilon."""
-        return _calibrated(Scores(size, low, high, steps), check_epsilon(epsilon), Geometric)
+        return _calibrated(ScoreGrid(size, low, high, steps), check_epsilon(epsilon), Geometric)
 
     @property
     def _is_two_sided(self) -> bool:
@@ -92,14 +96,14 @@ class NoisyMax(Chooser):
     def chances(self, value: object) -> Floats:
         """Return the chance of each candidate, summed over the largest noisy score."""
         row = self.scores.row(value)
-        law = _Law.of(
+        distribution = _NoiseDistribution.of(
             self._log_pmf, float(self.noise.rate), self.scores.steps, two_sided=self._is_two_sided
         )
-        return law.chances(row)
+        return distribution.chances(row)
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
+class _NoiseDistribution:
     """The noise law as arrays, wide enough that what lies beyond does not count.
 
     Attributes:
@@ -113,7 +117,9 @@ class _Law:
     log_cdf: Floats
 
     @classmethod
-    def of(cls, log_pmf: LogPmf, rate: float, steps: int, *, two_sided: bool) -> "_Law":
+    def of(
+        cls, log_pmf: LogPmf, rate: float, steps: int, *, two_sided: bool
+    ) -> "_NoiseDistribution":
         """Tabulate the law out to where it has decayed by e**-(30 + 4 * steps * rate)."""
         if (30 + 4 * steps * rate) / rate > _MOST_POINTS:
             least = 30 * 2 * steps / _MOST_POINTS
@@ -169,26 +175,28 @@ def _log_sum(logs: Floats) -> float:
 
 
 def _calibrated(
-    scores: Scores, epsilon: float, law: type[Geometric] | type[TwoSidedGeometric]
+    scores: ScoreGrid, epsilon: float, distribution: type[Geometric] | type[TwoSidedGeometric]
 ) -> NoisyMax:
     """Return the mechanism whose exact worst case is the requested epsilon, from below."""
     from scipy.optimize import brentq  # lazy: scipy is slow to import
 
-    steps, two_sided = scores.steps, law is TwoSidedGeometric
+    steps, two_sided = scores.steps, distribution is TwoSidedGeometric
     target = aim_below(epsilon)
     places = (0, scores.size - 1)
 
     def surplus(rate: float) -> float:
-        ideal = _Law.of(_ideal(rate, two_sided=two_sided), rate, steps, two_sided=two_sided)
+        ideal = _NoiseDistribution.of(
+            _ideal(rate, two_sided=two_sided), rate, steps, two_sided=two_sided
+        )
         return ideal.epsilon(scores.size, places) - target
 
     # At this rate the worst case cannot pass epsilon; at thrice it does, even for two candidates.
     least = epsilon / (2 * steps)
     rate = brentq(surplus, 0.99 * least, 3 * least, xtol=1e-13 * least, rtol=1e-12)
-    mechanism = NoisyMax(scores, law(Decimal(rate)))
+    mechanism = NoisyMax(scores, distribution(Decimal(rate)))
     while mechanism.worst > epsilon:
         rate *= 1 - 1e-7
-        mechanism = NoisyMax(scores, law(Decimal(rate)))
+        mechanism = NoisyMax(scores, distribution(Decimal(rate)))
     return mechanism
 
 

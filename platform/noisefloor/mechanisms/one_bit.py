@@ -17,10 +17,9 @@ from noisefloor.checks import (
     check_integers,
     check_reals,
 )
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE, epsilon_of, exp, in_sixty_digits, ratio
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.randomised_response import count_symbols
-from noisefloor.mechanisms.thresholds import epsilon_of, exp, in_sixty_digits, ratio
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source, Words
 
@@ -69,10 +68,10 @@ class OneBitMean:
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return one bit per user."""
         reals = check_reals(values, -1.0, 1.0)
-        coins = source.stage("bit")
+        draws = source.stage("bit")
         reports = np.empty(len(reals), dtype=np.bool_)
         for rows in blocks(len(reals)):
-            reports[rows] = coins.bernoulli_each(self.thresholds(reals[rows]))
+            reports[rows] = draws.bernoulli_each(self.thresholds(reals[rows]))
         return reports
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
@@ -150,12 +149,12 @@ class SampledBit:
         """Return one report per user from whole vectors."""
         vectors = check_reals(values, -1.0, 1.0, width=self.dimension)
         reports = self.choose(len(vectors), source)
-        coins = source.stage("bit")
+        draws = source.stage("bit")
         for rows in blocks(len(vectors), self.dimension):
             chosen = reports[rows]
             picked = vectors[rows][np.arange(len(chosen)), chosen]
             chosen *= np.uint32(2)
-            chosen += coins.bernoulli_each(self.one_bit.thresholds(picked))
+            chosen += draws.bernoulli_each(self.one_bit.thresholds(picked))
         return reports
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:

@@ -1,7 +1,12 @@
-"""Randomised response: on one bit, and on one of k symbols."""
+"""Randomised response: on one bit, and on one of k symbols.
 
+Memoised response: one permanent answer per bit, and a fresh answer about it each period.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +20,18 @@ from noisefloor.checks import (
     check_epsilon,
     check_integers,
 )
-from noisefloor.laws import ONE, FiniteLaw
+from noisefloor.distributions import (
+    ONE,
+    FiniteDistribution,
+    ceil64,
+    epsilon_of,
+    exp,
+    floor64,
+    in_sixty_digits,
+    ratio,
+    round_up,
+)
+from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import (
     Estimate,
     Reports,
@@ -25,14 +41,7 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.thresholds import (
-    ceil64,
-    epsilon_of,
-    exp,
-    floor64,
-    in_sixty_digits,
-    ratio,
-)
+from noisefloor.mechanisms.unary import all_rows
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -106,7 +115,7 @@ class KaryResponse:
     size: int
     epsilon: float
     keep: int = field(init=False)
-    law: FiniteLaw | None = field(init=False, repr=False, compare=False)
+    distribution: FiniteDistribution | None = field(init=False, repr=False, compare=False)
 
     @in_sixty_digits
     def __post_init__(self) -> None:
@@ -116,10 +125,10 @@ class KaryResponse:
         if size <= _TABLE:
             lie = ceil64(ratio(1, power + size - 1))
             object.__setattr__(self, "keep", ONE - (size - 1) * lie)
-            object.__setattr__(self, "law", shift_law(size, lie))
+            object.__setattr__(self, "distribution", shift_distribution(size, lie))
         else:
             object.__setattr__(self, "keep", floor64(ratio(power, power + size - 1)))
-            object.__setattr__(self, "law", None)
+            object.__setattr__(self, "distribution", None)
 
     @property
     def lie(self) -> Fraction:
@@ -129,15 +138,15 @@ class KaryResponse:
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return one symbol per user."""
         symbols = check_integers(values, 0, self.size - 1)
-        respond = self.responder(source)
+        respond = self.sampler(source)
         reports = np.empty(symbols.shape, dtype=np.min_scalar_type(self.size - 1))
         for rows in blocks(len(symbols)):
             reports[rows] = respond(symbols[rows])
         return reports
 
-    def responder(self, source: Source) -> "Responder":
+    def sampler(self, source: Source) -> "KarySampler":
         """Return the step that answers for one block of users after the other."""
-        return Responder(self, source.stage("keep"), source.stage("lie"))
+        return KarySampler(self, source.stage("keep"), source.stage("lie"))
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the weights as rounded."""
@@ -172,7 +181,7 @@ class KaryResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Responder:
+class KarySampler:
     """The k-ary answer for one block of symbols after the other, from two streams."""
 
     response: KaryResponse
@@ -182,9 +191,9 @@ class Responder:
     def __call__(self, symbols: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
         """Return the protected symbols: each is shifted cyclically by a random amount."""
         size, count = self.response.size, len(symbols)
-        if self.response.law is not None:
+        if self.response.distribution is not None:
             moved = symbols.astype(np.uint16)
-            moved += self.kept.draw(self.response.law, count).view(np.uint16)
+            moved += self.kept.draw(self.response.distribution, count).view(np.uint16)
             # Unsigned: subtracting the size from what is smaller wraps to something huge.
             return np.asarray(np.minimum(moved, moved - np.uint16(size)))
         moved = symbols.astype(np.uint64)
@@ -193,9 +202,9 @@ class Responder:
         return np.asarray(np.minimum(moved, moved - np.uint64(size)))
 
 
-def shift_law(size: int, lie: int) -> FiniteLaw:
+def shift_distribution(size: int, lie: int) -> FiniteDistribution:
     """Return the law of the cyclic shift: 0 is the truth, each other shift has weight ``lie``."""
-    return FiniteLaw.of([ONE - (size - 1) * lie] + [lie] * (size - 1))
+    return FiniteDistribution.of([ONE - (size - 1) * lie] + [lie] * (size - 1))
 
 
 def count_symbols(reports: Reports, size: int) -> Tally:
@@ -206,10 +215,121 @@ def count_symbols(reports: Reports, size: int) -> Tally:
     return counts
 
 
-def flip_bits(bits: NDArray[np.bool_], flip: int, coins: Source) -> NDArray[np.bool_]:
+def flip_bits(bits: NDArray[np.bool_], flip: int, draws: Source) -> NDArray[np.bool_]:
     """Return the bits, each flipped with probability ``flip / 2**64``."""
     flipped = np.empty(bits.shape, dtype=np.bool_)
     for rows in blocks(len(bits)):
         some = bits[rows]
-        np.not_equal(some, coins.bernoulli(flip, len(some)), out=flipped[rows])
+        np.not_equal(some, draws.bernoulli(flip, len(some)), out=flipped[rows])
     return flipped
+
+
+_LISTABLE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MemoisedResponse:
+    """Flip the bit once for ever, then flip that answer afresh for each report.
+
+    Guarantee:  pure DP, epsilon of the joint law of ``periods`` reports; it grows from
+                ``epsilon_first`` with one report towards ``epsilon_permanent`` and never passes
+                it, so long as the bit stays the same and the permanent answer is kept.
+    Neighbours: bit = item = user: one user holds one bit (local model).
+    Domain:     booleans or integers 0 and 1; anything else is refused.
+    Reference:  Erlingsson, Pihur, Korolova 2014, arXiv 1407.6981 (RAPPOR).
+
+    Attributes:
+        epsilon_permanent: What any number of reports may reveal.
+        epsilon_first: What one report may reveal; smaller.
+        periods: Reports per call of ``randomise``; each user's row holds that many.
+        permanent: Weight, out of 2**64, with which the permanent answer is flipped.
+        instant: Weight with which each report flips the permanent answer.
+    """
+
+    epsilon_permanent: float
+    epsilon_first: float
+    periods: int = 1
+    permanent: int = field(init=False)
+    instant: int = field(init=False)
+
+    @in_sixty_digits
+    def __post_init__(self) -> None:
+        ever = check_epsilon(self.epsilon_permanent, "epsilon_permanent")
+        first = check_epsilon(self.epsilon_first, "epsilon_first")
+        check_count(self.periods, "periods", most=1 << 16)
+        if not first < ever:
+            raise BadParameter("epsilon_first", first, f"< epsilon_permanent={ever!r}")
+        once, total = ratio(1, 1 + exp(ever)), ratio(1, 1 + exp(first))
+        # total = once (1 - again) + (1 - once) again, solved for again.
+        again = ratio(total - once, 1 - 2 * once)
+        object.__setattr__(self, "permanent", ceil64(once))
+        object.__setattr__(self, "instant", min(ceil64(again), ONE // 2))
+
+    def memorise(self, values: object, source: Source) -> NDArray[np.bool_]:
+        """Return the permanent answers, to be drawn once and kept on the device."""
+        return flip_bits(check_bits(values), self.permanent, source.stage("permanent"))
+
+    def report(self, memory: object, source: Source) -> NDArray[np.bool_]:
+        """Return one period's reports about the permanent answers."""
+        return flip_bits(check_bits(memory), self.instant, source.stage("instant"))
+
+    def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
+        """Return ``periods`` reports per user: one row each, or a flat array for one period."""
+        bits = check_bits(values)
+        once, again = source.stage("permanent"), source.stage("instant")
+        reports = np.empty((len(bits), self.periods), dtype=np.bool_)
+        for rows in blocks(len(bits), self.periods):
+            some, answers = bits[rows], reports[rows]
+            memory = some ^ once.bernoulli(self.permanent, len(some))
+            again.bernoulli(self.instant, answers.size, out=answers.reshape(-1))
+            answers ^= memory[:, None]
+        return reports if self.periods > 1 else reports[:, 0]
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
+        """Return the guarantee of all ``periods`` reports together."""
+        if neighbours not in (Neighbours.BIT, Neighbours.ITEM, Neighbours.USER):
+            return unsupported(self, neighbours)
+        return Guarantee(round_up(self._joint_epsilon()), neighbours)
+
+    @in_sixty_digits
+    def _joint_epsilon(self) -> Decimal:
+        """Return the log-ratio of the report row that tells most: all reports equal."""
+        kept, flipped = ONE - self.permanent, self.permanent
+        # How much less likely all reports are from the opposite permanent answer.
+        fade = ratio(self.instant, ONE - self.instant) ** self.periods
+        return ratio(kept + flipped * fade, flipped + kept * fade).ln()
+
+    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+        """Return ln P(row of reports | value), summed over the hidden permanent answer."""
+        rows = np.asarray(reports, dtype=np.bool_).reshape(-1, self.periods)
+        agree = np.count_nonzero(rows == bool(value), axis=1)
+        stay, flip = math.log1p(-self.instant / ONE), math.log(self.instant / ONE)
+        as_kept = agree * stay + (self.periods - agree) * flip
+        as_flipped = agree * flip + (self.periods - agree) * stay
+        as_kept += math.log1p(-self.permanent / ONE)
+        as_flipped += math.log(self.permanent / ONE)
+        return np.asarray(np.logaddexp(as_kept, as_flipped))
+
+    def tally(self, reports: Reports) -> Tally:
+        """Return the number of ones in each period."""
+        rows = np.asarray(reports).reshape(-1, self.periods)
+        return np.asarray(rows.sum(axis=0, dtype=np.int64))
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the share of users whose bit is one, as each period's reports tell it."""
+        once, again = self.permanent / ONE, self.instant / ONE
+        lie = once * (1 - again) + (1 - once) * again
+        return response_estimate(tally, check_reports_counted(n), hold=1 - lie, lack=lie)
+
+    def outputs(self) -> Reports:
+        """Return every row of reports; refused when there are too many to list."""
+        if self.periods > _LISTABLE:
+            raise BadParameter("periods", self.periods, f"<= {_LISTABLE} for reports to be listed")
+        rows = all_rows(self.periods)
+        return rows if self.periods > 1 else rows[:, 0]
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return the only pair there is."""
+        return [(False, True)]

@@ -15,7 +15,7 @@ from noisefloor.privacy import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ScoreGrid:
     """Users score ``size`` candidates in [low, high]; scores are taken to ``steps`` grid steps.
 
     In the local model any two rows are neighbours: every score may move, each its own way, by the
@@ -59,12 +59,12 @@ class Scores:
         return list(zip(best, worst, strict=True))
 
 
-class Chooser(ABC):
+class SelectionMechanism(ABC):
     """What all mechanisms share that pick one of many by chances that follow from the scores."""
 
     __slots__ = ()
 
-    scores: Scores
+    scores: ScoreGrid
 
     @abstractmethod
     def chances(self, value: object) -> Floats:

@@ -1,4 +1,7 @@
-"""Picking one of many by other means: permute-and-flip, exponential mechanism, k-ary response."""
+"""Picking one of many by other means: permute-and-flip, exponential mechanism, k-ary response.
+
+Randomised response on a set: name one of the best few, or one of the others, at random.
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,21 +11,139 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import Floats, blocks, check_count, check_epsilon
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Estimate, Reports, Tally, unsupported
+from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon
+from noisefloor.distributions import ONE, ceil64, epsilon_of, exp, in_sixty_digits
+from noisefloor.mechanisms.base import (
+    Estimate,
+    Reports,
+    Tally,
+    check_reports_counted,
+    response_estimate,
+    unsupported,
+)
 from noisefloor.mechanisms.randomised_response import KaryResponse
-from noisefloor.mechanisms.scores import Chooser, Scores, add_margin, aim_below
-from noisefloor.mechanisms.thresholds import ceil64, epsilon_of, exp, in_sixty_digits
+from noisefloor.mechanisms.scores import ScoreGrid, SelectionMechanism, add_margin, aim_below
+from noisefloor.mechanisms.subset_selection import raised_epsilon, raised_weight
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
+
+_FEW = 8
+"""Up to so many places are found by one argmax after the other; more by sorting."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopSetResponse(SelectionMechanism):
+    """Name one of the ``top`` best candidates, each e**epsilon times as likely as each other one.
+
+    Guarantee:  pure DP, epsilon = ln(hold (size - top) / ((2**64 - hold) top)). Every row has a
+                top set of the same size, so this ratio is met and never passed. Per request:
+                requests add up.
+    Neighbours: item = user: any row of scores to any other (local model).
+    Domain:     rows of ``size`` reals in [low, high]; others are refused. Ties go to the first.
+    Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338 (``top`` = 1, ArgmaxResponse); the
+                set in place of the best is our own derivation.
+
+    Two steps, because candidates of equal 64-bit weights may not sum to 2**64 (3 of 6 do not): a
+    coin says whether the report is of the top set, and a fair choice names one of its side.
+
+    Attributes:
+        size: Number of candidates.
+        epsilon: What was asked for.
+        top: Candidates in the top set.
+        hold: Weight, out of 2**64, with which the report is of the top set.
+    """
+
+    size: int
+    epsilon: float
+    top: int
+    low: float = 0.0
+    high: float = 1.0
+    hold: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = self.scores.size
+        top = check_count(self.top, "top", least=1, most=size - 1)
+        object.__setattr__(self, "hold", raised_weight(check_epsilon(self.epsilon), top, size))
+
+    @property
+    def scores(self) -> ScoreGrid:  # type: ignore[override]  # follows from the parameters
+        """The declared range of the scores."""
+        return ScoreGrid(self.size, self.low, self.high)
+
+    def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
+        """Return the index of the candidate each user asks for."""
+        rows = self.scores.check(values)
+        draws, members, others = (source.stage(name) for name in ("hold", "member", "other"))
+        reports = np.empty(len(rows), dtype=np.min_scalar_type(self.size - 1))
+        for some in blocks(len(rows), self.size):
+            best, answered = top_places(rows[some], self.top), reports[some]
+            held = draws.bernoulli(self.hold, len(best))
+            inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
+            answered[inside] = best[inside, members.below(self.top, inside.size)]
+            other = others.below(self.size - self.top, outside.size).astype(np.intp)
+            answered[outside] = _skipping(other, best[outside])
+        return reports
+
+    def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
+        """Return the guarantee of the weight as rounded."""
+        if neighbours not in (Neighbours.ITEM, Neighbours.USER):
+            return unsupported(self, neighbours)
+        return Guarantee(raised_epsilon(self.hold, self.top, self.size), neighbours)
+
+    @property
+    def _member(self) -> float:
+        return self.hold / ONE / self.top
+
+    @property
+    def _other(self) -> float:
+        return (ONE - self.hold) / ONE / (self.size - self.top)
+
+    def chances(self, value: object) -> Floats:
+        """Return the chance of each candidate."""
+        row = self.scores.check(np.asarray(value, dtype=np.float64)[None])
+        result = np.full(self.size, self._other)
+        result[top_places(row, self.top)] = self._member
+        return result
+
+    def estimate(self, tally: Tally, n: int) -> Estimate:
+        """Return the share of users for whom each candidate is in the top set."""
+        count = check_reports_counted(n)
+        return response_estimate(tally, count, hold=self._member, lack=self._other)
+
+    def worst_pairs(
+        self, neighbours: Neighbours = Neighbours.USER
+    ) -> Sequence[tuple[object, object]]:
+        """Return rows whose top sets are the first and the last; by symmetry that is enough."""
+        first, last = np.full(self.size, self.low), np.full(self.size, self.low)
+        first[: self.top], last[-self.top :] = self.high, self.high
+        return [(first, last)]
+
+
+def top_places(rows: Array, top: int) -> NDArray[np.intp]:
+    """Return the places of the ``top`` largest of each row, largest first; ties by place."""
+    left = rows.astype(rows.dtype if rows.dtype.kind == "f" else np.float64)
+    if top > _FEW:
+        return np.argsort(-left, axis=1, kind="stable")[:, :top]
+    places, every = np.empty((len(left), top), dtype=np.intp), np.arange(len(left))
+    for rank in range(top):
+        places[:, rank] = left.argmax(axis=1)
+        left[every, places[:, rank]] = -np.inf
+    return places
+
+
+def _skipping(others: NDArray[np.intp], members: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return candidate number ``others`` of those that are not members, row by row."""
+    for member in np.sort(members, axis=1).T:
+        others = others + (others >= member)
+    return others
+
 
 _WHOLE = 1 << 52
 """The weight of the best score in the exponential mechanism; 1,024 of them fit in 2**63."""
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip(Chooser):
+class PermuteAndFlip(SelectionMechanism):
     """Take candidates in random order, accept each with e**(-rate * distance from the best).
 
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows; the rate is calibrated
@@ -49,9 +170,9 @@ class PermuteAndFlip(Chooser):
         object.__setattr__(self, "accept", tuple(accept))
 
     @property
-    def scores(self) -> Scores:  # type: ignore[override]  # follows from the parameters
+    def scores(self) -> ScoreGrid:  # type: ignore[override]  # follows from the parameters
         """The declared range of the scores."""
-        return Scores(self.size, self.low, self.high, self.steps)
+        return ScoreGrid(self.size, self.low, self.high, self.steps)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return the index of the candidate each user asks for.
@@ -60,14 +181,14 @@ class PermuteAndFlip(Chooser):
         """
         scores = self.scores
         rows = scores.check(values)
-        coins, picks = source.stage("flip"), source.stage("pick")
+        draws, picks = source.stage("flip"), source.stage("pick")
         # The best is always accepted; 2**64 does not fit in a word, so it is set afterwards.
         table = np.array([ONE - 1, *self.accept[1:]], dtype=np.uint64)
         reports = np.empty(len(rows), dtype=np.min_scalar_type(self.size - 1))
         for some in blocks(len(rows), self.size):
             grid = scores.grid(rows[some])
             distance = grid.max(axis=1, keepdims=True) - grid
-            accepted = coins.bernoulli_each(table[distance]) | (distance == 0)
+            accepted = draws.bernoulli_each(table[distance]) | (distance == 0)
             rank = accepted.cumsum(axis=1, dtype=np.uint32)
             chosen = picks.below(rank[:, -1], len(rank))
             reports[some] = (rank > chosen[:, None]).argmax(axis=1)
@@ -113,7 +234,7 @@ def _worst_acceptance(size: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism(Chooser):
+class ExponentialMechanism(SelectionMechanism):
     """Pick a candidate with probability proportional to e**(rate * score).
 
     Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows, from integer weights;
@@ -146,9 +267,9 @@ class ExponentialMechanism(Chooser):
         object.__setattr__(self, "weights", tuple(weights))
 
     @property
-    def scores(self) -> Scores:  # type: ignore[override]  # follows from the parameters
+    def scores(self) -> ScoreGrid:  # type: ignore[override]  # follows from the parameters
         """The declared range of the scores."""
-        return Scores(self.size, self.low, self.high, self.steps)
+        return ScoreGrid(self.size, self.low, self.high, self.steps)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return the index of the candidate each user asks for."""
@@ -197,13 +318,13 @@ class ArgmaxResponse:
         object.__setattr__(self, "response", KaryResponse(self.scores.size, self.epsilon))
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> ScoreGrid:
         """The declared range of the scores."""
-        return Scores(self.size, self.low, self.high)
+        return ScoreGrid(self.size, self.low, self.high)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return the index of the candidate each user asks for."""
-        rows, respond = self.scores.check(values), self.response.responder(source)
+        rows, respond = self.scores.check(values), self.response.sampler(source)
         reports = np.empty(len(rows), dtype=np.min_scalar_type(self.size - 1))
         for some in blocks(len(rows), self.size):
             reports[some] = respond(rows[some].argmax(axis=1))

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_reals
+from noisefloor.distributions import ONE, exp, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
-from noisefloor.mechanisms.thresholds import exp, in_sixty_digits, ratio
-from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of
+from noisefloor.mechanisms.piecewise import STEPS, Window, position_of, positions_of
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 

@@ -1,17 +1,25 @@
-"""Subset selection: report a random set of symbols in which the true one is over-represented."""
+"""Subset selection: report a random set of symbols in which the true one is over-represented.
+
+Some of many are raised: the one weight behind every response on a set of fixed size.
+
+``raised`` of ``size`` outcomes share the weight ``hold`` out of 2**64 evenly, the others share the
+rest. Which ones are raised may be anything; how many never changes, so the ratio is the same for
+all. Subset selection, the response on a top set and leaning signs are all made of it.
+"""
 
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
+from noisefloor.distributions import ONE, epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
     Reports,
@@ -21,9 +29,28 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.holding import hold_epsilon, hold_weight
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
+
+
+@in_sixty_digits
+def raised_weight(epsilon: float, raised: int, size: int) -> int:
+    """Return the largest weight of the raised outcomes that keeps epsilon."""
+    share = raised * exp(epsilon)
+    return floor64(ratio(share, share + Decimal(size - raised)))
+
+
+def raised_epsilon(hold: int, raised: int, size: int) -> float:
+    """Return the log-ratio of a raised outcome to another, never below the exact value."""
+    return epsilon_of(hold * (size - raised), (ONE - hold) * raised)
+
+
+def log_mixture(share: Floats, hold: int, raised: int, size: int) -> Floats:
+    """Return ln P of one outcome that is raised in so large a share of equally likely cases."""
+    high = np.exp(log_of(hold, ONE * raised))
+    low = np.exp(log_of(ONE - hold, ONE * (size - raised)))
+    return np.asarray(np.log(share * high + (1 - share) * low))
+
 
 _LISTABLE = 1 << 20
 
@@ -55,7 +82,7 @@ class SubsetSelection:
         best = max(1, round(size / (math.exp(epsilon) + 1)))
         subset = check_count(self.subset or best, "subset", least=1, most=size - 1)
         object.__setattr__(self, "subset", subset)
-        object.__setattr__(self, "hold", hold_weight(epsilon, subset, size))
+        object.__setattr__(self, "hold", raised_weight(epsilon, subset, size))
 
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return one row of ``size`` flags per user, ``subset`` of them set."""
@@ -80,7 +107,7 @@ class SubsetSelection:
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
-        return Guarantee(hold_epsilon(self.hold, self.subset, self.size), neighbours)
+        return Guarantee(raised_epsilon(self.hold, self.subset, self.size), neighbours)
 
     def log_likelihood(self, reports: Reports, value: Any) -> Floats:
         """Return ln P(set | value): all sets with the value are alike, and all without."""

@@ -15,8 +15,8 @@ from noisefloor.checks import (
     check_epsilon,
     check_integers,
 )
+from noisefloor.distributions import ONE, ceil64, exp, in_sixty_digits, log_ratio, ratio, round_up
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.base import (
     Estimate,
     Reports,
@@ -25,14 +25,6 @@ from noisefloor.mechanisms.base import (
     log_of,
     response_estimate,
     unsupported,
-)
-from noisefloor.mechanisms.thresholds import (
-    ceil64,
-    exp,
-    in_sixty_digits,
-    log_ratio,
-    ratio,
-    round_up,
 )
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source

@@ -3,30 +3,56 @@
 ``schema`` says in public what a column may hold, ``records`` reads a table strictly by it,
 ``histogram`` counts with exact integer noise (``cell_noise``), ``model_methods`` are the ways to
 publish a classifier, ``published_model`` is what comes of them, ``tensors`` writes and reads the
-files that are published. Which methods a publisher has is listed in ``noisefloor.roles.methods``.
+files that are published. The methods of a publisher are listed in
+``noisefloor.roles.publication_methods``.
 """
 
 from noisefloor.publication.cell_noise import CellNoise, GaussianCells, LaplaceCells
-from noisefloor.publication.histogram import Histogram
+from noisefloor.publication.evaluation import ClassificationScores, classification_scores
+from noisefloor.publication.histogram import HISTOGRAM, HISTOGRAM_HELP, Histogram
+from noisefloor.publication.logistic_regression import LogisticPlan
 from noisefloor.publication.published_model import PublishedModel, load_model
-from noisefloor.publication.records import Records, load_records, schema_path
-from noisefloor.publication.schema import Bins, Categories, Column, Schema, read_schema
-from noisefloor.publication.tensors import load, read_tensors, write_tensors
+from noisefloor.publication.tensors import (
+    MEDIA_TYPE,
+    check_writable,
+    load,
+    read_metadata,
+    read_tensors,
+    write_tensors,
+)
+from noisefloor.tables import (
+    Bins,
+    Categories,
+    ColumnDomain,
+    Records,
+    Schema,
+    load_records,
+    read_schema,
+    schema_path,
+)
 
 __all__ = [
+    "HISTOGRAM",
+    "HISTOGRAM_HELP",
+    "MEDIA_TYPE",
     "Bins",
     "Categories",
     "CellNoise",
-    "Column",
+    "ClassificationScores",
+    "ColumnDomain",
     "GaussianCells",
     "Histogram",
     "LaplaceCells",
+    "LogisticPlan",
     "PublishedModel",
     "Records",
     "Schema",
+    "check_writable",
+    "classification_scores",
     "load",
     "load_model",
     "load_records",
+    "read_metadata",
     "read_schema",
     "read_tensors",
     "schema_path",

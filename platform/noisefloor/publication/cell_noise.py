@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.checks import check_epsilon, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms import DiscreteLaplace
-from noisefloor.mechanisms.gaussian import GaussianTable, continuous_sigma, excess
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.mechanisms import DiscreteLaplace, GaussianTable, continuous_sigma, excess
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import Source
 
 CHANGED_CELLS = {Neighbours.RECORD_ADD_REMOVE: 1, Neighbours.RECORD_SUBSTITUTE: 2}
@@ -122,7 +121,7 @@ class GaussianCells:
     def guarantee(self) -> Guarantee:
         """The least epsilon at the given delta, summed over the table that is drawn from."""
         return Guarantee(
-            self.least_epsilon, self.neighbours, delta=self.delta, model=Model.CENTRAL
+            self.least_epsilon, self.neighbours, delta=self.delta, model=TrustModel.CENTRAL
         )
 
     @property
@@ -136,13 +135,13 @@ class GaussianCells:
 
     def add(self, counts: Counts, source: Source) -> Counts:
         """Return the counts with fresh noise, one draw a cell; nothing is clipped."""
-        drawn = source.stage("noise").draw(self.table.law, counts.size).astype(np.int64)
+        drawn = source.stage("noise").draw(self.table.distribution, counts.size).astype(np.int64)
         return counts + (drawn - self.table.reach).reshape(counts.shape)
 
     def log_likelihood(self, released: Counts, counts: Counts) -> float:
         """Return ln P(released | counts) of all cells; beyond the table it is minus infinity."""
         place = (released - counts).reshape(-1) + self.table.reach
-        if ((place < 0) | (place >= len(self.table.law))).any():
+        if ((place < 0) | (place >= len(self.table.distribution))).any():
             return -math.inf
         return float(np.log(self.table.chances)[place].sum())
 

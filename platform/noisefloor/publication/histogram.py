@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model
+from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication.cell_noise import CellNoise, GaussianCells, LaplaceCells
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Schema
 from noisefloor.publication.tensors import write_tensors
 from noisefloor.randomness import Source
+from noisefloor.tables import Records, Schema
 
-NAME = "histogram"
-HELP = """Noisy counts of every cell of some columns. Parameters: `columns`, names of columns with
+HISTOGRAM = "histogram"
+HISTOGRAM_HELP = """\
+Noisy counts of every cell of some columns. Parameters: `columns`, names of columns with
 commas between them; `noise`, `laplace` (exact epsilon, no delta) or `gaussian` (takes a delta), by
 default the one that fits the cost. The file has one tensor `counts` of 64-bit integers with an
 axis for each column; what the places of an axis mean is in its metadata under `noisefloor`.
@@ -98,7 +98,7 @@ class Histogram:
     def release(self, records: Records, source: Source) -> bytes:
         """Return noisy counts as a file, with the meaning of its axes in the metadata."""
         axes = [{"name": name, **self.schema.column(name).fields} for name in self.columns]
-        about = {"method": NAME, "record": self.schema.record, "axes": axes}
+        about = {"method": HISTOGRAM, "record": self.schema.record, "axes": axes}
         metadata = {"noisefloor": json.dumps(about, sort_keys=True)}
         return write_tensors({"counts": self.draw(records, source)}, metadata)
 
@@ -108,7 +108,7 @@ class Histogram:
 
 
 def _noise(parameters: Mapping[str, str | int | float | bool], cost: Guarantee) -> CellNoise:
-    if cost.model is not Model.CENTRAL:
+    if cost.model is not TrustModel.CENTRAL:
         raise BadParameter("model", cost.model.value, "central: a curator counts")
     law = parameters.get("noise", "gaussian" if cost.delta else "laplace")
     if law == "laplace":

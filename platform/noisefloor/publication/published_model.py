@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter, BadSnapshot, BadTable
-from noisefloor.publication.examples import OneHot
-from noisefloor.publication.schema import Categories, schema_fields, schema_of
 from noisefloor.publication.tensors import (
     check_content,
     read_metadata,
     read_tensors,
     write_tensors,
 )
+from noisefloor.tables import Categories, OneHot, schema_fields, schema_of
 
 FORM = "dense"
 

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.distributions import ONE, STRADDLES, FiniteDistribution
 from noisefloor.errors import BadParameter, NoisefloorError
-from noisefloor.laws import ONE, STRADDLES, FiniteLaw
 
 Words = NDArray[np.uint64]
 Bits = NDArray[np.bool_]
@@ -84,14 +84,14 @@ class Source(ABC):
         hits[ties] = self._spare("ties").words(ties.size) >> np.uint64(16) < fine
         return hits.reshape(shape)
 
-    def draw(self, law: FiniteLaw, count: int) -> NDArray[np.signedinteger]:
+    def draw(self, distribution: FiniteDistribution, count: int) -> NDArray[np.signedinteger]:
         """Return ``count`` outcomes of a finite law, exactly by its integer weights."""
         drawn = self.words(-(-count // 4)).view(np.uint16)[:count]
-        outcomes: NDArray[np.signedinteger] = law.guide.take(drawn)
+        outcomes: NDArray[np.signedinteger] = distribution.guide.take(drawn)
         open_ = np.flatnonzero(outcomes == STRADDLES)
         rest = self._spare("ties").words(open_.size) >> np.uint64(16)
         full = (drawn[open_].astype(np.uint64) << np.uint64(48)) | rest
-        outcomes[open_] = np.searchsorted(law.bounds, full, side="right")
+        outcomes[open_] = np.searchsorted(distribution.bounds, full, side="right")
         return outcomes
 
     def below(self, bound: int | NDArray[np.unsignedinteger], count: int) -> NDArray[np.uint32]:

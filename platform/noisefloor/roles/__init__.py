@@ -4,42 +4,61 @@ No clock, no socket and no randomness: services wrap them for the network, the s
 them in its own process. ``kinds`` lists every kind of frame that they may be asked to count.
 """
 
-from noisefloor.roles.ad_course import AdCourse
-from noisefloor.roles.ad_server import AdServer, impressions_kind
+from noisefloor.roles.ad_server import IMPRESSIONS, AdServer, impressions_kind
 from noisefloor.roles.aggregator import Aggregator
-from noisefloor.roles.artefact import Artefact
-from noisefloor.roles.broadcast import read_broadcast, write_broadcast
+from noisefloor.roles.artefact import Artefact, unpack_artefact
 from noisefloor.roles.catalogue import Ad, Catalogue
-from noisefloor.roles.epochs import EpochSummary, Limits
-from noisefloor.roles.kinds import BUILDERS, kinds_of
-from noisefloor.roles.learner import Learner
-from noisefloor.roles.methods import methods_of
-from noisefloor.roles.model_publisher import MemoryShelf, Method, ModelPublisher, Request, State
-from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
+from noisefloor.roles.collection_config import CollectionConfig, example_collection
+from noisefloor.roles.epochs import AggregationLimits, EpochSummary
+from noisefloor.roles.frame_outcomes import DeadLetter, FrameCounters, FrameOutcome, FrameStatus
+from noisefloor.roles.kind_registry import KIND_BUILDERS, kinds_from_sizes
+from noisefloor.roles.model_publisher import (
+    MemoryArtefactStore,
+    ModelPublisher,
+    PublicationMethod,
+    PublicationState,
+    ReleaseRequest,
+    has_failed,
+)
+from noisefloor.roles.publication_methods import LOADING, methods_of, model_method
+from noisefloor.roles.server_interfaces import Aggregation, ImpressionServer, TrainingServer
+from noisefloor.roles.training_coordinator import TrainingCoordinator, release_round
+from noisefloor.tasks import AdTask, read_broadcast, write_broadcast
 
 __all__ = [
-    "BUILDERS",
+    "IMPRESSIONS",
+    "KIND_BUILDERS",
+    "LOADING",
     "Ad",
-    "AdCourse",
     "AdServer",
+    "AdTask",
+    "Aggregation",
+    "AggregationLimits",
     "Aggregator",
     "Artefact",
     "Catalogue",
-    "Counters",
+    "CollectionConfig",
     "DeadLetter",
     "EpochSummary",
-    "Learner",
-    "Limits",
-    "MemoryShelf",
-    "Method",
+    "FrameCounters",
+    "FrameOutcome",
+    "FrameStatus",
+    "ImpressionServer",
+    "MemoryArtefactStore",
     "ModelPublisher",
-    "Outcome",
-    "Request",
-    "State",
-    "Status",
+    "PublicationMethod",
+    "PublicationState",
+    "ReleaseRequest",
+    "TrainingCoordinator",
+    "TrainingServer",
+    "example_collection",
+    "has_failed",
     "impressions_kind",
-    "kinds_of",
+    "kinds_from_sizes",
     "methods_of",
+    "model_method",
     "read_broadcast",
+    "release_round",
+    "unpack_artefact",
     "write_broadcast",
 ]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.catalogue import Catalogue
-from noisefloor.roles.epochs import Limits
-from noisefloor.roles.outcomes import Counters, Outcome
-from noisefloor.wire.kinds import Kind, symbol_kind
+from noisefloor.roles.epochs import AggregationLimits
+from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
+from noisefloor.wire import Kind, symbol_kind
 
 IMPRESSIONS = "impressions"
 
@@ -33,7 +33,11 @@ class AdServer:
     __slots__ = ("_aggregator", "_catalogue")
 
     def __init__(
-        self, catalogue: Catalogue, first_epoch: int = 0, *, limits: Limits | None = None
+        self,
+        catalogue: Catalogue,
+        first_epoch: int = 0,
+        *,
+        limits: AggregationLimits | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._aggregator = Aggregator([self.kind], first_epoch, limits=limits)
@@ -49,7 +53,7 @@ class AdServer:
         return impressions_kind(len(self._catalogue))
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> FrameCounters:
         """Frames by outcome."""
         return self._aggregator.counters
 
@@ -57,7 +61,7 @@ class AdServer:
         """Return the catalogue as bytes, or nothing to a device that has this one already."""
         return None if etag == self._catalogue.etag else self._catalogue.content
 
-    def apply(self, data: bytes) -> Outcome:
+    def apply(self, data: bytes) -> FrameOutcome:
         """Count the impressions of one frame."""
         return self._aggregator.apply(data)
 
@@ -75,7 +79,7 @@ class AdServer:
 
     @classmethod
     def restore(
-        cls, data: bytes, catalogue: Catalogue, *, limits: Limits | None = None
+        cls, data: bytes, catalogue: Catalogue, *, limits: AggregationLimits | None = None
     ) -> "AdServer":
         """Return the ad server that a snapshot was taken of, or raise BadSnapshot."""
         made = cls(catalogue, limits=limits)

@@ -17,11 +17,9 @@ import pyarrow as pa
 from noisefloor.checks import check_count
 from noisefloor.errors import BadFrame, BadParameter, EpochOpen
 from noisefloor.roles import snapshot as snapshots
-from noisefloor.roles.epochs import EpochState, EpochSummary, EpochWindow, Limits
-from noisefloor.roles.outcomes import Counters, DeadLetter, Outcome, Status
-from noisefloor.wire.columns import Tally
-from noisefloor.wire.frames import MOST_EPOCH, Frame, decode_frame
-from noisefloor.wire.kinds import Kind, Reduction
+from noisefloor.roles.epochs import AggregationLimits, EpochState, EpochSummary, EpochWindow
+from noisefloor.roles.frame_outcomes import DeadLetter, FrameCounters, FrameOutcome, FrameStatus
+from noisefloor.wire import MOST_EPOCH, Frame, Kind, Reduction, Tally, decode_frame
 
 
 class Aggregator:
@@ -36,21 +34,25 @@ class Aggregator:
     __slots__ = ("_counters", "_kinds", "_letters", "_limits", "_windows")
 
     def __init__(
-        self, kinds: Iterable[Kind], first_epoch: int = 0, *, limits: Limits | None = None
+        self,
+        kinds: Iterable[Kind],
+        first_epoch: int = 0,
+        *,
+        limits: AggregationLimits | None = None,
     ) -> None:
         check_count(first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
         listed = list(kinds)
-        self._limits = limits or Limits()
+        self._limits = limits or AggregationLimits()
         self._kinds = {kind.name: kind for kind in listed}
         if not listed or len(self._kinds) < len(listed):
             raise BadParameter("kinds", sorted(self._kinds), "at least one, each named once")
         width = self._limits.open_epochs
         self._windows = {kind.name: EpochWindow(kind, first_epoch, width) for kind in listed}
         self._letters: dict[str, DeadLetter] = {}
-        self._counters = Counters()
+        self._counters = FrameCounters()
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> FrameCounters:
         """Frames by outcome."""
         return self._counters
 
@@ -59,7 +61,7 @@ class Aggregator:
         """The dead letters that are kept, sorted by key."""
         return tuple(self._letters[key] for key in sorted(self._letters))
 
-    def apply(self, data: bytes) -> Outcome:
+    def apply(self, data: bytes) -> FrameOutcome:
         """Take one frame as it came, and say what became of it."""
         outcome = self._judge(data)
         self._counters = self._counters.plus(outcome.status)
@@ -98,12 +100,12 @@ class Aggregator:
 
     def snapshot(self) -> bytes:
         """Return everything as bytes: the same bytes for the same state, whatever its history."""
-        contents = snapshots.Contents(self._counters, self.dead_letters, self._windows)
+        contents = snapshots.AggregatorContents(self._counters, self.dead_letters, self._windows)
         return snapshots.encode(contents)
 
     @classmethod
     def restore(
-        cls, data: bytes, kinds: Iterable[Kind], *, limits: Limits | None = None
+        cls, data: bytes, kinds: Iterable[Kind], *, limits: AggregationLimits | None = None
     ) -> "Aggregator":
         """Return the aggregator that a snapshot was taken of, or raise BadSnapshot."""
         made = cls(kinds, limits=limits)
@@ -113,7 +115,7 @@ class Aggregator:
         made._windows = contents.windows
         return made
 
-    def _judge(self, data: bytes) -> Outcome:
+    def _judge(self, data: bytes) -> FrameOutcome:
         try:
             frame = decode_frame(data, self._kinds, most_bytes=self._limits.frame_bytes)
         except BadFrame as error:
@@ -125,31 +127,31 @@ class Aggregator:
             return self._refuse(frame, window.states.get(frame.epoch))
         state = window.state(frame.epoch)
         if state.has(frame.batch_id):
-            return Outcome(Status.DUPLICATE, "was counted before", frame)
+            return FrameOutcome(FrameStatus.DUPLICATE, "was counted before", frame)
         if not state.has_room_for(frame, self._limits):
             return self._bury(data, frame.batch_id, "Frame: epoch is full.")
         state.count(frame)
-        return Outcome(Status.COUNTED, frame=frame)
+        return FrameOutcome(FrameStatus.COUNTED, frame=frame)
 
-    def _refuse(self, frame: Frame, state: EpochState | None) -> Outcome:
+    def _refuse(self, frame: Frame, state: EpochState | None) -> FrameOutcome:
         """Refuse a frame of a closed epoch; a repeat is told as long as the ids are kept."""
         if state is not None:
             if state.has(frame.batch_id):
-                return Outcome(Status.DUPLICATE, "was dealt with before", frame)
+                return FrameOutcome(FrameStatus.DUPLICATE, "was dealt with before", frame)
             state.refuse_late(frame, self._limits)
-        return Outcome(Status.LATE, "epoch is closed", frame)
+        return FrameOutcome(FrameStatus.LATE, "epoch is closed", frame)
 
-    def _bury(self, data: bytes, batch_id: bytes | None, reason: str) -> Outcome:
+    def _bury(self, data: bytes, batch_id: bytes | None, reason: str) -> FrameOutcome:
         """Put a frame with the dead letters, once, within bounds."""
         key = f"id:{batch_id.hex()}" if batch_id else f"digest:{_digest(data)}"
         letter = DeadLetter(key, reason, len(data))
         if key in self._letters:
             # One id, two faults: which of them is kept must not depend on the order.
             self._letters[key] = min(letter, self._letters[key])
-            return Outcome(Status.DUPLICATE, "is a dead letter already")
+            return FrameOutcome(FrameStatus.DUPLICATE, "is a dead letter already")
         if len(self._letters) < self._limits.dead_letters:
             self._letters[key] = letter
-        return Outcome(Status.DEAD_LETTER, reason)
+        return FrameOutcome(FrameStatus.DEAD_LETTER, reason)
 
     def _window(self, kind: str) -> EpochWindow:
         if kind not in self._windows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisefloor.errors import BadParameter, BadSnapshot
-from noisefloor.privacy import Claim, Guarantee, Model, Neighbours, number_or_inf
+from noisefloor.privacy import Claim, Guarantee, Neighbours, TrustModel, number_or_inf
 
 MAGIC = b"NFA1"
 MOST_CARD_BYTES = 1 << 20
@@ -24,8 +24,10 @@ _TOLD_APART = {
     Neighbours.USER: "anything about any one person's data",
 }
 _TRUSTED = {
-    Model.LOCAL: "Noise was added on the device: nobody has to be trusted.",
-    Model.CENTRAL: "Noise was added by the publisher, who saw the data and has to be trusted.",
+    TrustModel.LOCAL: "Noise was added on the device: nobody has to be trusted.",
+    TrustModel.CENTRAL: (
+        "Noise was added by the publisher, who saw the data and has to be trusted."
+    ),
 }
 
 
@@ -54,14 +56,14 @@ class Artefact:
 
     def packed(self) -> bytes:
         """Write the artefact as one piece of bytes, which is what is stored."""
-        head = canonical({"media_type": self.media_type, "card": self.card})
+        head = canonical_json({"media_type": self.media_type, "card": self.card})
         if len(head) > MOST_CARD_BYTES:
             raise BadParameter("card", "<card>", f"at most {MOST_CARD_BYTES} bytes")
         body = len(head).to_bytes(4, "big") + head + self.content
         return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def unpack(data: bytes) -> Artefact:
+def unpack_artefact(data: bytes) -> Artefact:
     """Read an artefact back, or raise BadSnapshot: damaged bytes are not published."""
     magic, digest, body = data[:4], data[4:36], data[36:]
     if magic != MAGIC or hashlib.sha256(body).digest() != digest:
@@ -74,7 +76,7 @@ def unpack(data: bytes) -> Artefact:
         raise BadSnapshot("Artefact: its card cannot be read.") from None
 
 
-def in_words(guarantee: Guarantee) -> str:
+def guarantee_in_words(guarantee: Guarantee) -> str:
     """Say what a guarantee promises, in words for people who do not know the letters."""
     told_apart = _TOLD_APART[guarantee.neighbours]
     if not guarantee.is_finite:
@@ -99,7 +101,7 @@ def claim_fields(claim: Claim) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def canonical(value: object) -> bytes:
+def canonical_json(value: object) -> bytes:
     """Write JSON so that the same value gives the same bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode(
         "ascii"

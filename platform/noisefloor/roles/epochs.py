@@ -6,13 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from noisefloor.checks import check_count
-from noisefloor.wire.columns import Tally
-from noisefloor.wire.frames import Frame
-from noisefloor.wire.kinds import Kind, Reduction, joined, sorted_rows
+from noisefloor.wire import Frame, Kind, Reduction, Tally, joined, sorted_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AggregationLimits:
     """Bounds of what an aggregator keeps, so that no sender can fill its memory.
 
     Attributes:
@@ -81,7 +79,7 @@ class EpochState:
         """Whether a frame of that id was counted, or refused as late."""
         return batch_id in self.seen or batch_id in self.late
 
-    def has_room_for(self, frame: Frame, limits: Limits) -> bool:
+    def has_room_for(self, frame: Frame, limits: AggregationLimits) -> bool:
         """Whether the frame stays within every bound."""
         collects = self.kind.reduction is Reduction.COLLECT
         kept = self._kept_bytes + frame.batch.nbytes if collects else 0
@@ -102,7 +100,7 @@ class EpochState:
         self.rows += frame.batch.num_rows
         self.seen.add(frame.batch_id)
 
-    def refuse_late(self, frame: Frame, limits: Limits) -> None:
+    def refuse_late(self, frame: Frame, limits: AggregationLimits) -> None:
         """Remember a frame that came after the close, within bounds."""
         if len(self.late) < limits.frames:
             self.late.add(frame.batch_id)

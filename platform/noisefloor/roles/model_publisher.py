@@ -17,17 +17,23 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
-from noisefloor.accounting import Entry
+from noisefloor.accounting import LedgerEntry
 from noisefloor.errors import BadParameter, PublicationFailed, SpendConflict
 from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, Neighbours
 from noisefloor.randomness import Source
-from noisefloor.roles.artefact import Artefact, canonical, claim_fields, in_words, unpack
+from noisefloor.roles.artefact import (
+    Artefact,
+    canonical_json,
+    claim_fields,
+    guarantee_in_words,
+    unpack_artefact,
+)
 
 _ID = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 _MOST_PARAMETERS_BYTES = 1 << 16
 
 
-class Budgets(Protocol):
+class BudgetLedger(Protocol):
     """Who charges: a ledger, in memory or on a server."""
 
     @property
@@ -42,17 +48,17 @@ class Budgets(Protocol):
         release: str,
         proved: Guarantee | None = None,
         count: int = 1,
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Debit the cost or refuse; a retry with the same id is free."""
 
     def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
         """Tell whether a spend would be accepted; nothing is spent."""
 
-    def entries(self, subject: str) -> list[Entry]:
+    def entries(self, subject: str) -> list[LedgerEntry]:
         """Return what a subject has spent."""
 
 
-class Shelf(Protocol):
+class ArtefactStore(Protocol):
     """Where releases are kept, each once."""
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
@@ -62,7 +68,7 @@ class Shelf(Protocol):
         """Return what is kept, or None."""
 
 
-class MemoryShelf:
+class MemoryArtefactStore:
     """A shelf in memory."""
 
     __slots__ = ("_kept",)
@@ -84,7 +90,7 @@ Parameter: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReleaseRequest:
     """What somebody wants published.
 
     Attributes:
@@ -111,7 +117,7 @@ class Request:
         for name, value in self.parameters.items():
             if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
                 raise BadParameter("parameters", "<parameter>", "a text or a number each")
-        if len(canonical(dict(self.parameters))) > _MOST_PARAMETERS_BYTES:
+        if len(canonical_json(dict(self.parameters))) > _MOST_PARAMETERS_BYTES:
             rule = f"at most {_MOST_PARAMETERS_BYTES} bytes"
             raise BadParameter("parameters", "<parameters>", rule)
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -121,11 +127,11 @@ class Request:
         """The hash of everything that was asked for."""
         cost = claim_fields(Claim(self.cost, self.cost))["claimed"]
         asked = [self.publication_id, self.data_set, self.method, cost, dict(self.parameters)]
-        return hashlib.sha256(canonical(asked)).hexdigest()
+        return hashlib.sha256(canonical_json(asked)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class PublicationMethod:
     """One way to publish something.
 
     Attributes:
@@ -142,9 +148,9 @@ class Method:
 
     name: str
     media_type: str
-    proved: Callable[[Request], Guarantee]
-    release: Callable[[Request, Source], bytes]
-    describe: Callable[[Request, bytes], Mapping[str, Any]] = lambda request, content: {}
+    proved: Callable[[ReleaseRequest], Guarantee]
+    release: Callable[[ReleaseRequest, Source], bytes]
+    describe: Callable[[ReleaseRequest, bytes], Mapping[str, Any]] = lambda request, content: {}
     is_long: bool = False
     help: str = ""
 
@@ -155,7 +161,7 @@ _FAILED = (
 )
 
 
-class State(Enum):
+class PublicationState(Enum):
     """How far a publication is."""
 
     UNKNOWN = "unknown"
@@ -179,9 +185,9 @@ class ModelPublisher:
 
     def __init__(
         self,
-        budgets: Budgets,
-        shelf: Shelf,
-        methods: Iterable[Method],
+        budgets: BudgetLedger,
+        shelf: ArtefactStore,
+        methods: Iterable[PublicationMethod],
         *,
         data_sets: Collection[str],
         is_experiment: bool = False,
@@ -195,7 +201,7 @@ class ModelPublisher:
         self._data_sets = frozenset(data_sets)
         self._is_experiment = is_experiment
 
-    def publish(self, request: Request, source: Source) -> Artefact:
+    def publish(self, request: ReleaseRequest, source: Source) -> Artefact:
         """Return the artefact of a publication: the stored one, or a new one that is paid for.
 
         Args:
@@ -218,7 +224,9 @@ class ModelPublisher:
             stored = self._shelf.publish(request.publication_id, made.packed())
         return _answer(request, stored)
 
-    def _made(self, request: Request, method: Method, claim: Claim, source: Source) -> Artefact:
+    def _made(
+        self, request: ReleaseRequest, method: PublicationMethod, claim: Claim, source: Source
+    ) -> Artefact:
         """Draw; a failure is stored, so that asking again does not draw again."""
         try:
             content = method.release(request, source)
@@ -228,45 +236,45 @@ class ModelPublisher:
             raise PublicationFailed(_FAILED) from error
         return Artefact(content, method.media_type, _card(request, method, claim, content))
 
-    def charge(self, request: Request) -> Entry:
+    def charge(self, request: ReleaseRequest) -> LedgerEntry:
         """Pay for a publication and draw nothing yet; ``publish`` then is free."""
         _, claim = self._checked(request)
         return self._charge(request, claim)
 
-    def would_publish(self, request: Request) -> bool:
+    def would_publish(self, request: ReleaseRequest) -> bool:
         """Tell whether a new request would be paid for: a dry run, it costs nothing."""
         self._checked(request)
         return self._budgets.can_spend(request.data_set, request.cost)
 
-    def stored(self, request: Request) -> Artefact | None:
+    def stored(self, request: ReleaseRequest) -> Artefact | None:
         """Return what is stored for this very request, or None; SpendConflict for another one."""
         self._checked(request)
         kept = self._shelf.published(request.publication_id)
         return None if kept is None else _answer(request, kept)
 
-    def is_long(self, request: Request) -> bool:
+    def is_long(self, request: ReleaseRequest) -> bool:
         """Tell whether a request should not be waited for."""
         return self._checked(request)[0].is_long
 
     def artefact(self, publication_id: str) -> Artefact | None:
         """Return what is stored of a publication, or None."""
         stored = self._shelf.published(publication_id)
-        return None if stored is None else unpack(stored)
+        return None if stored is None else unpack_artefact(stored)
 
-    def state(self, request: Request) -> State:
+    def state(self, request: ReleaseRequest) -> PublicationState:
         """Return how far a publication is."""
         if self._shelf.published(request.publication_id) is not None:
-            return State.STORED
+            return PublicationState.STORED
         charged = self._budgets.entries(request.data_set)
         is_charged = any(entry.spend_id == request.publication_id for entry in charged)
-        return State.CHARGED if is_charged else State.UNKNOWN
+        return PublicationState.CHARGED if is_charged else PublicationState.UNKNOWN
 
-    def _charge(self, request: Request, claim: Claim) -> Entry:
+    def _charge(self, request: ReleaseRequest, claim: Claim) -> LedgerEntry:
         return self._budgets.spend(
             request.data_set, request.publication_id, request.cost, request.method, claim.proved
         )
 
-    def _checked(self, request: Request) -> tuple[Method, Claim]:
+    def _checked(self, request: ReleaseRequest) -> tuple[PublicationMethod, Claim]:
         """Return method and claim of a request that can be served; nothing is spent yet."""
         if request.data_set not in self._data_sets:
             raise BadParameter("data_set", "<text>", "one that is published from")
@@ -299,7 +307,7 @@ def _to_be_paid(method: str, claim: Claim) -> str:
     )
 
 
-def _failure(request: Request, method: Method) -> dict[str, object]:
+def _failure(request: ReleaseRequest, method: PublicationMethod) -> dict[str, object]:
     return {
         "failed": True,
         "publication_id": request.publication_id,
@@ -309,14 +317,16 @@ def _failure(request: Request, method: Method) -> dict[str, object]:
     }
 
 
-def _card(request: Request, method: Method, claim: Claim, content: bytes) -> dict[str, object]:
+def _card(
+    request: ReleaseRequest, method: PublicationMethod, claim: Claim, content: bytes
+) -> dict[str, object]:
     return {
         **method.describe(request, content),
         "publication_id": request.publication_id,
         "data_set": request.data_set,
         "method": method.name,
         "parameters": dict(request.parameters),
-        "guarantee": in_words(claim.proved),
+        "guarantee": guarantee_in_words(claim.proved),
         "claims": claim_fields(claim),
         "request_sha256": request.digest,
         "content_sha256": hashlib.sha256(content).hexdigest(),
@@ -324,9 +334,9 @@ def _card(request: Request, method: Method, claim: Claim, content: bytes) -> dic
     }
 
 
-def _answer(request: Request, stored: bytes) -> Artefact:
+def _answer(request: ReleaseRequest, stored: bytes) -> Artefact:
     """Return what is stored, unless it was made for another request."""
-    artefact = unpack(stored)
+    artefact = unpack_artefact(stored)
     if artefact.card["request_sha256"] != request.digest:
         raise SpendConflict(
             f"Publication {request.publication_id} was made for another request. A retry has to "

@@ -17,23 +17,22 @@ import pyarrow as pa
 from noisefloor.checks import check_count
 from noisefloor.errors import BadSnapshot, NoisefloorError
 from noisefloor.roles.epochs import EpochState, EpochWindow
-from noisefloor.roles.outcomes import Counters, DeadLetter
-from noisefloor.wire.frames import ID_BYTES
-from noisefloor.wire.kinds import Kind, Reduction
+from noisefloor.roles.frame_outcomes import DeadLetter, FrameCounters
+from noisefloor.wire import ID_BYTES, Kind, Reduction
 
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class AggregatorContents:
     """What a snapshot holds."""
 
-    counters: Counters
+    counters: FrameCounters
     dead_letters: tuple[DeadLetter, ...]
     windows: dict[str, EpochWindow]
 
 
-def encode(contents: Contents) -> bytes:
+def encode(contents: AggregatorContents) -> bytes:
     """Write the contents; everything is sorted, so that history leaves no trace."""
     windows = contents.windows
     body = {
@@ -45,11 +44,11 @@ def encode(contents: Contents) -> bytes:
     return _canonical({"body": body, "checksum": _checksum(body)})
 
 
-def decode(data: bytes, kinds: Mapping[str, Kind], width: int) -> Contents:
+def decode(data: bytes, kinds: Mapping[str, Kind], width: int) -> AggregatorContents:
     """Read a snapshot of these kinds, or refuse it with BadSnapshot."""
     body = _body(data)
     try:
-        contents = Contents(
+        contents = AggregatorContents(
             _counters(body["counters"]),
             tuple(_letter(fields) for fields in body["dead_letters"]),
             {name: _window(kinds[name], fields, width) for name, fields in body["kinds"].items()},
@@ -71,8 +70,8 @@ def decode(data: bytes, kinds: Mapping[str, Kind], width: int) -> Contents:
     return contents
 
 
-def _counters(fields: dict[str, Any]) -> Counters:
-    counters = Counters(**{name: _whole(fields[name], name) for name in fields})
+def _counters(fields: dict[str, Any]) -> FrameCounters:
+    counters = FrameCounters(**{name: _whole(fields[name], name) for name in fields})
     if not counters.is_conserved:
         raise ValueError("frames without an outcome")
     return counters

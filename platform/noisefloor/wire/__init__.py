@@ -5,17 +5,20 @@
 pipeline, a user or a clock.
 """
 
-from noisefloor.wire.bus import Backlog, Bus, Delivery, drain
-from noisefloor.wire.columns import Bits, Column, Integers, Symbols
+from noisefloor.wire.bus import Backlog, DeliveredFrame, FrameBus, MemoryBus, drain
+from noisefloor.wire.columns import MOST_CELLS, Bits, Column, Integers, Symbols, Tally, Text
 from noisefloor.wire.frames import (
+    ID_BYTES,
     MOST_BYTES,
     MOST_EPOCH,
     MOST_ROWS,
     Frame,
+    Order,
     decode_frame,
     encode_frame,
     encode_with_order,
     read_batch_id,
+    seal,
     split_frames,
 )
 from noisefloor.wire.kinds import (
@@ -23,28 +26,32 @@ from noisefloor.wire.kinds import (
     Reduction,
     bit_vector_kind,
     grid_kind,
+    joined,
     record_kind,
+    sorted_rows,
     symbol_kind,
 )
-from noisefloor.wire.memory_bus import MemoryBus
-from noisefloor.wire.text import Text
 from noisefloor.wire.transcript import Transcript, TranscriptRecorder
 
 __all__ = [
+    "ID_BYTES",
     "MOST_BYTES",
+    "MOST_CELLS",
     "MOST_EPOCH",
     "MOST_ROWS",
     "Backlog",
     "Bits",
-    "Bus",
     "Column",
-    "Delivery",
+    "DeliveredFrame",
     "Frame",
+    "FrameBus",
     "Integers",
     "Kind",
     "MemoryBus",
+    "Order",
     "Reduction",
     "Symbols",
+    "Tally",
     "Text",
     "Transcript",
     "TranscriptRecorder",
@@ -54,8 +61,11 @@ __all__ = [
     "encode_frame",
     "encode_with_order",
     "grid_kind",
+    "joined",
     "read_batch_id",
     "record_kind",
+    "seal",
+    "sorted_rows",
     "split_frames",
     "symbol_kind",
 ]

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from noisefloor.checks import check_count
 from noisefloor.errors import BadFrame, BadParameter
 from noisefloor.randomness import Source
-from noisefloor.wire.batch_header import read_batch_header
 from noisefloor.wire.kinds import Kind, joined
-from noisefloor.wire.templates import Template, Templates
+from noisefloor.wire.record_batch import Template, Templates, read_batch_header
 
 VERSION = 1
 MOST_ROWS = 1 << 16

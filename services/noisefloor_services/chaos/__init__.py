@@ -4,7 +4,8 @@ For tests and for whoever wants to see it on their own machine. It uses seeded c
 run; no service imports it.
 """
 
-from noisefloor_services.chaos.harness import run_chaos
+from noisefloor_services.chaos.command import run_chaos_program
 from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan
+from noisefloor_services.chaos.stream_faults import run_chaos
 
-__all__ = ["ChaosOutcome", "ChaosPlan", "run_chaos"]
+__all__ = ["ChaosOutcome", "ChaosPlan", "run_chaos", "run_chaos_program"]

@@ -1,4 +1,9 @@
-"""Clients in a closed loop: each sends a frame, and the same bytes again until they were taken."""
+"""Clients in a closed loop: each sends a frame, and the same bytes again until they were taken.
+
+Frames that an ad server takes, made one by one, and the truth about them.
+
+The truth is added up from the bare numbers; every frame that is made has to count in the end.
+"""
 
 import threading
 import time
@@ -6,8 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from noisefloor_services.bodies import FRAME_TYPE
-from noisefloor_services.chaos.processes import BROKEN, NOBODY, ChaosStuck, Connection
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.randomness import SeededSource
+from noisefloor.roles import IMPRESSIONS, example_collection
+from noisefloor.wire import ID_BYTES, Kind, seal
+from noisefloor_services.chaos.processes import BROKEN, NOBODY, ChaosTimeout, Connection
+from noisefloor_services.http import FRAME_TYPE
 
 TAKEN, REFUSED, AWAY = 202, 400, 503
 _LATER = (BROKEN, NOBODY, AWAY, 429)
@@ -17,16 +28,16 @@ _HEADERS = {"Content-Type": FRAME_TYPE}
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class OutgoingFrame:
     """A frame, and the answer that ends its way.
 
     Attributes:
         data: The same bytes at every attempt.
-        wanted: 202, or 400 for a frame that can never count.
+        expected_status: 202, or 400 for a frame that can never count.
     """
 
     data: bytes
-    wanted: int = TAKEN
+    expected_status: int = TAKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +62,18 @@ class Clients:
 
     Args:
         port: Of the ad server; it stays the same when that is brought back.
-        parcels: What is sent, as far as ``allow`` goes; it need not end.
+        outgoing_frames: What is sent, as far as ``allow`` goes; it need not end.
         threads: How many requests are under way at once.
     """
 
-    def __init__(self, port: int, parcels: Iterator[Parcel], threads: int = 8) -> None:
+    def __init__(
+        self, port: int, outgoing_frames: Iterator[OutgoingFrame], threads: int = 8
+    ) -> None:
         self.attempts: list[Attempt] = []
-        self.delivered: list[Parcel] = []
+        self.delivered: list[OutgoingFrame] = []
         self.odd: Counter[int] = Counter()
         self._port = port
-        self._parcels = parcels
+        self._parcels = outgoing_frames
         self._lock = threading.Lock()
         self._allowed = self._begun = 0
         self._is_over = False
@@ -99,7 +112,7 @@ class Clients:
             if self._errors:
                 raise self._errors[0]
             if time.monotonic() > deadline:
-                raise ChaosStuck(f"{len(self.delivered)} frames were taken, and then no more.")
+                raise ChaosTimeout(f"{len(self.delivered)} frames were taken, and then no more.")
             time.sleep(_PAUSE_S)
 
     def _body(self) -> None:
@@ -112,7 +125,7 @@ class Clients:
         finally:
             connection.close()
 
-    def _next(self) -> Parcel | None:
+    def _next(self) -> OutgoingFrame | None:
         """Return the next parcel once one is allowed, or nothing when it is over."""
         while True:
             with self._lock:
@@ -123,7 +136,7 @@ class Clients:
                     return next(self._parcels)
             time.sleep(_PAUSE_S)
 
-    def _deliver(self, connection: Connection, parcel: Parcel) -> None:
+    def _deliver(self, connection: Connection, parcel: OutgoingFrame) -> None:
         """Send until the wanted answer is there; any that says neither yes nor later is odd."""
         for _ in range(int(_STUCK_S / _PAUSE_S)):
             begun_s = self._under_way[threading.get_ident()] = time.monotonic()
@@ -134,9 +147,68 @@ class Clients:
             if reply.status in _LATER:
                 time.sleep(_PAUSE_S)
                 continue
-            if reply.status == parcel.wanted:
+            if reply.status == parcel.expected_status:
                 self.delivered.append(parcel)
             else:
                 self.odd[reply.status] += 1
             return
-        raise ChaosStuck("A frame is not taken.")
+        raise ChaosTimeout("A frame is not taken.")
+
+
+COLLECTION = example_collection()
+KINDS = tuple(COLLECTION.kinds.values())
+EPOCHS = 2
+
+
+class ClickTraffic:
+    """An endless sequence of frames of clicks and impressions.
+
+    Args:
+        seed: Of numbers and order.
+        reports_a_frame: In every frame.
+        duplicate_share: Frames that are sent once more, by whichever client comes next.
+        poison_every: One frame in so many can never count; none if 0.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        reports_a_frame: int = 100,
+        duplicate_share: float = 0.05,
+        poison_every: int = 0,
+    ) -> None:
+        self.sums: dict[tuple[str, int], NDArray[np.int64]] = {}
+        self.frames = self.reports = self.poison = 0
+        self._generator = SeededSource(seed, "clicks").generator()
+        self._size = reports_a_frame
+        self._share = duplicate_share
+        self._poison_every = poison_every
+
+    def outgoing_frames(self) -> Iterator[OutgoingFrame]:
+        """Yield frames for ever."""
+        before: list[bytes] = []
+        for number in range(1, 1 << 30):
+            if self._poison_every and number % self._poison_every == 0:
+                self.poison += 1
+                yield OutgoingFrame(self._generator.bytes(200), REFUSED)
+            elif before and self._generator.random() < self._share:
+                yield OutgoingFrame(before[int(self._generator.integers(len(before)))])
+            else:
+                turn, place = divmod(number, len(KINDS))
+                before.append(self._frame(KINDS[place], turn % EPOCHS))
+                yield OutgoingFrame(before[-1])
+
+    def _frame(self, kind: Kind, epoch: int) -> bytes:
+        size = kind.cells
+        if kind.name == IMPRESSIONS:
+            shown = self._generator.integers(0, size, self._size)
+            counted, reports = np.bincount(shown, minlength=size), shown
+        else:
+            reports = self._generator.integers(0, 2, (self._size, size))
+            counted = reports.sum(axis=0)
+        place = (kind.name, epoch)
+        self.sums[place] = self.sums.get(place, np.zeros(size, np.int64)) + counted
+        self.frames += 1
+        self.reports += self._size
+        return seal(kind, epoch, kind.encode(reports), self._generator.bytes(ID_BYTES))

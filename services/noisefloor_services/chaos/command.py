@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.chaos.parts import NAMES, Json, Order, Task, tasks
+from noisefloor_services.chaos.experiments import NAMES, ChaosSuite, ChaosTask, Json, tasks
 from noisefloor_services.chaos.plan import ChaosPlan
-from noisefloor_services.chaos.service_storm import ServicePlan
-from noisefloor_services.streams.durability import Durability
+from noisefloor_services.chaos.service_faults import ServicePlan
+from noisefloor_services.store import Durability
 
 NAME = "chaos"
 FILE = "chaos.json"
@@ -30,7 +30,7 @@ FORMAT = 1
 _TELL_EVERY_S = 0.5
 
 
-def main(arguments: Sequence[str]) -> int:
+def run_chaos_program(arguments: Sequence[str]) -> int:
     """Run what is asked for, and return the exit code."""
     given = _parser().parse_args(arguments)
     before = signal.signal(signal.SIGTERM, _stop)  # so that whatever was started is ended
@@ -60,7 +60,7 @@ def _ordered(given: argparse.Namespace) -> int:
     return 0 if found["is_exact"] else 1
 
 
-def run(order: Order, folder: Path, *, as_lines: bool = False) -> Json:
+def run(order: ChaosSuite, folder: Path, *, as_lines: bool = False) -> Json:
     """Run every task of an order in a folder, and return the figures of all."""
     listed = list(tasks(order))
     load, start_s = os.getloadavg()[0], time.monotonic()
@@ -90,7 +90,7 @@ def run(order: Order, folder: Path, *, as_lines: bool = False) -> Json:
     }
 
 
-def _result(task: Task, place: Path, teller: "_Teller") -> Json:
+def _result(task: ChaosTask, place: Path, teller: "_Teller") -> Json:
     """Run a task; one that got stuck is a failure and not the end of the others."""
     shutil.rmtree(place, ignore_errors=True)  # what an earlier run left
     place.mkdir(parents=True)
@@ -105,7 +105,7 @@ def _result(task: Task, place: Path, teller: "_Teller") -> Json:
 class _Teller:
     """Says how far a task is: lines for people, or lines of JSON for a program."""
 
-    def __init__(self, task: Task, number: int, count: int, *, as_lines: bool) -> None:
+    def __init__(self, task: ChaosTask, number: int, count: int, *, as_lines: bool) -> None:
         self._task = task
         self._number = number
         self._count = count
@@ -132,7 +132,7 @@ class _Teller:
         print(json.dumps(told), flush=True)
 
 
-def _order(given: argparse.Namespace) -> Order:
+def _order(given: argparse.Namespace) -> ChaosSuite:
     durability = Durability(given.durability)
     # Durability memory promises nothing about a store that is killed: there none is.
     kills = {"server_kills": 0} if durability is Durability.MEMORY else {}
@@ -140,7 +140,7 @@ def _order(given: argparse.Namespace) -> Order:
         reports=given.reports, durability=durability, is_naive=given.naive, **kills
     )
     names = ("streams", "ledger") if given.naive else NAMES
-    order = Order(
+    order = ChaosSuite(
         streams,
         ServicePlan(durability=durability, **kills),
         seeds=given.seeds,

@@ -9,13 +9,13 @@ import os
 import time
 from collections.abc import Sequence
 
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import Source
-from noisefloor.roles.model_publisher import Method, Request
-from noisefloor_services import logs, model_publisher
+from noisefloor.roles import PublicationMethod, ReleaseRequest
+from noisefloor_services import publisher
+from noisefloor_services.http import configure_logging, serve
 from noisefloor_services.listening import bound
-from noisefloor_services.security.secure_start import check_environment
-from noisefloor_services.serving import serve
+from noisefloor_services.security import check_environment
 from noisefloor_services.settings import Settings
 
 EPSILON = 0.001
@@ -24,32 +24,30 @@ BYTES = 64
 _TAKES_S = 0.05
 
 
-def release(_: Request, source: Source) -> bytes:
+def release(_: ReleaseRequest, source: Source) -> bytes:
     """Draw, and take some time over it."""
     drawn = source.words(BYTES // 8).tobytes()
     time.sleep(_TAKES_S)
     return drawn
 
 
-def method() -> Method:
+def method() -> PublicationMethod:
     """Return the one method."""
-    cost = Guarantee(EPSILON, Neighbours.RECORD_ADD_REMOVE, model=Model.CENTRAL)
-    return Method(METHOD, "application/octet-stream", lambda _: cost, release)
+    cost = Guarantee(EPSILON, Neighbours.RECORD_ADD_REMOVE, model=TrustModel.CENTRAL)
+    return PublicationMethod(METHOD, "application/octet-stream", lambda _: cost, release)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until a signal, with settings from the environment as every service."""
     parser = argparse.ArgumentParser(prog="noise-publisher")
-    parser.add_argument("name", choices=(model_publisher.NAME,))
+    parser.add_argument("name", choices=(publisher.NAME,))
     parser.add_argument("--data-set", action="append", default=[])
     given = parser.parse_args(arguments)
     check_environment(os.environ)
     settings = Settings.read(os.environ)
-    logs.configure(settings.log_level)
+    configure_logging(settings.log_level)
     methods = {METHOD: method()}
-    made = model_publisher.create(
-        settings, methods, data_sets=given.data_set, environment=os.environ
-    )
+    made = publisher.create(settings, methods, data_sets=given.data_set, environment=os.environ)
     with bound(settings.host, settings.port) as listening:
         serve(made, settings, listening)
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from noisefloor_services.chaos.click_traffic import ClickTraffic
-from noisefloor_services.chaos.clients import AWAY, TAKEN, Attempt, Clients
-from noisefloor_services.chaos.processes import TIMEOUT_S, Reply, ServiceProcess
-from noisefloor_services.chaos.topology import DATA_SET, Topology
-from noisefloor_services.security.credentials import Role
-from noisefloor_services.streams.conservation import Conservation
+from noisefloor_services.chaos.clients import AWAY, TAKEN, Attempt, ClickTraffic, Clients
+from noisefloor_services.chaos.processes import TIMEOUT_S, ServiceProcess, ServiceReply
+from noisefloor_services.chaos.topology import DATA_SET, ChaosTopology
+from noisefloor_services.security import Role
+from noisefloor_services.streams import Conservation
 
 _BEFORE, _AFTER = 200, 400
 _EVERY_S = 0.25
@@ -64,12 +63,12 @@ def run_outage(
 ) -> OutageOutcome:
     """Take the store away for a time, by SIGKILL or by SIGSTOP, and say what came of it."""
     traffic = ClickTraffic(seed)
-    with Topology(folder) as services:
+    with ChaosTopology(folder) as services:
         trio = (services.ad_server, services.aggregator, services.publisher)
         services.create_ledger()
         services.start(*trio)
         kept = services.publish("before").body
-        clients = Clients(services.ad_server.port, traffic.parcels())
+        clients = Clients(services.ad_server.port, traffic.outgoing_frames())
         clients.allow(_BEFORE + _AFTER)
         clients.wait(_BEFORE)
         gone = _Gone(services, clients, hangs=hangs)
@@ -99,11 +98,11 @@ def run_outage(
 class _Gone:
     """The time without a store: what was asked meanwhile, and what was answered."""
 
-    def __init__(self, services: Topology, clients: Clients, *, hangs: bool) -> None:
+    def __init__(self, services: ChaosTopology, clients: Clients, *, hangs: bool) -> None:
         self._services = services
         self._clients = clients
         self._hangs = hangs
-        self.probes: list[tuple[str, Reply]] = []
+        self.probes: list[tuple[str, ServiceReply]] = []
         self.back_s = float("inf")
         self._threads: list[threading.Thread] = []
         if hangs:
@@ -176,7 +175,7 @@ class _Gone:
         """Whether those were answered whom a store that hangs kept waiting, and some others."""
         return self._clients.oldest_s() > self.gone_s and bool(self.attempts())
 
-    def _ask_on(self, path: str, ask: Callable[[], Reply]) -> None:
+    def _ask_on(self, path: str, ask: Callable[[], ServiceReply]) -> None:
         """Ask again and again for something that needs the store; the body of a thread."""
         while self.back_s > time.monotonic():
             begun_s, reply = time.monotonic(), ask()
@@ -187,7 +186,7 @@ class _Gone:
     def _askers(self) -> list[threading.Thread]:
         services, path = self._services, f"/ledger/{DATA_SET}"
         ledger = services.bearer(Role.LEDGER)
-        asks: dict[str, Callable[[], Reply]] = {
+        asks: dict[str, Callable[[], ServiceReply]] = {
             "/conservation": lambda: services.read("/conservation"),
             "/publications": lambda: services.publish("meanwhile"),
             path: lambda: services.publisher.ask("GET", path, headers=ledger),

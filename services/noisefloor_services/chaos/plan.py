@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor_services.streams.conservation import Conservation
-from noisefloor_services.streams.durability import Durability
+from noisefloor_services.store import Durability
+from noisefloor_services.streams import Conservation
 
-Told = Callable[[float], None]
+ProgressCallback = Callable[[float], None]
 """Called with the share of a part that is done."""
 
 

@@ -29,12 +29,12 @@ _PAUSE_S = 0.01
 _LISTENING = re.compile(rb'"listening".*"port": (\d+)')
 
 
-class ChaosStuck(NoisefloorError):
+class ChaosTimeout(NoisefloorError):
     """Something that has to come did not come for a minute."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ServiceReply:
     """An answer, or that there was none.
 
     Attributes:
@@ -65,22 +65,22 @@ class Connection:
 
     def ask(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> Reply:
+    ) -> ServiceReply:
         """Send one request; a hang of half a minute raises TimeoutError."""
         try:
             self._made.request(method, path, body, dict(headers or {}))
             answer = self._made.getresponse()
             told = {name.lower(): value for name, value in answer.getheaders()}
-            return Reply(answer.status, told, answer.read())
+            return ServiceReply(answer.status, told, answer.read())
         except TimeoutError:
             self.close()
             raise
         except ConnectionRefusedError:
             self.close()
-            return Reply(NOBODY)
+            return ServiceReply(NOBODY)
         except (OSError, http.client.HTTPException):
             self.close()
-            return Reply(BROKEN)
+            return ServiceReply(BROKEN)
 
     def close(self) -> None:
         """Close it; the next request opens it again."""
@@ -158,7 +158,7 @@ class ServiceProcess:
             code = self._running.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise ChaosStuck(f"The {self.name} does not stop.") from None
+            raise ChaosTimeout(f"The {self.name} does not stop.") from None
         return code, time.monotonic() - start_s
 
     def send(self, number: signal.Signals) -> None:
@@ -173,7 +173,9 @@ class ServiceProcess:
                 self._process.kill()
             self._process.wait(_STOP_S)
 
-    def ask(self, method: str, path: str, **options: Any) -> Reply:  # Any: as Connection.ask
+    def ask(
+        self, method: str, path: str, **options: Any
+    ) -> ServiceReply:  # Any: as Connection.ask
         """Send one request on a connection of its own."""
         connection = Connection(self.port)
         try:
@@ -188,7 +190,7 @@ class ServiceProcess:
             if (self.ask("GET", "/readyz").status == 200) == is_ready:
                 return time.monotonic() - start_s
             time.sleep(_PAUSE_S)
-        raise ChaosStuck(f"The {self.name} does not become {'' if is_ready else 'un'}ready.")
+        raise ChaosTimeout(f"The {self.name} does not become {'' if is_ready else 'un'}ready.")
 
     @property
     def _log(self) -> Path:
@@ -197,7 +199,7 @@ class ServiceProcess:
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None:
-            raise ChaosStuck(f"The {self.name} was not started.")
+            raise ChaosTimeout(f"The {self.name} was not started.")
         return self._process
 
     def _environment(self) -> dict[str, str]:
@@ -214,4 +216,4 @@ class ServiceProcess:
             if found:
                 return int(found.group(1))
             time.sleep(_PAUSE_S)
-        raise ChaosStuck(f"The {self.name} does not listen: see {log}.")
+        raise ChaosTimeout(f"The {self.name} does not listen: see {log}.")

@@ -7,12 +7,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from noisefloor_services.chaos.click_traffic import ClickTraffic
-from noisefloor_services.chaos.clients import AWAY, TAKEN, Clients
+from noisefloor_services.chaos.clients import AWAY, TAKEN, ClickTraffic, Clients
 from noisefloor_services.chaos.processes import BROKEN, ServiceProcess
-from noisefloor_services.chaos.topology import PARTITIONS, Topology
-from noisefloor_services.streams.conservation import Conservation
-from noisefloor_services.streams.durability import Durability
+from noisefloor_services.chaos.topology import PARTITIONS, ChaosTopology
+from noisefloor_services.store import Durability
+from noisefloor_services.streams import Conservation
 
 GRACE_S = 10.0
 """Within which a service that was asked to stop has to be gone."""
@@ -69,11 +68,11 @@ def run_termination(
 ) -> TerminationOutcome:
     """Ask ad server and aggregator to stop under load, several times, and look what is left."""
     traffic = ClickTraffic(seed)
-    with Topology(folder, durability) as services:
+    with ChaosTopology(folder, durability) as services:
         run = _Run(services, frames, durability)
         services.epochs.prepare()  # as an aggregator does: none runs yet
         services.start(services.ad_server)
-        clients = Clients(services.ad_server.port, traffic.parcels())
+        clients = Clients(services.ad_server.port, traffic.outgoing_frames())
         for _ in range(rounds):
             run.stop_ad_server(clients)
             services.ad_server.start()
@@ -109,7 +108,7 @@ def run_termination(
 class _Run:
     """What was seen at every stop."""
 
-    def __init__(self, services: Topology, frames: int, durability: Durability) -> None:
+    def __init__(self, services: ChaosTopology, frames: int, durability: Durability) -> None:
         self.faults: list[str] = []
         self.ad_server_s = self.aggregator_s = self.hanging_s = 0.0
         self.taken = self.lost = 0

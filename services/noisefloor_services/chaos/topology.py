@@ -11,20 +11,16 @@ import numpy as np
 from redis import Redis
 
 from noisefloor.privacy import Neighbours
-from noisefloor_services import model_publisher
-from noisefloor_services.chaos.click_traffic import COLLECTION, ClickTraffic
-from noisefloor_services.chaos.crew import held_by
+from noisefloor_services import publisher
+from noisefloor_services.chaos.clients import COLLECTION, ClickTraffic
 from noisefloor_services.chaos.noise_publisher import EPSILON, METHOD
-from noisefloor_services.chaos.processes import ChaosStuck, Reply, ServiceProcess
-from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.chaos.processes import ChaosTimeout, ServiceProcess, ServiceReply
+from noisefloor_services.chaos.workers import pending_frames
 from noisefloor_services.ledger import RedisLedger
-from noisefloor_services.security.credentials import Role
+from noisefloor_services.security import Role
 from noisefloor_services.settings import Settings
-from noisefloor_services.streams.conservation import Conservation
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.store import Durability, EmbeddedServer, Layout, Server
+from noisefloor_services.streams import Conservation, EpochStore
 
 PARTITIONS = 2
 DATA_SET = "films"
@@ -33,7 +29,7 @@ _SETTLE_S = 120.0
 _PAUSE_S = 0.02
 
 
-class Topology:
+class ChaosTopology:
     """The services of one collection; a context manager that starts the store and stops all.
 
     Services are started by whoever uses them.
@@ -59,7 +55,7 @@ class Topology:
         self._tokens = {role: secrets.token_hex(24) for role in Role}
         self._stack = ExitStack()
 
-    def __enter__(self) -> "Topology":
+    def __enter__(self) -> "ChaosTopology":
         self._stack.enter_context(self.store)
         layout = Layout(COLLECTION.namespace, PARTITIONS)
         server = Server(self.store.url)
@@ -108,12 +104,12 @@ class Topology:
     def create_ledger(self) -> RedisLedger:
         """Make the publisher's ledger, and return a view of it that is ours."""
         settings = Settings(redis_url=self.store.url, ledger_epsilon=self._ledger_epsilon)
-        model_publisher.create_ledger(settings)
+        publisher.create_ledger(settings)
         client = Redis.from_url(self.store.url)
         self._stack.callback(client.close)
-        return RedisLedger.open(client, settings.ledger, model_publisher.terms(settings))
+        return RedisLedger.open(client, settings.ledger, publisher.terms(settings))
 
-    def publish(self, publication_id: str) -> Reply:
+    def publish(self, publication_id: str) -> ServiceReply:
         """Ask the publisher for a publication, for the first time or again."""
         cost = {"epsilon": EPSILON, "neighbours": Neighbours.RECORD_ADD_REMOVE.value}
         asked = {"publication_id": publication_id, "data_set": DATA_SET, "method": METHOD}
@@ -121,20 +117,20 @@ class Topology:
         headers = {**self.bearer(Role.PUBLISH), "Content-Type": "application/json"}
         return self.publisher.ask("POST", "/publications", body=body, headers=headers)
 
-    def held_by(self, service: ServiceProcess) -> int:
+    def pending_frames(self, service: ServiceProcess) -> int:
         """Return how many frames are handed out to a service and not settled."""
-        return held_by(self.epochs.server, self.epochs.layout, service.pid)
+        return pending_frames(self.epochs.server, self.epochs.layout, service.pid)
 
     def settle(self) -> Conservation:
         """Wait until every frame has an outcome, and return the numbers."""
         deadline = time.monotonic() + _SETTLE_S
         while self.epochs.waiting():
             if time.monotonic() > deadline:
-                raise ChaosStuck(f"{self.epochs.waiting()} frames are not settled.")
+                raise ChaosTimeout(f"{self.epochs.waiting()} frames are not settled.")
             time.sleep(_PAUSE_S)
         return self.epochs.conservation()
 
-    def read(self, path: str) -> Reply:
+    def read(self, path: str) -> ServiceReply:
         """Ask the aggregator for something."""
         return self.aggregator.ask("GET", path, headers=self.bearer(Role.READ))
 

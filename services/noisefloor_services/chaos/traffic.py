@@ -8,9 +8,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor.randomness import SeededSource
-from noisefloor.wire.columns import Integers
-from noisefloor.wire.frames import ID_BYTES, seal
-from noisefloor.wire.kinds import Kind, bit_vector_kind, grid_kind, record_kind, symbol_kind
+from noisefloor.wire import (
+    ID_BYTES,
+    Integers,
+    Kind,
+    bit_vector_kind,
+    grid_kind,
+    record_kind,
+    seal,
+    symbol_kind,
+)
 from noisefloor_services.chaos.plan import ChaosPlan
 
 CLICKS = bit_vector_kind("clicks", 37)
@@ -26,7 +33,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class Truth:
+class ExpectedTotals:
     """What has to come out, by kind and epoch."""
 
     sums: dict[tuple[str, int], Rows] = field(default_factory=dict)
@@ -45,12 +52,12 @@ class Truth:
         self.reports += len(values)
 
 
-class Traffic:
+class StreamTraffic:
     """Frames by epoch with the truth about them, poison, and stragglers."""
 
     def __init__(self, plan: ChaosPlan) -> None:
         self._generator = SeededSource(plan.seed, "chaos").generator()
-        self.truth = Truth()
+        self.truth = ExpectedTotals()
         self.by_epoch: list[list[bytes]] = [[] for _ in range(EPOCHS)]
         sizes = _sizes(plan)
         for number, size in enumerate(sizes):

@@ -55,7 +55,7 @@ _OPERATOR = ("info", "config|get", "set", "del", "waitaof")
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class StoreUser:
     """What one service may do.
 
     Attributes:
@@ -89,7 +89,9 @@ class User:
         return " ".join((*start, *self.keys, *allowed, *more))
 
 
-def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> tuple[User, ...]:
+def store_users(
+    namespace: str = "noisefloor", *, has_report_tokens: bool = False
+) -> tuple[StoreUser, ...]:
     """Return the users of a topology.
 
     Args:
@@ -105,7 +107,7 @@ def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> 
     collections = f"{namespace}:collections"
     seen = [f"{one}{name}:*" for one in parts for name in ("window", "epoch", "seen")]
     refused = [f"{one}{name}*" for one in parts for name in ("intake", "late:")]
-    ad_server = User(
+    ad_server = StoreUser(
         "ad-server",
         (*_TRANSACTION, *_SCRIPT, *_AD_SERVER),
         (
@@ -126,15 +128,15 @@ def users(namespace: str = "noisefloor", *, has_report_tokens: bool = False) -> 
     own = (*(f"{one}[^f]*" for one in parts), *others)
     return (
         ad_server,
-        User(
+        StoreUser(
             "aggregator",
             (*_TRANSACTION, *_SCRIPT, *_AGGREGATOR_STREAMS),
             tuple(f"~{one}*" for one in parts) + tuple(f"~{one}" for one in others),
             (_AGGREGATOR, tuple(f"~{one}" for one in own)),
         ),
-        User("publisher", (*_SCRIPT, *_PUBLISHER), (f"~{namespace}:{{ledger-*}}:*",)),
-        User("monitor", _MONITOR, (f"%R~{namespace}:*", f"%R~{namespace}.*")),
-        User("operator", _OPERATOR, (f"~{namespace}:probe",)),
+        StoreUser("publisher", (*_SCRIPT, *_PUBLISHER), (f"~{namespace}:{{ledger-*}}:*",)),
+        StoreUser("monitor", _MONITOR, (f"%R~{namespace}:*", f"%R~{namespace}.*")),
+        StoreUser("operator", _OPERATOR, (f"~{namespace}:probe",)),
     )
 
 
@@ -156,7 +158,7 @@ def write_acl_file(
         is_recent: Whether the server is Valkey, or Redis of 7.2 or later. An older one does not
             start with a file that names commands which it does not have.
     """
-    listed = users(namespace, has_report_tokens=has_report_tokens)
+    listed = store_users(namespace, has_report_tokens=has_report_tokens)
     if set(passwords) != {user.name for user in listed}:
         names = ", ".join(user.name for user in listed)
         raise BadParameter("passwords", sorted(passwords), f"one for each of {names}")

@@ -9,17 +9,15 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from noisefloor_services.streams.keys import GROUP, Keys
-from noisefloor_services.streams.scripts import CLAIM, LEAVE, Command, Word
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.unchanged import Clock, Unchanged
+from noisefloor_services.store import CLAIM, GROUP, LEAVE, Command, PartitionKeys, Server, Word
+from noisefloor_services.streams.age_tracker import AgeTracker, Clock
 
 MOST_ENTRIES = 1024
 """Entries that are looked at, the oldest first; those behind them come into view as they go."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PendingEntry:
     """An entry as it was seen in somebody's hands."""
 
     entry_id: str
@@ -42,7 +40,7 @@ class Abandonment:
 
     def __init__(
         self,
-        keys: Keys,
+        keys: PartitionKeys,
         consumer: str,
         *,
         abandoned_s: float,
@@ -53,10 +51,10 @@ class Abandonment:
         self._consumer = consumer
         self._abandoned_s = abandoned_s
         self._forgotten_s = forgotten_s
-        self._held: Unchanged[Held] = Unchanged(clock)
-        self._empty: Unchanged[Word] = Unchanged(clock)
+        self._held: AgeTracker[PendingEntry] = AgeTracker(clock)
+        self._empty: AgeTracker[Word] = AgeTracker(clock)
 
-    def look(self, server: Server, in_hand: Collection[str]) -> list[Held]:
+    def look(self, server: Server, in_hand: Collection[str]) -> list[PendingEntry]:
         """Return what is abandoned, and remove consumers that have held nothing for long.
 
         Args:
@@ -74,7 +72,7 @@ class Abandonment:
         # Its own entries that are not in hand failed: they need no sign of life of itself.
         beats.pop(self._consumer.encode(), None)
         seen = {
-            Held(entry_id.decode(), holder.decode(), deliveries): beats.get(holder)
+            PendingEntry(entry_id.decode(), holder.decode(), deliveries): beats.get(holder)
             for entry_id, holder, _, deliveries in pending
         }
         self._forget(server, consumers)
@@ -85,7 +83,7 @@ class Abandonment:
             and not (held.consumer == self._consumer and held.entry_id in in_hand)
         ]
 
-    def claim(self, held: Held) -> Command:
+    def claim(self, held: PendingEntry) -> Command:
         """Return the call that takes an entry over if it is still where it was seen."""
         seen: list[Word] = [held.entry_id, held.consumer, held.deliveries]
         return CLAIM.command([self._keys.frames], [GROUP, self._consumer, *seen])

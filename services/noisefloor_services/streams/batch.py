@@ -15,12 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.errors import BadFrame
-from noisefloor.roles.epochs import Limits
-from noisefloor.wire.columns import Tally
-from noisefloor.wire.frames import Frame, decode_frame
-from noisefloor.wire.kinds import Kind, Reduction, joined
-from noisefloor_services.streams.keys import GROUP, Keys
-from noisefloor_services.streams.scripts import APPLY, BURY, Command, Word
+from noisefloor.roles import AggregationLimits
+from noisefloor.wire import Frame, Kind, Reduction, Tally, decode_frame, joined
+from noisefloor_services.store import APPLY, BURY, GROUP, Command, PartitionKeys, Word
 
 PIECE_CELLS = 512
 """Cells that are added at once; a piece without a change is not sent."""
@@ -32,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class StreamDelivery:
     """An entry as it was handed out; ``attempt`` counts how often, this time included."""
 
     partition: int
@@ -42,30 +39,30 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class BatchContext:
     """What every call has in common."""
 
     kinds: Mapping[str, Kind]
-    limits: Limits
+    limits: AggregationLimits
     consumer: str
-    group: "type[Group]"
+    group: "type[FrameGroup]"
 
 
 @dataclass(slots=True)
 class _Entry:
     """A delivery that could be read, and what is claimed of it."""
 
-    delivery: Delivery
+    delivery: StreamDelivery
     frame: Frame
     claim: str = NEW
 
 
-class Group:
+class FrameGroup:
     """Frames of one kind, epoch and partition, each id once, in the order of their entries."""
 
     __slots__ = ("_delta", "context", "entries", "epoch", "keys", "kind")
 
-    def __init__(self, context: Context, keys: Keys, entries: list[_Entry]) -> None:
+    def __init__(self, context: BatchContext, keys: PartitionKeys, entries: list[_Entry]) -> None:
         self.context = context
         self.keys = keys
         self.entries = entries
@@ -107,7 +104,7 @@ class Group:
         entry_ids = (entry.delivery.entry_id for entry in self.entries)
         return APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
 
-    def take(self, truth: str) -> "list[Letter]":
+    def take(self, truth: str) -> "list[RejectedDelivery]":
         """Believe the script; return the dead letters among the entries.
 
         An entry that is lost is left out. So is a repeat that is new after all (the server was
@@ -118,7 +115,9 @@ class Group:
             if entry.claim == NEW and is_now != NEW:
                 dropped.append(entry)
             if is_now in _REASONS:
-                letters.append(Letter(entry.delivery, entry.frame.batch_id, _REASONS[is_now]))
+                letters.append(
+                    RejectedDelivery(entry.delivery, entry.frame.batch_id, _REASONS[is_now])
+                )
             elif is_now == REPEAT or is_now == entry.claim:
                 kept.append(_Entry(entry.delivery, entry.frame, is_now))
         if self._delta is not None and dropped:
@@ -145,10 +144,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class RejectedDelivery:
     """A delivery that can never count, and why."""
 
-    delivery: Delivery
+    delivery: StreamDelivery
     batch_id: bytes | None
     reason: str
 
@@ -162,7 +161,7 @@ class Letter:
 
 
 @dataclass(slots=True)
-class Batch:
+class DeliveryBatch:
     """Deliveries that were handed out together, until each is settled or left to others.
 
     Attributes:
@@ -171,15 +170,15 @@ class Batch:
         failed: Deliveries whose handling broke: they stay pending and come again, one by one.
     """
 
-    context: Context
-    keys: Mapping[int, Keys]
+    context: BatchContext
+    keys: Mapping[int, PartitionKeys]
     failed: int = 0
-    _groups: list[Group] = field(default_factory=list)
-    _letters: list[Letter] = field(default_factory=list)
+    _groups: list[FrameGroup] = field(default_factory=list)
+    _letters: list[RejectedDelivery] = field(default_factory=list)
     _again: list[list[_Entry]] = field(default_factory=list)
-    _asked: list[Group] = field(default_factory=list)
+    _asked: list[FrameGroup] = field(default_factory=list)
 
-    def add(self, deliveries: Iterable[Delivery]) -> None:
+    def add(self, deliveries: Iterable[StreamDelivery]) -> None:
         """Decode deliveries and merge them by kind, epoch and partition."""
         sorted_: dict[tuple[int, str, int], list[_Entry]] = {}
         for delivery in deliveries:
@@ -190,7 +189,7 @@ class Batch:
         for entries in sorted_.values():
             self._merge(entries)
 
-    def bury(self, letter: Letter) -> None:
+    def bury(self, letter: RejectedDelivery) -> None:
         """Add a dead letter."""
         self._letters.append(letter)
 
@@ -215,12 +214,12 @@ class Batch:
                     self._groups.append(group)
         self._asked = []
 
-    def _decode(self, delivery: Delivery) -> Frame | None:
+    def _decode(self, delivery: StreamDelivery) -> Frame | None:
         try:
             most = self.context.limits.frame_bytes
             return decode_frame(delivery.data, self.context.kinds, most_bytes=most)
         except BadFrame as error:
-            self._letters.append(Letter(delivery, error.batch_id, str(error)))
+            self._letters.append(RejectedDelivery(delivery, error.batch_id, str(error)))
         # A fault of ours, not of the frame: others may do better, and five attempts are enough.
         except Exception as error:
             _log.error("a frame could not be handled: %s", type(error).__name__)
@@ -239,7 +238,7 @@ class Batch:
         if repeats:
             self._again.append(repeats)
 
-    def _burials(self, letters: list[Letter]) -> list[Command]:
+    def _burials(self, letters: list[RejectedDelivery]) -> list[Command]:
         by_place: dict[int, list[Word]] = {}
         for letter in letters:
             by_place.setdefault(letter.delivery.partition, []).extend(letter.words)

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
-from noisefloor_services.streams.keys import Keys
-from noisefloor_services.streams.scripts import ACCOUNT, Command
+from noisefloor_services.store import ACCOUNT, Command, PartitionKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Conservation:
         return cls(*(sum(getattr(part, one.name) for part in listed) for one in fields(cls)))
 
 
-def question(keys: Keys) -> Command:
+def question(keys: PartitionKeys) -> Command:
     """Return what to ask of a partition."""
     return ACCOUNT.command([keys.frames, keys.counters, keys.intake], [])
 

@@ -23,16 +23,22 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from noisefloor.checks import check_count
 from noisefloor.errors import NoisefloorError
-from noisefloor.roles.epochs import Limits
-from noisefloor.wire.frames import Frame
-from noisefloor.wire.kinds import Reduction
+from noisefloor.roles import AggregationLimits
+from noisefloor.wire import Frame, Reduction
+from noisefloor_services.store import (
+    APPEND,
+    TIMEOUT_S,
+    FrameRefused,
+    Layout,
+    Refusal,
+    StoreAway,
+    StreamFull,
+    Word,
+    translated_error,
+)
 from noisefloor_services.streams.batch import kept_bytes, packed
-from noisefloor_services.streams.errors import FrameRefused, Refusal, StoreAway, StreamFull
-from noisefloor_services.streams.keys import Layout
+from noisefloor_services.streams.epoch_store import partition_share
 from noisefloor_services.streams.producer import HIGH_WATER
-from noisefloor_services.streams.scripts import APPEND, Word
-from noisefloor_services.streams.server import TIMEOUT_S, ours
-from noisefloor_services.streams.store import partition_share
 from noisefloor_services.streams.write_path import WritePath
 
 MOST_WAITING = 1024
@@ -82,7 +88,7 @@ class Ingest:
         high_water: int = HIGH_WATER,
         most_waiting: int = MOST_WAITING,
         timeout_s: float = TIMEOUT_S,
-        limits: Limits | None = None,
+        limits: AggregationLimits | None = None,
         writes: WritePath | None = None,
     ) -> None:
         options: dict[str, Any] = {
@@ -99,7 +105,7 @@ class Ingest:
         self._timeout_s = timeout_s
         self._writes = writes
         self._keys = [layout.keys(place) for place in range(layout.partitions)]
-        self._limits = partition_share(limits or Limits(), layout.partitions)
+        self._limits = partition_share(limits or AggregationLimits(), layout.partitions)
         self._starts: dict[_Group, bytes] = {}
         self._asking = [_command("XLEN", keys.frames) for keys in self._keys]
         self._lengths = [0] * layout.partitions
@@ -244,7 +250,7 @@ class Ingest:
             await self._connection.disconnect(nowait=True)
             raise StoreAway("no answer in time") from None
         except RedisError as error:
-            raise ours(error) from None
+            raise translated_error(error) from None
         for place, length in zip(places, replies[len(groups) :], strict=True):
             self._lengths[place] = length
         return replies[: len(groups)]

@@ -13,11 +13,8 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.streams.errors import StoreAway
-from noisefloor_services.streams.keys import GROUP, Keys, Layout
-from noisefloor_services.streams.scripts import Command
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.unchanged import Clock, Unchanged
+from noisefloor_services.store import GROUP, Command, Layout, PartitionKeys, Server, StoreAway
+from noisefloor_services.streams.age_tracker import AgeTracker, Clock
 
 STALLED_S = 15.0
 """Longer than workers take to notice that another one is dead, twice their limit of 5 s."""
@@ -61,8 +58,8 @@ class LagWatch:
         self._server = server
         self._keys = [layout.keys(place) for place in range(layout.partitions)]
         self._clock = clock
-        self._held: list[Unchanged[str]] = [Unchanged(clock) for _ in self._keys]
-        self._unread: list[Unchanged[str]] = [Unchanged(clock) for _ in self._keys]
+        self._held: list[AgeTracker[str]] = [AgeTracker(clock) for _ in self._keys]
+        self._unread: list[AgeTracker[str]] = [AgeTracker(clock) for _ in self._keys]
         self._lock = Lock()
         self._next_s = float("-inf")
         self._lacks = ""
@@ -110,7 +107,7 @@ class LagWatch:
         self._lacks = ""
 
 
-def _questions(keys: Keys) -> list[Command]:
+def _questions(keys: PartitionKeys) -> list[Command]:
     """Return what to ask of a partition, all at one instant.
 
     Not XINFO's lag: it is unknown once entries are deleted, and here each one is when it is

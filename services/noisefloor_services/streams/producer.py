@@ -4,11 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from noisefloor.checks import check_count
-from noisefloor.wire.frames import read_batch_id
-from noisefloor.wire.kinds import Kind
-from noisefloor_services.streams.errors import StreamFull
-from noisefloor_services.streams.keys import ENTRY_ID, FIELD, Layout
-from noisefloor_services.streams.server import Server
+from noisefloor.wire import Kind, read_batch_id
+from noisefloor_services.store import ENTRY_ID, FIELD, Layout, Server, StreamFull
 
 HIGH_WATER = 1 << 16
 """Frames of a partition that may wait before producers are told to slow down."""

@@ -14,14 +14,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from noisefloor.checks import check_count
-from noisefloor.wire.frames import read_batch_id
+from noisefloor.wire import read_batch_id
+from noisefloor_services.store import GROUP, Command, StoreAway, StoreStalled, StreamFull
 from noisefloor_services.streams.abandonment import Abandonment
-from noisefloor_services.streams.batch import Batch, Context, Delivery, Group, Letter
-from noisefloor_services.streams.errors import StoreAway, StoreStalled, StreamFull
-from noisefloor_services.streams.keys import GROUP
-from noisefloor_services.streams.scripts import Command
-from noisefloor_services.streams.store import EpochStore
-from noisefloor_services.streams.unchanged import Clock
+from noisefloor_services.streams.age_tracker import Clock
+from noisefloor_services.streams.batch import (
+    BatchContext,
+    DeliveryBatch,
+    FrameGroup,
+    RejectedDelivery,
+    StreamDelivery,
+)
+from noisefloor_services.streams.epoch_store import EpochStore
 
 BATCH = 64
 MOST_DELIVERIES = 5
@@ -70,7 +74,7 @@ class Worker:
         *,
         batch: int = BATCH,
         abandoned_s: float = ABANDONED_S,
-        group: type[Group] = Group,
+        group: type[FrameGroup] = FrameGroup,
         clock: Clock = time.monotonic,
     ) -> None:
         served = range(store.layout.partitions) if partitions is None else partitions
@@ -81,7 +85,7 @@ class Worker:
         self._abandoned_s = abandoned_s
         # A name of its own: two processes under one name would share what they own.
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._context = Context(store.kinds, store.limits, name, group)
+        self._context = BatchContext(store.kinds, store.limits, name, group)
         self._clock = clock
         self._abandonments = {
             place: Abandonment(
@@ -89,7 +93,7 @@ class Worker:
             )
             for place, keys in self._keys.items()
         }
-        self._ahead: list[Delivery] = []
+        self._ahead: list[StreamDelivery] = []
         self._next_sweep = float("-inf")
         self._next_beat = clock() + abandoned_s / 4
         self._is_stopping = False
@@ -159,11 +163,11 @@ class Worker:
         deliveries = deliveries or self._read(block_s=0.0 if swept else block_s)
         return swept + self._settle(deliveries, reads_ahead=True)
 
-    def _settle(self, deliveries: Sequence[Delivery], *, reads_ahead: bool) -> int:
+    def _settle(self, deliveries: Sequence[StreamDelivery], *, reads_ahead: bool) -> int:
         """Apply a batch in as few round trips as it takes; the first also reads the next batch."""
         if not deliveries:
             return 0
-        batch = Batch(self._context, self._keys)
+        batch = DeliveryBatch(self._context, self._keys)
         batch.add(deliveries)
         self._beat()
         if reads_ahead and not self._is_stopping:
@@ -189,13 +193,13 @@ class Worker:
         words = ("XREADGROUP", "GROUP", GROUP, self.name, "COUNT", self._batch, *wait)
         return (*words, "STREAMS", *names, *([">"] * len(names)))
 
-    def _read(self, *, block_s: float) -> list[Delivery]:
+    def _read(self, *, block_s: float) -> list[StreamDelivery]:
         return self._deliveries(self._store.server.call(*self._reading(block_s)))
 
-    def _deliveries(self, found: list[Any] | None) -> list[Delivery]:
+    def _deliveries(self, found: list[Any] | None) -> list[StreamDelivery]:
         places = {keys.frames.encode(): place for place, keys in self._keys.items()}
         return [
-            Delivery(places[stream], entry_id.decode(), fields[1])
+            StreamDelivery(places[stream], entry_id.decode(), fields[1])
             for stream, entries in found or ()
             for entry_id, fields in entries
         ]
@@ -207,19 +211,19 @@ class Worker:
             fields = self._store.server.call(*abandonment.claim(held))
             if fields:  # nobody else was quicker
                 attempt = held.deliveries + 1
-                self._retry(Delivery(place, held.entry_id, fields[1], attempt))
+                self._retry(StreamDelivery(place, held.entry_id, fields[1], attempt))
                 taken += 1
         return taken
 
-    def _retry(self, delivery: Delivery) -> None:
+    def _retry(self, delivery: StreamDelivery) -> None:
         """Settle a frame that somebody else gave up; after too many attempts, bury it unread."""
         if delivery.attempt <= MOST_DELIVERIES:
             self._settle([delivery], reads_ahead=False)
             return
         _log.error("a frame was handed out %d times and never settled", delivery.attempt - 1)
         batch_id = read_batch_id(delivery.data, self._store.kinds)
-        batch = Batch(self._context, self._keys)
-        batch.bury(Letter(delivery, batch_id, "Frame: was handed out too often."))
+        batch = DeliveryBatch(self._context, self._keys)
+        batch.bury(RejectedDelivery(delivery, batch_id, "Frame: was handed out too often."))
         batch.take(self._store.server.all(batch.commands()))
 
     def _recover(self, error: Exception, pause_s: float) -> float:

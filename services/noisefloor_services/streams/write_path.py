@@ -13,12 +13,18 @@ from threading import Lock
 from redis.exceptions import NoPermissionError, RedisError
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.metrics import Counter, Sample
-from noisefloor_services.streams.errors import BadStore, StoreAway, StreamFull
-from noisefloor_services.streams.keys import ENTRY_ID, FIELD, Layout
-from noisefloor_services.streams.scripts import Command
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.unchanged import Clock
+from noisefloor_services.metrics import MetricCounter, MetricSample
+from noisefloor_services.store import (
+    ENTRY_ID,
+    FIELD,
+    BadStore,
+    Command,
+    Layout,
+    Server,
+    StoreAway,
+    StreamFull,
+)
+from noisefloor_services.streams.age_tracker import Clock
 
 AWAY, FULL = "store-away", "full"
 PERMISSION, TYPE, ENTRY = "no-permission", "wrong-type", "bad-entry-id"
@@ -84,7 +90,7 @@ class WritePath:
         self._failing: dict[int, str] = {}
         self._lock = Lock()
         text = "Frames that could not be appended, by cause."
-        self._failures = Counter("appends_failed", text, "cause", CAUSES)
+        self._failures = MetricCounter("appends_failed", text, "cause", CAUSES)
 
     def succeeded(self, places: Iterable[int]) -> None:
         """Note that frames of these partitions were appended."""
@@ -107,7 +113,7 @@ class WritePath:
         causes = sorted(set(self._failing.values()))
         return " ".join(f"Frames cannot be appended: {_TEXTS[one]}." for one in causes)
 
-    def samples(self) -> Iterable[Sample]:
+    def samples(self) -> Iterable[MetricSample]:
         """Return the failures."""
         return self._failures.samples()
 

@@ -1,19 +1,24 @@
-"""The pipelines: one line each. Nothing else in the simulator knows a pipeline by name."""
+"""The pipelines of a world: interface (``api``), list (``registry``), and one package each."""
 
-from collections.abc import Mapping
+from noisefloor_sim.pipelines.api import (
+    Findings,
+    Metric,
+    NamedClaim,
+    Pipeline,
+    PipelineType,
+    PointFindings,
+    ServedAds,
+)
+from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
 
-from noisefloor_sim.pipelines.ads import ADS
-from noisefloor_sim.pipelines.base import PipelineType
-from noisefloor_sim.pipelines.clicks import CLICKS
-from noisefloor_sim.pipelines.collection import COLLECTION
-from noisefloor_sim.pipelines.models import MODELS
-
-PIPELINES: Mapping[str, PipelineType] = {
-    ADS.name: ADS,
-    CLICKS.name: CLICKS,
-    COLLECTION.name: COLLECTION,
-    MODELS.name: MODELS,
-}
-
-BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}
-"""What the scenario reader needs to know of them."""
+__all__ = [
+    "BLOCKS",
+    "PIPELINES",
+    "Findings",
+    "Metric",
+    "NamedClaim",
+    "Pipeline",
+    "PipelineType",
+    "PointFindings",
+    "ServedAds",
+]

@@ -5,14 +5,30 @@ works offline. Neither knows a pipeline by name. ``page`` is not imported here: 
 only describes its section needs no template engine.
 """
 
+from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import (
+    Cell,
     ClaimRow,
     Curve,
     Page,
     Plot,
+    Role,
     RunCard,
     Section,
     Table,
 )
+from noisefloor_sim.report.wording import headline
 
-__all__ = ["ClaimRow", "Curve", "Page", "Plot", "RunCard", "Section", "Table"]
+__all__ = [
+    "Cell",
+    "ClaimRow",
+    "Curve",
+    "Page",
+    "Plot",
+    "Role",
+    "RunCard",
+    "Section",
+    "Table",
+    "headline",
+    "write",
+]

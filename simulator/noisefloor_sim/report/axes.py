@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from noisefloor_sim.report.spec import Curve, Plot
-from noisefloor_sim.report.words import clean, literal, number
+from noisefloor_sim.report.wording import clean, literal, number
 
 _MOST_GRID_TICKS = 8
 _CLOSEST_TICKS = 0.085  # of the axis: labels of four signs then stay apart on a phone
@@ -17,7 +17,7 @@ _LABEL_PADDING = 0.17  # room for the text beside the outermost points
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class DrawablePoints:
     """What of a curve can be drawn; ``None`` is a gap."""
 
     x: Sequence[float | str | None]
@@ -31,7 +31,7 @@ class Points:
         return zip(self.x, self.y, strict=True)
 
 
-def drawable(plot: Plot, curve: Curve) -> Points:
+def drawable(plot: Plot, curve: Curve) -> DrawablePoints:
     """Turn what an axis cannot show into gaps; a band may still reach the foot of a log axis."""
     foot = y_range(plot)[0] if plot.log_y else -math.inf
 
@@ -40,7 +40,7 @@ def drawable(plot: Plot, curve: Curve) -> Points:
             return None
         return [None if math.isnan(end) else _finite(max(end, foot)) for end in ends]
 
-    return Points(
+    return DrawablePoints(
         x=[value if isinstance(value, str) else _shown(value, plot.log_x) for value in curve.x],
         y=[_shown(value, plot.log_y) for value in curve.y],
         low=band(curve.low),

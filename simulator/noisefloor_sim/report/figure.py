@@ -2,15 +2,94 @@
 
 Titles, axis labels and legend are HTML around the figure: they wrap on a phone, and never cover
 data. plotly.js reads a little markup in every text; ``words.literal`` takes that away.
+
+How the curves of a plot look, in the figure and in its legend.
+
+Colours are those of Okabe and Ito, told apart by every reader; a group has a colour and a marker,
+a role has a stroke, so that nothing hangs on colour alone.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from noisefloor_sim.report import axes
 from noisefloor_sim.report.spec import Curve, Plot, Role
-from noisefloor_sim.report.style import SYMBOLS, Style, styles
-from noisefloor_sim.report.words import literal
+from noisefloor_sim.report.wording import literal
+
+# Okabe and Ito 2008 without black (lost on a dark page) and yellow (lost on a white one).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+GREY = "#808080"
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+PATTERNS = ("", "/", "x", ".", "-", "+")
+DASHES: dict[Role, str] = {
+    "measured": "solid", "bound": "dash", "closed-form": "dot", "baseline": "solid",
+}  # fmt: skip
+# Several baselines in one plot are all grey: each has a stroke of its own.
+BASELINE_DASHES = ("solid", "longdashdot", "longdash", "dashdot")
+_MOST_BARS = 60  # more are drawn as an area with stairs
+
+
+@dataclass(frozen=True, slots=True)
+class CurveStyle:
+    """How one curve looks, in the figure and in the legend."""
+
+    colour: str
+    dash: str
+    symbol: str
+    pattern: str
+    is_bar: bool
+    has_line: bool
+    has_marker: bool
+    has_band: bool
+    has_area: bool
+    is_broad: bool
+
+
+def styles(plot: Plot) -> list[CurveStyle]:
+    """Give every group a colour and a marker in the order they come; baselines stay grey."""
+    names = [_group(curve) for curve in plot.curves if curve.role != "baseline"]
+    greys = [_group(curve) for curve in plot.curves if curve.role == "baseline"]
+    places = {name: place for place, name in enumerate(dict.fromkeys(greys))}
+    places |= {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return [_style(plot, curve, places[_group(curve)]) for curve in plot.curves]
+
+
+def _group(curve: Curve) -> str:
+    return curve.group or curve.name
+
+
+def _is_dense(plot: Plot) -> bool:
+    return plot.kind == "bar" and max(len(curve.x) for curve in plot.curves) > _MOST_BARS
+
+
+def _style(plot: Plot, curve: Curve, place: int) -> CurveStyle:
+    is_measured, is_grey = curve.role == "measured", curve.role == "baseline"
+    is_data, is_dense = is_measured or is_grey, _is_dense(plot)
+    is_bar = is_data and plot.kind == "bar" and not is_dense
+    is_cloud = is_data and plot.kind == "scatter"
+    has_line = not is_bar and not is_cloud
+    is_marked = (is_measured and not is_dense) or is_cloud or len(curve.x) == 1
+    return CurveStyle(
+        colour=GREY if is_grey else COLOURS[place % len(COLOURS)],
+        dash=BASELINE_DASHES[place % len(BASELINE_DASHES)] if is_grey else DASHES[curve.role],
+        symbol=SYMBOLS[place % len(SYMBOLS)],
+        pattern="" if is_grey else PATTERNS[place % len(PATTERNS)],
+        is_bar=is_bar,
+        has_line=has_line,
+        has_marker=is_marked and not is_bar,
+        has_band=curve.low is not None,
+        has_area=has_line and (curve.low is not None or (is_data and is_dense)),
+        is_broad=has_line and is_measured and _has_companion(plot, curve),
+    )
+
+
+def _has_companion(plot: Plot, curve: Curve) -> bool:
+    """Whether a closed form of the same group may lie on the very same line."""
+    return any(
+        other.role == "closed-form" and _group(other) == _group(curve) for other in plot.curves
+    )
+
 
 Json = dict[str, object]
 
@@ -47,12 +126,12 @@ def figure(plot: Plot) -> Json:
     }
 
 
-def _layer(curve: Curve, style: Style) -> int:
+def _layer(curve: Curve, style: CurveStyle) -> int:
     """Return where a curve is drawn: bars lowest and in their order, then by role."""
     return -1 if style.is_bar else _ORDER.index(curve.role)
 
 
-def _traces(plot: Plot, curve: Curve, style: Style, place: int) -> list[Json]:
+def _traces(plot: Plot, curve: Curve, style: CurveStyle, place: int) -> list[Json]:
     points = axes.drawable(plot, curve)
     x = [literal(value) if isinstance(value, str) else value for value in points.x]
     trace: Json = {
@@ -72,12 +151,12 @@ def _traces(plot: Plot, curve: Curve, style: Style, place: int) -> list[Json]:
     return [*(_band(plot, points, x, style, place) if has_area else []), trace]
 
 
-def _bar(style: Style) -> Json:
+def _bar(style: CurveStyle) -> Json:
     pattern = {"shape": style.pattern, "fillmode": "overlay", "size": 6, "solidity": 0.2}
     return {"type": "bar", "marker": {"color": style.colour, "pattern": pattern}}
 
 
-def _line(plot: Plot, curve: Curve, style: Style) -> Json:
+def _line(plot: Plot, curve: Curve, style: CurveStyle) -> Json:
     parts = {"lines": style.has_line, "markers": style.has_marker, "text": curve.labels}
     marker = {"color": style.colour, "symbol": style.symbol, "size": 8}
     if style.has_line:
@@ -100,7 +179,7 @@ def _line(plot: Plot, curve: Curve, style: Style) -> Json:
     return trace | (_labels(curve, style) if curve.labels else {})
 
 
-def _labels(curve: Curve, style: Style) -> Json:
+def _labels(curve: Curve, style: CurveStyle) -> Json:
     """Set the labels beside the line, whether it rises or falls, groups on opposite sides."""
     is_falling = _falls(curve)
     is_above = SYMBOLS.index(style.symbol) % 2 == 0
@@ -130,7 +209,7 @@ def _shape(plot: Plot) -> str:
 
 
 def _band(
-    plot: Plot, points: axes.Points, x: Sequence[object], style: Style, place: int
+    plot: Plot, points: axes.DrawablePoints, x: Sequence[object], style: CurveStyle, place: int
 ) -> list[Json]:
     """Return the lower edge and the area from it up to the upper one."""
     edge: Json = {
@@ -145,7 +224,7 @@ def _band(
     return [edge | {"y": points.low}, edge | area | {"y": points.high}]
 
 
-def _error_bars(points: axes.Points, style: Style) -> Json:
+def _error_bars(points: axes.DrawablePoints, style: CurveStyle) -> Json:
     triples = list(zip(points.y, points.low or (), points.high or (), strict=True))
 
     def arm(ends: Sequence[tuple[float | None, float | None]]) -> list[float]:
@@ -161,7 +240,7 @@ def _error_bars(points: axes.Points, style: Style) -> Json:
     } | ({} if style.is_bar else {"color": style.colour})
 
 
-def _hover(plot: Plot, points: axes.Points) -> str:
+def _hover(plot: Plot, points: axes.DrawablePoints) -> str:
     """Return plotly's template of the box at the pointer; its names are escaped twice."""
     x = "%{x}" if points.is_category else f"%{{x:{_SIGNIFICANT}}}"
     lines = [
@@ -181,14 +260,14 @@ def _in_template(text: str) -> str:
 
 def gaps(plot: Plot) -> str:
     """Say which points are not drawn; empty if all are."""
-    told = [
+    skipped = [
         f"{lost} of {len(curve.x)} points of \N{LEFT DOUBLE QUOTATION MARK}{curve.name}"
         "\N{RIGHT DOUBLE QUOTATION MARK}"
         for curve in plot.curves
         if (lost := sum(y is None or x is None for x, y in axes.drawable(plot, curve).pairs()))
     ]
     rule = "infinite, unknown or not positive on a logarithmic axis"
-    return f"Not drawn: {', '.join(told)} ({rule})." if told else ""
+    return f"Not drawn: {', '.join(skipped)} ({rule})." if skipped else ""
 
 
 def is_small(plot: Plot, most: int = 120) -> bool:

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from noisefloor.privacy import ClaimVerdict
-from noisefloor_sim.report import axes, figure, style, words
+from noisefloor_sim.report import axes, figure, wording
 from noisefloor_sim.report.spec import Cell, ClaimRow, Page, Plot, Section, Table
 
 View = dict[str, object]
@@ -65,7 +65,7 @@ def render(page: Page) -> str:
     sections = _sections(page.sections)
     has_plots = any(isinstance(item, Plot) for section in page.sections for item in section.items)
     scripts = [*([_plotly()] if has_plots else []), _template_text("page.js")]
-    claims = words.worst_first(page.claims)
+    claims = wording.worst_first(page.claims)
     return (
         _environment()
         .get_template("page.html")
@@ -101,7 +101,7 @@ def _environment() -> Environment:
 def _finalize(value: object) -> object:
     """Clean every text on its way out; what is markup already was written here."""
     is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return words.clean(str(value)) if is_text else value
+    return wording.clean(str(value)) if is_text else value
 
 
 @cache
@@ -135,29 +135,30 @@ def _badge(page: Page) -> str:
 
 
 def _claim(row: ClaimRow) -> View:
-    severity = words.severity(row)
+    severity = wording.severity(row)
     relation = row.neighbours and f"{row.neighbours} neighbours"
     place = [part for part in (row.pipeline, row.variant, row.point, relation) if part]
     return {
         "mechanism": row.mechanism,
         "place": place,
-        "claimed": words.upper(row.claimed),
-        "claimed_delta": words.delta(row.claimed_delta),
-        "proved": words.upper(row.proved),
-        "proved_delta": words.delta(row.proved_delta),
-        "audited": words.audited(row),
-        "audited_how": words.audited_how(row),
+        "claimed": wording.upper(row.claimed),
+        "claimed_delta": wording.delta(row.claimed_delta),
+        "proved": wording.upper(row.proved),
+        "proved_delta": wording.delta(row.proved_delta),
+        "audited": wording.audited(row),
+        "audited_how": wording.audited_how(row),
         "severity": severity,
         "mark": _MARKS[severity],
-        "verdict": words.verdict(row),
-        "sentence": words.sentence(row),
+        "verdict": wording.verdict(row),
+        "sentence": wording.sentence(row),
     }
 
 
 def _tally(rows: Sequence[ClaimRow]) -> str:
     """Count the verdicts, the worst first."""
     counts = Counter(
-        "hold" if row.verdict == ClaimVerdict.HOLDS else words.verdict(row).lower() for row in rows
+        "hold" if row.verdict == ClaimVerdict.HOLDS else wording.verdict(row).lower()
+        for row in rows
     )
     total = f"{len(rows)} claim{'s' if len(rows) != 1 else ''}"
     return f"{total}: " + ", ".join(f"{times} {word}" for word, times in counts.items()) + "."
@@ -189,7 +190,7 @@ def _items(items: Sequence[Plot | Table], ids: Iterator[int]) -> Iterator[View]:
 
 
 def _plot(plot: Plot, serial: int) -> View:
-    named = zip(plot.curves, style.styles(plot), strict=True)
+    named = zip(plot.curves, figure.styles(plot), strict=True)
     return {
         "id": serial,
         "title": plot.title,
@@ -240,7 +241,7 @@ def _cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> View:
         ],
         "rows": [
             [
-                {"text": words.cell(value), "is_number": flag}
+                {"text": wording.cell(value), "is_number": flag}
                 for value, flag in zip(row, numeric, strict=True)
             ]
             for row in rows

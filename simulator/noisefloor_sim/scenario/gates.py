@@ -26,9 +26,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from noisefloor.privacy import Claim, ClaimVerdict
-from noisefloor_sim.scenario.keys import get, split
+from noisefloor_sim.scenario.document import get, split
+from noisefloor_sim.scenario.error_text import one_of, show
 from noisefloor_sim.scenario.scalars import resolve
-from noisefloor_sim.scenario.showing import one_of, show
 
 LONGEST_GATE = 300
 FIGURES = ("claimed", "proved", "audited")
@@ -67,8 +67,8 @@ class Filter:
         if isinstance(found, bool):
             found = "true" if found else "false"
         if isinstance(found, str) or isinstance(self.value, str):
-            is_wanted = self.comparison in ("==", "!=")  # texts have no order
-            return is_wanted and (found == self.value) is (self.comparison == "==")
+            is_equality = self.comparison in ("==", "!=")  # texts have no order
+            return is_equality and (found == self.value) is (self.comparison == "==")
         return isinstance(found, int | float) and _compared(found, self.comparison, self.value)
 
 

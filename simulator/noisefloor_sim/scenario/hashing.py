@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.scalars import written
+from noisefloor_sim.scenario.scalars import scalar_text
 
 
 def plain(value: object) -> object:
@@ -54,7 +54,7 @@ def _block(data: Mapping[str, object], indent: str) -> list[str]:
     """Write mappings a line a key and lists a line an item; what lists hold goes on that line."""
     lines: list[str] = []
     for name, value in data.items():
-        head = f"{indent}{written(name)}:"
+        head = f"{indent}{scalar_text(name)}:"
         if isinstance(value, dict) and value:
             lines += [head, *_block(value, indent + "  ")]
         elif isinstance(value, tuple) and any(isinstance(it, dict | tuple) for it in value):
@@ -66,8 +66,10 @@ def _block(data: Mapping[str, object], indent: str) -> list[str]:
 
 def _flow(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{written(key)}: {_flow(it)}" for key, it in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{scalar_text(key)}: {_flow(it)}" for key, it in value.items()) + "}"
+        )
     if isinstance(value, tuple):
         return "[" + ", ".join(_flow(it) for it in value) + "]"
     assert value is None or isinstance(value, str | int | float)
-    return written(value)
+    return scalar_text(value)

@@ -1,15 +1,93 @@
-"""The one way from a file to a scenario: read, override, validate, try every point."""
+"""The one way from a file to a scenario: read, override, validate, try every point.
+
+Values from the command line: ``--set key=value`` on top of what the file says.
+
+The value is read as the same value would be in the file, lists and mappings in flow form
+included. A key that the file does not have is added; lists are replaced as a whole.
+
+A key that the file sweeps is set there: one value ends its axis, a list of values is its new axis.
+Otherwise the axis would win at every point, and the setting would change nothing.
+"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from noisefloor.errors import BadScenario, Fault
 from noisefloor_sim.scenario.blocks import Blocks
-from noisefloor_sim.scenario.document import Document
+from noisefloor_sim.scenario.document import Document, Path, get, paths, put, split
+from noisefloor_sim.scenario.error_text import show, show_key
 from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.overrides import override
-from noisefloor_sim.scenario.reading import read_file, read_text
 from noisefloor_sim.scenario.sweep import expand
 from noisefloor_sim.scenario.validation import validated
+from noisefloor_sim.scenario.yaml_reader import read_file, read_text
+
+_PLACE = "--set"
+
+
+def override(document: Document, settings: Iterable[str]) -> Document:
+    """Return a document with values set; the last one wins.
+
+    Args:
+        document: As read from the file.
+        settings: Texts of the form ``key=value``.
+
+    Raises:
+        BadScenario: A text is not of that form, or the key leads nowhere; it names the key.
+    """
+    data, overridden = document.data, list(document.overridden)
+    for setting in settings:
+        key, path, value = _read(setting)
+        try:
+            data, places = _set(data, path, value)
+        except ValueError as error:
+            raise BadScenario(_PLACE, [Fault(show_key(key), str(error))]) from None
+        overridden += places
+    return Document(document.file, data, document.lines, tuple(overridden))
+
+
+def _set(data: object, path: Path, value: object) -> tuple[object, tuple[Path, ...]]:
+    """Return data with a value set, on its axis where the key is swept, and what was set.
+
+    Raises:
+        ValueError: The path leads through no section, or into one that is swept as a whole.
+    """
+    axes = get(data, ("sweep",))
+    if path[0] == "sweep" or not isinstance(axes, Mapping):
+        return put(data, path, value), (path,)
+    key = ".".join(map(str, path))
+    for outer in axes:
+        if key.startswith(f"{outer}."):
+            whole = show_key(outer)
+            raise ValueError(f"Expected a key apart, but {whole} is swept; set sweep.{whole}.")
+    if key in axes and _is_axis(value, axes[key]):
+        place: Path = ("sweep", key)
+        return put(data, place, value), (place,)
+    ended = {key, *(".".join(map(str, (*path, *inner))) for inner in paths(value))}
+    rest = {name: values for name, values in axes.items() if name not in ended}
+    return put(put(data, ("sweep",), rest), path, value), (path,)
+
+
+def _is_axis(value: object, before: object) -> bool:
+    """Whether a value is a list of values for a key that takes those of its axis so far."""
+    takes_lists = isinstance(before, tuple) and any(isinstance(one, tuple) for one in before)
+    if not isinstance(value, tuple) or not takes_lists:
+        return isinstance(value, tuple)
+    return bool(value) and all(isinstance(one, tuple) for one in value)
+
+
+def _read(setting: str) -> tuple[str, Path, object]:
+    """Take a setting apart into its key, as written and as a path, and its value."""
+    key, equals, text = setting.partition("=")
+    key = key.strip()
+    if not equals:
+        rule = f"Expected key=value, got {show(setting)}."
+        raise BadScenario(_PLACE, [Fault("", rule)])
+    try:
+        return key, split(key), read_text(text, _PLACE).data
+    except BadScenario as error:
+        raise BadScenario(_PLACE, [Fault(show_key(key), error.rule)]) from None
+    except ValueError as error:
+        raise BadScenario(_PLACE, [Fault(show_key(key), str(error))]) from None
 
 
 def load(path: str | os.PathLike[str], blocks: Blocks, settings: Iterable[str] = ()) -> Scenario:

@@ -17,11 +17,23 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from noisefloor_sim.scenario.blocks import AttackBlock, PipelineBlock
+from noisefloor_sim.scenario.blocks import (
+    FROZEN,
+    AttackBlock,
+    PipelineBlock,
+    PlainText,
+    rule_error,
+)
 from noisefloor_sim.scenario.gates import parse_gate, words_of
-from noisefloor_sim.scenario.network import LONGEST_H, Network, Threat
-from noisefloor_sim.scenario.section import FROZEN, PlainText, broken
-from noisefloor_sim.scenario.world import Behaviour, Devices, Population, Tastes
+from noisefloor_sim.scenario.sections import (
+    LONGEST_H,
+    Behaviour,
+    Devices,
+    Network,
+    Population,
+    Tastes,
+    Threat,
+)
 
 MOST_POINTS = 10_000
 MOST_ATTACKS = 100
@@ -56,7 +68,7 @@ def _checked_gate(text: str) -> str:
     try:
         parse_gate(text)
     except ValueError as error:
-        raise broken(str(error)) from None
+        raise rule_error(str(error)) from None
     return " ".join(words_of(text))
 
 

@@ -48,7 +48,7 @@ def resolve(text: str) -> Scalar:
     return number or 0.0  # there is one zero
 
 
-def written(value: Scalar) -> str:
+def scalar_text(value: Scalar) -> str:
     """Write a scalar so that ``resolve``, or the quotes, give it back."""
     if value is None:
         return "null"

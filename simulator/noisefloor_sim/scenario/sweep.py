@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from noisefloor_sim.scenario.blocks import Blocks
-from noisefloor_sim.scenario.document import Document, Flaw
+from noisefloor_sim.scenario.document import Document, Flaw, Path, dotted, has, put, unknown_key
+from noisefloor_sim.scenario.error_text import show
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash
-from noisefloor_sim.scenario.keys import Path, dotted, has, put, unknown_key
 from noisefloor_sim.scenario.model import LARGEST_SEED, MOST_POINTS, Scenario
-from noisefloor_sim.scenario.showing import show
 from noisefloor_sim.scenario.validation import check
 
 _FIXED = ("name", "question", "expectation", "gates", "sweep")
@@ -27,7 +26,7 @@ _Choices = tuple[tuple[str, int, object], ...]  # key, place in its list, value
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One combination of swept values, with one seed.
 
     Attributes:
@@ -46,7 +45,7 @@ class Point:
 
 def expand(
     scenario: Scenario, blocks: Blocks, document: Document | None = None
-) -> tuple[Point, ...]:
+) -> tuple[SweepPoint, ...]:
     """Return the points of a scenario; one, if nothing is swept.
 
     Args:
@@ -66,7 +65,7 @@ def expand(
         raise document.error(flaws)
     width = max(3, len(str(len(points) - 1)))
     return tuple(
-        Point(
+        SweepPoint(
             f"p{index:0{width}}-{_slug(choices)}{digest[:8]}",
             index,
             tuple((key, value) for key, _, value in choices),
@@ -144,7 +143,7 @@ def _in_sweep(flaw: Flaw, choices: _Choices) -> Flaw:
         axis: Path = tuple(key.split("."))
         if flaw.path[: len(axis)] == axis:
             return Flaw(("sweep", key, place, *flaw.path[len(axis) :]), flaw.rule)
-    return Flaw(("sweep",), f"At {_told(choices)}: {dotted(flaw.path)}: {flaw.rule}")
+    return Flaw(("sweep",), f"At {_choices_text(choices)}: {dotted(flaw.path)}: {flaw.rule}")
 
 
 def _repeated(choices: _Choices, before: _Choices) -> Flaw:
@@ -154,7 +153,7 @@ def _repeated(choices: _Choices, before: _Choices) -> Flaw:
     return Flaw(("sweep", axis, place), f"Expected values that differ, got {show(value)} again.")
 
 
-def _told(choices: _Choices) -> str:
+def _choices_text(choices: _Choices) -> str:
     return ", ".join(f"{key}={show(value)}" for key, _, value in choices)
 
 

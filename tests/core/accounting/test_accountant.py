@@ -19,10 +19,10 @@ from noisefloor.accounting import (
     epsilon_at,
     noise_multiplier_for,
 )
-from noisefloor.accounting.accountant import TOLERANCE, Event, Method
+from noisefloor.accounting.accountant import TOLERANCE, AccountingMethod, PrivacyEvent
 from noisefloor.accounting.bounds import gaussian_delta
-from noisefloor.errors import BadParameter, UnlikeNeighbours
-from noisefloor.privacy import Model, Neighbours
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
+from noisefloor.privacy import Neighbours, TrustModel
 
 SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
 ORDERS = range(2, 256)
@@ -82,10 +82,12 @@ def gaussian_oracle(mu: float, delta: float) -> float:
         (SampledGaussian(1.0, 0.01, 10_000), "pld", 6.1877),
     ],
 )
-def test_reference_values_come_out(event: Event, method: Method, expected: float) -> None:
+def test_reference_values_come_out(
+    event: PrivacyEvent, method: AccountingMethod, expected: float
+) -> None:
     guarantee = epsilon_at([event], 1e-5, method)
     assert guarantee.epsilon == pytest.approx(expected, abs=6e-4)
-    assert (guarantee.delta, guarantee.model, guarantee.reason) == (1e-5, Model.CENTRAL, "")
+    assert (guarantee.delta, guarantee.model, guarantee.reason) == (1e-5, TrustModel.CENTRAL, "")
     assert guarantee.neighbours is Neighbours.RECORD_ADD_REMOVE
 
 
@@ -150,7 +152,7 @@ def test_the_slack_covers_what_the_library_understates(sigma: float, count: int)
 @pytest.mark.parametrize(("sigma", "rate"), [(8.6e6, 0.0455), (1e7, 0.1), (1e9, 0.5), (1e8, 1)])
 @pytest.mark.parametrize("method", ["pld", "rdp"])
 def test_noise_too_large_for_floats_is_not_taken_for_perfect(
-    sigma: float, rate: float, method: Method
+    sigma: float, rate: float, method: AccountingMethod
 ) -> None:
     # One step alone moves so much probability that epsilon 0 needs a larger delta.
     delta = rate * float(gaussian_delta(0.0, 1 / sigma)) / 2
@@ -175,7 +177,7 @@ def test_one_laplace_release_never_costs_more_than_its_epsilon() -> None:
 def test_substitution_doubles_the_sensitivity_in_both_methods() -> None:
     """The library's RDP forgets to: it gives both relations the same epsilon."""
     for method in ("pld", "rdp"):
-        pairs: list[tuple[Event, Event]] = [
+        pairs: list[tuple[PrivacyEvent, PrivacyEvent]] = [
             (GaussianNoise(2.0, 3), GaussianNoise(1.0, 3)),
             (LaplaceNoise(20.0, 30), LaplaceNoise(10.0, 30)),
         ]
@@ -219,7 +221,7 @@ def test_two_steps_cost_twice_epsilon_at_one_plus_e_to_epsilon_deltas(
 
 
 def test_a_refusal_by_pld_falls_back_on_rdp_and_says_so() -> None:
-    events: list[Event] = [LaplaceNoise(2.0), SampledGaussian(1.0, 0.01, 10)]
+    events: list[PrivacyEvent] = [LaplaceNoise(2.0), SampledGaussian(1.0, 0.01, 10)]
     both = [epsilon_at(events, 1e-5, method, SUBSTITUTE) for method in ("pld", "rdp")]
     assert both[0].epsilon == both[1].epsilon
     assert "RDP instead" in both[0].reason
@@ -246,7 +248,9 @@ def test_very_little_noise_is_answered_quickly_and_finitely() -> None:
 
 @pytest.mark.parametrize("method", ["rdp", "pld"])
 @pytest.mark.parametrize(("rate", "count"), [(1.0, 1), (0.02, 200)])
-def test_calibration_is_enough_and_hardly_more(method: Method, rate: float, count: int) -> None:
+def test_calibration_is_enough_and_hardly_more(
+    method: AccountingMethod, rate: float, count: int
+) -> None:
     sigma = noise_multiplier_for(0.5, 1e-5, rate, count, method)
     below = sigma / (1 + 2 * TOLERANCE)
     assert epsilon_at([SampledGaussian(sigma, rate, count)], 1e-5, method).epsilon <= 0.5
@@ -262,7 +266,7 @@ def test_calibration_of_one_gaussian_is_the_analytic_one() -> None:
 
 @pytest.mark.parametrize("neighbours", [Neighbours.USER, Neighbours.BIT, Neighbours.DOCUMENT])
 def test_other_relations_are_refused(neighbours: Neighbours) -> None:
-    with pytest.raises(UnlikeNeighbours, match="group"):
+    with pytest.raises(IncompatibleGuarantees, match="group"):
         epsilon_at([GaussianNoise(1.0)], 1e-5, neighbours=neighbours)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.accounting import group, parallel, sequential
-from noisefloor.errors import BadParameter, UnlikeNeighbours
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 
 USER = Neighbours.USER
 ITEM = Neighbours.ITEM
@@ -97,14 +97,16 @@ def test_nothing_at_all_is_refused(combine: object) -> None:
 
 def test_unlike_relations_are_refused_and_the_error_says_how_to_convert() -> None:
     parts = [Guarantee(1, USER), Guarantee(1, ITEM)]
-    with pytest.raises(UnlikeNeighbours, match=r"group\(guarantee, size, Neighbours\.USER\)"):
+    with pytest.raises(
+        IncompatibleGuarantees, match=r"group\(guarantee, size, Neighbours\.USER\)"
+    ):
         sequential(parts)
     assert sequential([parts[0], group(parts[1], 20, USER)]).epsilon == 21
 
 
 def test_unlike_models_are_refused() -> None:
-    with pytest.raises(UnlikeNeighbours, match="central"):
-        sequential([Guarantee(1, USER), Guarantee(1, USER, model=Model.CENTRAL)])
+    with pytest.raises(IncompatibleGuarantees, match="central"):
+        sequential([Guarantee(1, USER), Guarantee(1, USER, model=TrustModel.CENTRAL)])
 
 
 @given(st.floats(1e-6, 3), st.floats(1e-12, 1e-3), st.integers(1, 12))

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisefloor.accounting import Amount, Ledger, Line
+from noisefloor.accounting import Amount, Ledger, StatementLine
 from noisefloor.errors import (
     BadParameter,
     BadSnapshot,
     BudgetExceeded,
+    IncompatibleGuarantees,
     SpendConflict,
-    UnlikeNeighbours,
 )
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 
 USER = Neighbours.USER
 HALF = Guarantee(0.5, USER)
@@ -154,7 +154,7 @@ def test_merge_refuses_a_conflict_or_another_ledger_and_changes_nothing() -> Non
     with pytest.raises(BadSnapshot, match="budget"):
         ledger.merge(a_ledger(3.0).snapshot())
     with pytest.raises(BadSnapshot, match="model"):
-        ledger.merge(Ledger(2.0, 2e-6, neighbours=USER, model=Model.CENTRAL).snapshot())
+        ledger.merge(Ledger(2.0, 2e-6, neighbours=USER, model=TrustModel.CENTRAL).snapshot())
     assert ledger.snapshot() == before
 
 
@@ -203,16 +203,18 @@ def test_the_same_id_with_another_content_is_a_conflict(change: dict[str, Any]) 
 def test_unlike_or_infinite_costs_are_refused_and_change_nothing() -> None:
     ledger = a_ledger()
     before = ledger.snapshot()
-    with pytest.raises(UnlikeNeighbours, match="group"):
+    with pytest.raises(IncompatibleGuarantees, match="group"):
         ledger.spend("ann", "a", Guarantee(0.1, Neighbours.ITEM), "clicks")
-    with pytest.raises(UnlikeNeighbours, match="central"):
-        ledger.spend("ann", "a", Guarantee(0.1, USER, model=Model.CENTRAL), "clicks")
-    with pytest.raises(UnlikeNeighbours):
+    with pytest.raises(IncompatibleGuarantees, match="central"):
+        ledger.spend("ann", "a", Guarantee(0.1, USER, model=TrustModel.CENTRAL), "clicks")
+    with pytest.raises(IncompatibleGuarantees):
         ledger.spend("ann", "a", HALF, "clicks", proved=Guarantee(1, Neighbours.BIT))
-    for cost in (Guarantee(0.1, Neighbours.ITEM), Guarantee(0.1, USER, model=Model.CENTRAL)):
-        with pytest.raises(UnlikeNeighbours):  # a proof of the right relation does not cover it
+    for cost in (Guarantee(0.1, Neighbours.ITEM), Guarantee(0.1, USER, model=TrustModel.CENTRAL)):
+        with pytest.raises(
+            IncompatibleGuarantees
+        ):  # a proof of the right relation does not cover it
             ledger.spend("ann", "a", cost, "clicks", proved=HALF)
-        with pytest.raises(UnlikeNeighbours):
+        with pytest.raises(IncompatibleGuarantees):
             ledger.can_spend("ann", cost)
     with pytest.raises(BudgetExceeded, match="never added"):
         ledger.spend("ann", "a", NOTHING, "clicks")
@@ -266,8 +268,8 @@ def test_the_ledger_says_what_a_budget_went_into() -> None:
     ledger.spend("ann", "b", HALF, "clicks", count=2)
     ledger.spend("ann", "c", HALF, "clicks")
     assert ledger.what_spent("ann") == [
-        Line("clicks", 3, 1_500_000, 0, 0.75),
-        Line("views", 1, 500_000, 0, 0.25),
+        StatementLine("clicks", 3, 1_500_000, 0, 0.75),
+        StatementLine("views", 1, 500_000, 0, 0.25),
     ]
     assert ledger.why("ann") == (
         "ann has spent epsilon 2.000000 of epsilon 2.000000, delta 2e-06; epsilon 0.000000, "

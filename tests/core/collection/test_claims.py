@@ -6,11 +6,11 @@ import pytest
 
 from collection_worlds import classes, schema
 from noisefloor.collection.claims import paper_claims, plan_claims
-from noisefloor.collection.class_selection import WeakSelection
-from noisefloor.collection.collectors import UnifiedCollector, WeakCollector
-from noisefloor.collection.ranges import RangePhase
-from noisefloor.collection.selection import PiecewiseSelection, RandomSelection
-from noisefloor.collection.training import Plan
+from noisefloor.collection.collecting.class_selection import WeakSelection
+from noisefloor.collection.collecting.collectors import UnifiedCollector, WeakCollector
+from noisefloor.collection.collecting.selection import PiecewiseSelection, RandomSelection
+from noisefloor.collection.cross_validation import CollectionPlan
+from noisefloor.collection.encoding.private_ranges import RangePhase
 from noisefloor.errors import BadParameter
 
 WALDP = UnifiedCollector(classes(4), 2.0)
@@ -18,20 +18,20 @@ WALDP = UnifiedCollector(classes(4), 2.0)
 
 def test_who_asks_often_pays_for_each_question() -> None:
     for queries in (0, 1, 5):
-        plan = Plan(RandomSelection(3), WALDP, WALDP)
+        plan = CollectionPlan(RandomSelection(3), WALDP, WALDP)
         *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=queries)
         assert whole.claim.proved.epsilon == pytest.approx(2 * (1 + queries), abs=1e-5)
         assert whole.claim.verdict == ("overclaimed" if queries else "holds")
 
 
 def test_selection_by_reports_is_paid_besides_training() -> None:
-    plan = Plan(PiecewiseSelection(3, 2.0), WALDP, WALDP)
+    plan = CollectionPlan(PiecewiseSelection(3, 2.0), WALDP, WALDP)
     *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=0)
     assert whole.claim.proved.epsilon == pytest.approx(4.0, abs=1e-5)
 
 
 def test_ranges_that_were_asked_for_are_paid_as_well() -> None:
-    plan = Plan(RandomSelection(3), WALDP, WALDP)
+    plan = CollectionPlan(RandomSelection(3), WALDP, WALDP)
     phase = RangePhase(0.5, (0.0, 1.0))
     first, *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=0, ranges=phase)
     assert first.phase == "ranges"
@@ -42,12 +42,12 @@ def test_ranges_that_were_asked_for_are_paid_as_well() -> None:
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan(WeakSelection(3, classes(4)), WALDP, WALDP),
-        Plan(RandomSelection(3), WeakCollector(classes(4)), WALDP),
-        Plan(RandomSelection(3), WALDP, WeakCollector(classes(4))),
+        CollectionPlan(WeakSelection(3, classes(4)), WALDP, WALDP),
+        CollectionPlan(RandomSelection(3), WeakCollector(classes(4)), WALDP),
+        CollectionPlan(RandomSelection(3), WALDP, WeakCollector(classes(4))),
     ],
 )
-def test_one_weak_phase_leaves_no_guarantee_and_says_why(plan: Plan) -> None:
+def test_one_weak_phase_leaves_no_guarantee_and_says_why(plan: CollectionPlan) -> None:
     *_, whole = plan_claims(plan, range(3), epsilon=2.0)
     assert math.isinf(whole.claim.proved.epsilon)
     assert "without noise" in whole.claim.proved.reason
@@ -76,4 +76,4 @@ def test_the_papers_claims_are_as_audited() -> None:
 
 def test_a_negative_number_of_questions_is_refused() -> None:
     with pytest.raises(BadParameter, match="queries"):
-        plan_claims(Plan(RandomSelection(1), WALDP, WALDP), [0], epsilon=2.0, queries=-1)
+        plan_claims(CollectionPlan(RandomSelection(1), WALDP, WALDP), [0], epsilon=2.0, queries=-1)

@@ -11,7 +11,7 @@ from mechanism_cases import Case, named
 from noisefloor.checks import Floats
 from noisefloor.mechanisms import (
     BinaryResponse,
-    Finite,
+    FiniteMechanism,
     Hybrid,
     KaryResponse,
     Mechanism,
@@ -53,7 +53,7 @@ RESPONSES = [name for name in TRUTHS if name not in ("one bit", "sampled bit")]
 
 def single_estimates(mechanism: Mechanism) -> Floats:
     """Return what each possible report alone would say."""
-    assert isinstance(mechanism, Finite)
+    assert isinstance(mechanism, FiniteMechanism)
     outputs = mechanism.outputs()
     return np.array(
         [

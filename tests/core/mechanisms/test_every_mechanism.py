@@ -25,8 +25,14 @@ from mechanism_cases import (
     over_every_mechanism,
 )
 from noisefloor.errors import BadParameter, NoisefloorError, OutOfDomain, StreamReopened
-from noisefloor.mechanisms import BinaryResponse, Finite, KaryResponse, Mechanism, exact_epsilon
-from noisefloor.privacy import Model, Neighbours
+from noisefloor.mechanisms import (
+    BinaryResponse,
+    FiniteMechanism,
+    KaryResponse,
+    Mechanism,
+    exact_epsilon,
+)
+from noisefloor.privacy import Neighbours, TrustModel
 from noisefloor.randomness import SecureSource, SeededSource, Source, new_run
 from statistics_of_tests import FALSE_ALARM, chi_square_p
 
@@ -51,7 +57,7 @@ def test_the_cases_have_every_mechanism_that_there_is() -> None:
 def test_it_is_a_mechanism(case: Case) -> None:
     mechanism = case.make(1.0)
     assert isinstance(mechanism, Mechanism)
-    assert isinstance(mechanism, Finite) is (case not in (LAPLACE, GAUSSIAN))
+    assert isinstance(mechanism, FiniteMechanism) is (case not in (LAPLACE, GAUSSIAN))
 
 
 @pytest.mark.parametrize("case", [LAPLACE, GAUSSIAN], ids=lambda case: case.name)
@@ -261,7 +267,7 @@ def test_an_estimate_from_no_reports_is_refused(case: Case, n: Any) -> None:
 def test_a_relation_without_a_proof_has_no_guarantee(case: Case, neighbours: Neighbours) -> None:
     guarantee = case.make(1.0).guarantee(neighbours)
     assert guarantee.neighbours is neighbours
-    assert guarantee.model is Model.LOCAL
+    assert guarantee.model is TrustModel.LOCAL
     if neighbours in (Neighbours.DOCUMENT, Neighbours.RECORD_ADD_REMOVE):
         assert not guarantee.is_finite
     assert guarantee.is_finite or guarantee.reason

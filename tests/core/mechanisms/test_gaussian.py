@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import DiscreteGaussian, DiscreteLaplace
 from noisefloor.mechanisms.gaussian import GaussianTable, excess
-from noisefloor.privacy import Model, Neighbours
+from noisefloor.privacy import Neighbours, TrustModel
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, chi_square_p
 
@@ -22,7 +22,7 @@ REQUESTS = list(itertools.product((0.1, 0.5, 1.0, 4.0, 8.0), (1e-3, 1e-6, 1e-9))
 @pytest.mark.parametrize("sigma", [0.2, 1.0, 3.7, 50.0, 1000.0])
 def test_weights_sum_to_two_to_the_64_and_are_even(sigma: float) -> None:
     table = GaussianTable(sigma)
-    weights = table.law.weights
+    weights = table.distribution.weights
     assert sum(weights) == ONE
     assert len(weights) == 2 * table.reach + 1
     assert weights == weights[::-1]
@@ -34,13 +34,15 @@ def test_weights_are_those_of_the_bell(sigma: float) -> None:
     table = GaussianTable(sigma)
     noise = np.arange(-table.reach, table.reach + 1)
     bell = np.exp(-((noise / sigma) ** 2) / 2)
-    assert np.array(table.law.weights) / ONE == pytest.approx(bell / bell.sum(), abs=1e-15)
+    assert np.array(table.distribution.weights) / ONE == pytest.approx(
+        bell / bell.sum(), abs=1e-15
+    )
 
 
 @pytest.mark.parametrize(("sigma", "shift"), [(1.0, 1), (3.7, 1), (3.7, 5), (50.0, 20)])
 def test_delta_is_the_exact_sum_and_a_margin_for_the_floats(sigma: float, shift: int) -> None:
     table, power = GaussianTable(sigma), Decimal(1).exp()
-    weights = table.law.weights
+    weights = table.distribution.weights
     moved = [*([0] * shift), *weights]
     padded = [*weights, *([0] * shift)]
     exact = sum(
@@ -144,7 +146,7 @@ def test_no_shift_costs_nothing_and_disjoint_tables_cost_everything() -> None:
 def test_a_curators_sum_has_a_sensitivity_of_its_own() -> None:
     record = Neighbours.RECORD_SUBSTITUTE
     mechanism = DiscreteGaussian(1.0, 1e-6, 0, 10_000, sensitivity=2, neighbours=record)
-    assert mechanism.guarantee(record).model is Model.CENTRAL
+    assert mechanism.guarantee(record).model is TrustModel.CENTRAL
     assert mechanism.noise.sigma == pytest.approx(DiscreteGaussian(1.0, 1e-6, 0, 2).noise.sigma)
     assert not mechanism.guarantee().is_finite
 

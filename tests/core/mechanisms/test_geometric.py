@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from enumeration import enumerate_with_cut
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
+from noisefloor.distributions import ONE
+from noisefloor.mechanisms.laplace import Geometric, TwoSidedGeometric
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, Floats, chi_square_p
 
@@ -98,10 +98,10 @@ def test_the_two_sided_law_is_even_sums_to_one_and_has_the_stated_variance(rate:
 def test_an_epsilon_that_forgets_the_step_from_zero_is_caught() -> None:
     law = TwoSidedGeometric(Decimal("0.6"))
     half, zero, _ = law.side.weights
-    from noisefloor.laws import FiniteLaw
+    from noisefloor.distributions import FiniteDistribution
 
     object.__setattr__(
-        law, "side", FiniteLaw.of([half - (1 << 50), zero + (1 << 51), half - (1 << 50)])
+        law, "side", FiniteDistribution.of([half - (1 << 50), zero + (1 << 51), half - (1 << 50)])
     )
     noise = np.arange(-40, 41)
     ratios = np.abs(law.log_pmf(noise) - law.log_pmf(noise - 1))

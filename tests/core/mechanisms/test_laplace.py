@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import DiscreteLaplace
 from noisefloor.mechanisms.laplace import IntegerRange
-from noisefloor.privacy import Model, Neighbours
+from noisefloor.privacy import Neighbours, TrustModel
 from noisefloor.randomness import SeededSource, Words
 from statistics_of_tests import FALSE_ALARM, Floats, binomial_p, chi_square_p
 
@@ -79,7 +79,7 @@ def test_a_curators_count_has_a_sensitivity_of_its_own(neighbours: Neighbours) -
     mechanism = DiscreteLaplace(1.0, 0, 10_000, sensitivity=1, neighbours=neighbours)
     guarantee = mechanism.guarantee(neighbours)
     assert guarantee.epsilon == pytest.approx(1, abs=1e-6)
-    assert guarantee.model is Model.CENTRAL
+    assert guarantee.model is TrustModel.CENTRAL
     assert not mechanism.guarantee(Neighbours.USER).is_finite
 
 

@@ -13,8 +13,8 @@ from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import ExponentialMechanism, NoisyMax, PermuteAndFlip
 from noisefloor.mechanisms.faulty import printed_noisy_max
-from noisefloor.mechanisms.geometric import Geometric, TwoSidedGeometric
-from noisefloor.mechanisms.scores import Scores
+from noisefloor.mechanisms.laplace import Geometric, TwoSidedGeometric
+from noisefloor.mechanisms.scores import ScoreGrid
 
 Kind = Callable[..., NoisyMax]
 
@@ -75,7 +75,7 @@ def test_quadrature_gives_the_specs_figures(place: int) -> None:
 @pytest.mark.parametrize("place", range(4))
 def test_noise_of_twice_the_range_costs_at_most_epsilon(place: int) -> None:
     noise = TwoSidedGeometric(Decimal(1) / (2 * FINE))
-    worst = NoisyMax(Scores(SIZES[place], steps=FINE), noise).worst
+    worst = NoisyMax(ScoreGrid(SIZES[place], steps=FINE), noise).worst
     assert worst == pytest.approx(CORRECTED[place], abs=6e-4 + 1 / FINE)
     assert worst <= 1 + 1e-6
 
@@ -127,7 +127,7 @@ def summed_chances(
 def test_chances_are_sums_over_all_noises(row: tuple[int, ...], two_sided: bool) -> None:
     """Ties go to the first; what lies beyond 50 has a mass of e**-25 a candidate."""
     noise = TwoSidedGeometric(Decimal("0.5")) if two_sided else Geometric(Decimal("0.5"))
-    mechanism = NoisyMax(Scores(len(row), 0.0, 3.0, 3), noise)
+    mechanism = NoisyMax(ScoreGrid(len(row), 0.0, 3.0, 3), noise)
     chances = mechanism.chances(np.array(row, dtype=float))
     assert chances.sum() == pytest.approx(1, abs=1e-12)
     assert chances == pytest.approx(summed_chances(noise, row, 50), abs=1e-10)
@@ -150,7 +150,7 @@ def test_permute_and_flip_is_noisy_max_with_exponential_noise(size: int) -> None
     def difference(steps: int) -> float:
         flip = PermuteAndFlip(size, 1.0, steps=steps)
         rate = -Decimal(flip.accept[-1] / 2**64).ln() / steps
-        noisy = NoisyMax(Scores(size, steps=steps), Geometric(rate))
+        noisy = NoisyMax(ScoreGrid(size, steps=steps), Geometric(rate))
         row = np.linspace(0.2, 1.0, size)
         return float(np.abs(flip.chances(row) - noisy.chances(row)).max())
 
@@ -162,7 +162,7 @@ def test_permute_and_flip_is_noisy_max_with_exponential_noise(size: int) -> None
 @pytest.mark.parametrize(("size", "right"), [(10, 0.499), (50, 0.146)])
 def test_corrected_noise_is_as_useful_as_the_spec_says(size: int, right: float) -> None:
     """Chance of the best ad, ahead by the range, with Lap(2 R / 4) (spec 003, section 7)."""
-    mechanism = NoisyMax(Scores(size, steps=FINE), TwoSidedGeometric(Decimal(2) / FINE))
+    mechanism = NoisyMax(ScoreGrid(size, steps=FINE), TwoSidedGeometric(Decimal(2) / FINE))
     best = mechanism.chances([1.0] + [0.0] * (size - 1))[0]
     assert best == pytest.approx(right, abs=2e-3)
 
@@ -186,11 +186,11 @@ def test_a_row_outside_the_range_has_no_chances() -> None:
 )
 def test_bad_scores_are_refused(arguments: dict[str, float], name: str) -> None:
     with pytest.raises(BadParameter, match=name):
-        Scores(**arguments)  # type: ignore[arg-type]  # wrong on purpose
+        ScoreGrid(**arguments)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_scores_are_taken_to_the_nearest_step() -> None:
-    scores = Scores(3, -1.0, 1.0, 4)
+    scores = ScoreGrid(3, -1.0, 1.0, 4)
     assert scores.row([-1.0, 0.2, 1.0]).tolist() == [0, 2, 4]
     assert scores.row([-0.7, 0.3, 0.8]).tolist() == [1, 3, 4]
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from enumeration import enumerate_law
+from enumeration import enumerate_distribution
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import OneBitMean, SampledBit
 from noisefloor.mechanisms.one_bit import GRID
 from noisefloor.randomness import SeededSource, new_run
@@ -62,7 +62,7 @@ def test_likelihoods_of_a_sampled_bit_are_those_of_the_bit(epsilon: float) -> No
 def test_every_coordinate_is_as_likely_and_tells_its_own_value() -> None:
     mechanism = SampledBit(3, 1.0)
     vector = np.array([[1.0, 0.0, -1.0]])
-    law = enumerate_law(lambda source: mechanism.randomise(vector, source))
+    law = enumerate_distribution(lambda source: mechanism.randomise(vector, source))
     for coordinate in range(3):
         assert law[2 * coordinate] + law[2 * coordinate + 1] == law[2] + law[3]
     assert law[2] == law[3]

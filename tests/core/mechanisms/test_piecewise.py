@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from noisefloor.checks import Floats
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE
 from noisefloor.mechanisms import Hybrid, OneBitMean, Piecewise
-from noisefloor.mechanisms.piecewise import sums
-from noisefloor.mechanisms.window import STEPS
+from noisefloor.mechanisms.piecewise import STEPS, sums
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, chi_square_p
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, exact_epsilon
-from noisefloor.mechanisms.randomised_response import count_symbols, shift_law
+from noisefloor.mechanisms.randomised_response import count_symbols, shift_distribution
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, chi_square_p
 
@@ -62,7 +62,7 @@ def test_reports_stay_in_the_alphabet_and_reach_its_ends(size: int) -> None:
 @pytest.mark.parametrize("size", [1024, 1025])
 def test_both_paths_have_the_same_law_at_the_border(size: int) -> None:
     mechanism = KaryResponse(size, 3.0)
-    assert (mechanism.law is not None) is (size == 1024)
+    assert (mechanism.distribution is not None) is (size == 1024)
     assert mechanism.keep / mechanism.lie == pytest.approx(math.exp(3.0), rel=1e-9)
     assert mechanism.keep + (size - 1) * mechanism.lie == ONE
 
@@ -114,7 +114,7 @@ def test_counts_are_those_of_all_symbols() -> None:
 
 
 def test_the_shift_law_is_the_response() -> None:
-    assert shift_law(4, 1 << 61).weights == (5 << 61, 1 << 61, 1 << 61, 1 << 61)
+    assert shift_distribution(4, 1 << 61).weights == (5 << 61, 1 << 61, 1 << 61, 1 << 61)
 
 
 def test_exact_epsilon_is_that_of_the_weights() -> None:

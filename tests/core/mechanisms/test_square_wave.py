@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import SquareWave
+from noisefloor.mechanisms.piecewise import STEPS
 from noisefloor.mechanisms.square_wave import half_width, smoothing
-from noisefloor.mechanisms.window import STEPS
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from enumeration import enumerate_law
+from enumeration import enumerate_distribution
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import KaryResponse, SubsetSelection
 from noisefloor.randomness import SeededSource
 
@@ -46,7 +46,9 @@ def test_the_default_size_is_the_best_for_estimation(size: int, epsilon: float) 
 def test_every_set_of_the_right_size_is_as_likely_as_its_kind(size: int, held: bool) -> None:
     for subset in range(1, size):
         mechanism = SubsetSelection(size, 1.0, subset)
-        law: dict[Any, Fraction] = dict(enumerate_law(partial(mechanism.randomise, np.array([1]))))
+        law: dict[Any, Fraction] = dict(
+            enumerate_distribution(partial(mechanism.randomise, np.array([1])))
+        )
         assert len(law) == math.comb(size, subset)
         assert {sum(flags) for flags in law} == {subset}
         assert len({chance for flags, chance in law.items() if flags[1] is held}) == 1

@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from enumeration import enumerate_law, exact_worst
+from enumeration import enumerate_distribution, exact_worst
 from mechanism_cases import EPSILONS, rows_of_scores
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import ArgmaxResponse, TopSetResponse, exact_epsilon
-from noisefloor.mechanisms.top_set import top_places
+from noisefloor.mechanisms.selection import top_places
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
 
@@ -36,7 +36,7 @@ def test_the_ratio_is_the_guarantee_and_meets_the_request(
 def test_the_law_of_every_row_is_enumerated_and_never_passes_the_guarantee() -> None:
     mechanism = TopSetResponse(3, 1.0, 2)
     rows = rows_of_scores(3, 2)
-    laws = [enumerate_law(partial(mechanism.randomise, row[None])) for row in rows]
+    laws = [enumerate_distribution(partial(mechanism.randomise, row[None])) for row in rows]
     for row, law in zip(rows, laws, strict=True):
         exact = [float(law[place]) for place in range(3)]
         assert mechanism.chances(row) == pytest.approx(exact, abs=1e-15)

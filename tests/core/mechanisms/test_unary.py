@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from enumeration import enumerate_law
+from enumeration import enumerate_distribution
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import UnaryEncoding, exact_epsilon
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
@@ -102,9 +102,11 @@ def test_encoding_then_randomising_is_randomising_the_values(mechanism: UnaryEnc
 @pytest.mark.parametrize("symbol", range(3))
 def test_the_law_of_randomised_values_is_that_of_their_rows(symbol: int) -> None:
     mechanism = UnaryEncoding.optimised(3, 1.0)
-    direct = enumerate_law(lambda source: mechanism.randomise_values(np.array([symbol]), source))
+    direct = enumerate_distribution(
+        lambda source: mechanism.randomise_values(np.array([symbol]), source)
+    )
     row = mechanism.encode(np.array([symbol]))
-    assert direct == enumerate_law(lambda source: mechanism.randomise(row, source))
+    assert direct == enumerate_distribution(lambda source: mechanism.randomise(row, source))
     assert sum(direct.values()) == Fraction(1)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from noisefloor.distributions import ONE
 from noisefloor.errors import OutOfDomain
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import Hybrid, Piecewise, SquareWave
-from noisefloor.mechanisms.window import STEPS, Window, position_of, positions_of
+from noisefloor.mechanisms.piecewise import STEPS, Window, position_of, positions_of
 from noisefloor.randomness import Bits, SeededSource, Source, Words
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)

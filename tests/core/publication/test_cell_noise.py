@@ -9,10 +9,10 @@ import pytest
 from scipy.special import ndtr
 
 from enumeration import EnumeratingSource, Script
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.gaussian import GaussianTable, excess
-from noisefloor.privacy import Model, Neighbours
+from noisefloor.privacy import Neighbours, TrustModel
 from noisefloor.publication import cell_noise
 from noisefloor.publication.cell_noise import (
     LARGEST_SIGMA,
@@ -48,7 +48,7 @@ def test_the_enumerated_release_keeps_to_delta_and_wastes_little(
     noise = GaussianCells(epsilon, delta, neighbours)
     first = enumerated(noise, (5, 5))
     promised = noise.guarantee
-    assert (promised.delta, promised.model) == (delta, Model.CENTRAL)
+    assert (promised.delta, promised.model) == (delta, TrustModel.CENTRAL)
     assert epsilon - 1e-2 < promised.epsilon <= epsilon
     factor, low = Fraction(math.exp(promised.epsilon)), Fraction(math.exp(promised.epsilon - 0.02))
     reached = Fraction(0)
@@ -79,7 +79,9 @@ def test_the_likelihood_is_the_enumerated_law() -> None:
 def test_pair_excess_is_the_sum_over_all_pairs(sigma: float, epsilon: float) -> None:
     """Brute force in fractions, from the integer weights."""
     table = GaussianTable(sigma)
-    weights = dict(zip(range(-table.reach, table.reach + 1), table.law.weights, strict=True))
+    weights = dict(
+        zip(range(-table.reach, table.reach + 1), table.distribution.weights, strict=True)
+    )
     factor = Fraction(math.exp(epsilon))
     whole = Fraction(0)
     for j, k in itertools.product(range(-table.reach - 1, table.reach + 2), repeat=2):
@@ -119,7 +121,11 @@ def test_the_laplace_ratio_is_within_the_guarantee_and_reaches_it(
 ) -> None:
     noise = LaplaceCells(epsilon, neighbours)
     promised = noise.guarantee
-    assert (promised.delta, promised.neighbours, promised.model) == (0, neighbours, Model.CENTRAL)
+    assert (promised.delta, promised.neighbours, promised.model) == (
+        0,
+        neighbours,
+        TrustModel.CENTRAL,
+    )
     assert epsilon - 1e-6 <= promised.epsilon <= epsilon
     counts, reach = np.array([9, 9]), 3 << noise.mechanism.noise.magnitude.bits
     edges = [-reach, -9, -2, -1, 0, 1, 2, 9, reach]

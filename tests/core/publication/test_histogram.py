@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from noisefloor.accounting import Amount, Ledger
 from noisefloor.errors import BadParameter, BadSnapshot
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication import (
     Bins,
     Categories,
@@ -24,15 +24,15 @@ from noisefloor.publication import (
     read_tensors,
 )
 from noisefloor.randomness import SecureSource
-from noisefloor.roles.methods import BUILDERS, methods_of
-from noisefloor.roles.model_publisher import MemoryShelf, ModelPublisher, Request
+from noisefloor.roles.model_publisher import MemoryArtefactStore, ModelPublisher, ReleaseRequest
+from noisefloor.roles.publication_methods import METHOD_BUILDERS, methods_of
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 SCHEMA = Schema("one visit", {"page": Categories(("a", "b")), "age": Bins((0, 10, 20, 30))})
 
 
 def cost(epsilon: float = 1.0, neighbours: Neighbours = ADD, delta: float = 0.0) -> Guarantee:
-    return Guarantee(epsilon, neighbours, delta=delta, model=Model.CENTRAL)
+    return Guarantee(epsilon, neighbours, delta=delta, model=TrustModel.CENTRAL)
 
 
 def records(rows: list[tuple[str, int]]) -> Records:
@@ -152,13 +152,13 @@ def test_a_column_is_named_by_a_text(name: str, value: float) -> None:
 def test_the_publisher_charges_the_cost_and_the_card_says_what_holds(
     neighbours: Neighbours, delta: float
 ) -> None:
-    ledger = Ledger(1.0, 1e-5, neighbours=neighbours, model=Model.CENTRAL)
+    ledger = Ledger(1.0, 1e-5, neighbours=neighbours, model=TrustModel.CENTRAL)
     data_sets = {"visits": records(ROWS)}
     publisher = ModelPublisher(
-        ledger, MemoryShelf(), methods_of(data_sets).values(), data_sets=data_sets
+        ledger, MemoryArtefactStore(), methods_of(data_sets).values(), data_sets=data_sets
     )
     asked = cost(0.5, neighbours, delta)
-    request = Request("p-1", "visits", "histogram", asked, {"columns": "page, age"})
+    request = ReleaseRequest("p-1", "visits", "histogram", asked, {"columns": "page, age"})
     made = publisher.publish(request, SecureSource())
     assert publisher.stored(request) == made
     assert not publisher.is_long(request)
@@ -198,4 +198,4 @@ def test_every_method_is_listed_under_its_own_name() -> None:
     for name, method in methods_of({}).items():
         assert method.name == name
         assert method.help
-    assert set(BUILDERS) == set(methods_of({}))
+    assert set(METHOD_BUILDERS) == set(methods_of({}))

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from noisefloor.accounting import GaussianNoise, epsilon_at
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
-from noisefloor.publication.examples import Examples
-from noisefloor.publication.logistic import LogisticPlan, _Descent
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.publication.logistic_regression import LogisticPlan, _Descent
 from noisefloor.randomness import SeededSource, new_run
+from noisefloor.tables.one_hot import Examples
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 
 
 def cost(epsilon: float, neighbours: Neighbours = ADD) -> Guarantee:
-    return Guarantee(epsilon, neighbours, delta=1e-5, model=Model.CENTRAL)
+    return Guarantee(epsilon, neighbours, delta=1e-5, model=TrustModel.CENTRAL)
 
 
 def examples(count: int, classes: int, seed: int, width: int = 6) -> Examples:
@@ -114,7 +114,7 @@ def test_without_noise_it_is_the_maximum_of_the_likelihood(classes: int) -> None
         ours = (shares / shares.sum(axis=1, keepdims=True))[:, 0]
         theirs = oracle.predict_proba(some.features)[:, 0]
     assert np.abs(ours - theirs).max() < 0.005
-    told = model.tell(some.features)
+    told = model.predict_classes(some.features)
     assert (told == oracle.predict(some.features)).mean() > 0.99
 
 
@@ -132,7 +132,7 @@ def test_tables_fitted_together_are_those_fitted_alone() -> None:
 
 def test_bad_plans_and_examples_are_refused() -> None:
     with pytest.raises(BadParameter, match="delta > 0"):
-        pure = Guarantee(1.0, ADD, model=Model.CENTRAL)
+        pure = Guarantee(1.0, ADD, model=TrustModel.CENTRAL)
         LogisticPlan.for_budget(pure, width=6, classes=2, size=10, length=1.0)
     with pytest.raises(BadParameter, match="classes"):
         LogisticPlan(cost(1.0), 6, 1, 10, 1.0, 1.0)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from noisefloor.errors import BadParameter, BadSnapshot, BadTable
-from noisefloor.publication.examples import OneHot
 from noisefloor.publication.published_model import Layer, PublishedModel, load_model
-from noisefloor.publication.schema import Bins, Categories, Schema
 from noisefloor.publication.tensors import write_tensors
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.one_hot import OneHot
+from noisefloor.tables.schema import Bins, Categories, Schema
 
 SCHEMA = Schema(
     "one visit",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from both_directions import BOTH_DIRECTIONS
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, NoisefloorError
-from noisefloor.laws import ONE
 from noisefloor.randomness import SeededSource
 from scripted_source import Redrawn, Scripted, Zeros, packed
 from statistics_of_tests import FALSE_ALARM, chi_square_p, tilted

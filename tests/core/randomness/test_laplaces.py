@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from both_directions import BOTH_DIRECTIONS
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE
 from noisefloor.randomness import SeededSource
 from scripted_source import Scripted
 from statistics_of_tests import FALSE_ALARM, ks_p

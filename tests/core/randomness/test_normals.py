@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from both_directions import BOTH_DIRECTIONS
-from noisefloor.laws import ONE
+from noisefloor.distributions import ONE
 from noisefloor.randomness import SeededSource, Source
 from scripted_source import Scripted
 from statistics_of_tests import FALSE_ALARM, ks_p

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from noisefloor.checks import BLOCK, blocks
-from noisefloor.laws import ONE, FiniteLaw
+from noisefloor.distributions import ONE, FiniteDistribution
 from noisefloor.randomness import SeededSource, Source, Words, new_run
 
 HALF = 1 << 32
-LAW = FiniteLaw.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
+LAW = FiniteDistribution.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
 Primitive = Callable[[Source, int, int], NDArray[Any]]
 
 

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from forked_children import FORKS, in_forked_child
-from noisefloor.laws import ONE, FiniteLaw
+from noisefloor.distributions import ONE, FiniteDistribution
 from noisefloor.randomness import SecureSource, SeededSource, Source
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
-LAW = FiniteLaw.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
+LAW = FiniteDistribution.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
 
 
 def test_secure_draws_differ() -> None:

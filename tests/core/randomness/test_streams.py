@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from both_directions import BOTH_DIRECTIONS
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, StreamReopened
-from noisefloor.laws import ONE
 from noisefloor.randomness import SeededSource, new_run
 from statistics_of_tests import FALSE_ALARM, chi_square_p, ks_p, tilted
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter, BadSnapshot, EpochOpen
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.roles import Ad, AdServer, Catalogue, Status, impressions_kind
+from noisefloor.roles import Ad, AdServer, Catalogue, FrameStatus, impressions_kind
 from noisefloor.wire import encode_frame, symbol_kind
 
 ADS = (Ad("shoes-1", 0, 1_500), Ad("books", 2), Ad("travel", 1, 20))
@@ -84,11 +84,11 @@ def test_impressions_are_counted_once_in_any_order(
 
 def test_impressions_of_an_open_epoch_are_not_told_and_late_ones_are_refused() -> None:
     server = AdServer(CATALOGUE, 5)
-    assert server.apply(shown(5, [1], 0)).status is Status.COUNTED
+    assert server.apply(shown(5, [1], 0)).status is FrameStatus.COUNTED
     with pytest.raises(EpochOpen):
         server.impressions(5)
     server.close(5)
-    assert server.apply(shown(5, [1], 1)).status is Status.LATE
+    assert server.apply(shown(5, [1], 1)).status is FrameStatus.LATE
     assert server.impressions(5).tolist() == [0, 1, 0]
 
 
@@ -99,14 +99,14 @@ def test_a_request_carries_an_ad_index_and_nothing_else() -> None:
 
 def test_an_index_outside_the_catalogue_is_a_dead_letter() -> None:
     server = AdServer(CATALOGUE)
-    assert server.apply(shown(0, [3], 0, ads=4)).status is Status.DEAD_LETTER
+    assert server.apply(shown(0, [3], 0, ads=4)).status is FrameStatus.DEAD_LETTER
 
 
 def test_a_restored_server_goes_on_counting() -> None:
     server = AdServer(CATALOGUE)
     server.apply(shown(0, [1, 1], 0))
     restored = AdServer.restore(server.snapshot(), CATALOGUE)
-    assert restored.apply(shown(0, [1, 1], 0)).status is Status.DUPLICATE
+    assert restored.apply(shown(0, [1, 1], 0)).status is FrameStatus.DUPLICATE
     restored.apply(shown(0, [2], 1))
     restored.close(0)
     assert restored.impressions(0).tolist() == [0, 2, 1]

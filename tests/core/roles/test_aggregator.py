@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter, EpochOpen
-from noisefloor.roles import Aggregator, Counters, Limits, Status
+from noisefloor.roles import AggregationLimits, Aggregator, FrameCounters, FrameStatus
 from noisefloor.wire import (
     Integers,
     Kind,
@@ -54,7 +54,7 @@ BAD = [b"", b"nonsense", broken(1), broken(2), OTHER]
 
 
 def fed(deliveries: Sequence[bytes], **limits: int) -> Aggregator:
-    aggregator = Aggregator(KINDS, limits=Limits(**limits))
+    aggregator = Aggregator(KINDS, limits=AggregationLimits(**limits))
     for data in deliveries:
         aggregator.apply(data)
     return aggregator
@@ -71,7 +71,7 @@ def test_order_and_repetition_leave_no_trace(frames: list[bytes]) -> None:
     aggregator = fed(frames)
     expected = fed(GOOD + BAD + [GOOD[0]] * repeated)
     assert aggregator.snapshot() == expected.snapshot()
-    assert aggregator.counters == Counters(len(frames), len(GOOD), repeated, 0, len(BAD))
+    assert aggregator.counters == FrameCounters(len(frames), len(GOOD), repeated, 0, len(BAD))
 
 
 @given(st.lists(st.sampled_from(GOOD + BAD), max_size=60), st.lists(st.integers(0, 2), max_size=3))
@@ -81,7 +81,7 @@ def test_every_frame_has_exactly_one_outcome(frames: list[bytes], closed: list[i
         if place % 7 == 3 and closed:
             aggregator.close("clicks", closed[place % len(closed)])
         outcome = aggregator.apply(data)
-        assert isinstance(outcome.status, Status)
+        assert isinstance(outcome.status, FrameStatus)
     assert aggregator.counters.is_conserved
     assert aggregator.counters.accepted == len(frames)
 
@@ -125,11 +125,11 @@ def test_a_closed_epoch_never_changes() -> None:
     tally[:] = -1  # what is handed out is a copy
     late = [frame(CLICKS, 0, number) for number in range(9)]
     statuses = [aggregator.apply(data).status for data in late]
-    assert statuses == [Status.DUPLICATE] * 5 + [Status.LATE] * 4
+    assert statuses == [FrameStatus.DUPLICATE] * 5 + [FrameStatus.LATE] * 4
     aggregator.close("clicks", 0)
     again, m = aggregator.release("clicks", 0)
     assert (again.min(), m) == (again.clip(0).min(), n)
-    assert aggregator.counters == Counters(14, 5, 5, 4, 0)
+    assert aggregator.counters == FrameCounters(14, 5, 5, 4, 0)
 
 
 def test_late_frames_and_rows_are_counted_once_each() -> None:
@@ -140,20 +140,20 @@ def test_late_frames_and_rows_are_counted_once_each() -> None:
     summary = aggregator.summary("clicks", 0)
     assert (summary.is_closed, summary.frames, summary.rows) == (True, 1, 1)
     assert (summary.late_frames, summary.late_rows) == (2, 2 + 3)
-    assert aggregator.counters == Counters(5, 1, 2, 2, 0)
+    assert aggregator.counters == FrameCounters(5, 1, 2, 2, 0)
 
 
 def test_the_replay_of_a_closed_epoch_counts_nothing_even_when_it_was_retired() -> None:
     frames = [frame(CLICKS, 0, number) for number in range(6)]
     aggregator = fed(frames)
     aggregator.close("clicks", 0)
-    assert {aggregator.apply(data).status for data in frames} == {Status.DUPLICATE}
+    assert {aggregator.apply(data).status for data in frames} == {FrameStatus.DUPLICATE}
     aggregator.retire("clicks", 0)
-    assert {aggregator.apply(data).status for data in frames} == {Status.LATE}
+    assert {aggregator.apply(data).status for data in frames} == {FrameStatus.LATE}
     assert aggregator.epochs("clicks") == ()
     with pytest.raises(BadParameter, match="retired"):
         aggregator.release("clicks", 0)
-    assert aggregator.counters == Counters(18, 6, 6, 6, 0)
+    assert aggregator.counters == FrameCounters(18, 6, 6, 6, 0)
 
 
 def test_an_epoch_without_frames_can_be_closed_and_is_zero() -> None:
@@ -163,22 +163,22 @@ def test_an_epoch_without_frames_can_be_closed_and_is_zero() -> None:
     assert (tally.tolist(), n) == ([0] * 5, 0)
     aggregator.close("notes", 0)
     assert aggregator.release_rows("notes", 0).num_rows == 0
-    assert aggregator.apply(frame(CLICKS, 3, 1)).status is Status.LATE
-    assert aggregator.apply(frame(CLICKS, 2, 1)).status is Status.COUNTED
+    assert aggregator.apply(frame(CLICKS, 3, 1)).status is FrameStatus.LATE
+    assert aggregator.apply(frame(CLICKS, 2, 1)).status is FrameStatus.COUNTED
 
 
 def test_epochs_far_ahead_are_refused_and_open_nothing() -> None:
-    aggregator = Aggregator([CLICKS], 10, limits=Limits(open_epochs=4))
+    aggregator = Aggregator([CLICKS], 10, limits=AggregationLimits(open_epochs=4))
     outcomes = {
         epoch: aggregator.apply(frame(CLICKS, epoch, epoch))
         for epoch in (9, 10, 13, 14, 10**10 - 1)
     }
     assert [outcome.status for outcome in outcomes.values()] == [
-        Status.LATE,
-        Status.COUNTED,
-        Status.COUNTED,
-        Status.DEAD_LETTER,
-        Status.DEAD_LETTER,
+        FrameStatus.LATE,
+        FrameStatus.COUNTED,
+        FrameStatus.COUNTED,
+        FrameStatus.DEAD_LETTER,
+        FrameStatus.DEAD_LETTER,
     ]
     assert aggregator.epochs("clicks") == (10, 13)
     with pytest.raises(BadParameter, match="epoch"):
@@ -186,18 +186,18 @@ def test_epochs_far_ahead_are_refused_and_open_nothing() -> None:
 
 
 def test_the_window_moves_only_past_what_is_closed() -> None:
-    aggregator = Aggregator([CLICKS], limits=Limits(open_epochs=2))
+    aggregator = Aggregator([CLICKS], limits=AggregationLimits(open_epochs=2))
     aggregator.close("clicks", 1)
-    assert aggregator.apply(frame(CLICKS, 2, 1)).status is Status.DEAD_LETTER
+    assert aggregator.apply(frame(CLICKS, 2, 1)).status is FrameStatus.DEAD_LETTER
     aggregator.close("clicks", 0)
-    assert aggregator.apply(frame(CLICKS, 2, 1)).status is Status.COUNTED
-    assert aggregator.apply(frame(CLICKS, 3, 1)).status is Status.COUNTED
-    assert aggregator.apply(frame(CLICKS, 1, 1)).status is Status.LATE
+    assert aggregator.apply(frame(CLICKS, 2, 1)).status is FrameStatus.COUNTED
+    assert aggregator.apply(frame(CLICKS, 3, 1)).status is FrameStatus.COUNTED
+    assert aggregator.apply(frame(CLICKS, 1, 1)).status is FrameStatus.LATE
 
 
 def test_dead_letters_are_told_apart_by_batch_id_and_else_by_their_bytes() -> None:
     aggregator = fed([*BAD, *BAD, broken(1)])
-    assert aggregator.counters == Counters(11, 0, 6, 0, 5)
+    assert aggregator.counters == FrameCounters(11, 0, 6, 0, 5)
     keys = [letter.key for letter in aggregator.dead_letters]
     assert keys == sorted(keys)
     assert [key.split(":")[0] for key in keys].count("id") == 2
@@ -213,7 +213,7 @@ def test_of_two_faults_under_one_id_the_same_is_kept_in_any_order() -> None:
 
 def test_a_spoilt_copy_does_not_keep_the_good_frame_out() -> None:
     aggregator = fed([broken(1), frame(CLICKS, 0, 1), broken(1), frame(CLICKS, 0, 1)])
-    assert aggregator.counters == Counters(4, 1, 2, 0, 1)
+    assert aggregator.counters == FrameCounters(4, 1, 2, 0, 1)
 
 
 def test_a_dead_letter_keeps_no_bytes_of_the_frame() -> None:
@@ -225,12 +225,12 @@ def test_a_dead_letter_keeps_no_bytes_of_the_frame() -> None:
 def test_what_is_kept_of_dead_letters_is_bounded() -> None:
     aggregator = fed([bytes([number]) for number in range(50)], dead_letters=10)
     assert len(aggregator.dead_letters) == 10
-    assert aggregator.counters == Counters(50, 0, 0, 0, 50)
+    assert aggregator.counters == FrameCounters(50, 0, 0, 0, 50)
 
 
 def test_a_full_epoch_takes_no_more() -> None:
     frames = [frame(CLICKS, 0, number) for number in range(5)]
-    assert fed(frames, frames=3).counters == Counters(5, 3, 0, 0, 2)
+    assert fed(frames, frames=3).counters == FrameCounters(5, 3, 0, 0, 2)
     assert fed(frames, rows=7).counters.counted == 4
     notes = [frame(NOTES, 0, number) for number in range(50)]
     assert 0 < fed(notes, collected_bytes=300).counters.counted < 50

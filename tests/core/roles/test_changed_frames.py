@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostile_frames import FORGED, GOOD, Judge, changed
-from noisefloor.roles import Aggregator, Outcome, Status
+from noisefloor.roles import Aggregator, FrameOutcome, FrameStatus
 
 COMMAND = Path(__file__).resolve().parents[2] / "fuzz_frames.py"
 FRAMES = 20_000
@@ -35,13 +35,13 @@ def test_a_changed_frame_counts_as_written_or_not_at_all(data: st.DataObject) ->
     coins = Drawn(data)
     outcomes = [judge(changed(coins)) for _ in range(5)]
     judge.compare()  # raises where a sum is not that of the frames that count
-    assert Status.LATE not in {one.status for one in outcomes}  # no epoch was closed
+    assert FrameStatus.LATE not in {one.status for one in outcomes}  # no epoch was closed
 
 
 def test_good_frames_count_and_forged_ones_are_refused() -> None:
     for frame in GOOD:
-        assert Judge()(frame).status is Status.COUNTED
-    assert {Judge()(frame).status for frame in FORGED} == {Status.DEAD_LETTER}
+        assert Judge()(frame).status is FrameStatus.COUNTED
+    assert {Judge()(frame).status for frame in FORGED} == {FrameStatus.DEAD_LETTER}
 
 
 def test_many_changed_frames_meet_every_rule_within_bounded_memory() -> None:
@@ -84,9 +84,9 @@ def test_a_batch_that_unpacks_would_not_have_stayed_within_that_memory() -> None
 class Leaky(Aggregator):
     """Counts what it refuses."""
 
-    def apply(self, data: bytes) -> Outcome:
+    def apply(self, data: bytes) -> FrameOutcome:
         outcome = super().apply(data)
-        if outcome.status is Status.DEAD_LETTER:
+        if outcome.status is FrameStatus.DEAD_LETTER:
             super().apply(GOOD[0])
         return outcome
 
@@ -94,10 +94,10 @@ class Leaky(Aggregator):
 class Blurred(Aggregator):
     """Refuses without a field."""
 
-    def apply(self, data: bytes) -> Outcome:
+    def apply(self, data: bytes) -> FrameOutcome:
         outcome = super().apply(data)
-        if outcome.status is Status.DEAD_LETTER:
-            return Outcome(outcome.status, "Something is wrong.", outcome.frame)
+        if outcome.status is FrameStatus.DEAD_LETTER:
+            return FrameOutcome(outcome.status, "Something is wrong.", outcome.frame)
         return outcome
 
 

@@ -15,21 +15,21 @@ from noisefloor.errors import (
     PublicationFailed,
     SpendConflict,
 )
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import SecureSource, Source
-from noisefloor.roles.artefact import Artefact, in_words, unpack
+from noisefloor.roles.artefact import Artefact, guarantee_in_words, unpack_artefact
 from noisefloor.roles.model_publisher import (
-    MemoryShelf,
-    Method,
+    MemoryArtefactStore,
     ModelPublisher,
-    Request,
-    State,
+    PublicationMethod,
+    PublicationState,
+    ReleaseRequest,
     has_failed,
 )
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
-HALF = Guarantee(0.5, RECORD, delta=1e-6, model=Model.CENTRAL)
-NONE = Guarantee.none("it publishes the truth", RECORD, Model.CENTRAL)
+HALF = Guarantee(0.5, RECORD, delta=1e-6, model=TrustModel.CENTRAL)
+NONE = Guarantee.none("it publishes the truth", RECORD, TrustModel.CENTRAL)
 
 
 class Killed(BaseException):
@@ -45,7 +45,7 @@ class Press:
         self.is_killed = False
         self.fails = False
 
-    def release(self, request: Request, source: Source) -> bytes:
+    def release(self, request: ReleaseRequest, source: Source) -> bytes:
         assert any(
             entry.spend_id == request.publication_id
             for entry in self.ledger.entries(request.data_set)
@@ -60,18 +60,18 @@ class Press:
 
 def a_publisher(
     proved: Guarantee = HALF, *, is_experiment: bool = False, budget: float = 1.0
-) -> tuple[ModelPublisher, Ledger, Press, MemoryShelf]:
-    ledger = Ledger(budget, 1e-5, neighbours=RECORD, model=Model.CENTRAL)
-    press, shelf = Press(ledger), MemoryShelf()
-    method = Method("mean", "application/octet-stream", lambda _: proved, press.release)
+) -> tuple[ModelPublisher, Ledger, Press, MemoryArtefactStore]:
+    ledger = Ledger(budget, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)
+    press, shelf = Press(ledger), MemoryArtefactStore()
+    method = PublicationMethod("mean", "application/octet-stream", lambda _: proved, press.release)
     publisher = ModelPublisher(
         ledger, shelf, [method], data_sets={"films"}, is_experiment=is_experiment
     )
     return publisher, ledger, press, shelf
 
 
-def a_request(name: str = "p-1", **changes: Any) -> Request:
-    return Request(
+def a_request(name: str = "p-1", **changes: Any) -> ReleaseRequest:
+    return ReleaseRequest(
         **{"publication_id": name, "data_set": "films", "method": "mean", "cost": HALF, **changes}
     )
 
@@ -79,13 +79,13 @@ def a_request(name: str = "p-1", **changes: Any) -> Request:
 def test_a_publication_goes_from_unknown_to_charged_to_stored() -> None:
     publisher, ledger, press, _ = a_publisher()
     request = a_request()
-    assert publisher.state(request) is State.UNKNOWN
+    assert publisher.state(request) is PublicationState.UNKNOWN
     assert publisher.artefact("p-1") is None
     publisher.charge(request)
-    assert publisher.state(request) is State.CHARGED
+    assert publisher.state(request) is PublicationState.CHARGED
     assert press.draws == 0
     made = publisher.publish(request, SecureSource())
-    assert publisher.state(request) is State.STORED
+    assert publisher.state(request) is PublicationState.STORED
     assert publisher.artefact("p-1") == made
     assert ledger.spent("films") == Amount.cost(HALF)
 
@@ -103,7 +103,7 @@ def test_a_retry_costs_nothing_draws_nothing_and_returns_the_same_bytes() -> Non
 def test_the_card_says_what_is_guaranteed_and_what_was_hashed() -> None:
     publisher, *_ = a_publisher()
     made = publisher.publish(a_request(parameters={"rows": 10}), SecureSource())
-    assert made.card["guarantee"] == in_words(HALF)
+    assert made.card["guarantee"] == guarantee_in_words(HALF)
     assert "whether any one record was in the data" in made.card["guarantee"]
     assert made.card["claims"]["verdict"] == "holds"
     assert made.card["claims"]["proved"]["epsilon"] == 0.5
@@ -122,7 +122,7 @@ def test_no_budget_no_draw() -> None:
         publisher.publish(a_request("p-3"), SecureSource())
     assert press.draws == 2
     assert ledger.snapshot() == before
-    assert publisher.state(a_request("p-3")) is State.UNKNOWN
+    assert publisher.state(a_request("p-3")) is PublicationState.UNKNOWN
 
 
 def test_a_dry_run_costs_nothing() -> None:
@@ -137,7 +137,7 @@ def test_one_id_is_one_request() -> None:
     publisher.publish(a_request(), SecureSource())
     for other in (
         {"parameters": {"rows": 11}},
-        {"cost": Guarantee(0.6, RECORD, delta=1e-6, model=Model.CENTRAL)},
+        {"cost": Guarantee(0.6, RECORD, delta=1e-6, model=TrustModel.CENTRAL)},
     ):
         with pytest.raises(SpendConflict):
             publisher.publish(a_request(**other), SecureSource())
@@ -149,7 +149,7 @@ def test_a_crash_while_drawing_leaves_a_charge_and_the_retry_is_free() -> None:
     press.is_killed = True
     with pytest.raises(Killed):
         publisher.publish(a_request(), SecureSource())
-    assert publisher.state(a_request()) is State.CHARGED
+    assert publisher.state(a_request()) is PublicationState.CHARGED
     press.is_killed = False
     made = publisher.publish(a_request(), SecureSource())
     assert publisher.publish(a_request(), SecureSource()) == made
@@ -169,8 +169,8 @@ def test_a_method_that_fails_is_not_drawn_again_for_the_same_charge() -> None:
     assert (press.draws, ledger.spent("films")) == (1, Amount.cost(HALF))
     stored = shelf.published("p-1")
     assert stored is not None
-    assert has_failed(unpack(stored))
-    assert unpack(stored).content == b""
+    assert has_failed(unpack_artefact(stored))
+    assert unpack_artefact(stored).content == b""
     assert publisher.publish(a_request("p-2"), SecureSource()).content
 
 
@@ -179,19 +179,19 @@ def test_of_two_that_draw_at_once_both_hand_out_what_was_stored_first() -> None:
     other = ModelPublisher(
         ledger,
         shelf,
-        [Method("mean", "application/octet-stream", lambda _: HALF, press.release)],
+        [PublicationMethod("mean", "application/octet-stream", lambda _: HALF, press.release)],
         data_sets={"films"},
     )
     won: list[Artefact] = []
 
-    def overtaken(request: Request, source: Source) -> bytes:
+    def overtaken(request: ReleaseRequest, source: Source) -> bytes:
         won.append(other.publish(request, source))
         return press.release(request, source)
 
     slow = ModelPublisher(
         ledger,
         shelf,
-        [Method("mean", "application/octet-stream", lambda _: HALF, overtaken)],
+        [PublicationMethod("mean", "application/octet-stream", lambda _: HALF, overtaken)],
         data_sets={"films"},
     )
     assert slow.publish(a_request(), SecureSource()) == won[0]
@@ -238,7 +238,7 @@ def test_unknown_names_are_refused_before_anything_is_spent() -> None:
             publisher.publish(a_request(**wrong), SecureSource())
     assert ledger.subjects() == []
     with pytest.raises(BadParameter):
-        ModelPublisher(ledger, MemoryShelf(), [], data_sets={"films"})
+        ModelPublisher(ledger, MemoryArtefactStore(), [], data_sets={"films"})
 
 
 @settings(max_examples=25)
@@ -248,24 +248,24 @@ def test_an_artefact_survives_a_round_trip_and_no_damage(
 ) -> None:
     made = Artefact(content, "text/plain", card)
     packed = made.packed()
-    assert unpack(packed) == made
+    assert unpack_artefact(packed) == made
     for place in range(len(packed)):
         damaged = bytearray(packed)
         damaged[place] ^= 1
         with pytest.raises(BadSnapshot):
-            unpack(bytes(damaged))
+            unpack_artefact(bytes(damaged))
     with pytest.raises(BadSnapshot):
-        unpack(packed[: len(packed) // 2])
+        unpack_artefact(packed[: len(packed) // 2])
 
 
 @pytest.mark.parametrize("body", [b"", b"\0\0\0\2{}", b"\0\0\0\1[", b"\0\0\0\4null"])
 def test_a_card_that_cannot_be_read_is_refused(body: bytes) -> None:
     with pytest.raises(BadSnapshot):
-        unpack(b"NFA1" + hashlib.sha256(body).digest() + body)
+        unpack_artefact(b"NFA1" + hashlib.sha256(body).digest() + body)
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("model", list(Model))
-def test_every_guarantee_has_words(neighbours: Neighbours, model: Model) -> None:
-    assert "e^1 times" in in_words(Guarantee(1.0, neighbours, model=model))
-    assert "1e-06" in in_words(Guarantee(1.0, neighbours, delta=1e-6, model=model))
+@pytest.mark.parametrize("model", list(TrustModel))
+def test_every_guarantee_has_words(neighbours: Neighbours, model: TrustModel) -> None:
+    assert "e^1 times" in guarantee_in_words(Guarantee(1.0, neighbours, model=model))
+    assert "1e-06" in guarantee_in_words(Guarantee(1.0, neighbours, delta=1e-6, model=model))

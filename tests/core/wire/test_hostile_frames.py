@@ -22,8 +22,8 @@ from noisefloor.wire import (
     record_kind,
     symbol_kind,
 )
-from noisefloor.wire.batch_header import read_batch_header
 from noisefloor.wire.frames import seal
+from noisefloor.wire.record_batch import read_batch_header
 
 CLICKS = bit_vector_kind("clicks", 11)
 SYMBOLS = symbol_kind("symbols", 300)

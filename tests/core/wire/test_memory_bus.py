@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter, BusFull
-from noisefloor.wire import Backlog, Bus, MemoryBus, drain
+from noisefloor.wire import Backlog, FrameBus, MemoryBus, drain
 
 FRAMES = [bytes([number]) for number in range(10)]
 
@@ -18,7 +18,7 @@ def loaded(*frames: bytes, most_frames: int = 100) -> MemoryBus:
 
 
 def test_the_memory_bus_is_a_bus() -> None:
-    assert isinstance(MemoryBus(), Bus)
+    assert isinstance(MemoryBus(), FrameBus)
 
 
 def test_frames_come_in_the_order_in_which_they_were_published() -> None:

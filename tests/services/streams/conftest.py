@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.server import Server
+from noisefloor_services.store.durability import Durability
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.server import Server
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 """What was given up is found by the clock of the worker that looks, and by no other."""
 
+from noisefloor_services.store.keys import GROUP
+from noisefloor_services.store.server import Server
 from noisefloor_services.streams.abandonment import MOST_ENTRIES
-from noisefloor_services.streams.keys import GROUP
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
-from noisefloor_services.streams.unchanged import Unchanged
+from noisefloor_services.streams.age_tracker import AgeTracker
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import ABANDONED_S, FORGOTTEN_S, Worker
 from stream_cases import CLICKS, HandClock, frame, new_store, sent
 
@@ -18,7 +18,7 @@ def consumers(store: EpochStore) -> set[bytes]:
 
 def test_ages_are_since_the_last_change() -> None:
     clock = HandClock()
-    things: Unchanged[str] = Unchanged(clock)
+    things: AgeTracker[str] = AgeTracker(clock)
     assert things.ages({"a": 1, "b": None}) == {"a": 0, "b": 0}
     clock.now += 2
     assert things.ages({"a": 1, "b": None, "c": 1}) == {"a": 2, "b": 2, "c": 0}

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from noisefloor.roles import Limits
+from noisefloor.roles import AggregationLimits
 from noisefloor.wire.frames import Frame, decode_frame
+from noisefloor_services.store.keys import PartitionKeys
+from noisefloor_services.store.server import Server
 from noisefloor_services.streams import batch
-from noisefloor_services.streams.batch import Context, Group
-from noisefloor_services.streams.keys import Keys
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.batch import BatchContext, FrameGroup
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from stream_cases import CLICKS, GOOD, KINDS, NOTES, broken, frame, new_store, sent
 
@@ -34,47 +34,56 @@ def counted(store: EpochStore, frames: Sequence[bytes], batch: int = 64) -> tupl
 
 @BATCHES
 def test_an_epoch_takes_as_many_frames_as_it_may(server: Server, batch: int) -> None:
-    store = new_store(server, limits=Limits(frames=5))
+    store = new_store(server, limits=AggregationLimits(frames=5))
     assert counted(store, CLICK_FRAMES[:5], batch) == (5, 0)
     assert counted(store, CLICK_FRAMES[5:], batch) == (5, 1)
-    assert counted(new_store(server, limits=Limits(frames=5)), CLICK_FRAMES, batch) == (5, 1)
+    assert counted(new_store(server, limits=AggregationLimits(frames=5)), CLICK_FRAMES, batch) == (
+        5,
+        1,
+    )
 
 
 @BATCHES
 def test_an_epoch_takes_as_many_rows_as_it_may(server: Server, batch: int) -> None:
-    assert counted(new_store(server, limits=Limits(rows=6)), CLICK_FRAMES[:4], batch) == (3, 1)
-    assert counted(new_store(server, limits=Limits(rows=7)), CLICK_FRAMES[:4], batch) == (4, 0)
+    assert counted(
+        new_store(server, limits=AggregationLimits(rows=6)), CLICK_FRAMES[:4], batch
+    ) == (3, 1)
+    assert counted(
+        new_store(server, limits=AggregationLimits(rows=7)), CLICK_FRAMES[:4], batch
+    ) == (4, 0)
 
 
 @BATCHES
 def test_a_collection_takes_as_many_bytes_as_it_may(server: Server, batch: int) -> None:
     exact = sum(NOTE_BYTES[:4])
     for bound, outcome in ((exact, (4, 0)), (exact - 1, (3, 1)), (exact + 1, (4, 0))):
-        store = new_store(server, limits=Limits(collected_bytes=bound))
+        store = new_store(server, limits=AggregationLimits(collected_bytes=bound))
         assert counted(store, NOTE_FRAMES[:4], batch) == outcome
     assert counted(store, NOTE_FRAMES[4:5], batch) == (4, 1)
 
 
 def test_sums_take_no_room_whatever_their_frames_do(server: Server) -> None:
-    store = new_store(server, limits=Limits(collected_bytes=1))
+    store = new_store(server, limits=AggregationLimits(collected_bytes=1))
     assert counted(store, CLICK_FRAMES) == (6, 0)
 
 
 def test_a_frame_of_too_many_bytes_is_a_dead_letter(server: Server) -> None:
     size = max(map(len, CLICK_FRAMES))
-    assert counted(new_store(server, limits=Limits(frame_bytes=size)), CLICK_FRAMES) == (6, 0)
-    store = new_store(server, limits=Limits(frame_bytes=size - 1))
+    assert counted(
+        new_store(server, limits=AggregationLimits(frame_bytes=size)), CLICK_FRAMES
+    ) == (6, 0)
+    store = new_store(server, limits=AggregationLimits(frame_bytes=size - 1))
     assert counted(store, [max(CLICK_FRAMES, key=len)]) == (0, 1)
 
 
 def test_dead_letters_are_kept_up_to_their_bound_and_all_are_counted(server: Server) -> None:
-    store = new_store(server, limits=Limits(dead_letters=2))
+    store = new_store(server, limits=AggregationLimits(dead_letters=2))
     assert counted(store, [broken(number) for number in range(4)]) == (0, 4)
     assert len(store.dead_letters()) == 2
 
 
 def test_late_frames_are_kept_up_to_their_bound_and_all_are_counted(server: Server) -> None:
-    store = new_store(server, limits=Limits(frames=3))
+    store = new_store(server, limits=AggregationLimits(frames=3))
     store.close("clicks", 0)
     counted(store, CLICK_FRAMES)
     summary = store.summary("clicks", 0)
@@ -103,12 +112,12 @@ def test_several_repeats_in_one_batch_are_told_one_by_one(server: Server) -> Non
 
 @pytest.mark.parametrize("partitions", [1, 3, 7])
 def test_every_partition_has_its_share_of_the_bounds(server: Server, partitions: int) -> None:
-    limits = Limits(frames=21, rows=43, collected_bytes=65, dead_letters=2)
+    limits = AggregationLimits(frames=21, rows=43, collected_bytes=65, dead_letters=2)
     share = new_store(server, partitions, limits=limits).limits
     assert (share.frames, share.rows) == (21 // partitions, 43 // partitions)
     assert (share.collected_bytes, share.dead_letters) == (65 // partitions, 2 // partitions)
     small = new_store(
-        server, partitions, limits=Limits(frames=1, rows=1, collected_bytes=1)
+        server, partitions, limits=AggregationLimits(frames=1, rows=1, collected_bytes=1)
     ).limits
     assert (small.frames, small.rows, small.collected_bytes) == (1, 1, 1)
 
@@ -123,12 +132,14 @@ def test_a_store_begins_with_its_first_epoch(server: Server) -> None:
     assert store.conservation().late == 1
 
 
-class Unmergeable(Group):
+class Unmergeable(FrameGroup):
     """Frames that cannot be merged."""
 
     __slots__ = ()
 
-    def __init__(self, context: Context, keys: Keys, entries: list[batch._Entry]) -> None:
+    def __init__(
+        self, context: BatchContext, keys: PartitionKeys, entries: list[batch._Entry]
+    ) -> None:
         raise MemoryError
 
 
@@ -156,7 +167,10 @@ def test_a_frame_that_breaks_the_decoder_is_not_settled(
 
 
 def test_every_kind_and_epoch_is_bounded_by_itself(server: Server) -> None:
-    assert counted(new_store(server, limits=Limits(frames=4, rows=8)), GOOD) == (len(GOOD), 0)
+    assert counted(new_store(server, limits=AggregationLimits(frames=4, rows=8)), GOOD) == (
+        len(GOOD),
+        0,
+    )
 
 
 @pytest.mark.parametrize("order", [1, -1])

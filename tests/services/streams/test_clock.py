@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from noisefloor_services.embedded import EmbeddedServer, server_binary
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.keys import GROUP
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.store.durability import Durability
+from noisefloor_services.store.embedded import EmbeddedServer, server_binary
+from noisefloor_services.store.keys import GROUP
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from stream_cases import CLICKS, frame, new_store, sent
 

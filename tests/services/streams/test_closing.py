@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter
-from noisefloor.roles import Aggregator, Limits
+from noisefloor.roles import AggregationLimits, Aggregator
 from noisefloor.wire.frames import decode_frame
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.errors import EpochClosing
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.errors import EpochClosing
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from stream_cases import (
     CLICKS,
@@ -125,7 +125,7 @@ def test_a_full_epoch_is_refused_at_the_intake_and_never_after_a_202(
     kind = NOTES if bound == "collected_bytes" else CLICKS
     frames = [frame(kind, 0, 3 * number) for number in range(4)]  # of one row each
     size = decode_frame(frames[0], NAMED).batch.nbytes if kind == NOTES else 1
-    limits = replace(Limits(), **{bound: 3 * size})
+    limits = replace(AggregationLimits(), **{bound: 3 * size})
     store = new_store(server, limits=limits)
 
     def sends(*numbers: int) -> list[str]:
@@ -148,7 +148,7 @@ def test_a_full_epoch_is_refused_at_the_intake_and_never_after_a_202(
 def test_room_that_was_never_given_back_is_found_again(
     valkey: EmbeddedServer, server: Server
 ) -> None:
-    bound = Limits(frames=2)
+    bound = AggregationLimits(frames=2)
     store = new_store(server, limits=bound)
     key = store.layout.keys(0).intake_of("clicks", 0)
     server.call("HSET", key, "frames", 2)  # as after a frame that was buried unread

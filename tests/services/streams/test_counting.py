@@ -4,18 +4,18 @@ import threading
 
 import pytest
 
-from noisefloor.roles.collection import Collection, example
-from noisefloor_services import counting as module
-from noisefloor_services.counting import Counting, CountingAll
-from noisefloor_services.registry import Registry
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.errors import BadStore
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
+from noisefloor.roles.collection_config import CollectionConfig, example_collection
+from noisefloor_services.store.collection_registry import CollectionRegistry
+from noisefloor_services.store.durability import Durability
+from noisefloor_services.store.errors import BadStore
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams import counting as module
+from noisefloor_services.streams.counting import CountingThread, CountingThreads
 from stream_cases import CLICKS, HandClock, frame, new_store, sent
 
 
-def wait_until_empty(counting: Counting) -> None:
+def wait_until_empty(counting: CountingThread) -> None:
     for _ in range(1000):
         if not counting._store.waiting():
             return
@@ -26,12 +26,12 @@ def wait_until_empty(counting: Counting) -> None:
 def test_it_says_whether_it_counts(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = HandClock()
     store = sent(new_store(server), [frame(CLICKS, 0, 1)])
-    counting = Counting(store, Durability.DISK)
+    counting = CountingThread(store, Durability.DISK)
     assert counting.lacks() == "No worker counts."
     counting.start()
     wait_until_empty(counting)
     assert counting.lacks() == ""
-    monkeypatch.setattr("noisefloor_services.counting.time.monotonic", clock)
+    monkeypatch.setattr("noisefloor_services.streams.counting.time.monotonic", clock)
     counting._failed_s = clock.now
     clock.now += module._UNWELL_S
     assert counting.lacks() == "No worker counts."  # it may fail again at any moment
@@ -46,7 +46,7 @@ def test_it_says_whether_it_counts(server: Server, monkeypatch: pytest.MonkeyPat
 def test_only_in_memory_a_store_that_lost_its_data_is_prepared_again(
     server: Server, durability: Durability
 ) -> None:
-    counting = Counting(new_store(server), durability)
+    counting = CountingThread(new_store(server), durability)
     counting._stopping.set()  # no pause
     is_memory = durability is Durability.MEMORY
     assert counting._failed(BadStore("lost"), is_prepared=True) is not is_memory
@@ -54,7 +54,7 @@ def test_only_in_memory_a_store_that_lost_its_data_is_prepared_again(
     assert counting._failed(ValueError("other"), is_prepared=False) is False
 
 
-class Hanging(Counting):
+class Hanging(CountingThread):
     """A counter that does not stop when it is told to."""
 
     release = threading.Event()
@@ -72,10 +72,10 @@ def test_a_stop_says_whether_it_was_in_time(server: Server) -> None:
     assert hanging.stop()
 
 
-class Noted(Counting):
+class Noted(CountingThread):
     """A counter that notes what it is told and counts nothing."""
 
-    def __init__(self, told: list[str], collection: Collection, server: Server) -> None:
+    def __init__(self, told: list[str], collection: CollectionConfig, server: Server) -> None:
         super().__init__(new_store(server), Durability.DISK)
         self._told = told
         self._name = collection.namespace
@@ -90,20 +90,20 @@ class Noted(Counting):
 
 def test_every_registered_collection_is_counted_as_long_as_it_is_there(server: Server) -> None:
     told: list[str] = []
-    registry = Registry(server, Layout(new_store(server).layout.namespace))
+    registry = CollectionRegistry(server, Layout(new_store(server).layout.namespace))
     root = registry._root
-    first = registry.placed("first", example())
+    first = registry.placed("first", example_collection())
     turns = iter(("add", "add", "again", "drop", "stop"))
 
     def is_stopping(_: float) -> bool:
         turn = next(turns)
         if turn == "add":
-            registry.add(f"c{len(registry.names())}", example())
+            registry.add(f"c{len(registry.names())}", example_collection())
         elif turn == "drop":
             registry.drop("c0")
         return turn == "stop"
 
-    CountingAll(first, lambda one: Noted(told, one, server), registry).run(is_stopping)
+    CountingThreads(first, lambda one: Noted(told, one, server), registry).run(is_stopping)
     assert told == [
         f"start {root}.first",
         f"start {root}.c0",

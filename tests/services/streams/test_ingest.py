@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from noisefloor.wire.frames import decode_frame
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.errors import StoreAway, StreamFull
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.errors import StoreAway, StreamFull
+from noisefloor_services.store.scripts import APPEND
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.producer import Producer
-from noisefloor_services.streams.scripts import APPEND
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import WritePath
 from stream_cases import CLICKS, NAMED, frame, new_store, sent

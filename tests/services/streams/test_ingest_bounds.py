@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from noisefloor.wire.frames import decode_frame
-from noisefloor_services.embedded import EmbeddedServer
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.errors import StreamFull
+from noisefloor_services.store.server import Server
 from noisefloor_services.streams import ingest as module
-from noisefloor_services.streams.errors import StreamFull
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.server import Server
 from stream_cases import CLICKS, NAMED, frame, new_store
 
 DATA = [frame(CLICKS, 0, 3 * number) for number in range(20)]  # each of one row: equal sizes

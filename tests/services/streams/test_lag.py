@@ -1,9 +1,9 @@
 """How far the counting is behind is told exactly, by the clock of the process that looks."""
 
-from noisefloor_services.streams.keys import GROUP
+from noisefloor_services.store.keys import GROUP
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.lag import STALLED_S, Lag, LagWatch
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import ABANDONED_S, Worker
 from stream_cases import CLICKS, HandClock, frame, new_store, sent, worked
 

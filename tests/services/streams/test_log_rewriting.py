@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from noisefloor.wire.frames import seal
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.errors import EpochClosing
-from noisefloor_services.streams.log_rewriting import LogRewriting
-from noisefloor_services.streams.probe import info
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.store.durability import Durability, server_info
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.errors import EpochClosing
+from noisefloor_services.store.log_rewriting import LogRewriting
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from stream_cases import NOTES, answered, new_store, worked
 
@@ -80,9 +79,9 @@ def test_a_batch_id_and_a_row_are_found_nowhere_after_retirement(
     assert found(embedded.folder) == list(NAMES)
     assert rewriting(store).turn()
     wait(lambda: not found(embedded.folder))  # the server removes the old files in its own time
-    assert info(store.server, "persistence")["aof_rewrites"] == "1"
+    assert server_info(store.server, "persistence")["aof_rewrites"] == "1"
     assert rewriting(store).turn()  # nothing is due any more
-    assert info(store.server, "persistence")["aof_rewrites"] == "1"
+    assert server_info(store.server, "persistence")["aof_rewrites"] == "1"
     embedded.kill()
     embedded.start()
     assert worked(store, []).conservation().missing == 0
@@ -118,7 +117,7 @@ def test_a_rewrite_that_began_before_does_not_count_and_one_that_fails_is_told(
     acts.note()
     assert not acts.turn() and not acts.trouble()
     os.kill(child(), signal.SIGKILL)
-    wait(lambda: info(server, "persistence")["aof_rewrite_in_progress"] == "0")
+    wait(lambda: server_info(server, "persistence")["aof_rewrite_in_progress"] == "0")
     done: list[bool] = []
     thread = threading.Thread(target=lambda: done.append(acts.turn()))
     thread.start()

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.probe import Promise, ServerFacts, probe
-from noisefloor_services.streams.server import Server
+from noisefloor_services.store.durability import (
+    Durability,
+    ServerFacts,
+    StoreRequirement,
+    probe_server,
+)
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.server import Server
 
 SOUND = ServerFacts(
     product="redis",
@@ -23,7 +27,7 @@ SOUND = ServerFacts(
 )
 
 
-def unkept(facts: ServerFacts, durability: Durability = Durability.DISK) -> list[Promise]:
+def unkept(facts: ServerFacts, durability: Durability = Durability.DISK) -> list[StoreRequirement]:
     return [one.promise for one in facts.unkept(durability)]
 
 
@@ -34,19 +38,19 @@ def test_a_sound_server_keeps_every_promise() -> None:
 @pytest.mark.parametrize(
     ("fault", "promise"),
     [
-        ({"compatible_with": (6, 2, 0)}, Promise.COMMANDS),
-        ({"appendonly": "no"}, Promise.DISK),
-        ({"appendfsync": "everysec"}, Promise.DISK),
-        ({"appendfsync": None}, Promise.DISK),
-        ({"no_appendfsync_on_rewrite": "yes"}, Promise.DISK),
-        ({"maxmemory_policy": "allkeys-lru"}, Promise.NO_EVICTION),
-        ({"maxmemory": 0}, Promise.MEMORY_BOUND),
-        ({"role": "slave"}, Promise.WRITABLE),
-        ({"is_waitaof_honest": False}, Promise.WAITAOF),
-        ({"has_waitaof": False}, Promise.WAITAOF),
+        ({"compatible_with": (6, 2, 0)}, StoreRequirement.COMMANDS),
+        ({"appendonly": "no"}, StoreRequirement.DISK),
+        ({"appendfsync": "everysec"}, StoreRequirement.DISK),
+        ({"appendfsync": None}, StoreRequirement.DISK),
+        ({"no_appendfsync_on_rewrite": "yes"}, StoreRequirement.DISK),
+        ({"maxmemory_policy": "allkeys-lru"}, StoreRequirement.NO_EVICTION),
+        ({"maxmemory": 0}, StoreRequirement.MEMORY_BOUND),
+        ({"role": "slave"}, StoreRequirement.WRITABLE),
+        ({"is_waitaof_honest": False}, StoreRequirement.WAITAOF),
+        ({"has_waitaof": False}, StoreRequirement.WAITAOF),
     ],
 )
-def test_every_fault_is_named(fault: dict[str, object], promise: Promise) -> None:
+def test_every_fault_is_named(fault: dict[str, object], promise: StoreRequirement) -> None:
     facts = replace(SOUND, **fault)  # type: ignore[arg-type]  # fields by name
     assert unkept(facts) == [promise]
     assert facts.unkept(Durability.DISK)[0].text.endswith(".")
@@ -61,11 +65,11 @@ def test_the_embedded_server_keeps_what_its_durability_says(
     tmp_path: Path, durability: Durability, product: str, binary: Path
 ) -> None:
     with EmbeddedServer(tmp_path, durability, binary=binary) as embedded:
-        facts = probe(Server(embedded.url))
+        facts = probe_server(Server(embedded.url))
     assert facts.product == product
     assert facts.compatible_with >= (7, 0)
     assert unkept(facts, durability) == []
-    assert (Promise.DISK in unkept(facts)) == (durability is Durability.MEMORY)
+    assert (StoreRequirement.DISK in unkept(facts)) == (durability is Durability.MEMORY)
     assert durability.promise.endswith(".")
 
 
@@ -75,20 +79,24 @@ def test_a_server_that_syncs_once_a_second_does_not_keep_disk_nor_tell_the_truth
     lazy = {"appendonly": "yes", "appendfsync": "everysec"}
     with EmbeddedServer(tmp_path, settings=lazy, binary=binary) as embedded:
         server = Server(embedded.url)
-        facts = probe(server)
+        facts = probe_server(server)
         assert server.call("DBSIZE") == 0  # the probe leaves nothing behind
-    assert Promise.DISK in unkept(facts)
+    assert StoreRequirement.DISK in unkept(facts)
     assert facts.has_waitaof == (facts.compatible_with >= (7, 2))
     assert (facts.is_waitaof_honest is not None) == facts.has_waitaof
     # What this release answers; where it becomes honest, the promise is simply kept.
-    assert (Promise.WAITAOF in unkept(facts)) == (not facts.is_waitaof_honest)
-    told = [one.text for one in facts.unkept(Durability.DISK) if one.promise is Promise.WAITAOF]
+    assert (StoreRequirement.WAITAOF in unkept(facts)) == (not facts.is_waitaof_honest)
+    told = [
+        one.text
+        for one in facts.unkept(Durability.DISK)
+        if one.promise is StoreRequirement.WAITAOF
+    ]
     assert all(("has no WAITAOF" in text) != facts.has_waitaof for text in told)
 
 
 def test_settings_that_may_not_be_read_count_as_not_kept(tmp_path: Path, binary: Path) -> None:
     hidden = {"rename-command": 'CONFIG ""'}
     with EmbeddedServer(tmp_path, settings=hidden, binary=binary) as embedded:
-        facts = probe(Server(embedded.url))
-    assert unkept(facts) == [Promise.DISK] * 3
+        facts = probe_server(Server(embedded.url))
+    assert unkept(facts) == [StoreRequirement.DISK] * 3
     assert "unknown" in facts.unkept(Durability.DISK)[0].text

@@ -14,27 +14,26 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 import valkeys
 from noisefloor.roles import Aggregator
-from noisefloor.roles.collection import example
+from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import decode_frame
-from noisefloor_services.board import Board
-from noisefloor_services.registry import Entry, Registry
-from noisefloor_services.security.acl import User, users, write_acl_file
-from noisefloor_services.security.report_tokens import ReportTokens
-from noisefloor_services.streams.durability import Durability
-from noisefloor_services.streams.errors import FrameRefused, Refusal
+from noisefloor_services.ad_server.report_tokens import ReportTokens
+from noisefloor_services.security.acl import StoreUser, store_users, write_acl_file
+from noisefloor_services.store.collection_registry import CollectionRegistry, Registration
+from noisefloor_services.store.durability import Durability, StoreRequirement, probe_server
+from noisefloor_services.store.errors import FrameRefused, Refusal
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.model_broadcast import ModelBroadcast
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.keys import Layout
 from noisefloor_services.streams.lag import Lag, LagWatch
-from noisefloor_services.streams.probe import Promise, probe
 from noisefloor_services.streams.producer import Producer
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import WritePath
 from stream_cases import BAD, GOOD, KINDS, NAMED, differences, frame
 
 LAYOUT = Layout(partitions=2)
-USERS = {user.name: user for user in users(has_report_tokens=True)}
+USERS = {user.name: user for user in store_users(has_report_tokens=True)}
 PASSWORDS = {name: f"{name}-".ljust(40, "x") for name in USERS}
 LAZY = ("--appendfsync", "everysec", "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")
 
@@ -78,7 +77,7 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     server = Server(url_of(address, "aggregator"))
     store, role = EpochStore(server, LAYOUT, KINDS), Aggregator(KINDS)
     store.prepare()
-    board = Board(server, LAYOUT)
+    board = ModelBroadcast(server, LAYOUT)
     assert board.started(b"first") == b"first" and board.is_there()
     frames = [*GOOD, *GOOD[:5]]
     asyncio.run(append(url_of(address, "ad-server"), frames))
@@ -105,12 +104,12 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     assert board.replaced(b"first", b"second") == b"second"
     assert board.replaced(b"first", b"other") == b"second"  # somebody was quicker
     assert LagWatch(server, LAYOUT).look() == [Lag(0, 0, 0.0, 0.0)] * 2
-    notice = Board(reader, LAYOUT).read()
+    notice = ModelBroadcast(reader, LAYOUT).read()
     assert notice is not None and notice.content == b"second"
     reader.close()
     assert WritePath(Server(url_of(address, "ad-server")), LAYOUT).lacks() == ""
-    registry = Registry(server, LAYOUT)
-    assert registry.add("tea", example()) is Entry.NEW
+    registry = CollectionRegistry(server, LAYOUT)
+    assert registry.add("tea", example_collection()) is Registration.NEW
     tea = EpochStore(server, Layout("noisefloor.tea", 2), KINDS)
     tea.prepare()
     asyncio.run(append(url_of(address, "ad-server"), GOOD, tea.layout))
@@ -169,21 +168,21 @@ def test_report_tokens_work_with_the_rights_of_the_ad_server(address: str) -> No
 def test_the_probe_works_with_the_rights_of_the_operator(address: str, product: str) -> None:
     before = denied(address)
     with closing(Server(url_of(address, "operator"))) as server:
-        facts = probe(server, LAYOUT)
+        facts = probe_server(server, LAYOUT)
     assert (facts.product, facts.appendfsync, facts.appendonly) == (product, "everysec", "yes")
     told = {one.promise for one in facts.unkept(Durability.DISK)}
-    assert {Promise.DISK} <= told <= {Promise.DISK, Promise.WAITAOF}
+    assert {StoreRequirement.DISK} <= told <= {StoreRequirement.DISK, StoreRequirement.WAITAOF}
     assert denied(address) == before
 
 
 def test_what_a_service_may_not_look_at_is_not_told_and_not_promised(address: str) -> None:
     with closing(Server(url_of(address, "ad-server"))) as server:
         with pytest.raises(NoPermissionError):
-            probe(server, LAYOUT)
+            probe_server(server, LAYOUT)
     with closing(Server(url_of(address, "aggregator"))) as server:
-        facts = probe(server, LAYOUT)
+        facts = probe_server(server, LAYOUT)
     assert facts.appendonly is facts.appendfsync is None
-    assert Promise.DISK in {one.promise for one in facts.unkept(Durability.DISK)}
+    assert StoreRequirement.DISK in {one.promise for one in facts.unkept(Durability.DISK)}
 
 
 def commands(keys: list[str]) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
@@ -214,7 +213,7 @@ def commands(keys: list[str]) -> Iterator[tuple[str, str, tuple[str | int, ...]]
         yield from ((name, key, command) for name, command in of_key)
 
 
-def is_listed(user: User, name: str, key: str) -> bool:
+def is_listed(user: StoreUser, name: str, key: str) -> bool:
     """Whether a user's list has a command for a key; for frames there is no second list."""
     more = () if key.endswith(":frames") else user.more[0]
     listed = (*user.commands, *more)
@@ -233,7 +232,7 @@ def is_denied(client: "Redis", command: tuple[str | int, ...]) -> bool:
 
 
 @pytest.mark.parametrize("user", USERS.values(), ids=lambda user: user.name)
-def test_what_is_not_on_a_users_list_is_denied(address: str, user: User) -> None:
+def test_what_is_not_on_a_users_list_is_denied(address: str, user: StoreUser) -> None:
     one = LAYOUT.keys(0)
     keys = [one.frames, one.counters, one.kept("clicks", 0), LAYOUT.settings, "elsewhere"]
     with Redis.from_url(url_of(address, user.name)) as client:

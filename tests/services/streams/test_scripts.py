@@ -10,10 +10,10 @@ from redis.exceptions import ResponseError
 
 from noisefloor.wire import symbol_kind
 from noisefloor.wire.frames import seal
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
 from noisefloor_services.streams.batch import cells_of
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from stream_cases import CLICKS, GOOD, GRID, frame, new_store, sent, worked
 
@@ -63,7 +63,7 @@ def test_a_cell_is_exact_to_64_bits_or_nothing_happens(
         assert server.call("EXISTS", keys.seen("grid", 0), keys.epoch("grid", 0)) == 0
 
 
-ADDER = (files("noisefloor_services.streams") / "lua" / "cells.lua").read_text()
+ADDER = (files("noisefloor_services.store") / "lua" / "cells.lua").read_text()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -5,12 +5,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter, EpochOpen
-from noisefloor.roles import Aggregator, Limits
+from noisefloor.roles import AggregationLimits, Aggregator
 from noisefloor.wire import bit_vector_kind
-from noisefloor_services.streams.errors import BadStore
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.store.errors import BadStore
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from stream_cases import (
     BAD,
     CLICKS,
@@ -62,7 +62,9 @@ def test_the_bounds_are_those_of_the_role(
     # One after the other, as the role does it. A batch is buried in another order than it came:
     # then which dead letters still find room may differ, so there is room for all.
     letters = bound if batch == 1 else 4096
-    limits = Limits(frames=bound, rows=2 * bound, collected_bytes=40 * bound, dead_letters=letters)
+    limits = AggregationLimits(
+        frames=bound, rows=2 * bound, collected_bytes=40 * bound, dead_letters=letters
+    )
     store, role = new_store(server, limits=limits), Aggregator(KINDS, limits=limits)
     for data in frames:
         role.apply(data)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from noisefloor.wire.frames import Frame, decode_frame
-from noisefloor_services.chaos.naive import NaiveGroup, load
+from noisefloor_services.chaos.workers import NaiveGroup, load_naive_script
+from noisefloor_services.store.errors import BadStore, StoreStalled
+from noisefloor_services.store.keys import Layout
+from noisefloor_services.store.server import Server
 from noisefloor_services.streams import batch
-from noisefloor_services.streams.batch import Batch, Delivery, Group
-from noisefloor_services.streams.errors import BadStore, StoreStalled
-from noisefloor_services.streams.keys import Layout
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
+from noisefloor_services.streams.batch import DeliveryBatch, FrameGroup, StreamDelivery
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import ABANDONED_S, MOST_DELIVERIES, Worker
 from stream_cases import (
     BAD,
@@ -34,7 +34,7 @@ ROWS = sum(number % 3 + 1 for number in range(8))
 AT_ONCE = 0.001
 
 
-def taken_over(store: EpochStore, group: type[Group] = Group) -> int:
+def taken_over(store: EpochStore, group: type[FrameGroup] = FrameGroup) -> int:
     """Let a worker look, wait for its limit by a clock of its own, and look again."""
     clock = HandClock()
     worker = Worker(store, group=group, clock=clock)
@@ -48,11 +48,11 @@ def clicks(store: EpochStore) -> object:
     return released(store, CLICKS, 0)
 
 
-def after_a_zombie(store: EpochStore, group: type[Group]) -> EpochStore:
+def after_a_zombie(store: EpochStore, group: type[FrameGroup]) -> EpochStore:
     """Let one worker fall asleep with all frames in hand, another do its work, the first wake."""
     zombie = Worker(sent(store, FRAMES), group=group)
     held = zombie._read(block_s=0.0)
-    asleep = Batch(zombie._context, zombie._keys)
+    asleep = DeliveryBatch(zombie._context, zombie._keys)
     asleep.add(held)
     commands = asleep.commands()  # decoded, merged, about to be sent
     assert taken_over(store, group) == len(FRAMES)
@@ -63,14 +63,14 @@ def after_a_zombie(store: EpochStore, group: type[Group]) -> EpochStore:
 
 
 def test_a_zombie_adds_nothing(server: Server) -> None:
-    store = after_a_zombie(new_store(server), Group)
+    store = after_a_zombie(new_store(server), FrameGroup)
     assert clicks(store) == clicks(worked(new_store(server), FRAMES))
     account = store.conservation()
     assert (account.counted, account.duplicates, account.missing) == (len(FRAMES), 0, 0)
 
 
 def test_the_naive_twin_counts_a_zombie_twice(server: Server) -> None:
-    load(server)
+    load_naive_script(server)
     store = after_a_zombie(new_store(server), NaiveGroup)
     store.close("clicks", 0)
     assert store.release("clicks", 0)[1] == 2 * ROWS
@@ -78,7 +78,7 @@ def test_the_naive_twin_counts_a_zombie_twice(server: Server) -> None:
 
 
 def test_the_naive_twin_counts_what_is_sent_twice_twice(server: Server) -> None:
-    load(server)
+    load_naive_script(server)
     store = sent(new_store(server), FRAMES + FRAMES)
     Worker(store, group=NaiveGroup).drain()
     store.close("clicks", 0)
@@ -102,7 +102,7 @@ def test_a_zombie_cannot_count_what_was_buried(server: Server) -> None:
 def test_a_zombie_is_late_once(server: Server) -> None:
     store = new_store(server)
     store.close("clicks", 0)
-    account = after_a_zombie(store, Group).conservation()
+    account = after_a_zombie(store, FrameGroup).conservation()
     assert (account.late, account.duplicates, account.missing) == (len(FRAMES), 0, 0)
 
 
@@ -159,7 +159,7 @@ def test_a_frame_that_breaks_its_worker_ends_as_a_dead_letter_and_spares_the_oth
 class Mortal(Worker):
     """A worker that dies of the fourth frame."""
 
-    def _settle(self, deliveries: Sequence[Delivery], *, reads_ahead: bool) -> int:
+    def _settle(self, deliveries: Sequence[StreamDelivery], *, reads_ahead: bool) -> int:
         if any(delivery.entry_id == "0-4" for delivery in deliveries):
             raise SystemExit
         return super()._settle(deliveries, reads_ahead=reads_ahead)

@@ -10,11 +10,11 @@ from redis.exceptions import RedisError, ResponseError
 
 from noisefloor.errors import NoisefloorError
 from noisefloor.wire.frames import Frame, decode_frame
-from noisefloor_services.embedded import EmbeddedServer
-from noisefloor_services.streams.errors import StoreAway, StreamFull
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.errors import StoreAway, StreamFull
+from noisefloor_services.store.server import Server
+from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.server import Server
-from noisefloor_services.streams.store import EpochStore
 from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import WritePath, cause_of
 from stream_cases import CLICKS, NAMED, HandClock, frame, new_store

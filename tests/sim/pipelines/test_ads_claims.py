@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from ads_worlds import BITS, Lived, ads_world, live
+from ads_worlds import BITS, AdsRun, ads_world, run_ads_world
 from noisefloor.privacy import Neighbours
 
 CLICKS = {"form": "one-click", "epsilon": 1.0}
 
 
-def day(variant: str, fresh: str) -> Lived:
+def day(variant: str, fresh: str) -> AdsRun:
     """Let a world live in which training, requests and clicks have epsilon 1 each."""
-    return live(
+    return run_ads_world(
         ads_world(
             {"epsilon": 1.0, "training": BITS, "delivery": {"fresh": fresh}},
             CLICKS,
@@ -24,14 +24,14 @@ def day(variant: str, fresh: str) -> Lived:
 
 @pytest.mark.parametrize("fresh", ["day", "impression"])
 def test_the_paper_claims_a_sum_that_a_day_does_not_keep(fresh: str) -> None:
-    lived = day("paper", fresh)
-    assert lived.claim("training").verdict == "holds"
-    request, whole = lived.claim("request"), lived.claim("whole-day")
+    simulated = day("paper", fresh)
+    assert simulated.claim("training").verdict == "holds"
+    request, whole = simulated.claim("request"), simulated.claim("whole-day")
     assert request.verdict == whole.verdict == "overclaimed"
     assert request.claimed.epsilon == 1.0
     assert 1.5 < request.proved.epsilon <= 2.0
     assert whole.claimed.epsilon == pytest.approx(3.0)
-    releases = lived.value("day.request.releases")
+    releases = simulated.value("day.request.releases")
     proved = 1.0 + releases * request.proved.epsilon + 6.0  # clicks: a bit for each of six ads
     assert whole.proved.epsilon == pytest.approx(proved, rel=1e-6)
     assert whole.audited is not None
@@ -40,74 +40,81 @@ def test_the_paper_claims_a_sum_that_a_day_does_not_keep(fresh: str) -> None:
 
 @pytest.mark.parametrize("fresh", ["day", "impression"])
 def test_the_corrected_day_keeps_what_it_claims(fresh: str) -> None:
-    lived = day("corrected", fresh)
-    assert {named.claim.verdict for named in lived.found.claims} == {"holds"}
-    releases = lived.value("day.request.releases")
+    simulated = day("corrected", fresh)
+    assert {named.claim.verdict for named in simulated.found.claims} == {"holds"}
+    releases = simulated.value("day.request.releases")
     assert (releases > 1) is (fresh == "impression")
-    whole = lived.claim("whole-day")
+    whole = simulated.claim("whole-day")
     assert whole.claimed.epsilon == pytest.approx(2.0 + releases)
     assert whole.proved.epsilon <= whole.claimed.epsilon
-    for named in lived.found.claims:
+    for named in simulated.found.claims:
         assert named.claim.audited is not None
         assert named.claim.audited.epsilon <= named.claim.proved.epsilon
 
 
 def test_the_busiest_user_costs_more_than_the_day_says_and_it_is_told() -> None:
-    lived = day("corrected", "impression")
-    most, mean = lived.value("day.busiest_user.releases"), lived.value("day.request.releases")
+    simulated = day("corrected", "impression")
+    most, mean = (
+        simulated.value("day.busiest_user.releases"),
+        simulated.value("day.request.releases"),
+    )
     assert most > 2 * mean
-    each = lived.value("day.request.proved_each")
-    assert lived.value("day.busiest_user.proved") == pytest.approx(most * each)
-    asked = lived.ads.delivery.books
-    assert most == max(book.most for book in asked)
+    each = simulated.value("day.request.proved_each")
+    assert simulated.value("day.busiest_user.proved") == pytest.approx(most * each)
+    asked = simulated.ads.delivery.statistics
+    assert most == max(stats.most for stats in asked)
 
 
 def test_the_flows_of_a_day_add_up_to_its_claim() -> None:
     for variant in ("paper", "corrected"):
-        lived = day(variant, "impression")
+        simulated = day(variant, "impression")
         for kind in ("claimed", "proved"):
-            flows = [lived.value(f"day.{it}.{kind}") for it in ("training", "request", "clicks")]
-            told = getattr(lived.claim("whole-day"), kind).epsilon
+            flows = [
+                simulated.value(f"day.{it}.{kind}") for it in ("training", "request", "clicks")
+            ]
+            told = getattr(simulated.claim("whole-day"), kind).epsilon
             assert sum(flows) == pytest.approx(told)
 
 
 def test_a_slate_costs_its_report_as_well() -> None:
-    lived = live(ads_world({"training": BITS, "delivery": {"choice": "slate"}}))
-    assert lived.claim("shown-ad").verdict == "holds"
-    assert lived.claim("whole-day").claimed.epsilon == pytest.approx(6.0)
-    free = live(ads_world({"training": BITS, "delivery": {"choice": "random-slate"}}))
+    simulated = run_ads_world(ads_world({"training": BITS, "delivery": {"choice": "slate"}}))
+    assert simulated.claim("shown-ad").verdict == "holds"
+    assert simulated.claim("whole-day").claimed.epsilon == pytest.approx(6.0)
+    free = run_ads_world(ads_world({"training": BITS, "delivery": {"choice": "random-slate"}}))
     assert free.claim("request").proved.epsilon == 0
     assert free.claim("whole-day").claimed.epsilon == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("form", ["memoised", "delivered", "split"])
 def test_whatever_form_clicks_have_the_day_counts_them(form: str) -> None:
-    lived = live(ads_world({"epsilon": 1.0, "training": BITS}, {"form": form, "epsilon": 1.0}))
-    whole = lived.claim("whole-day")
+    simulated = run_ads_world(
+        ads_world({"epsilon": 1.0, "training": BITS}, {"form": form, "epsilon": 1.0})
+    )
+    whole = simulated.claim("whole-day")
     assert whole.claimed.epsilon == pytest.approx(3.0)
     assert whole.verdict == "holds"
 
 
 @pytest.mark.parametrize("method", ["spectral", "spectral-lite", "bits", "laplace"])
 def test_every_way_of_training_proves_what_it_claims(method: str) -> None:
-    lived = live(ads_world({"training": {"method": method, "rounds": 3}}))
-    claim = lived.claim("training")
+    simulated = run_ads_world(ads_world({"training": {"method": method, "rounds": 3}}))
+    claim = simulated.claim("training")
     assert claim.verdict == "holds"
     assert claim.claimed.epsilon - 1e-3 < claim.proved.epsilon <= claim.claimed.epsilon
     assert claim.claimed.neighbours is Neighbours.USER
-    times = lived.value("day.training.releases")
+    times = simulated.value("day.training.releases")
     assert times == (3 if method in ("bits", "laplace") else 1)
 
 
 def test_an_audit_of_one_request_comes_near_what_is_proved() -> None:
-    lived = live(ads_world({"epsilon": 1.0, "training": {"method": "untrained"}}))
-    claim = lived.claim("request")
+    simulated = run_ads_world(ads_world({"epsilon": 1.0, "training": {"method": "untrained"}}))
+    claim = simulated.claim("request")
     assert claim.audited is not None
     assert claim.audited.epsilon > 0.7 * claim.proved.epsilon
 
 
 def test_ledgers_debit_the_claim_in_the_papers_variant() -> None:
-    lived = day("paper", "day")
-    assert lived.value("spent.ad_request") * 1500 == pytest.approx(lived.value("requests"))
-    assert math.isclose(lived.value("day.clicks.proved"), 6.0)
-    assert not any(np.isnan(metric.value) for metric in lived.found.metrics)
+    simulated = day("paper", "day")
+    assert simulated.value("spent.ad_request") * 1500 == pytest.approx(simulated.value("requests"))
+    assert math.isclose(simulated.value("day.clicks.proved"), 6.0)
+    assert not any(np.isnan(metric.value) for metric in simulated.found.metrics)

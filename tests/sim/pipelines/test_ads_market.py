@@ -6,19 +6,19 @@ import math
 import numpy as np
 import pytest
 
-from ads_worlds import Lived, ads_world, live
-from noisefloor.ads.auction.request import read_request, released_of
+from ads_worlds import AdsRun, ads_world, run_ads_world
+from noisefloor.ads.auction.openrtb import read_request, released_of
 from noisefloor.randomness import SeededSource
-from noisefloor_sim.pipelines.ads.bid_requests import EACH_DAY, example_lines, request_text
 from noisefloor_sim.pipelines.ads.delivery import delivery_of
+from noisefloor_sim.pipelines.ads.market import EACH_DAY, example_lines, request_text
 from noisefloor_sim.pipelines.ads.sales import REGIMES, mean_of
 
 FIGURES = ("revenue", "value", "surplus", "fill", "relevance")
 
 
-def market(epsilon: float = 4.0, choice: str = "argmax", **auction: object) -> Lived:
+def market(epsilon: float = 4.0, choice: str = "argmax", **auction: object) -> AdsRun:
     """Let a world sell its impressions."""
-    return live(
+    return run_ads_world(
         ads_world(
             {
                 "training": {"method": "open"},
@@ -34,28 +34,28 @@ def market(epsilon: float = 4.0, choice: str = "argmax", **auction: object) -> L
 
 
 def test_three_regimes_sell_the_same_impressions_within_their_budgets() -> None:
-    lived = market()
-    counts = {lived.metric(f"auction.{it}.{name}").n for it in REGIMES for name in FIGURES}
+    simulated = market()
+    counts = {simulated.metric(f"auction.{it}.{name}").n for it in REGIMES for name in FIGURES}
     assert len(counts) == 1
-    assert lived.value("auction.budget_overspent") == 0
+    assert simulated.value("auction.budget_overspent") == 0
     for regime in REGIMES:
-        value, price = (lived.value(f"auction.{regime}.{it}") for it in ("value", "revenue"))
-        assert lived.value(f"auction.{regime}.surplus") == pytest.approx(value - price)
-        assert 0 <= lived.value(f"auction.{regime}.fill") <= 1
+        value, price = (simulated.value(f"auction.{regime}.{it}") for it in ("value", "revenue"))
+        assert simulated.value(f"auction.{regime}.surplus") == pytest.approx(value - price)
+        assert 0 <= simulated.value(f"auction.{regime}.fill") <= 1
 
 
 def test_what_bidders_are_told_is_worth_something() -> None:
     # The gain of the protected regime over context is paired, user by user. Symbols that are
     # handed out at random gain nothing but what noisy tables do: far less.
-    lived = market(8.0)
-    gain, blind = (lived.metric(f"auction.gain.{name}") for name in ("value", "blind"))
+    simulated = market(8.0)
+    gain, blind = (simulated.metric(f"auction.gain.{name}") for name in ("value", "blind"))
     assert gain.low > 4 * max(0.0, blind.value)
     assert gain.low > blind.high
-    tracking, protected, contextual = (lived.metric(f"auction.{it}.value") for it in REGIMES)
+    tracking, protected, contextual = (simulated.metric(f"auction.{it}.value") for it in REGIMES)
     assert tracking.low > protected.high
     assert protected.low > contextual.high
     assert gain.value == pytest.approx(protected.value - contextual.value)
-    assert 0.2 < lived.value("auction.gap_closed") < 0.8
+    assert 0.2 < simulated.value("auction.gap_closed") < 0.8
 
 
 def test_more_epsilon_tells_bidders_more_and_blind_requests_tell_nothing() -> None:
@@ -66,40 +66,44 @@ def test_more_epsilon_tells_bidders_more_and_blind_requests_tell_nothing() -> No
 
 
 def test_first_prices_sell_as_well() -> None:
-    lived = market(price="first")
-    assert lived.value("auction.budget_overspent") == 0
-    assert lived.value("auction.tracking.value") > lived.value("auction.contextual.value")
+    simulated = market(price="first")
+    assert simulated.value("auction.budget_overspent") == 0
+    assert simulated.value("auction.tracking.value") > simulated.value("auction.contextual.value")
 
 
 def test_users_beyond_the_limit_are_not_sold() -> None:
-    lived = market(users=300)
-    users = np.concatenate([day.user for day in lived.ads.market.days.values()])  # type: ignore[union-attr]  # it runs
+    simulated = market(users=300)
+    users = np.concatenate([day.user for day in simulated.ads.market.days.values()])  # type: ignore[union-attr]  # it runs
     assert users.max() < 300
     assert not (users % 2).any()
-    assert not lived.ads.market.lots  # type: ignore[union-attr]  # sold days are forgotten
+    assert not simulated.ads.market.lots  # type: ignore[union-attr]  # sold days are forgotten
 
 
 def test_a_floor_above_every_bid_sells_nothing() -> None:
-    lived = market(floor_micros=10**9)
+    simulated = market(floor_micros=10**9)
     for regime in REGIMES:
-        assert lived.value(f"auction.{regime}.fill") == lived.value(f"auction.{regime}.value") == 0
+        assert (
+            simulated.value(f"auction.{regime}.fill")
+            == simulated.value(f"auction.{regime}.value")
+            == 0
+        )
 
 
 def test_bid_requests_hold_what_was_released_and_nobody() -> None:
-    lived = market()
-    sizes = lived.metric("auction.request.bytes")
-    assert sizes.n == EACH_DAY * lived.scenario.days
+    simulated = market()
+    sizes = simulated.metric("auction.request.bytes")
+    assert sizes.n == EACH_DAY * simulated.scenario.days
     assert sizes.value < 1000
     day, symbol, topic = (
-        int(lived.value(f"auction.request.{name}")) for name in ("day", "symbol", "topic")
+        int(simulated.value(f"auction.request.{name}")) for name in ("day", "symbol", "topic")
     )
-    lines = example_lines(lived.scenario, day, symbol, topic)
-    assert lines == example_lines(lived.scenario, day, symbol, topic)
+    lines = example_lines(simulated.scenario, day, symbol, topic)
+    assert lines == example_lines(simulated.scenario, day, symbol, topic)
     request = read_request(json.dumps(json.loads("".join(lines))))
     released = released_of(request)
     assert released is not None
     assert (released.symbol, released.symbols) == (symbol, 12)
-    assert released.epsilon == delivery_of(lived.scenario).guarantee().epsilon
+    assert released.epsilon == delivery_of(simulated.scenario).guarantee().epsilon
     assert "user" not in request
     assert "device" not in request
     assert request["site"]["cat"] == [f"IAB{topic + 1}"]

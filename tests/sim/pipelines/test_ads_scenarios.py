@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ads_worlds import ads_world, live
+from ads_worlds import ads_world, run_ads_world
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.scenario import load
 from scenario_gates import failed_gates
@@ -56,10 +56,10 @@ def test_real_ratings_and_click_rates_run_from_end_to_end(
         tastes={"source": "movielens-100k"},
         behaviour={"ads": 8, "click_rates": "open-bandit"},
     )
-    lived = live(scenario)
-    assert lived.value("rmse.open") < lived.value("rmse.global_mean")
-    assert lived.value("relevance") > lived.value("relevance.popular")
-    assert lived.claim("whole-day").verdict == "holds"
-    rates = lived.engine.world.base_rate
+    simulated = run_ads_world(scenario)
+    assert simulated.value("rmse.open") < simulated.value("rmse.global_mean")
+    assert simulated.value("relevance") > simulated.value("relevance.popular")
+    assert simulated.claim("whole-day").verdict == "holds"
+    rates = simulated.engine.world.base_rate
     assert rates.max() > rates.min()
-    assert lived.value("auction.tracking.value") > lived.value("auction.contextual.value")
+    assert simulated.value("auction.tracking.value") > simulated.value("auction.contextual.value")

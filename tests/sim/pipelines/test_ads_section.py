@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ads_worlds import BITS, ads_world, live
-from noisefloor_sim.pipelines.ads.section import GAMES, section
-from noisefloor_sim.pipelines.base import Findings, Metric, PointFindings
+from ads_worlds import BITS, ads_world, run_ads_world
+from noisefloor_sim.pipelines.ads.section import GAMES, report_section
+from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
 from noisefloor_sim.scenario import Scenario
@@ -16,7 +16,7 @@ from noisefloor_sim.scenario import Scenario
 def point(scenario: Scenario, **settings: object) -> PointFindings:
     """Return what was found at a point of a sweep."""
     keys = tuple((key.replace("__", "."), value) for key, value in settings.items())
-    return PointFindings(keys, scenario, live(scenario).found)
+    return PointFindings(keys, scenario, run_ads_world(scenario).found)
 
 
 def titles(found: Section) -> list[str]:
@@ -46,7 +46,7 @@ def swept() -> list[PointFindings]:
 
 
 def test_a_users_day_is_told_flow_by_flow_and_adds_up() -> None:
-    day = table(section(swept()), "A user's day")
+    day = table(report_section(swept()), "A user's day")
     rows = {(row[0], row[1]): row for row in day.rows}
     curve = "paper, fresh impression"
     flows = [rows[curve, name] for name in ("training, all rounds", "ad requests")]
@@ -65,16 +65,16 @@ def test_a_users_day_is_told_flow_by_flow_and_adds_up() -> None:
 
 def test_a_single_point_is_drawn() -> None:
     scenario = ads_world({"training": BITS, "delivery": {"choice": "slate"}})
-    found = section([point(scenario)])
+    found = report_section([point(scenario)])
     assert "Error of the impressions that slates hide" in titles(found)
     assert "Noise in one number of the averaged gradient" in titles(found)
 
 
 def test_nothing_measured_is_nothing_drawn() -> None:
     empty = PointFindings((), ads_world(), Findings((), ()))
-    assert section([empty]).items == ()
+    assert report_section([empty]).items == ()
     little = Findings((Metric("relevance", 0.5), Metric("day.request.releases", 1.0)), ())
-    found = section([PointFindings((), ads_world(), little)])
+    found = report_section([PointFindings((), ads_world(), little)])
     assert titles(found) == ["How much people like the ads they are shown"]
 
 
@@ -88,7 +88,7 @@ def test_sweeps_over_methods_seeds_and_threats_are_drawn(tmp_path: Path) -> None
         for method in ("bits", "laplace")
         for seed in (11, 12)
     ]
-    found = section(methods)
+    found = report_section(methods)
     paired = table(found, "Ways of training")
     assert len(paired.rows) == 2
     (error,) = (it for it in found.items if it.title == "Error of predicted ratings")
@@ -104,7 +104,7 @@ def test_sweeps_over_methods_seeds_and_threats_are_drawn(tmp_path: Path) -> None
         )
         for share in (0.0, 0.2)
     ]
-    attacked = section(threats)
+    attacked = report_section(threats)
     assert "How far fake devices pull the pushed ad in training" in titles(attacked)
     # A share of 0 has no place on a logarithmic axis.
     assert not any(it.log_x for it in attacked.items if isinstance(it, Plot))
@@ -128,7 +128,7 @@ def test_an_auction_shows_a_bid_request_as_it_was_sent() -> None:
         )
         for epsilon in (1.0, 4.0)
     ]
-    found = section(points)
+    found = report_section(points)
     shown = "\n".join(str(row[1]) for row in table(found, "A bid request").rows)
     assert '"segment"' in shown
     assert '"user"' not in shown

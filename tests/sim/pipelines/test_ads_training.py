@@ -6,15 +6,20 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ads_worlds import BITS, ads_world, live
-from noisefloor.ads.evaluation import rmse
-from noisefloor.ads.factors import fit_tastes, random_model
+from ads_worlds import BITS, ads_world, run_ads_world
+from noisefloor.ads.training.evaluation import rmse
+from noisefloor.ads.training.factorisation import fit_tastes, random_model
 from noisefloor.randomness import new_run
-from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.ads.evaluation import evaluate, means_of
-from noisefloor_sim.pipelines.ads.ratings import kept_ratings, scored_ratings, split_ratings
-from noisefloor_sim.pipelines.ads.stragglers import Stragglers
+from noisefloor_sim.pipelines.ads.ratings import (
+    evaluate,
+    kept_ratings,
+    means_of,
+    scored_ratings,
+    split_ratings,
+)
+from noisefloor_sim.pipelines.ads.rounds import Stragglers
+from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario
 
 METHODS = ("spectral", "spectral-lite", "bits", "laplace", "means", "untrained", "open")
@@ -28,17 +33,19 @@ def trained(method: str, **settings: object) -> Scenario:
 @pytest.mark.parametrize("variant", ["paper", "corrected"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_way_of_training_is_scored_beside_its_baselines(method: str, variant: str) -> None:
-    lived = live(ads_world({"training": {"method": method, "rounds": 3}}, variant=variant))
+    simulated = run_ads_world(
+        ads_world({"training": {"method": method, "rounds": 3}}, variant=variant)
+    )
     for name in ("", ".item_means", ".global_mean", ".untrained", ".open"):
-        assert 0 < lived.value(f"rmse{name}") < 0.6
-        assert 0 <= lived.value(f"hits{name}") <= 1
-    lead = lived.value("rmse.item_means") - lived.value("rmse")
-    assert lived.value("rmse_lead") == pytest.approx(lead)
+        assert 0 < simulated.value(f"rmse{name}") < 0.6
+        assert 0 <= simulated.value(f"hits{name}") <= 1
+    lead = simulated.value("rmse.item_means") - simulated.value("rmse")
+    assert simulated.value("rmse_lead") == pytest.approx(lead)
     is_private = method not in ("means", "untrained", "open")
-    assert (lived.value("training.reports") > 0) is is_private
-    assert lived.has("training.drift.round_2") is is_private
+    assert (simulated.value("training.reports") > 0) is is_private
+    assert simulated.has("training.drift.round_2") is is_private
     if is_private:
-        assert lived.claim("training").verdict in ("holds", "overclaimed")
+        assert simulated.claim("training").verdict in ("holds", "overclaimed")
 
 
 def test_models_without_private_training_are_their_own_baselines() -> None:
@@ -47,16 +54,18 @@ def test_models_without_private_training_are_their_own_baselines() -> None:
         ("untrained", "untrained"),
         ("open", "open"),
     ):
-        lived = live(trained(method))
-        assert lived.value("rmse") == lived.value(f"rmse.{baseline}")
-        assert not lived.has("spent.training_report")
+        simulated = run_ads_world(trained(method))
+        assert simulated.value("rmse") == simulated.value(f"rmse.{baseline}")
+        assert not simulated.has("spent.training_report")
 
 
 def test_open_ratings_teach_what_private_ones_try_to() -> None:
-    lived = live(trained("open"))
-    assert lived.value("rmse_lead") > 0.01
+    simulated = run_ads_world(trained("open"))
+    assert simulated.value("rmse_lead") > 0.01
     assert (
-        lived.value("rmse.open") < lived.value("rmse.item_means") < lived.value("rmse.untrained")
+        simulated.value("rmse.open")
+        < simulated.value("rmse.item_means")
+        < simulated.value("rmse.untrained")
     )
 
 
@@ -67,8 +76,10 @@ def test_measured_noise_is_that_of_the_formula(method: str) -> None:
     # errs by 1 / sqrt(2 n); five and a fifth of that are below FALSE_ALARM. The twin: noise half
     # as large again is rejected.
     training = {"method": method, "rounds": 10}
-    lived = live(ads_world({"training": training}, behaviour={"ads": 8}, days=1))
-    measured, formula = (lived.metric(f"training.noise.{it}") for it in ("measured", "formula"))
+    simulated = run_ads_world(ads_world({"training": training}, behaviour={"ads": 8}, days=1))
+    measured, formula = (
+        simulated.metric(f"training.noise.{it}") for it in ("measured", "formula")
+    )
     assert measured.n == (320 if method == "bits" else 240)
     allowed = 5.2 / math.sqrt(2 * measured.n)
     assert abs(measured.value / formula.value - 1) < allowed
@@ -78,15 +89,18 @@ def test_measured_noise_is_that_of_the_formula(method: str) -> None:
 
 def test_the_users_needed_would_bring_the_noise_down_to_a_tenth_of_the_clip() -> None:
     for method in ("bits", "laplace"):
-        lived = live(trained(method))
-        needed, n = lived.value("training.noise.users_needed"), lived.value("training.reports") / 3
-        assert lived.value("training.noise.formula") * math.sqrt(n / needed) == pytest.approx(
+        simulated = run_ads_world(trained(method))
+        needed, n = (
+            simulated.value("training.noise.users_needed"),
+            simulated.value("training.reports") / 3,
+        )
+        assert simulated.value("training.noise.formula") * math.sqrt(n / needed) == pytest.approx(
             0.1, rel=0.01
         )
 
 
 def test_stragglers_that_miss_the_close_are_counted_refused_and_paid() -> None:
-    slow = live(trained("bits", stragglers=0.5, straggler_h=2.0))
+    slow = run_ads_world(trained("bits", stragglers=0.5, straggler_h=2.0))
     late, reports = slow.value("training.reports_late"), slow.value("training.reports")
     assert 0.2 < late / reports < 0.4  # half of e**-0.5
     assert slow.value("training.reports_counted_late") == late
@@ -94,7 +108,7 @@ def test_stragglers_that_miss_the_close_are_counted_refused_and_paid() -> None:
     session = slow.ads.training.session
     assert session is not None
     assert session.learner.counters.late > 0
-    prompt = live(trained("bits", stragglers=0.0))
+    prompt = run_ads_world(trained("bits", stragglers=0.0))
     assert prompt.value("training.reports_late") == 0
     assert prompt.value("spent.training_report") == slow.value("spent.training_report")
 
@@ -110,44 +124,47 @@ def test_stragglers_send_when_the_last_of_them_is_ready_and_too_late_at_the_clos
 
 
 def test_a_late_report_teaches_nothing() -> None:
-    hopeless = live(trained("bits", stragglers=1.0, straggler_h=240.0, round_h=0.01))
+    hopeless = run_ads_world(trained("bits", stragglers=1.0, straggler_h=240.0, round_h=0.01))
     counted = hopeless.value("training.reports_counted")
     assert counted < 0.01 * hopeless.value("training.reports")
     assert hopeless.value("spent.training_report") > 1.5
 
 
 def test_devices_that_drop_out_pay_nothing() -> None:
-    lived = live(trained("bits", drop_out=1.0))
-    assert lived.value("training.reports") == lived.value("spent.training_report") == 0
-    assert lived.value("training.absent") == 3 * 1500
+    simulated = run_ads_world(trained("bits", drop_out=1.0))
+    assert simulated.value("training.reports") == simulated.value("spent.training_report") == 0
+    assert simulated.value("training.absent") == 3 * 1500
 
 
 def test_devices_out_of_contact_neither_pay_nor_report() -> None:
-    lived = live(ads_world({"training": BITS}, devices={"sync_per_day": 0.0}))
-    assert lived.value("training.reports") == lived.value("spent.training_report") == 0
-    assert lived.value("training.absent") == 3 * 1500
-    assert lived.value("requests") == lived.value("spent.ad_request") == 0
-    assert lived.value("personal_share") == 0
+    simulated = run_ads_world(ads_world({"training": BITS}, devices={"sync_per_day": 0.0}))
+    assert simulated.value("training.reports") == simulated.value("spent.training_report") == 0
+    assert simulated.value("training.absent") == 3 * 1500
+    assert simulated.value("requests") == simulated.value("spent.ad_request") == 0
+    assert simulated.value("personal_share") == 0
 
 
 def test_a_budget_for_one_round_pays_one_round() -> None:
     # 2 epsilon in three rounds; 0.7 covers one of them, and no request.
-    lived = live(ads_world({"training": BITS}, budget=0.7))
-    assert lived.value("training.reports") <= 1500
-    assert lived.value("training.reports_refused") > 1500
-    assert lived.value("requests") == 0
-    assert lived.value("personal_share") == 0
+    simulated = run_ads_world(ads_world({"training": BITS}, budget=0.7))
+    assert simulated.value("training.reports") <= 1500
+    assert simulated.value("training.reports_refused") > 1500
+    assert simulated.value("requests") == 0
+    assert simulated.value("personal_share") == 0
 
 
 def test_reporting_once_spends_the_whole_epsilon_in_one_round() -> None:
-    lived = live(trained("bits", once=True))
-    assert lived.value("training.reports") <= 1500
+    simulated = run_ads_world(trained("bits", once=True))
+    assert simulated.value("training.reports") <= 1500
     # Everybody has one turn, and some are out of contact.
-    assert 1.6 < lived.value("spent.training_report") <= 2.0
+    assert 1.6 < simulated.value("spent.training_report") <= 2.0
 
 
 def test_devices_remember_tastes_that_take_steps() -> None:
-    stepping, fitting = live(trained("bits", local="step")), live(trained("bits"))
+    stepping, fitting = (
+        run_ads_world(trained("bits", local="step")),
+        run_ads_world(trained("bits")),
+    )
     assert set(stepping.ads.training.kept) == set(range(6))
     assert not fitting.ads.training.kept
     assert stepping.value("rmse") != fitting.value("rmse")
@@ -160,7 +177,7 @@ def test_what_is_held_out_is_never_trained_on() -> None:
     cohort = engine.cohort(2)
     split = split_ratings(scenario, engine.world.tastes, cohort)
     kept = kept_ratings(scenario, engine.world.tastes, cohort)
-    held = engine.world.tastes.hold_ratings(cohort)
+    held = engine.world.tastes.draw_ratings(cohort)
     assert np.array_equal(kept.rated, split.kept.rated)
     assert not (split.kept.rated & split.held_out.rated).any()
     assert np.array_equal(split.kept.rated | split.held_out.rated, held.rated)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ads_worlds import BITS, ads_world, live
-from noisefloor.accounting.entry import MICRO, Amount
+from ads_worlds import BITS, ads_world, run_ads_world
+from noisefloor.accounting.entries import MICRO, Amount
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import new_run
-from noisefloor_sim.engine import Engine, explain
 from noisefloor_sim.pipelines import PIPELINES
+from noisefloor_sim.runs.engine import Engine, explain_spending
 from noisefloor_sim.scenario import Scenario
 
 TINY = {"users": 300, "cohort": 64}
@@ -41,8 +41,8 @@ ORDERED = [
 
 @pytest.mark.parametrize("scenario", ORDERED, ids=["bits-auction", "laplace-slate", "open"])
 def test_cohorts_in_another_order_find_the_same(scenario: Scenario) -> None:
-    straight, backwards = live(scenario), live(scenario, [5, 4, 3, 2, 1, 0])
-    mixed = live(scenario, [3, 0, 5, 1, 4, 2])
+    straight, backwards = run_ads_world(scenario), run_ads_world(scenario, [5, 4, 3, 2, 1, 0])
+    mixed = run_ads_world(scenario, [3, 0, 5, 1, 4, 2])
     for other in (backwards, mixed):
         # By their text: a NaN is no interval, and equals none.
         assert repr(straight.found) == repr(other.found)
@@ -90,17 +90,17 @@ def test_nobody_passes_the_cap_and_every_spend_is_accounted_for(
     cap = Amount.budget(scenario.budget, 0.0).micro_epsilon
     with new_run():
         engine = Engine(scenario, PIPELINES)
-        engine.live()
+        engine.run_days()
     for account in engine.accounts.values():
-        left = account.wallets.left
+        left = account.device_budgets.left
         assert (left >= 0).all()
         gone = cap * len(left) - int(left.sum())
         assert (left.sum(axis=1) <= cap).all()
         assert gone == sum(account.spent.values())
     number, row = divmod(user, 64)
-    remains = int(engine.accounts[number].wallets.left[row].sum()) / MICRO
+    remains = int(engine.accounts[number].device_budgets.left[row].sum()) / MICRO
     with new_run():
-        lines = explain(scenario, PIPELINES, user)
+        lines = explain_spending(scenario, PIPELINES, user)
     assert len(lines) == scenario.days
     assert lines[-1].endswith(f"{remains:.6f} left")
 
@@ -110,17 +110,17 @@ def test_explaining_names_the_flows_that_spent() -> None:
     told = ""
     for user in (0, 300, 1499):
         with new_run():
-            told += " ".join(explain(scenario, PIPELINES, user))
+            told += " ".join(explain_spending(scenario, PIPELINES, user))
     for flow in ("training report", "ad request", "shown-ad report", "click report"):
         assert flow in told
 
 
 def test_frames_of_training_are_conserved_among_all_roles() -> None:
-    lived = live(ORDERED[0])
-    world = {metric.name: metric.value for metric in lived.outcome.world}
+    simulated = run_ads_world(ORDERED[0])
+    world = {metric.name: metric.value for metric in simulated.outcome.world}
     outcomes = ("counted", "duplicate", "late", "dead")
     assert world["frames_delivered"] == sum(world[f"frames_{name}"] for name in outcomes)
-    (counters,) = lived.ads.counters
+    (counters,) = simulated.ads.counters
     assert counters.is_conserved
     assert counters.counted > 0
 
@@ -150,10 +150,10 @@ EDGES = {
 
 @pytest.mark.parametrize("name", EDGES)
 def test_worlds_at_the_edge_are_lived_and_told(name: str) -> None:
-    lived = live(EDGES[name])
-    assert not any(np.isnan(metric.value) for metric in lived.found.metrics)
-    assert lived.value("budget_overspent") == lived.value("budget_unaccounted") == 0
-    assert {named.mechanism for named in lived.found.claims} >= {"request", "whole-day"}
+    simulated = run_ads_world(EDGES[name])
+    assert not any(np.isnan(metric.value) for metric in simulated.found.metrics)
+    assert simulated.value("budget_overspent") == simulated.value("budget_unaccounted") == 0
+    assert {named.mechanism for named in simulated.found.claims} >= {"request", "whole-day"}
 
 
 @pytest.mark.parametrize(

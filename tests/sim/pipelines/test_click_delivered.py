@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from noisefloor.ads.delivered_click import DeliveredClick
-from noisefloor.adversary.intervals import lower_limit, upper_limit
+from noisefloor.ads.clicks.delivered_click import DeliveredClick
+from noisefloor.adversary.audit.intervals import lower_limit, upper_limit
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.behaviour import Day
-from noisefloor_sim.engine import Engine, explain
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.base import Findings, PointFindings
+from noisefloor_sim.pipelines.api import Findings, PointFindings
 from noisefloor_sim.pipelines.clicks import CLICKS, build
+from noisefloor_sim.pipelines.clicks.attacks import closed_form, delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import report_of
-from noisefloor_sim.pipelines.clicks.delivered import DeliveredPipeline, day_ads
-from noisefloor_sim.pipelines.clicks.games import closed_form, delivered_games_of, play
+from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline, day_ads
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
+from noisefloor_sim.runs.engine import Engine, explain_spending
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.scenario.blocks import PipelineBlock
+from noisefloor_sim.world.behaviour import DayActivity
 from statistics_of_tests import FALSE_ALARM
 from worlds import small_world, with_clicks, with_section
 
@@ -53,7 +53,7 @@ def value(found: Findings, name: str) -> float:
 def test_a_user_reports_on_the_first_slot_of_a_device_in_contact() -> None:
     # User 0 clicks the ad later, on another device in contact; user 1 only on a silent one;
     # user 2 has no slot in contact; user 3 has no slot at all.
-    lived = Day(
+    events = DayActivity(
         users=4,
         views=np.array([3, 2, 1, 0]),
         user=np.array([0, 0, 0, 1, 1, 2]),
@@ -63,7 +63,7 @@ def test_a_user_reports_on_the_first_slot_of_a_device_in_contact() -> None:
         clicked=np.array([False, True, True, True, False, True]),
     )
     contact = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 1], [1, 1, 1]], dtype=np.bool_)
-    found = day_ads(lived, contact)
+    found = day_ads(events, contact)
     assert found.has.tolist() == [True, True, False, False]
     assert found.ad[:2].tolist() == [5, 2]
     assert found.clicked.tolist() == [True, False, False, False]
@@ -92,11 +92,11 @@ def test_the_error_follows_the_closed_form() -> None:
     assert isinstance(clicks, DeliveredPipeline)
     lie = clicks.mechanism.response.flip / ONE
     total = 0.0
-    for day, book in enumerate(clicks.days):
+    for day, stats in enumerate(clicks.days):
         tally, _ = engine.aggregator.release("delivered-clicks", day)
         shown = clicks.mechanism.shown(tally)
         assert shown.min() > 100
-        misses = clicks.mechanism.clicks(tally).value - book.reported
+        misses = clicks.mechanism.clicks(tally).value - stats.reported
         total += float((misses**2 * (1 - 2 * lie) ** 2 / (shown * lie * (1 - lie))).sum())
     assert FALSE_ALARM < chi2.sf(total, 72) < 1 - FALSE_ALARM
     assert chi2.sf(3 * total, 72) < FALSE_ALARM
@@ -141,9 +141,9 @@ def test_explaining_a_user_agrees_with_what_the_run_spent() -> None:
         engine.run()
     for user in (0, 1_499):
         number, row = divmod(user, DELIVERED.population.cohort)
-        left = int(engine.accounts[number].wallets.left[row].sum()) / 1e6
+        left = int(engine.accounts[number].device_budgets.left[row].sum()) / 1e6
         with new_run():
-            assert explain(DELIVERED, PIPELINES, user)[-1].endswith(f"{left:.6f} left")
+            assert explain_spending(DELIVERED, PIPELINES, user)[-1].endswith(f"{left:.6f} left")
 
 
 @pytest.mark.statistical

@@ -7,18 +7,18 @@ probability 3e-9 at most, and there are fewer than a hundred of them.
 import numpy as np
 import pytest
 
-from noisefloor.accounting.entry import MICRO
+from noisefloor.accounting.entries import MICRO
 from noisefloor.wire.frames import decode_frame
-from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import Account, Exhausted
 from noisefloor_sim.pipelines.clicks import build
 from noisefloor_sim.pipelines.clicks.block import vector_report_of
-from noisefloor_sim.pipelines.clicks.books import DayBook, exhausted_metrics
-from noisefloor_sim.pipelines.clicks.delivered import DeliveredPipeline
+from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics, exhausted_metrics
+from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
-from noisefloor_sim.pipelines.clicks.sending import Memory, Sent
-from noisefloor_sim.population import Cohort
+from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world.behaviour import DayActivity
+from noisefloor_sim.world.budgets import BudgetAccount, Exhausted
+from noisefloor_sim.world.population import Cohort
 from worlds import small_world, with_clicks
 
 Clicks = ClickPipeline | DeliveredPipeline
@@ -55,23 +55,25 @@ def cohort() -> Cohort:
     return Cohort(0, 0, interests, np.ones(USERS), OWNS, SILENT, leaves)
 
 
-def lived() -> Day:
+def events() -> DayActivity:
     user, device, ad = np.array(SEEN).T
     views = np.bincount(user, minlength=USERS)
     hour = np.zeros(len(user), dtype=np.uint8)
     clicked = np.ones(len(user), dtype=np.bool_)
-    return Day(USERS, views, user, device.astype(np.uint8), hour, ad.astype(np.uint16), clicked)
+    return DayActivity(
+        USERS, views, user, device.astype(np.uint8), hour, ad.astype(np.uint16), clicked
+    )
 
 
-def open_account(scenario: Scenario) -> Account:
-    return Account.open(OWNS, round(scenario.budget * MICRO))
+def open_account(scenario: Scenario) -> BudgetAccount:
+    return BudgetAccount.open(OWNS, round(scenario.budget * MICRO))
 
 
-def sent(pipeline: Clicks, day: int, account: Account) -> list[Row]:
+def sent(pipeline: Clicks, day: int, account: BudgetAccount) -> list[Row]:
     """Return the reports of a day, in an order that does not depend on the frames."""
     kinds = {kind.name: kind for kind in pipeline.kinds}
     found: list[Row] = []
-    for data in pipeline.wake(cohort(), day, lived(), account):
+    for data in pipeline.wake(cohort(), day, events(), account):
         frame = decode_frame(data, kinds)
         assert frame.epoch == day
         rows = np.asarray(frame.kind.rows(frame.batch))
@@ -87,8 +89,8 @@ def clicks_on(*ads: int) -> list[Row]:
     return [(2 * ad + 1,) for ad in ads]
 
 
-def left(account: Account) -> list[int]:
-    return [int(row.sum()) for row in account.wallets.left]
+def left(account: BudgetAccount) -> list[int]:
+    return [int(row.sum()) for row in account.device_budgets.left]
 
 
 @pytest.mark.parametrize("form", ["one-click", "delivered", "memoised"])
@@ -109,10 +111,10 @@ def test_every_report_is_paid_for_and_what_is_spent_is_what_is_missing(form: str
     pipeline, account = pipeline_of(rich), open_account(rich)
     fresh = [len(sent(pipeline, day, account)) for day in range(DAYS)]
     assert fresh == ([4, 3, 3, 3] if form == "memoised" else [4, 2, 0, 0])
-    assert fresh == [book.fresh for book in pipeline.days]
+    assert fresh == [stats.fresh for stats in pipeline.days]
     times = [1, 1, 1, 0, 1] if form == "memoised" else [1, 2, 2, 0, 1]
     assert left(account) == [14 * MICRO - 6 * MICRO * paid for paid in times]
-    assert sum(book.spent for book in pipeline.days) == 6 * MICRO * sum(times)
+    assert sum(stats.spent for stats in pipeline.days) == 6 * MICRO * sum(times)
 
 
 @pytest.mark.parametrize("form", ["split", "memoised"])
@@ -123,7 +125,7 @@ def test_vectors_hold_the_clicks_of_devices_in_contact_and_no_others(form: str) 
     assert sent(pipeline, 1, account) == ones(0, 1, 2)
     assert pipeline.days[0].reported.tolist() == [0, 1, 1, 1, 0, 1]
     assert pipeline.days[0].clicked.tolist() == [1, 1, 1, 1, 1, 1]
-    assert [book.out_of_contact for book in pipeline.days[:2]] == [1, 1]
+    assert [stats.out_of_contact for stats in pipeline.days[:2]] == [1, 1]
 
 
 def test_a_delivered_ad_is_reported_with_its_click() -> None:
@@ -140,7 +142,7 @@ def test_a_device_without_budget_sends_the_very_report_that_it_sent_last(form: s
     pipeline, account = pipeline_of(poor), open_account(poor)
     days = [sent(pipeline, day, account) for day in range(DAYS)]
     # User 0 can pay on one day, users 1 and 2 on two.
-    assert [(book.fresh, book.repeated) for book in pipeline.days] == [
+    assert [(stats.fresh, stats.repeated) for stats in pipeline.days] == [
         (4, 0),
         (2, 1),
         (0, 3),
@@ -165,7 +167,7 @@ def test_delivered_bits_are_counted_by_their_value_and_by_what_was_reported() ->
     rich = world(budget=1_000.0, epsilon=20.0, form="one-click")
     pipeline, account = pipeline_of(rich), open_account(rich)
     told = sum(len(row) for day in range(DAYS) for row in sent(pipeline, day, account))
-    counts = np.sum([book.delivered for book in pipeline.days], axis=0)
+    counts = np.sum([stats.delivered for stats in pipeline.days], axis=0)
     # 4 and then 3 clicks a day; the ad on user 0's silent device was shown, too.
     assert counts.tolist() == [[DAYS, 0], [13 - told, told]]
     assert 0 < told < 13
@@ -180,21 +182,23 @@ def test_the_cap_on_clicks_is_that_of_the_scenario(form: str, most: int, kept: i
 
 
 def test_what_is_sent_again_comes_with_what_it_was_made_of() -> None:
-    memory, book = Memory(Exhausted.MEMORY), DayBook.empty(2, 2)
+    memory, stats = ReportCache(Exhausted.MEMORY), ClickDayStatistics.empty(2, 2)
     everybody, payers = np.ones(3, dtype=np.bool_), np.array([True, False, True])
-    fresh = Sent(np.array([[True, False], [False, True]]), np.array([[True, True], [True, False]]))
-    none = Sent(fresh.reports[:0], fresh.inputs[:0])
-    first = memory.complete(0, everybody, payers, fresh, book)
-    again = memory.complete(0, everybody, ~everybody, none, book)
+    fresh = SentReports(
+        np.array([[True, False], [False, True]]), np.array([[True, True], [True, False]])
+    )
+    none = SentReports(fresh.reports[:0], fresh.inputs[:0])
+    first = memory.complete(0, everybody, payers, fresh, stats)
+    again = memory.complete(0, everybody, ~everybody, none, stats)
     for kept in (first, again):
         assert np.array_equal(kept.reports, fresh.reports)
         assert np.array_equal(kept.inputs, fresh.inputs)
-    assert (book.repeated, book.refused) == (2, 2)
+    assert (stats.repeated, stats.refused) == (2, 2)
 
 
 def test_users_are_exhausted_who_cannot_pay_one_more_report() -> None:
-    account = Account.open(OWNS, 10)
-    account.wallets.left[:] = [[6, 4, 0], [9, 0, 0], [5, 4, 0], [10, 0, 0], [0, 0, 0]]
+    account = BudgetAccount.open(OWNS, 10)
+    account.device_budgets.left[:] = [[6, 4, 0], [9, 0, 0], [5, 4, 0], [10, 0, 0], [0, 0, 0]]
     joined = np.array([False, False, True, False, False])
     for has_joined, two in (({}, 2.0), ({0: joined}, 1.0)):
         one_device, two_devices, three = exhausted_metrics({0: account}, 10, has_joined)

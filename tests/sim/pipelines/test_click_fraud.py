@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noisefloor.ads.clicks import ClickReport, Form
-from noisefloor.ads.delivered_click import DeliveredClick
-from noisefloor.ads.memoised_clicks import MemoisedClicks
+from noisefloor.ads.clicks.click_report import ClickEncoding, ClickReport
+from noisefloor.ads.clicks.delivered_click import DeliveredClick
+from noisefloor.ads.clicks.memoised_clicks import MemoisedClicks
 from noisefloor.adversary.ads.poisoning import mimic_bias
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms.unary import UnaryEncoding
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.base import Metric, PointFindings
+from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import CLICKS
-from noisefloor_sim.pipelines.clicks.flow import Flow
-from noisefloor_sim.pipelines.clicks.forgery import Forger, day_encoding
+from noisefloor_sim.pipelines.clicks.fraud import Forger, day_encoding
+from noisefloor_sim.pipelines.clicks.reporting import ClickReporting
+from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario
 from worlds import small_world, with_clicks, with_section
 
@@ -106,11 +106,11 @@ def test_fakes_come_in_the_same_frames_in_their_share() -> None:
         engine = Engine(scenario, PIPELINES)
         engine.run()
     flow = getattr(engine.pipelines["clicks"], "flow", None)
-    assert isinstance(flow, Flow)
-    for day, book in enumerate(flow.days):
-        assert engine.aggregator.release("clicks", day)[1] == book.honest + book.fakes
+    assert isinstance(flow, ClickReporting)
+    for day, stats in enumerate(flow.days):
+        assert engine.aggregator.release("clicks", day)[1] == stats.honest + stats.fakes
         # Six cohorts, each rounded on its own.
-        assert abs(book.fakes - book.honest / 4) <= 3
+        assert abs(stats.fakes - stats.honest / 4) <= 3
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -148,7 +148,7 @@ def test_the_evasive_start_from_the_vector_that_gains_more() -> None:
             mimic_bias(encoding, fakes=0.1, honest=0.1, held=held) for held in (0, 1)
         )
         assert holding > empty
-        forger = Forger(ClickReport(6, epsilon, Form.ONE_CLICK), 4, 0.1, "evasive")
+        forger = Forger(ClickReport(6, epsilon, ClickEncoding.ONE_CLICK), 4, 0.1, "evasive")
         assert forger.bias(0.1, 0.1) == pytest.approx(holding)
 
 

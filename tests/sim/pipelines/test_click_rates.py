@@ -8,20 +8,20 @@ from scipy.stats import binomtest, norm
 
 from noisefloor.mechanisms.base import Estimate
 from noisefloor.randomness import new_run
-from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.base import Metric, PointFindings
+from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import CLICKS
-from noisefloor_sim.pipelines.clicks.books import DayBook
+from noisefloor_sim.pipelines.clicks.attacks import proportion_metric
+from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.estimates import (
     DayEstimate,
     estimate_metrics,
     rate_metrics,
-    released,
+    released_estimates,
     sum_of,
 )
-from noisefloor_sim.pipelines.clicks.games import share_metric
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
+from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario
 from worlds import small_world, with_clicks, with_section
 
@@ -32,8 +32,8 @@ def metrics(scenario: Scenario) -> dict[str, Metric]:
     return {metric.name: metric for metric in found.metrics}
 
 
-def book(*reported: int) -> DayBook:
-    day = DayBook.empty(len(reported), len(reported))
+def stats(*reported: int) -> ClickDayStatistics:
+    day = ClickDayStatistics.empty(len(reported), len(reported))
     day.reported += np.array(reported)
     return day
 
@@ -69,7 +69,9 @@ def test_rates_are_scored_against_what_a_server_that_sees_all_would_count() -> N
     shown = np.array([100, 50, 0])
     found = {
         m.name: m
-        for m in rate_metrics(days, [book(5, 2, 0), book(5, 2, 0)], shown, share_coins=False)
+        for m in rate_metrics(
+            days, [stats(5, 2, 0), stats(5, 2, 0)], shown, share_randomness=False
+        )
     }
     assert found["ctr.ad_0"].value == pytest.approx(0.12)
     assert found["ctr.ad_0"].high == pytest.approx(0.12 + 1.96 * 0.05, abs=1e-4)
@@ -78,7 +80,7 @@ def test_rates_are_scored_against_what_a_server_that_sees_all_would_count() -> N
     assert found["ctr_coverage"].value == 0.5
     assert "ctr.ad_2" not in found
     # A truth above the interval is missed as one below it is.
-    above = rate_metrics(days, [book(5, 6, 0), book(5, 6, 0)], shown, share_coins=False)
+    above = rate_metrics(days, [stats(5, 6, 0), stats(5, 6, 0)], shown, share_randomness=False)
     assert {metric.name: metric.value for metric in above}["ctr_coverage"] == 0.5
 
 
@@ -87,7 +89,7 @@ def test_coverage_is_the_share_of_truths_within_the_interval_that_is_listed() ->
     # estimate without an error has nothing to cover.
     truths, errors = [12, 12, 8, 8, 3], [1 / 0.975, 1 / 0.985, 1 / 0.975, 1 / 0.985, 0.0]
     day = DayEstimate(0, 100, Estimate(np.full(5, 10.0), np.array(errors)))
-    found = {metric.name: metric for metric in estimate_metrics([day], [book(*truths)])}
+    found = {metric.name: metric for metric in estimate_metrics([day], [stats(*truths)])}
     listed = [found[f"estimate.day_0.ad_{ad}"] for ad in range(5)]
     inside = [one.low <= truth <= one.high for one, truth in zip(listed, truths, strict=True)]
     assert inside == [True, False, True, False, False]
@@ -96,7 +98,7 @@ def test_coverage_is_the_share_of_truths_within_the_interval_that_is_listed() ->
 
 def test_a_share_has_the_exact_95_percent_interval() -> None:
     for right, of in ((0, 10), (3, 40), (40, 40)):
-        found = share_metric("share", right, of)
+        found = proportion_metric("share", right, of)
         ends = binomtest(right, of).proportion_ci(0.95, "exact")
         assert (found.low, found.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
         assert (found.value, found.n) == (right / of, of)
@@ -110,8 +112,8 @@ def test_a_normal_interval_reaches_1_96_standard_errors() -> None:
 
 def test_hidden_impressions_give_no_rates() -> None:
     days = [DayEstimate(0, 100, Estimate(np.array([9.0]), np.array([3.0])))]
-    assert rate_metrics(days, [book(5)], np.array([0]), share_coins=False) == []
-    assert rate_metrics([], [book(5)], np.array([10]), share_coins=False) == []
+    assert rate_metrics(days, [stats(5)], np.array([0]), share_randomness=False) == []
+    assert rate_metrics([], [stats(5)], np.array([10]), share_randomness=False) == []
 
 
 def test_errors_of_the_same_coins_add_up_plainly() -> None:
@@ -119,9 +121,9 @@ def test_errors_of_the_same_coins_add_up_plainly() -> None:
         Estimate(np.array([1.0]), np.array([3.0])),
         Estimate(np.array([2.0]), np.array([4.0])),
     ]
-    assert sum_of(parts, share_coins=False).standard_error == pytest.approx([5.0])
-    assert sum_of(parts, share_coins=True).standard_error == pytest.approx([7.0])
-    assert sum_of(parts, share_coins=True).value == pytest.approx([3.0])
+    assert sum_of(parts, share_randomness=False).standard_error == pytest.approx([5.0])
+    assert sum_of(parts, share_randomness=True).standard_error == pytest.approx([7.0])
+    assert sum_of(parts, share_randomness=True).value == pytest.approx([3.0])
 
 
 @pytest.mark.statistical
@@ -135,10 +137,10 @@ def test_permanent_answers_have_intervals_that_know_of_their_coins() -> None:
         engine.run()
     clicks = engine.pipelines["clicks"]
     assert isinstance(clicks, ClickPipeline)
-    days = released(clicks.mechanism, engine.aggregator, "clicks", 6)
+    days = released_estimates(clicks.mechanism, engine.aggregator, "clicks", 6)
     shown = np.sum([engine.ad_server.impressions(day) for day in range(6)], axis=0)
     covered = [
-        rate_metrics(days, clicks.days, shown, share_coins=share_coins)[1].value
+        rate_metrics(days, clicks.days, shown, share_randomness=share_coins)[1].value
         for share_coins in (True, False)
     ]
     assert covered[0] >= 46 / 60

@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from noisefloor.accounting.bounds import binary_success
-from noisefloor.ads.clicks import ClickReport, Form
-from noisefloor.adversary.intervals import lower_limit, upper_limit
+from noisefloor.ads.clicks.click_report import ClickEncoding, ClickReport
+from noisefloor.adversary.audit.intervals import lower_limit, upper_limit
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.engine import Engine, explain
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.base import Findings
-from noisefloor_sim.pipelines.clicks.block import fresh_days
-from noisefloor_sim.pipelines.clicks.games import (
-    Game,
-    audited,
+from noisefloor_sim.pipelines.api import Findings
+from noisefloor_sim.pipelines.clicks.attacks import (
+    DistinguishingGame,
+    audited_bound,
     closed_form,
     delivered_metrics,
     games_of,
@@ -24,13 +22,20 @@ from noisefloor_sim.pipelines.clicks.games import (
     play_row_order,
     play_vector,
 )
+from noisefloor_sim.pipelines.clicks.block import fresh_days
+from noisefloor_sim.runs.engine import Engine, explain_spending
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.scenario.world import Offline
+from noisefloor_sim.scenario.sections import Offline
 from statistics_of_tests import FALSE_ALARM
 from worlds import small_world, with_clicks, with_section
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-FORMS = [(Form.PER_BIT, 1), (Form.SPLIT, 1), (Form.CAPPED, 2), (Form.ONE_CLICK, 1)]
+FORMS = [
+    (ClickEncoding.PER_BIT, 1),
+    (ClickEncoding.SPLIT, 1),
+    (ClickEncoding.CAPPED, 2),
+    (ClickEncoding.ONE_CLICK, 1),
+]
 
 
 def findings(scenario: Scenario) -> Findings:
@@ -46,7 +51,7 @@ def value(found: Findings, name: str) -> float:
 @pytest.mark.parametrize("epsilon", GRID)
 @pytest.mark.parametrize(("form", "most"), FORMS, ids=[form.value for form, _ in FORMS])
 def test_attacks_succeed_as_the_closed_form_says_and_never_above_the_bound(
-    form: Form, most: int, epsilon: float, seed: int
+    form: ClickEncoding, most: int, epsilon: float, seed: int
 ) -> None:
     # 20,000 canaries a game; 72 games in all share FALSE_ALARM, by exact binomial limits. The
     # twin: the closed form of an epsilon 10 % off is outside at least where it differs enough.
@@ -62,24 +67,26 @@ def test_attacks_succeed_as_the_closed_form_says_and_never_above_the_bound(
 
 
 def test_the_check_above_would_reject_ten_per_cent_more_epsilon(seed: int) -> None:
-    report, n = ClickReport(8, 1.0, Form.PER_BIT), 200_000
+    report, n = ClickReport(8, 1.0, ClickEncoding.PER_BIT), 200_000
     (game, *_) = games_of(report, 1, is_linked=True)
     found = play(report, game, n, SeededSource(seed, "power"))
     right = round(found[0].value * n)
-    off = closed_form(ClickReport(8, 1.1, Form.PER_BIT), game)
+    off = closed_form(ClickReport(8, 1.1, ClickEncoding.PER_BIT), game)
     assert off is not None
     assert off > float(upper_limit(right, n, FALSE_ALARM))
 
 
 def test_closed_forms_are_those_of_the_literature() -> None:
-    report = ClickReport(4, 1.0, Form.PER_BIT)
+    report = ClickReport(4, 1.0, ClickEncoding.PER_BIT)
     bit, none = np.arange(4) == 0, np.zeros(4, dtype=np.bool_)
     for days, success in ((1, 0.731), (7, 0.911), (30, 0.996)):
-        assert closed_form(report, Game("g", bit, none, days)) == pytest.approx(success, abs=5e-4)
+        assert closed_form(report, DistinguishingGame("g", bit, none, days)) == pytest.approx(
+            success, abs=5e-4
+        )
 
 
 def test_unlinked_reports_are_not_joined_over_days() -> None:
-    report = ClickReport(4, 1.0, Form.ONE_CLICK)
+    report = ClickReport(4, 1.0, ClickEncoding.ONE_CLICK)
     linked = [game.name for game in games_of(report, 7, is_linked=True)]
     unlinked = [game.name for game in games_of(report, 7, is_linked=False)]
     assert "all_days" in linked
@@ -100,7 +107,7 @@ def test_the_paper_is_overclaimed_and_the_corrected_form_is_not() -> None:
 def test_an_audit_on_canaries_stays_below_what_is_proved() -> None:
     for form, most in FORMS[1:]:
         report = ClickReport(6, 2.0, form, most)
-        bound = audited(report, 20_000, SeededSource(3, form.value))
+        bound = audited_bound(report, 20_000, SeededSource(3, form.value))
         assert bound.epsilon <= report.guarantee(Neighbours.USER).epsilon
         assert binary_success(bound.epsilon) >= 0.5
 
@@ -158,9 +165,9 @@ def test_explaining_a_user_agrees_with_what_the_run_spent() -> None:
         engine.run()
     for user in (0, 300, 1_499):
         number, row = divmod(user, scenario.population.cohort)
-        left = int(engine.accounts[number].wallets.left[row].sum()) / 1e6
+        left = int(engine.accounts[number].device_budgets.left[row].sum()) / 1e6
         with new_run():
-            lines = explain(scenario, PIPELINES, user)
+            lines = explain_spending(scenario, PIPELINES, user)
         assert len(lines) == 4
         assert lines[-1].endswith(f"{left:.6f} left")
 
@@ -180,7 +187,7 @@ def test_permanent_answers_are_paid_for_once_and_stop_the_averaging() -> None:
         "clicks-memoised-changing": "overclaimed",
     }
     with new_run():
-        lines = explain(scenario, PIPELINES, 0)
+        lines = explain_spending(scenario, PIPELINES, 0)
     assert sum("6 spent" in line for line in lines) == 1
 
 
@@ -197,9 +204,9 @@ def test_estimates_come_with_intervals_that_cover_as_often_as_they_say() -> None
 def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed: int) -> None:
     # 20,000 canaries, 7 days, epsilon 1. The order kept: the closed form of seven linked days;
     # permuted: far below it. False alarm: FALSE_ALARM, by exact binomial limits.
-    report, n = ClickReport(4, 1.0, Form.PER_BIT), 20_000
+    report, n = ClickReport(4, 1.0, ClickEncoding.PER_BIT), 20_000
     bit, none = np.arange(4) == 0, np.zeros(4, dtype=np.bool_)
-    linked = closed_form(report, Game("g", bit, none, 7))
+    linked = closed_form(report, DistinguishingGame("g", bit, none, 7))
     assert linked is not None
     for is_kept in (True, False):
         source = SeededSource(seed, "order", int(is_kept))
@@ -213,18 +220,24 @@ def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed
 @pytest.mark.statistical
 def test_whole_vectors_are_named_as_often_as_the_closed_form_says(seed: int) -> None:
     # 20,000 canaries; false alarm FALSE_ALARM. The twin: one ad more.
-    report, n = ClickReport(4, 1.0, Form.PER_BIT), 20_000
+    report, n = ClickReport(4, 1.0, ClickEncoding.PER_BIT), 20_000
     success, expected = play_vector(report, n, SeededSource(seed, "vector"))
     right = round(success.value * n)
     low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
     assert low <= expected.value <= high
     assert not low <= expected.value * math.e / (1 + math.e) <= high
-    assert play_vector(ClickReport(4, 1.0, Form.ONE_CLICK), n, SeededSource(seed, "none")) == []
+    assert (
+        play_vector(ClickReport(4, 1.0, ClickEncoding.ONE_CLICK), n, SeededSource(seed, "none"))
+        == []
+    )
 
 
 def test_with_a_strong_prior_a_weak_report_moves_no_guess() -> None:
     # 1,000 delivered bits, 20 clicked; a report at epsilon 0.5 is not worth the prior.
-    weak, strong = ClickReport(4, 0.5, Form.PER_BIT), ClickReport(4, 8.0, Form.PER_BIT)
+    weak, strong = (
+        ClickReport(4, 0.5, ClickEncoding.PER_BIT),
+        ClickReport(4, 8.0, ClickEncoding.PER_BIT),
+    )
     blurred = np.array([[610, 370], [8, 12]])
     clear = np.array([[979, 1], [0, 20]])
     shown = {metric.name: metric.value for metric in delivered_metrics(blurred, weak)}

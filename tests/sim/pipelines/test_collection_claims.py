@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from collection_runs import Lived, live, record_world
+from collection_runs import CollectionRun, record_world, run_record_world
 
 UNIFIED = {"method": "unified", "attributes": 2, "classes": 3, "questions": "protected"}
 
 
-def lived(variant: str = "corrected", **block: Any) -> Lived:
+def simulated(variant: str = "corrected", **block: Any) -> CollectionRun:
     """Let a world with protected questions live."""
-    return live(record_world({**UNIFIED, **block}, variant=variant, days=4))
+    return run_record_world(record_world({**UNIFIED, **block}, variant=variant, days=4))
 
 
 @pytest.mark.parametrize(
     ("selection", "epsilon"), [("random", 4.0), ("piecewise", 8.0), ("response", 8.0)]
 )
 def test_corrected_phases_keep_their_epsilon_and_add_up(selection: str, epsilon: float) -> None:
-    found = lived(selection=selection)
+    found = simulated(selection=selection)
     for name in ("training", "question", "asker", "owner"):
         claim = found.claim(name)
         assert claim.verdict == "holds"
@@ -30,14 +30,14 @@ def test_corrected_phases_keep_their_epsilon_and_add_up(selection: str, epsilon:
 
 
 def test_an_owner_who_asks_pays_for_each_question() -> None:
-    found = live(record_world({**UNIFIED, "askers": "everyone"}, days=4))
+    found = run_record_world(record_world({**UNIFIED, "askers": "everyone"}, days=4))
     days = 3  # training takes the first
     assert found.claim("owner").proved.epsilon == pytest.approx(4.0 * (1 + days), abs=1e-4)
     assert found.claim("asker").proved.epsilon == pytest.approx(4.0 * days, abs=1e-4)
 
 
 def test_the_printed_transformation_has_no_epsilon() -> None:
-    found = lived("paper", epsilon=2.0)
+    found = simulated("paper", epsilon=2.0)
     claim = found.claim("training")
     assert claim.claimed.epsilon == 2.0
     assert math.isinf(claim.proved.epsilon)
@@ -49,7 +49,7 @@ def test_the_printed_transformation_has_no_epsilon() -> None:
 
 
 def test_what_is_sent_without_noise_is_not_protected() -> None:
-    found = lived("paper", method="weak", selection="weak", attributes=8, classes=5)
+    found = simulated("paper", method="weak", selection="weak", attributes=8, classes=5)
     for name, word in {"selection": "products", "training": "classes"}.items():
         claim = found.claim(name)
         assert math.isinf(claim.proved.epsilon)
@@ -74,7 +74,7 @@ def test_what_is_sent_without_noise_is_not_protected() -> None:
 )
 def test_attacks_lie_on_their_closed_forms(block: dict[str, Any]) -> None:
     """1,000 canaries a game: five standard errors are below 0.08, missed once in 10^6 games."""
-    found = lived(**block)
+    found = simulated(**block)
     names = [
         metric.name.removesuffix(".success")
         for metric in found.found.metrics

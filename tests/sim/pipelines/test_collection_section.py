@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from collection_runs import live, record_world
-from noisefloor_sim.pipelines.base import Findings, PointFindings
-from noisefloor_sim.pipelines.collection.section import section
+from collection_runs import record_world, run_record_world
+from noisefloor_sim.pipelines.api import Findings, PointFindings
+from noisefloor_sim.pipelines.collection.section import report_section
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
 
@@ -20,7 +20,7 @@ def swept(*places: float) -> list[PointFindings]:
                 ("pipelines.collection.epsilon", epsilon),
                 ("pipelines.collection.method", method),
             )
-            found.append(PointFindings(settings, scenario, live(scenario).found))
+            found.append(PointFindings(settings, scenario, run_record_world(scenario).found))
     return found
 
 
@@ -30,7 +30,7 @@ def titles(found: Section, kind: type) -> list[str]:
 
 
 def test_curves_run_along_epsilon_with_their_lines() -> None:
-    found = section(swept(2.0, 8.0))
+    found = report_section(swept(2.0, 8.0))
     plots = {item.title: item for item in found.items if isinstance(item, Plot)}
     device = plots["How often the true label is named, on the device"]
     assert {curve.role for curve in device.curves} == {"measured", "bound", "baseline"}
@@ -42,7 +42,7 @@ def test_curves_run_along_epsilon_with_their_lines() -> None:
 
 
 def test_one_place_is_shown_as_tables(tmp_path: Path) -> None:
-    found = section(swept(4.0))
+    found = report_section(swept(4.0))
     assert "How often the adversary is right" in titles(found, Table)
     assert titles(found, Plot) == ["Questions on each day"]
     page = Page("records", "?", "", "As expected.", verdict_ok=True, sections=(found,))
@@ -53,15 +53,15 @@ def test_one_place_is_shown_as_tables(tmp_path: Path) -> None:
 def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
     scenario = record_world({"epsilon": 3.0})
     empty = PointFindings((("pipelines.collection.epsilon", 3.0),), scenario, Findings((), ()))
-    assert "Collection of records" in section([empty]).title
-    beside = section([*swept(2.0, 8.0), empty])
-    assert titles(beside, Plot) == titles(section(swept(2.0, 8.0)), Plot)
+    assert "Collection of records" in report_section([empty]).title
+    beside = report_section([*swept(2.0, 8.0), empty])
+    assert titles(beside, Plot) == titles(report_section(swept(2.0, 8.0)), Plot)
 
 
 def test_shared_rows_and_ranges_of_data_are_told() -> None:
     block = {"source": "wdbc"}
     scenario = record_world(block, population={"users": 2000, "cohort": 256})
-    found = section([PointFindings((), scenario, live(scenario).found)])
+    found = report_section([PointFindings((), scenario, run_record_world(scenario).found)])
     assert "with replacement" in found.intro
     assert "Ranges are those of a public data set" in found.intro
-    assert "with replacement" not in section(swept(4.0)).intro
+    assert "with replacement" not in report_section(swept(4.0)).intro

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from noisefloor_sim.pipelines.base import Findings, Metric, PointFindings
-from noisefloor_sim.pipelines.curves import Axis, along, student_interval, value_at
+from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
+from noisefloor_sim.pipelines.plotting import Axis, metric_along_axis, student_interval, value_at
 from worlds import small_world
 
 NOTHING = Findings((), ())
@@ -40,10 +40,10 @@ def test_curves_are_named_after_what_else_was_swept() -> None:
 def test_replicates_are_averaged_along_the_axis() -> None:
     points = [point(value, days=days, seed=value) for days in (1, 7) for value in (1.0, 3.0)]
     (by_place,) = DAYS.grouped(points).values()
-    places, found = along(by_place, "error")
+    places, found = metric_along_axis(by_place, "error")
     assert places == [1.0, 7.0]
     assert [metric.value for metric in found] == [2.0, 2.0]
-    assert along(by_place, "missing") == ([], [])
+    assert metric_along_axis(by_place, "missing") == ([], [])
 
 
 def test_a_point_lies_where_the_scenario_says_if_the_key_was_not_swept() -> None:
@@ -63,7 +63,7 @@ def test_replicates_with_intervals_share_one_that_shrinks_by_the_root_of_their_n
         PointFindings((("days", 1),), small_world(), Findings((Metric("error", *ends, n=1),), ()))
         for ends in ((1.0, 0.0, 2.0), (2.0, 0.0, 4.0), (3.0, 0.0, 6.0), (2.0, 0.0, 4.0))
     ]
-    (found,) = along({1.0: measured}, "error")[1]
+    (found,) = metric_along_axis({1.0: measured}, "error")[1]
     # Half-widths of 1, 2, 3 and 2: their mean over the root of four.
     assert (found.value, found.low, found.high, found.n) == (2.0, 1.0, 3.0, 4)
 
@@ -71,10 +71,10 @@ def test_replicates_with_intervals_share_one_that_shrinks_by_the_root_of_their_n
 def test_replicates_without_intervals_get_one_from_how_they_differ() -> None:
     points = [point(value, days=1, seed=value) for value in (1.0, 2.0, 3.0)]
     (by_place,) = DAYS.grouped(points).values()
-    (found,) = along(by_place, "error")[1]
+    (found,) = metric_along_axis(by_place, "error")[1]
     # Student's 97.5 % point with two degrees of freedom is 4.303; the error is 1 / sqrt(3).
     assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert student_interval([1.0, 2.0, 3.0]) == pytest.approx((found.low, found.high))
-    (single,) = along({1.0: points[:1]}, "error")[1]
+    (single,) = metric_along_axis({1.0: points[:1]}, "error")[1]
     assert math.isnan(single.low)
     assert student_interval([1.0]) == (-math.inf, math.inf)

@@ -1,8 +1,13 @@
 """Figures that several pipelines share."""
 
-from noisefloor_sim.pipelines.base import Findings, Metric, PointFindings
-from noisefloor_sim.pipelines.curves import Axis
-from noisefloor_sim.pipelines.figures import attack_plots, band, is_logarithmic, measured_curves
+from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
+from noisefloor_sim.pipelines.plotting import (
+    Axis,
+    attack_plots,
+    interval_ends,
+    is_logarithmic,
+    measured_curves,
+)
 from worlds import small_world
 
 DAYS = Axis("days", "days")
@@ -14,8 +19,8 @@ def point(days: int, *metrics: Metric) -> PointFindings:
 
 def test_a_band_is_drawn_only_where_every_metric_has_an_interval() -> None:
     sure, vague = Metric("a", 1.0, 0.5, 1.5), Metric("a", 2.0)
-    assert band([sure, sure]) == ([0.5, 0.5], [1.5, 1.5])
-    assert band([sure, vague]) == (None, None)
+    assert interval_ends([sure, sure]) == ([0.5, 0.5], [1.5, 1.5])
+    assert interval_ends([sure, vague]) == (None, None)
 
 
 def test_a_game_is_drawn_with_what_theory_says_of_it() -> None:

@@ -2,28 +2,30 @@
 
 import pytest
 
-from model_worlds import Lived, live, model_world
+from model_worlds import ModelsRun, model_world, run_model_world
 
 SIZES = ("none", "4", "16")
 
 
-def printed(method: str, hidden: str, *, variant: str = "paper", form: str = "clamped") -> Lived:
+def printed(
+    method: str, hidden: str, *, variant: str = "paper", form: str = "clamped"
+) -> ModelsRun:
     """Let a world live with a network of noisy parameters at a nominal epsilon of 0.1."""
     block = {"method": method, "hidden": hidden, "epsilon": 0.1, "form": form, "canaries": 2000}
-    return live(model_world(block, variant=variant))
+    return run_model_world(model_world(block, variant=variant))
 
 
 @pytest.mark.parametrize("method", ["learning-first", "anonymised-learning"])
 @pytest.mark.parametrize("hidden", SIZES)
 def test_as_printed_a_model_costs_its_parameters_times_the_claim(method: str, hidden: str) -> None:
-    lived = printed(method, hidden)
-    claim = lived.claim("release")
-    parameters = lived.value("model.parameters")
+    simulated = printed(method, hidden)
+    claim = simulated.claim("release")
+    parameters = simulated.value("model.parameters")
     assert claim.claimed.epsilon == 0.1
     assert claim.proved.epsilon == pytest.approx(0.1 * parameters, rel=1e-4)
     assert claim.verdict == "overclaimed"
-    assert lived.value("spent.claimed") == pytest.approx(0.1), "the ledger debits the claim"
-    assert lived.value("spent.proved") == pytest.approx(0.1 * parameters, rel=1e-4)
+    assert simulated.value("spent.claimed") == pytest.approx(0.1), "the ledger debits the claim"
+    assert simulated.value("spent.proved") == pytest.approx(0.1 * parameters, rel=1e-4)
 
 
 def test_the_audit_of_the_printed_noise_rises_with_the_number_of_parameters() -> None:
@@ -38,9 +40,9 @@ def test_the_audit_of_the_printed_noise_rises_with_the_number_of_parameters() ->
 def test_corrected_the_claim_is_what_is_proved_and_audits_stay_below(
     method: str, hidden: str
 ) -> None:
-    lived = printed(method, hidden, variant="corrected")
+    simulated = printed(method, hidden, variant="corrected")
     for name in ("release", "members"):
-        claim = lived.claim(name)
+        claim = simulated.claim(name)
         assert claim.verdict == "holds"
         assert claim.proved.epsilon <= 0.1
         assert claim.audited is not None
@@ -53,23 +55,23 @@ def test_one_parameter_alone_keeps_the_printed_claim() -> None:
 
 
 def test_the_form_as_printed_proves_nothing() -> None:
-    lived = printed("learning-first", "4", form="printed")
-    assert not lived.claim("release").proved.is_finite
-    assert not lived.has("model.proved")
-    assert not lived.has("spent.proved")
+    simulated = printed("learning-first", "4", form="printed")
+    assert not simulated.claim("release").proved.is_finite
+    assert not simulated.has("model.proved")
+    assert not simulated.has("spent.proved")
 
 
 def test_the_variant_makes_no_difference_where_nothing_is_wrong() -> None:
     here, there = (
-        live(model_world({"method": "logistic"}, variant=variant))
+        run_model_world(model_world({"method": "logistic"}, variant=variant))
         for variant in ("paper", "corrected")
     )
     assert repr(here.found) == repr(there.found)
 
 
 def test_nothing_is_proved_without_noise() -> None:
-    lived = live(model_world({"method": "plain"}))
-    claim = lived.claim("release")
+    simulated = run_model_world(model_world({"method": "plain"}))
+    claim = simulated.claim("release")
     assert not claim.proved.is_finite
     assert "no noise" in claim.proved.reason
     assert claim.verdict == "overclaimed"

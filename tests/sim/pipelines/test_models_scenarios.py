@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from noisefloor_sim.pipelines import BLOCKS
-from noisefloor_sim.runner import simulate
+from noisefloor_sim.runs.runner import simulate
 from noisefloor_sim.scenario import expand, load, scenario_text
 from scenario_gates import failed_gates
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from model_worlds import live, live_weekly, model_world
-from noisefloor_sim.pipelines.base import Findings, PointFindings
-from noisefloor_sim.pipelines.models.section import section
+from model_worlds import model_world, run_model_world, run_weekly_world
+from noisefloor_sim.pipelines.api import Findings, PointFindings
+from noisefloor_sim.pipelines.models.section import report_section
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
 
@@ -26,7 +26,7 @@ def swept(*places: float) -> list[PointFindings]:
                 ("pipelines.models.epsilon", epsilon),
                 ("pipelines.models.method", method),
             )
-            found.append(PointFindings(settings, scenario, live(scenario).found))
+            found.append(PointFindings(settings, scenario, run_model_world(scenario).found))
     return found
 
 
@@ -37,7 +37,7 @@ def by_width(variant: str) -> list[PointFindings]:
         block = {"hidden": hidden, "method": "learning-first", "epsilon": 0.1}
         scenario = model_world(block, variant=variant)
         settings = (("pipelines.models.hidden", hidden), ("variant", variant))
-        found.append(PointFindings(settings, scenario, live(scenario).found))
+        found.append(PointFindings(settings, scenario, run_model_world(scenario).found))
     return found
 
 
@@ -47,7 +47,7 @@ def titles(found: Section, kind: type) -> list[str]:
 
 
 def test_curves_run_along_epsilon_with_their_lines() -> None:
-    found = section(swept(1.0, 8.0))
+    found = report_section(swept(1.0, 8.0))
     plots = {item.title: item for item in found.items if isinstance(item, Plot)}
     accuracy = plots["How often the true label is told, by what is claimed"]
     assert [one.name for one in accuracy.curves] == [
@@ -71,7 +71,7 @@ def test_curves_run_along_epsilon_with_their_lines() -> None:
 
 
 def test_one_place_is_shown_without_curves_along_an_axis(tmp_path: Path) -> None:
-    found = section(swept(1.0))
+    found = report_section(swept(1.0))
     assert "How often the true label is told, by what is claimed" not in titles(found, Plot)
     assert titles(found, Table) == TABLES
     page = Page("models", "?", "", "As expected.", verdict_ok=True, sections=(found,))
@@ -80,7 +80,7 @@ def test_one_place_is_shown_without_curves_along_an_axis(tmp_path: Path) -> None
 
 
 def test_the_audit_is_drawn_by_the_number_of_parameters() -> None:
-    found = section([*by_width("paper"), *by_width("corrected")])
+    found = report_section([*by_width("paper"), *by_width("corrected")])
     plots = {item.title: item for item in found.items if isinstance(item, Plot)}
     title = "What an audit proves, by the number of parameters: learning-first, epsilon 0.1"
     names = [one.name for one in plots[title].curves]
@@ -94,8 +94,8 @@ def test_the_audit_is_drawn_by_the_number_of_parameters() -> None:
 
 
 def test_budget_and_accuracy_are_drawn_from_release_to_release() -> None:
-    lived = live_weekly("anonymising-first")
-    found = section([PointFindings((), lived.scenario, lived.found)])
+    simulated = run_weekly_world("anonymising-first")
+    found = report_section([PointFindings((), simulated.scenario, simulated.found)])
     plots = {item.title: item for item in found.items if isinstance(item, Plot)}
     spent = plots["What was debited from the budget of the data set, day by day"]
     assert list(spent.curves[0].x) == [2, 4, 6]
@@ -105,10 +105,10 @@ def test_budget_and_accuracy_are_drawn_from_release_to_release() -> None:
 def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
     scenario = model_world({"epsilon": 3.0})
     empty = PointFindings((("pipelines.models.epsilon", 3.0),), scenario, Findings((), ()))
-    assert section([empty]).title == "Published models"
-    beside = section([*swept(1.0, 8.0), empty])
-    assert titles(beside, Plot) == titles(section(swept(1.0, 8.0)), Plot)
+    assert report_section([empty]).title == "Published models"
+    beside = report_section([*swept(1.0, 8.0), empty])
+    assert titles(beside, Plot) == titles(report_section(swept(1.0, 8.0)), Plot)
 
 
 def test_synthetic_records_and_shared_rows_are_told() -> None:
-    assert "Records are synthetic" in section(swept(1.0)).intro
+    assert "Records are synthetic" in report_section(swept(1.0)).intro

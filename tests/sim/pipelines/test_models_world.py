@@ -6,15 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model_worlds import WEEKLY, live, live_weekly, model_world
+from model_worlds import WEEKLY, model_world, run_model_world, run_weekly_world
 from noisefloor.errors import BadParameter, BadScenario, BadTable
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor_sim.engine import Engine
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.models.arrivals import NEVER, declared_size
-from noisefloor_sim.pipelines.models.held import Holdings
-from noisefloor_sim.pipelines.models.people import LABEL, SCHEMA, TRAITS, customer_records
+from noisefloor_sim.pipelines.models.data_holder import NEVER, declared_size
+from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.models.synthetic_customers import (
+    LABEL,
+    SCHEMA,
+    TRAITS,
+    customer_records,
+)
+from noisefloor_sim.runs.engine import Engine
 
 METHODS = (
     "plain",
@@ -41,65 +46,65 @@ def test_records_follow_their_stated_law() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_published_and_scored(method: str) -> None:
-    lived = live(model_world({"method": method}))
-    assert lived.value("releases.made") == 1
-    assert lived.value("releases.refused") == 0
-    accuracy = lived.metric("accuracy.last")
+    simulated = run_model_world(model_world({"method": method}))
+    assert simulated.value("releases.made") == 1
+    assert simulated.value("releases.refused") == 0
+    accuracy = simulated.metric("accuracy.last")
     assert accuracy.low <= accuracy.value <= accuracy.high
-    assert accuracy.n == lived.pipeline.holdings.is_test.sum()
-    assert lived.value("accuracy.open") > lived.value("accuracy.majority") + 0.05
-    assert lived.claim("release").claimed.epsilon == 1.0
+    assert accuracy.n == simulated.pipeline.assignment.is_test.sum()
+    assert simulated.value("accuracy.open") > simulated.value("accuracy.majority") + 0.05
+    assert simulated.claim("release").claimed.epsilon == 1.0
 
 
 def test_noise_in_gradients_leaves_more_to_learn_than_noise_in_parameters() -> None:
-    good = live(model_world({"method": "logistic", "epsilon": 8.0}))
-    poor = live(model_world({"method": "learning-first", "epsilon": 8.0}))
+    good = run_model_world(model_world({"method": "logistic", "epsilon": 8.0}))
+    poor = run_model_world(model_world({"method": "learning-first", "epsilon": 8.0}))
     assert good.value("accuracy.last") > good.value("accuracy.majority") + 0.05
     assert poor.value("accuracy.last") < good.value("accuracy.last")
 
 
 def test_a_test_record_is_in_no_release() -> None:
-    lived = live_weekly("logistic")
-    holder = lived.pipeline.holder
+    simulated = run_weekly_world("logistic")
+    holder = simulated.pipeline.holder
     assert len(holder.releases) == 3
     for release in holder.releases:
-        assert not (release.owners & lived.pipeline.holdings.is_test).any()
+        assert not (release.owners & simulated.pipeline.assignment.is_test).any()
 
 
 def test_records_arrive_at_the_first_contact_and_stay() -> None:
-    lived = live_weekly("logistic")
-    arrivals = lived.pipeline.arrivals
+    simulated = run_weekly_world("logistic")
+    arrivals = simulated.pipeline.arrivals
     came = arrivals.day != NEVER
     assert (arrivals.day >= arrivals.joins)[came].all()
-    sizes = [int(one.owners.sum()) for one in lived.pipeline.holder.releases]
+    sizes = [int(one.owners.sum()) for one in simulated.pipeline.holder.releases]
     assert sizes == sorted(sizes)
     assert sizes[-1] > 1.5 * sizes[0]
     for before, after in zip(
-        lived.pipeline.holder.releases, lived.pipeline.holder.releases[1:], strict=False
+        simulated.pipeline.holder.releases, simulated.pipeline.holder.releases[1:], strict=False
     ):
         assert (after.owners >= before.owners).all()
 
 
 def test_the_publisher_refuses_what_the_budget_does_not_cover() -> None:
-    lived = live_weekly("logistic")
-    assert lived.value("releases.made") == 3
-    assert lived.value("releases.refused") == 1
-    assert lived.value("spent.claimed") == pytest.approx(3.0)
-    assert lived.pipeline.holder.refused == [7]
-    assert lived.pipeline.holder.shelf.published("release-3") is None
+    simulated = run_weekly_world("logistic")
+    assert simulated.value("releases.made") == 3
+    assert simulated.value("releases.refused") == 1
+    assert simulated.value("spent.claimed") == pytest.approx(3.0)
+    assert simulated.pipeline.holder.refused == [7]
+    assert simulated.pipeline.holder.shelf.published("release-3") is None
 
 
 def test_gaussian_releases_cost_less_together_than_added_up() -> None:
-    lived = live_weekly("logistic")
-    assert lived.value("spent.together") < 0.7 * lived.value("spent.proved")
-    claim = lived.claim("all_releases")
+    simulated = run_weekly_world("logistic")
+    assert simulated.value("spent.together") < 0.7 * simulated.value("spent.proved")
+    claim = simulated.claim("all_releases")
     assert claim.claimed.epsilon == pytest.approx(3.0)
     assert claim.verdict == "holds"
 
 
 def test_what_is_published_can_be_read_by_anybody() -> None:
-    lived = live(model_world({"method": "logistic"}))
-    content = lived.pipeline.holder.releases[0].content
+    simulated = run_model_world(model_world({"method": "logistic"}))
+    content = simulated.pipeline.holder.releases[0].content
     model = PublishedModel.read(content)
     assert model.encoding.label == LABEL
     table = {name: [SCHEMA.column(name).values[0]] for name in model.encoding.columns}  # type: ignore[union-attr]  # categories
@@ -109,14 +114,14 @@ def test_what_is_published_can_be_read_by_anybody() -> None:
 @pytest.mark.parametrize("method", ["logistic", "private-sgd", "synthetic-table"])
 def test_the_order_of_cohorts_moves_nothing(method: str) -> None:
     scenario = model_world({"method": method})
-    here, there = live(scenario), live(scenario, [2, 0, 1])
+    here, there = run_model_world(scenario), run_model_world(scenario, [2, 0, 1])
     assert here.pipeline.holder.releases[0].content == there.pipeline.holder.releases[0].content
     assert repr(here.found) == repr(there.found)
 
 
 def test_more_users_move_nobodys_record() -> None:
-    few = Holdings.of(model_world())
-    more = Holdings.of(model_world(population={"users": 1500, "cohort": 256}))
+    few = UserRecordAssignment.of(model_world())
+    more = UserRecordAssignment.of(model_world(population={"users": 1500, "cohort": 256}))
     for name, column in few.records.codes.items():
         assert (more.records.codes[name][: few.users] == column).all()
     assert (more.is_test[: few.users] == few.is_test).all()
@@ -124,19 +129,23 @@ def test_more_users_move_nobodys_record() -> None:
 
 def test_where_a_record_may_come_or_go_the_size_is_declared_and_not_counted() -> None:
     block = {"neighbours": "add-remove", "method": "logistic"}
-    lived = live(model_world({**block, "join_over_days": 4, "release_every_days": 2}, **WEEKLY))
-    owners = lived.pipeline.holdings.owners
-    first = lived.pipeline.holder.releases[0]
-    assert first.plan.wanted.size == declared_size(lived.scenario, owners, 1)
-    assert first.plan.wanted.size == round(owners / 2)
-    assert lived.claim("release").verdict == "holds"
+    simulated = run_model_world(
+        model_world({**block, "join_over_days": 4, "release_every_days": 2}, **WEEKLY)
+    )
+    owners = simulated.pipeline.assignment.owners
+    first = simulated.pipeline.holder.releases[0]
+    assert first.plan.spec.size == declared_size(simulated.scenario, owners, 1)
+    assert first.plan.spec.size == round(owners / 2)
+    assert simulated.claim("release").verdict == "holds"
 
 
 def test_a_world_too_small_to_publish_says_so() -> None:
-    lived = live(model_world({"join_over_days": 366}, population={"users": 16, "cohort": 16}))
-    assert lived.value("releases.made") == 0
-    assert lived.value("releases.empty") == 1
-    assert lived.found.claims == ()
+    simulated = run_model_world(
+        model_world({"join_over_days": 366}, population={"users": 16, "cohort": 16})
+    )
+    assert simulated.value("releases.made") == 0
+    assert simulated.value("releases.empty") == 1
+    assert simulated.found.claims == ()
 
 
 def test_a_file_of_ones_own_is_published_from(tmp_path: Path) -> None:
@@ -150,12 +159,14 @@ def test_a_file_of_ones_own_is_published_from(tmp_path: Path) -> None:
     }
     schema = {"record": "one purchase", "columns": columns}
     path.with_suffix(".schema.json").write_text(json.dumps(schema))
-    lived = live(model_world({"source": str(path), "label": "buys", "epsilon": 8.0}))
-    assert lived.value("accuracy.last") > 0.95
-    assert lived.value("data.reused") == 1
+    simulated = run_model_world(
+        model_world({"source": str(path), "label": "buys", "epsilon": 8.0})
+    )
+    assert simulated.value("accuracy.last") > 0.95
+    assert simulated.value("data.reused") == 1
     wrong = model_world({"source": str(path), "label": "sells"})
     with pytest.raises(BadTable, match=r"own\.csv.*label.*kind, level, buys"):
-        Holdings.of(wrong)
+        UserRecordAssignment.of(wrong)
 
 
 @pytest.mark.parametrize(

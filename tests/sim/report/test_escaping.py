@@ -6,7 +6,7 @@ import re
 import pytest
 
 from noisefloor_sim.report import page
-from noisefloor_sim.report.words import clean
+from noisefloor_sim.report.wording import clean
 from sim.report import hostile
 from sim.report.test_page import Outline
 

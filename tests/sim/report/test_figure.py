@@ -6,7 +6,7 @@ import math
 import plotly.graph_objects
 import pytest
 
-from noisefloor_sim.report import Curve, Plot, axes, figure, style, words
+from noisefloor_sim.report import Curve, Plot, axes, figure, wording
 from sim.report import sample
 
 
@@ -36,7 +36,7 @@ def test_plotly_knows_every_word_of_a_figure_and_json_can_hold_it(make: object) 
 
 def test_roles_differ_in_stroke_and_groups_in_colour_and_marker() -> None:
     x = [1.0, 2.0]
-    looks = style.styles(
+    looks = figure.styles(
         plot(
             Curve("a", x, x, x, x, group="one"),
             Curve("a bound", x, x, role="bound", group="one"),
@@ -48,7 +48,7 @@ def test_roles_differ_in_stroke_and_groups_in_colour_and_marker() -> None:
     assert [look.dash for look in looks] == ["solid", "dash", "dot", "solid", "solid"]
     assert looks[0].colour == looks[1].colour == looks[2].colour != looks[3].colour
     assert looks[0].symbol != looks[3].symbol
-    assert looks[4].colour == style.GREY
+    assert looks[4].colour == figure.GREY
     assert [look.has_area for look in looks] == [True, False, False, False, False]
 
 
@@ -97,7 +97,9 @@ def test_ticks_of_a_log_axis_are_round_and_few(
 
 
 def test_markup_is_taken_from_every_text_that_plotly_reads() -> None:
-    assert words.literal("<a href='x'>$1$ & %{y}") == ("&lt;a href='x'&gt;&#36;1&#36; &amp; %{y}")
+    assert wording.literal("<a href='x'>$1$ & %{y}") == (
+        "&lt;a href='x'&gt;&#36;1&#36; &amp; %{y}"
+    )
     some = Plot("t", "r", "%{y}<b>", "y", [Curve("<i>n", ["<b>k"], [1.0])], kind="bar")
     (trace,) = traces(some)
     assert trace["name"] == "&lt;i&gt;n"

@@ -4,7 +4,7 @@ import math
 
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor_sim.report import ClaimRow
-from noisefloor_sim.report.headline import headline
+from noisefloor_sim.report.wording import headline
 
 
 def row(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.privacy import ClaimVerdict, LowerBound
-from noisefloor_sim.report import ClaimRow, words
+from noisefloor_sim.report import ClaimRow, wording
 
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
 
@@ -34,15 +34,15 @@ def claim(
     ],
 )  # fmt: skip
 def test_numbers_have_four_digits_and_infinity_has_a_sign(value: float, text: str) -> None:
-    assert words.number(value).replace(MINUS, "-") == text
+    assert wording.number(value).replace(MINUS, "-") == text
 
 
 def test_an_upper_bound_is_rounded_up_and_a_lower_one_down() -> None:
-    assert words.upper(1.00001) == "1.001"
-    assert words.lower(0.99999) == "0.9999"
-    assert words.upper(0.1 + 0.2) == "0.3"  # dust of the float is no digit
-    assert words.lower(0.3 - 1e-17) == "0.3"
-    assert words.upper(1.0, 1e-6) == f"1 (δ\u00a01e{MINUS}6)"
+    assert wording.upper(1.00001) == "1.001"
+    assert wording.lower(0.99999) == "0.9999"
+    assert wording.upper(0.1 + 0.2) == "0.3"  # dust of the float is no digit
+    assert wording.lower(0.3 - 1e-17) == "0.3"
+    assert wording.upper(1.0, 1e-6) == f"1 (δ\u00a01e{MINUS}6)"
 
 
 @given(st.floats(1e-9, 1e15))
@@ -51,8 +51,8 @@ def test_rounding_never_crosses_the_value(value: float) -> None:
         return float(text.replace(",", "").replace(MINUS, "-"))
 
     dust = 1e-11 * value
-    assert read(words.number(value, ROUND_FLOOR)) <= value + dust
-    assert read(words.number(value, ROUND_CEILING)) >= value - dust
+    assert read(wording.number(value, ROUND_FLOOR)) <= value + dust
+    assert read(wording.number(value, ROUND_CEILING)) >= value - dust
 
 
 @pytest.mark.parametrize(
@@ -66,55 +66,59 @@ def test_rounding_never_crosses_the_value(value: float) -> None:
     ],
 )
 def test_a_confidence_near_one_is_told_by_what_is_missing(value: float, text: str) -> None:
-    assert words.confidence(value).replace("\u00a0", " ").replace(MINUS, "-") == text
+    assert wording.confidence(value).replace("\u00a0", " ").replace(MINUS, "-") == text
 
 
 def test_an_overclaimed_row_is_explained_by_its_numbers() -> None:
     row = claim("overclaimed", 1.0, 20.0, 3.4, "20 bits are answered")
-    assert words.sentence(row) == (
+    assert wording.sentence(row) == (
         "Claims 1, proved 20, an attacker reached at least 3.4. 20 bits are answered."
     )
 
 
 def test_other_verdicts_are_explained_too() -> None:
-    assert words.sentence(claim("refuted", 1.0, 1.0, 3.0)).endswith("Proof or code is wrong.")
-    assert words.sentence(claim("overclaimed", 1.0, 2.0)) == "Claims 1, proved 2; not attacked."
+    assert wording.sentence(claim("refuted", 1.0, 1.0, 3.0)).endswith("Proof or code is wrong.")
+    assert wording.sentence(claim("overclaimed", 1.0, 2.0)) == "Claims 1, proved 2; not attacked."
     nothing = claim("overclaimed", 1.0, math.inf, 0.0, "empty cells are published")
-    assert words.sentence(nothing) == (
+    assert wording.sentence(nothing) == (
         "Claims 1, nothing could be proved; the attack found nothing, and 1,000 trials could have "
         "shown 5 at most. Empty cells are published."
     )
-    assert words.sentence(claim("holds", audited=0.9)) == "The attack stays within what is proved."
-    reached = words.sentence(claim("overclaimed", 1.0, 20.0, 5.0))
+    assert (
+        wording.sentence(claim("holds", audited=0.9)) == "The attack stays within what is proved."
+    )
+    reached = wording.sentence(claim("overclaimed", 1.0, 20.0, 5.0))
     assert reached.endswith("at least 5, the most that 1,000 trials can show.")
-    assert words.sentence(claim("holds")).endswith("not attacked.")
-    assert words.verdict(claim("odd")) == "odd"
+    assert wording.sentence(claim("holds")).endswith("not attacked.")
+    assert wording.verdict(claim("odd")) == "odd"
 
 
 def test_an_audit_that_found_nothing_says_what_it_could_have_found() -> None:
     silent = claim("holds", audited=0.0)
-    assert words.audited(silent) == "nothing"
-    assert words.audited_how(silent).replace("\u00a0", " ") == "of up to 5 at 99 %"
-    assert words.sentence(silent) == (
+    assert wording.audited(silent) == "nothing"
+    assert wording.audited_how(silent).replace("\u00a0", " ") == "of up to 5 at 99 %"
+    assert wording.sentence(silent) == (
         "Proved; the attack found nothing, and 1,000 trials could have shown 5 at most."
     )
-    assert words.audited(claim("holds", audited=0.9)).replace("\u00a0", " ") == "≥ 0.9"
-    assert words.audited(claim("holds")) == DASH
+    assert wording.audited(claim("holds", audited=0.9)).replace("\u00a0", " ") == "≥ 0.9"
+    assert wording.audited(claim("holds")) == DASH
 
 
 def test_an_audit_that_could_not_have_passed_the_proof_confirms_nothing() -> None:
     weak = claim("holds", 10.0, 10.0, 4.9)
-    assert words.sentence(weak) == "Proved; the attack could show at most 5, and decides nothing."
+    assert (
+        wording.sentence(weak) == "Proved; the attack could show at most 5, and decides nothing."
+    )
     strong = claim("holds", 10.0, 10.0, 4.9, ceiling=10.1)
-    assert words.sentence(strong) == "The attack stays within what is proved."
+    assert wording.sentence(strong) == "The attack stays within what is proved."
 
 
 def test_every_verdict_has_a_place_and_words() -> None:
     rows = [claim(verdict) for verdict in ClaimVerdict]
-    assert words.worst_first(rows[::-1]) == rows
-    assert words.severity(claim("unprotected")) == "warn"
-    assert words.verdict(claim("unprotected")) == "Unprotected"
-    assert [words.severity(row) for row in rows].count("ok") == 1
+    assert wording.worst_first(rows[::-1]) == rows
+    assert wording.severity(claim("unprotected")) == "warn"
+    assert wording.verdict(claim("unprotected")) == "Unprotected"
+    assert [wording.severity(row) for row in rows].count("ok") == 1
 
 
 def test_the_worst_rows_come_first_and_ties_keep_their_order() -> None:
@@ -127,21 +131,21 @@ def test_the_worst_rows_come_first_and_ties_keep_their_order() -> None:
         claim("refuted", audited=3.0),
         claim("overclaimed", 0.0, 2.0, reason="claims perfection"),
     ]
-    order = [rows.index(row) for row in words.worst_first(rows)]
+    order = [rows.index(row) for row in wording.worst_first(rows)]
     assert order == [5, 4, 6, 2, 3, 1, 0]
 
 
 def test_marks_do_not_hang_on_the_word_alone() -> None:
-    found = [words.severity(claim(verdict)) for verdict in ("holds", "overclaimed", "caught")]
+    found = [wording.severity(claim(verdict)) for verdict in ("holds", "overclaimed", "caught")]
     assert found == ["ok", "bad", "warn"]
 
 
 def test_cells_of_all_kinds() -> None:
-    assert [words.cell(value) for value in (None, "a", True, 12345, 0.5)] == [
+    assert [wording.cell(value) for value in (None, "a", True, 12345, 0.5)] == [
         DASH, "a", "yes", "12,345", "0.5",
     ]  # fmt: skip
 
 
 def test_signs_that_turn_the_text_about_become_visible() -> None:
-    assert words.clean("a\u202eb\x00c\ud800") == "a\ufffdb\ufffdc\ufffd"
-    assert words.clean("tab\tand\nline") == "tab\tand\nline"
+    assert wording.clean("a\u202eb\x00c\ud800") == "a\ufffdb\ufffdc\ufffd"
+    assert wording.clean("tab\tand\nline") == "tab\tand\nline"

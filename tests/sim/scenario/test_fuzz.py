@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from noisefloor.errors import BadScenario
 from noisefloor_sim.scenario import expand, loads, parse_gate, scenario_text
 from noisefloor_sim.scenario.document import Document
-from noisefloor_sim.scenario.overrides import override
-from noisefloor_sim.scenario.reading import read_bytes
+from noisefloor_sim.scenario.loading import override
 from noisefloor_sim.scenario.validation import validated
+from noisefloor_sim.scenario.yaml_reader import read_bytes
 from sim.scenario.toy import BLOCKS
 
 SHORT = """\

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor_sim.scenario import Scenario, Sweep, loads, resolved, scenario_hash, scenario_text
-from noisefloor_sim.scenario.network import Network, Outage
-from noisefloor_sim.scenario.reading import read_text
-from noisefloor_sim.scenario.scalars import written
-from noisefloor_sim.scenario.world import Behaviour, Population
+from noisefloor_sim.scenario.scalars import scalar_text
+from noisefloor_sim.scenario.sections import Behaviour, Network, Outage, Population
+from noisefloor_sim.scenario.yaml_reader import read_text
 from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Guess, Toy, Vote, scenario
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
@@ -62,7 +61,11 @@ def test_reading_what_was_written_gives_the_same_scenario(given_one: Scenario) -
 def test_every_scalar_is_read_as_it_was_written(value: str | float | None) -> None:
     if isinstance(value, float) and value in (0.0, float("inf")):
         value = 0.0  # there is one zero, and no infinity
-    for text in (f"a: {written(value)}", f"a: [{written(value)}]", f"a: {{b: {written(value)}}}"):
+    for text in (
+        f"a: {scalar_text(value)}",
+        f"a: [{scalar_text(value)}]",
+        f"a: {{b: {scalar_text(value)}}}",
+    ):
         (found,) = _leaves(read_text(text, "s.yaml").data)
         assert found == value
         assert type(found) is type(value)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from noisefloor.errors import BadScenario
-from noisefloor_sim import scenario_commands
+from noisefloor_sim.cli import scenarios
 from noisefloor_sim.scenario import Scenario, expand, load, scenario_text
 from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Toy
 
@@ -104,7 +104,7 @@ def test_a_value_for_a_swept_key_replaces_its_axis(
     assert epsilons(found) == values
     resolved = scenario_text(found)
     assert (f"  {EPSILON}:" in resolved) is (EPSILON in axes)
-    said = scenario_commands.validate(tmp_path / "s.yaml", BLOCKS, settings)
+    said = scenarios.validate(tmp_path / "s.yaml", BLOCKS, settings)
     assert f"({2 * len(values)} points;" in said
 
 

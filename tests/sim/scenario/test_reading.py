@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from noisefloor.errors import BadScenario, Fault
-from noisefloor_sim.scenario.reading import MAX_BYTES, read_bytes, read_file, read_text
+from noisefloor_sim.scenario.yaml_reader import MAX_BYTES, read_bytes, read_file, read_text
 
 
 def value_of(word: str) -> object:

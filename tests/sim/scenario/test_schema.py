@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from noisefloor.errors import BadScenario
+from noisefloor_sim.cli.scenarios import validate
 from noisefloor_sim.scenario import PipelineBlock, Scenario, schema_text
-from noisefloor_sim.scenario_commands import schema_text as printed_schema
-from noisefloor_sim.scenario_commands import validate
+from noisefloor_sim.scenario import schema_text as printed_schema
 from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Toy
 
 SCHEMA: dict[str, Any] = json.loads(schema_text(BLOCKS))  # Any: it is JSON

@@ -6,11 +6,11 @@ import re
 import pytest
 
 from noisefloor.errors import BadScenario
-from noisefloor_sim.scenario import Point, Sweep, expand, scenario_hash
+from noisefloor_sim.scenario import Sweep, SweepPoint, expand, scenario_hash
 from sim.scenario.toy import BLOCKS, FULL, MINIMAL, complaint, scenario
 
 
-def points(*lines: str) -> tuple[Point, ...]:
+def points(*lines: str) -> tuple[SweepPoint, ...]:
     """Return the points of the minimal scenario with more lines."""
     return expand(scenario(MINIMAL, *lines), BLOCKS)
 

@@ -1,12 +1,16 @@
 """A real-time auction that needs no identifier: requests, bidders, pacing, clearing, market."""
 
 from noisefloor.ads.auction.bidders import UNLIMITED, Bidders, Campaign, equilibrium_shade
-from noisefloor.ads.auction.clearing import UNFILLED, Cleared, Rule, clear
-from noisefloor.ads.auction.identifiers import IDENTIFIERS
-from noisefloor.ads.auction.market import Impressions, Log, Sales, run_auctions, run_regimes
-from noisefloor.ads.auction.pacing import Pacing, Purses
-from noisefloor.ads.auction.request import (
-    Released,
+from noisefloor.ads.auction.clearing import UNFILLED, AuctionType, ClearedAuctions, clear
+from noisefloor.ads.auction.market import (
+    AuctionLog,
+    AuctionResult,
+    Inventory,
+    run_auctions,
+    run_regimes,
+)
+from noisefloor.ads.auction.openrtb import (
+    ReleasedSymbol,
     Slot,
     bid_request,
     check_request,
@@ -14,6 +18,8 @@ from noisefloor.ads.auction.request import (
     released_of,
     write_request,
 )
+from noisefloor.ads.auction.openrtb_fields import IDENTIFIERS
+from noisefloor.ads.auction.pacing import Pacing, PacingState
 from noisefloor.ads.auction.signals import (
     Regime,
     Signal,
@@ -23,27 +29,27 @@ from noisefloor.ads.auction.signals import (
     protected,
     tracking,
 )
-from noisefloor.ads.auction.summary import Mean, Summary, paired_gain, summarise
+from noisefloor.ads.auction.summary import AuctionSummary, MeanWithError, paired_gain, summarise
 
 __all__ = [
     "IDENTIFIERS",
     "UNFILLED",
     "UNLIMITED",
+    "AuctionLog",
+    "AuctionResult",
+    "AuctionSummary",
+    "AuctionType",
     "Bidders",
     "Campaign",
-    "Cleared",
-    "Impressions",
-    "Log",
-    "Mean",
+    "ClearedAuctions",
+    "Inventory",
+    "MeanWithError",
     "Pacing",
-    "Purses",
+    "PacingState",
     "Regime",
-    "Released",
-    "Rule",
-    "Sales",
+    "ReleasedSymbol",
     "Signal",
     "Slot",
-    "Summary",
     "bid_request",
     "check_request",
     "clear",

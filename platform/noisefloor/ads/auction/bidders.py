@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from noisefloor.ads.auction.clearing import (
     LARGEST_BID,
     MOST_BIDDERS,
+    AuctionType,
     Micros,
-    Rule,
     Winners,
     best_two,
     zero_bids,
@@ -111,12 +111,12 @@ class Bidders:
             raise BadParameter("table", by_ad.shape, "of two dimensions, a column for each ad")
         return by_ad[:, self.ad]
 
-    def factors(self, rule: Rule, pace: Reals) -> tuple[Reals, Reals]:
+    def factors(self, rule: AuctionType, pace: Reals) -> tuple[Reals, Reals]:
         """Return what a campaign bids for being seen, and for a click, at these paces."""
-        scale = pace * self.shade if rule is Rule.FIRST_PRICE else pace
+        scale = pace * self.shade if rule is AuctionType.FIRST_PRICE else pace
         return self.view * scale, self.click * scale
 
-    def enter(self, bids: Micros, coins: Words) -> tuple[Micros, Array | None]:
+    def enter(self, bids: Micros, draws: Words) -> tuple[Micros, Array | None]:
         """Return each bidder's entry, and which campaign it is for; none if that is the bidder.
 
         A bidder enters its best campaign only: its own others do not set its price.
@@ -127,7 +127,7 @@ class Bidders:
         chosen: Winners = np.zeros(entries.shape, dtype=np.int16, order="F")
         for bidder, own in enumerate(self.campaigns_of):
             # Other coins than between bidders, so that the two choices are not related.
-            place, entries[:, bidder], _ = best_two(np.asfortranarray(bids[:, own]), ~coins)
+            place, entries[:, bidder], _ = best_two(np.asfortranarray(bids[:, own]), ~draws)
             chosen[:, bidder] = own.astype(np.int16)[place]
         return entries, chosen
 

@@ -32,7 +32,7 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
-class Rule(Enum):
+class AuctionType(Enum):
     """What the winner pays; the values are those of OpenRTB's ``at``."""
 
     FIRST_PRICE = 1  # the bid
@@ -40,7 +40,7 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cleared:
+class ClearedAuctions:
     """The results of some auctions, one row each.
 
     Attributes:
@@ -55,32 +55,32 @@ class Cleared:
     bid: Micros
     second: Micros
 
-    def replace_from(self, row: int, tail: "Cleared") -> None:
+    def replace_from(self, row: int, tail: "ClearedAuctions") -> None:
         """Write other results over those from a row on."""
         self.winner[row:], self.price[row:] = tail.winner, tail.price
         self.bid[row:], self.second[row:] = tail.bid, tail.second
 
 
-def clear(bids: object, floors: object, rule: Rule, coins: Words) -> Cleared:
+def clear(bids: object, floors: object, rule: AuctionType, draws: Words) -> ClearedAuctions:
     """Clear auctions: one row each, one column for each bidder.
 
     Args:
         bids: Integers in micros, at most LARGEST_BID; 0 is no bid.
         floors: What an impression costs at least, one for all or one for each auction.
         rule: What the winner pays.
-        coins: One word for each auction, drawn before any bid is known.
+        draws: One word for each auction, drawn before any bid is known.
     """
     rows = np.asarray(bids)
     if rows.ndim != 2 or not 1 <= rows.shape[1] <= MOST_BIDDERS:
         raise OutOfDomain(f"Expected bids of 1 to {MOST_BIDDERS} bidders; got {rows.shape}.")
     offered = check_integers(rows, 0, LARGEST_BID, width=rows.shape[1]).astype(np.int64)
     limits = check_floors(floors, len(offered))
-    if coins.shape != (len(offered),):
-        raise OutOfDomain(f"Expected a coin for each auction; got shape {coins.shape}.")
+    if draws.shape != (len(offered),):
+        raise OutOfDomain(f"Expected a coin for each auction; got shape {draws.shape}.")
     columns = [np.empty(len(offered), dtype=np.int64) for _ in range(3)]
-    cleared = Cleared(np.empty(len(offered), dtype=np.int16), *columns)
+    cleared = ClearedAuctions(np.empty(len(offered), dtype=np.int16), *columns)
     for some in blocks(len(offered), offered.shape[1]):
-        part = clear_block(np.asfortranarray(offered[some]), limits[some], rule, coins[some])
+        part = clear_block(np.asfortranarray(offered[some]), limits[some], rule, draws[some])
         cleared.winner[some], cleared.price[some] = part.winner, part.price
         cleared.bid[some], cleared.second[some] = part.bid, part.second
     return cleared
@@ -96,20 +96,20 @@ def check_floors(floors: object, count: int) -> Micros:
     return check_integers(limits, 0, 1 << 62).astype(np.int64, copy=False)
 
 
-def clear_block(bids: Micros, floors: Micros, rule: Rule, coins: Words) -> Cleared:
+def clear_block(bids: Micros, floors: Micros, rule: AuctionType, draws: Words) -> ClearedAuctions:
     """Clear auctions that are known to be well formed and few enough to fit the caches.
 
     Columns that are contiguous (Fortran order) are walked fastest.
     """
-    winner, best, second = best_two(bids, coins)
-    price = best.copy() if rule is Rule.FIRST_PRICE else np.maximum(second, floors)
+    winner, best, second = best_two(bids, draws)
+    price = best.copy() if rule is AuctionType.FIRST_PRICE else np.maximum(second, floors)
     unfilled = best < np.maximum(floors, 1)
     winner[unfilled] = UNFILLED
     price[unfilled] = 0
-    return Cleared(winner, price, best, second)
+    return ClearedAuctions(winner, price, best, second)
 
 
-def best_two(bids: Micros, coins: Words) -> tuple[Winners, Micros, Micros]:
+def best_two(bids: Micros, draws: Words) -> tuple[Winners, Micros, Micros]:
     """Return the column of the highest bid, that bid, and the second highest."""
     count, bidders = bids.shape
     best, second = bids[:, 0].copy(), np.zeros(count, dtype=np.int64)
@@ -125,18 +125,18 @@ def best_two(bids: Micros, coins: Words) -> tuple[Winners, Micros, Micros]:
     tied = np.flatnonzero((best == second) & (best > 0))
     if tied.size:
         at_top = bids[tied] == best[tied, None]
-        winner[tied] = first_in_order(at_top, coins[tied])
+        winner[tied] = first_in_order(at_top, draws[tied])
     return winner, best, second
 
 
-def first_in_order(candidates: NDArray[np.bool_], coins: Words) -> NDArray[np.intp]:
+def first_in_order(candidates: NDArray[np.bool_], draws: Words) -> NDArray[np.intp]:
     """Return for each row the candidate that comes first in the random order of its coin.
 
     Each column's key is the output of splitmix64 (Steele, Lea, Flood 2014) started at the coin:
     the coin is uniform, so columns are alike but for their place in the sequence.
     """
     steps = np.arange(1, candidates.shape[1] + 1, dtype=np.uint64) * _GOLDEN
-    keys = coins[:, None] + steps
+    keys = draws[:, None] + steps
     keys = (keys ^ (keys >> np.uint64(30))) * _MIX_1
     keys = (keys ^ (keys >> np.uint64(27))) * _MIX_2
     keys ^= keys >> np.uint64(31)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from noisefloor.ads.auction.bidders import Bidders
 from noisefloor.ads.auction.clearing import (
     UNFILLED,
+    AuctionType,
     Micros,
-    Rule,
     Winners,
     check_floors,
     zero_bids,
 )
-from noisefloor.ads.auction.pacing import Pacing, Purses, Settled, settle
+from noisefloor.ads.auction.pacing import Pacing, PacingState, SettledSlice, settle
 from noisefloor.ads.auction.signals import Signal
 from noisefloor.checks import Array, check_reals
 from noisefloor.errors import BadParameter
@@ -30,19 +30,19 @@ Single = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Impressions:
+class Inventory:
     """What is for sale, and what is true of it: one row per impression.
 
     Attributes:
         chance: The true chance of a click on each campaign's ad; bidders see it when tracking.
         floors: What each costs at least, in micros.
-        coins: One word each, for ties.
+        draws: One word each, for ties.
         taste: How much the person cares for each campaign's ad; the chance if nothing else.
     """
 
     chance: Array
     floors: Micros
-    coins: Words
+    draws: Words
     taste: Array
 
     @classmethod
@@ -54,7 +54,7 @@ class Impressions:
         *,
         floors: object = 0,
         taste: object | None = None,
-    ) -> "Impressions":
+    ) -> "Inventory":
         """Check what is known, and draw the coins that all regimes share."""
         known = np.ascontiguousarray(check_reals(chance, 0.0, 1.0, width=len(bidders)))
         cares = known
@@ -62,15 +62,15 @@ class Impressions:
             cares = np.ascontiguousarray(check_reals(taste, -1e6, 1e6, width=len(bidders)))
         if cares.shape != known.shape:
             raise BadParameter("taste", cares.shape, f"of shape {known.shape}")
-        coins = source.stage("ties").words(len(known))
-        return cls(known, check_floors(floors, len(known)), coins, cares)
+        draws = source.stage("ties").words(len(known))
+        return cls(known, check_floors(floors, len(known)), draws, cares)
 
     def __len__(self) -> int:
         return len(self.chance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Log:
+class AuctionLog:
     """Everything that happened, one row per auction, in order.
 
     Attributes:
@@ -91,7 +91,7 @@ class Log:
     taste: Single
 
     @classmethod
-    def empty(cls, rows: int) -> "Log":
+    def empty(cls, rows: int) -> "AuctionLog":
         """Return a log to be written."""
         price, bid, second, value = (np.empty(rows, dtype=np.int64) for _ in range(4))
         winner, taste = np.empty(rows, dtype=np.int16), np.empty(rows, dtype=np.float32)
@@ -113,22 +113,22 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sales:
+class AuctionResult:
     """What came of one batch under one regime: the log, and the purses to go on with."""
 
-    log: Log
-    purses: Purses
+    log: AuctionLog
+    pacing_state: PacingState
 
 
 def run_auctions(
-    impressions: Impressions,
+    impressions: Inventory,
     signal: Signal,
     bidders: Bidders,
     pacing: Pacing,
     *,
-    rule: Rule = Rule.SECOND_PRICE,
-    purses: Purses | None = None,
-) -> Sales:
+    rule: AuctionType = AuctionType.SECOND_PRICE,
+    pacing_state: PacingState | None = None,
+) -> AuctionResult:
     """Sell impressions one after the other, under one regime.
 
     Args:
@@ -137,32 +137,32 @@ def run_auctions(
         bidders: Who bids.
         pacing: How budgets are spread over the day.
         rule: What the winner pays.
-        purses: What earlier batches of the day left; full ones if there were none.
+        pacing_state: What earlier batches of the day left; full ones if there were none.
     """
     if len(signal) != len(impressions):
         raise BadParameter("signal", f"<{len(signal)} rows>", f"of {len(impressions)} rows")
-    now = Purses.full(bidders) if purses is None else purses
-    log = Log.empty(len(impressions))
+    now = PacingState.full(bidders) if pacing_state is None else pacing_state
+    log = AuctionLog.empty(len(impressions))
     space = zero_bids(pacing.every, len(bidders))
     for rows in _slices(len(impressions), pacing.every):
         count = rows.stop - rows.start
         bids = space[:count]
         signal.bid(rows, bidders, rule, now.pace, bids)
-        floors, coins = impressions.floors[rows], impressions.coins[rows]
-        settled = settle(bids, floors, coins, now.left, bidders=bidders, rule=rule)
+        floors, draws = impressions.floors[rows], impressions.draws[rows]
+        settled = settle(bids, floors, draws, now.left, bidders=bidders, rule=rule)
         _write(log, rows, settled, impressions, bidders)
         now = now.after(settled.spent, settled.stopped, count, pacing)
-    return Sales(log, now)
+    return AuctionResult(log, now)
 
 
 def run_regimes(
-    impressions: Impressions,
+    impressions: Inventory,
     signals: Iterable[Signal],
     bidders: Bidders,
     pacing: Pacing,
     *,
-    rule: Rule = Rule.SECOND_PRICE,
-) -> list[Sales]:
+    rule: AuctionType = AuctionType.SECOND_PRICE,
+) -> list[AuctionResult]:
     """Sell the same impressions under each signal, with the same coins and full purses."""
     return [run_auctions(impressions, one, bidders, pacing, rule=rule) for one in signals]
 
@@ -173,7 +173,7 @@ def _slices(count: int, step: int) -> Iterator[slice]:
 
 
 def _write(
-    log: Log, rows: slice, settled: Settled, impressions: Impressions, bidders: Bidders
+    log: AuctionLog, rows: slice, settled: SettledSlice, impressions: Inventory, bidders: Bidders
 ) -> None:
     """Write a slice of the log, with what is true of the winners."""
     cleared = settled.cleared

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.ads.auction.bidders import Bidders, Reals
-from noisefloor.ads.auction.clearing import UNFILLED, Cleared, Micros, Rule, clear_block
+from noisefloor.ads.auction.clearing import (
+    UNFILLED,
+    AuctionType,
+    ClearedAuctions,
+    Micros,
+    clear_block,
+)
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import Words
@@ -50,7 +56,7 @@ class Pacing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Purses:
+class PacingState:
     """What campaigns have left, and how fast they spend it; a value, not changed in place.
 
     Attributes:
@@ -66,7 +72,7 @@ class Purses:
     auctions: int = 0
 
     @classmethod
-    def full(cls, bidders: Bidders) -> "Purses":
+    def full(cls, bidders: Bidders) -> "PacingState":
         """Return the purses of a new day."""
         count = len(bidders)
         return cls(bidders.budget.copy(), np.ones(count), np.zeros(count, dtype=np.bool_))
@@ -78,18 +84,18 @@ class Purses:
 
     def after(
         self, spent: Micros, stopped: NDArray[np.bool_], rows: int, pacing: Pacing
-    ) -> "Purses":
+    ) -> "PacingState":
         """Return the purses after a slice of so many auctions."""
         to_come = max(pacing.auctions - self.auctions, rows)
         share = self.left * (rows / to_come)
         over = np.divide(spent, share, out=np.ones(len(share)), where=share > 0)
         step = 1.0 + pacing.gain * np.clip(1.0 - over, -1.0, 1.0)
         moved = np.clip(self.multiplier * step, LEAST_MULTIPLIER, 1.0)
-        return Purses(self.left - spent, moved, self.stopped | stopped, self.auctions + rows)
+        return PacingState(self.left - spent, moved, self.stopped | stopped, self.auctions + rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
+class SettledSlice:
     """A slice whose winners can all pay.
 
     Attributes:
@@ -98,25 +104,31 @@ class Settled:
         stopped: Who ran out in this slice.
     """
 
-    cleared: Cleared
+    cleared: ClearedAuctions
     spent: Micros
     stopped: NDArray[np.bool_]
 
 
 def settle(
-    bids: Micros, floors: Micros, coins: Words, left: Micros, *, bidders: Bidders, rule: Rule
-) -> Settled:
+    bids: Micros,
+    floors: Micros,
+    draws: Words,
+    left: Micros,
+    *,
+    bidders: Bidders,
+    rule: AuctionType,
+) -> SettledSlice:
     """Clear a slice of auctions in order, within what campaigns have left.
 
     Args:
         bids: One column per campaign; those of a campaign that runs out are set to 0.
         floors: Of each auction.
-        coins: Of each auction.
+        draws: Of each auction.
         left: What each campaign may still spend.
         bidders: Whose campaigns they are.
         rule: What the winner pays.
     """
-    cleared = _clear_campaigns(bids, floors, coins, bidders, rule)
+    cleared = _clear_campaigns(bids, floors, draws, bidders, rule)
     stopped = np.zeros(len(left), dtype=np.bool_)
     # Each turn stops one campaign for good, so that there are no more turns than campaigns.
     for _ in range(len(left) + 1):
@@ -126,30 +138,30 @@ def settle(
         row, campaign = _first_unpaid(cleared, spent, left)
         bids[row:, campaign] = 0
         stopped[campaign] = True
-        tail = _clear_campaigns(bids[row:], floors[row:], coins[row:], bidders, rule)
+        tail = _clear_campaigns(bids[row:], floors[row:], draws[row:], bidders, rule)
         cleared.replace_from(row, tail)
-    return Settled(cleared, spent, stopped)
+    return SettledSlice(cleared, spent, stopped)
 
 
 def _clear_campaigns(
-    bids: Micros, floors: Micros, coins: Words, bidders: Bidders, rule: Rule
-) -> Cleared:
+    bids: Micros, floors: Micros, draws: Words, bidders: Bidders, rule: AuctionType
+) -> ClearedAuctions:
     """Let each bidder enter its best campaign, clear, and name the campaign that won."""
-    entries, chosen = bidders.enter(bids, coins)
-    cleared = clear_block(entries, floors, rule, coins)
+    entries, chosen = bidders.enter(bids, draws)
+    cleared = clear_block(entries, floors, rule, draws)
     if chosen is not None:
         filled = np.flatnonzero(cleared.winner != UNFILLED)
         cleared.winner[filled] = chosen[filled, cleared.winner[filled]]
     return cleared
 
 
-def _spent(cleared: Cleared, campaigns: int) -> Micros:
+def _spent(cleared: ClearedAuctions, campaigns: int) -> Micros:
     """Return what each campaign spends; 2**15 prices of at most 2**32 are exact in doubles."""
     sums = np.bincount(cleared.winner + 1, weights=cleared.price, minlength=campaigns + 1)
     return np.asarray(sums[1:]).astype(np.int64)
 
 
-def _first_unpaid(cleared: Cleared, spent: Micros, left: Micros) -> tuple[int, int]:
+def _first_unpaid(cleared: ClearedAuctions, spent: Micros, left: Micros) -> tuple[int, int]:
     """Return the first auction that its winner cannot pay, and the winner."""
     found = []
     for campaign in np.flatnonzero(spent > left):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.ads.auction.bidders import Bidders, Reals
-from noisefloor.ads.auction.clearing import Micros, Rule
+from noisefloor.ads.auction.clearing import AuctionType, Micros
 from noisefloor.checks import Array, check_integers, check_reals
 from noisefloor.errors import BadParameter, OutOfDomain
 
@@ -43,7 +43,9 @@ class Signal:
     def __len__(self) -> int:
         return len(self.chance) if self.seen is None else len(self.seen)
 
-    def bid(self, rows: slice, bidders: Bidders, rule: Rule, pace: Reals, out: Micros) -> None:
+    def bid(
+        self, rows: slice, bidders: Bidders, rule: AuctionType, pace: Reals, out: Micros
+    ) -> None:
         """Write the bids for some impressions, rounded down to whole micros."""
         view, click = bidders.factors(rule, pace)
         if self.seen is None:
@@ -87,18 +89,19 @@ def _from_table(regime: Regime, seen: object, table: object, bidders: Bidders) -
     return Signal(regime, chance, check_integers(seen, 0, len(chance) - 1))
 
 
-def expected_chance(prior: object, law: object, chance: object) -> Reals:
+def expected_chance(prior: object, distribution: object, chance: object) -> Reals:
     """Return the chance of a click given each symbol, by Bayes' rule.
 
     A symbol that never occurs gets the chance of the whole population.
 
     Args:
         prior: The share of each profile in the population.
-        law: The probability of each symbol (column) for each profile (row): the mechanism's.
+        distribution: Of the mechanism: the probability of each symbol (column) for each
+            profile (row).
         chance: The chance of a click of each profile (row) on each ad (column).
     """
     share = np.asarray(prior, dtype=np.float64)
-    symbols, clicks = _chances(law), _chances(chance)
+    symbols, clicks = _chances(distribution), _chances(chance)
     if share.ndim != 1 or not len(share) == len(symbols) == len(clicks):
         raise BadParameter("prior", share.shape, "to have one entry for each profile")
     joint = symbols * share[:, None]

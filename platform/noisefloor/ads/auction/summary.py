@@ -13,19 +13,19 @@ import numpy as np
 
 from noisefloor.ads.auction.bidders import Bidders
 from noisefloor.ads.auction.clearing import Micros
-from noisefloor.ads.auction.market import Log
+from noisefloor.ads.auction.market import AuctionLog
 from noisefloor.checks import Array
 from noisefloor.errors import BadParameter
 
 
-class Mean(NamedTuple):
+class MeanWithError(NamedTuple):
     """A mean and its standard error; the error of fewer than two is not a number."""
 
     value: float
     standard_error: float
 
     @classmethod
-    def of(cls, sample: Array) -> "Mean":
+    def of(cls, sample: Array) -> "MeanWithError":
         """Return the mean of a sample; that of nothing is 0."""
         if len(sample) < 2:
             return cls(float(sample.sum()), math.nan)
@@ -33,7 +33,7 @@ class Mean(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Summary:
+class AuctionSummary:
     """The figures of one log; money is in micros.
 
     Attributes:
@@ -56,11 +56,11 @@ class Summary:
     filled: int
     revenue_micros: int
     value_micros: int
-    fill_rate: Mean
-    revenue: Mean
-    value: Mean
-    surplus: Mean
-    relevance: Mean
+    fill_rate: MeanWithError
+    revenue: MeanWithError
+    value: MeanWithError
+    surplus: MeanWithError
+    relevance: MeanWithError
     spent: Micros
     budget: Micros
     spent_by_bidder: Micros
@@ -72,22 +72,22 @@ class Summary:
         return self.value_micros - self.revenue_micros
 
 
-def summarise(log: Log, bidders: Bidders) -> Summary:
+def summarise(log: AuctionLog, bidders: Bidders) -> AuctionSummary:
     """Add up a log."""
     filled = log.filled
     spent = np.zeros(len(bidders), dtype=np.int64)
     for campaign in range(len(bidders)):
         spent[campaign] = log.price.sum(where=log.winner == campaign)
-    return Summary(
+    return AuctionSummary(
         auctions=len(log),
         filled=int(filled.sum()),
         revenue_micros=int(log.price.sum()),
         value_micros=int(log.value.sum()),
-        fill_rate=Mean.of(filled),
-        revenue=Mean.of(log.price),
-        value=Mean.of(log.value),
-        surplus=Mean.of(log.value - log.price),
-        relevance=Mean.of(log.taste[filled].astype(np.float64)),
+        fill_rate=MeanWithError.of(filled),
+        revenue=MeanWithError.of(log.price),
+        value=MeanWithError.of(log.value),
+        surplus=MeanWithError.of(log.value - log.price),
+        relevance=MeanWithError.of(log.taste[filled].astype(np.float64)),
         spent=spent,
         budget=bidders.budget,
         spent_by_bidder=_by_bidder(spent, bidders),
@@ -95,7 +95,7 @@ def summarise(log: Log, bidders: Bidders) -> Summary:
     )
 
 
-def paired_gain(first: Log, second: Log, column: str = "value") -> Mean:
+def paired_gain(first: AuctionLog, second: AuctionLog, column: str = "value") -> MeanWithError:
     """Return by how much the first regime exceeds the second, per auction.
 
     Args:
@@ -105,10 +105,10 @@ def paired_gain(first: Log, second: Log, column: str = "value") -> Mean:
     """
     if len(first) != len(second):
         raise BadParameter("second", f"<{len(second)} rows>", f"of {len(first)} rows")
-    return Mean.of(_column(first, column) - _column(second, column))
+    return MeanWithError.of(_column(first, column) - _column(second, column))
 
 
-def _column(log: Log, name: str) -> Array:
+def _column(log: AuctionLog, name: str) -> Array:
     if name == "surplus":
         return np.asarray(log.value - log.price)
     if name not in ("price", "bid", "second", "value", "taste"):

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.intervals import true_positive_rate
-from noisefloor.adversary.likelihood import binomial_law
+from noisefloor.adversary.audit import binomial_distribution, true_positive_rate
 from noisefloor.checks import Floats
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Reports
-from noisefloor.mechanisms.one_bit import SampledBit
-from noisefloor.mechanisms.unary import UnaryEncoding
+from noisefloor.mechanisms import Reports, SampledBit, UnaryEncoding
 
 Counts = NDArray[np.int64]
 
@@ -29,14 +26,14 @@ def ones_histogram(encoding: UnaryEncoding, reports: Reports) -> Counts:
     return np.bincount(ones, minlength=encoding.size + 1)
 
 
-def ones_law(encoding: UnaryEncoding, held: int) -> Floats:
+def ones_distribution(encoding: UnaryEncoding, held: int) -> Floats:
     """Return the law of the number of ones in a report of somebody who holds so many."""
-    stayed = binomial_law(held, encoding.stay / ONE)
-    raised = binomial_law(encoding.size - held, encoding.rise / ONE)
+    stayed = binomial_distribution(held, encoding.stay / ONE)
+    raised = binomial_distribution(encoding.size - held, encoding.rise / ONE)
     return np.convolve(stayed, raised)
 
 
-def odd_ones(encoding: UnaryEncoding, histogram: Counts) -> Floats:
+def ones_count_test(encoding: UnaryEncoding, histogram: Counts) -> Floats:
     """Test the number of ones per report against all honest populations.
 
     Sees:      how many ones each report has: rows, not sums.
@@ -49,13 +46,13 @@ def odd_ones(encoding: UnaryEncoding, histogram: Counts) -> Floats:
     seen = np.asarray(histogram, dtype=np.float64)
     n = seen.sum(axis=-1)
     reached = np.cumsum(seen, axis=-1) / n[..., None]
-    least = np.cumsum(ones_law(encoding, encoding.most_ones))
-    most = np.cumsum(ones_law(encoding, 0))
+    least = np.cumsum(ones_distribution(encoding, encoding.most_ones))
+    most = np.cumsum(ones_distribution(encoding, 0))
     gap = np.maximum(np.maximum(reached - most, least - reached).max(axis=-1), 0.0)
     return np.asarray(np.minimum(1.0, 2 * np.exp(-2 * n * gap**2)))
 
 
-def odd_total(
+def total_test(
     encoding: UnaryEncoding, tally: Counts, n: int, total: float | None = None
 ) -> Floats:
     """Test the sum of all estimates: how many ones a device holds on average.
@@ -85,7 +82,7 @@ def _total_moments(encoding: UnaryEncoding, n: int, held: float) -> tuple[float,
     return n * (held * stay + lacked * rise), math.sqrt(n * variance)
 
 
-def sudden_change(
+def change_test(
     tally: Counts, n: int, before: Counts, n_before: int, *, drift: float = 0.0
 ) -> Floats:
     """Test whether an ad's support jumped from one epoch to the next.
@@ -106,7 +103,7 @@ def sudden_change(
     return _worst_of(2 * ndtr(-z))
 
 
-def uneven_coordinates(mechanism: SampledBit, tally: Counts) -> Floats:
+def uniformity_test(mechanism: SampledBit, tally: Counts) -> Floats:
     """Test whether coordinates come equally often: honest ones do, whatever the data.
 
     Sees:      the tally: how often each (coordinate, bit) came.
@@ -122,7 +119,7 @@ def uneven_coordinates(mechanism: SampledBit, tally: Counts) -> Floats:
     return np.asarray(chdtrc(mechanism.dimension - 1, statistic))
 
 
-def crowded_coordinate(mechanism: SampledBit, tally: Counts) -> Floats:
+def crowding_test(mechanism: SampledBit, tally: Counts) -> Floats:
     """Test whether any coordinate comes too often; valid for every n.
 
     Sees:      the tally: how often each (coordinate, bit) came.
@@ -135,7 +132,7 @@ def crowded_coordinate(mechanism: SampledBit, tally: Counts) -> Floats:
     return _worst_of(_at_least(counts, n, 1 / mechanism.dimension))
 
 
-def biased_bits(mechanism: SampledBit, tally: Counts, *, largest: float = 1.0) -> Floats:
+def bit_bias_test(mechanism: SampledBit, tally: Counts, *, largest: float = 1.0) -> Floats:
     """Test whether the bits of any coordinate lean further than honest data can make them.
 
     Sees:      the tally: how often each (coordinate, bit) came.
@@ -174,7 +171,7 @@ def _worst_of(p_values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Roc:
+class DetectionRates:
     """How well scores tell attacked runs from honest ones.
 
     Attributes:
@@ -190,7 +187,9 @@ class Roc:
     false_positive_rate: float
 
 
-def roc(honest: Floats, attacked: Floats, *, false_positive_rate: float = 0.01) -> Roc:
+def detection_rates(
+    honest: Floats, attacked: Floats, *, false_positive_rate: float = 0.01
+) -> DetectionRates:
     """Compare p-values of honest runs with those of attacked ones.
 
     Raises:
@@ -201,4 +200,4 @@ def roc(honest: Floats, attacked: Floats, *, false_positive_rate: float = 0.01) 
     above = honest.size - np.searchsorted(ordered, attacked, side="right")
     equal = honest.size - above - np.searchsorted(ordered, attacked, side="left")
     auc = float((above + equal / 2).mean() / honest.size)
-    return Roc(auc, rate, error, false_positive_rate)
+    return DetectionRates(auc, rate, error, false_positive_rate)

@@ -9,15 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.bounds import success
-from noisefloor.adversary.ads.profiles import Candidates
-from noisefloor.adversary.likelihood import check_prior
-from noisefloor.adversary.observations import counts_table, law_table
-from noisefloor.adversary.outcome import Outcome, draw_truth, score
-from noisefloor.adversary.posteriors import Law, Prior, posterior
+from noisefloor.accounting import success
+from noisefloor.adversary.ads.request_inference import Candidates
+from noisefloor.adversary.audit import (
+    AttackOutcome,
+    Prior,
+    ReportDistribution,
+    check_prior,
+    counts_table,
+    draw_truth,
+    likelihood_table,
+    posterior,
+    score,
+)
 from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Mechanism, Reports
+from noisefloor.mechanisms import Mechanism, Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 
@@ -28,7 +35,11 @@ _MOST_TRANSCRIPTS = 1 << 11
 
 
 def pair_ratios(
-    law: Law, first: Reports, second: Reports, candidates: Candidates, prior: Prior = None
+    distribution: ReportDistribution,
+    first: Reports,
+    second: Reports,
+    candidates: Candidates,
+    prior: Prior = None,
 ) -> Floats:
     """Return the likelihood ratio of every pair: one matrix of devices by devices per group.
 
@@ -40,14 +51,16 @@ def pair_ratios(
     shares = check_prior(len(candidates), prior)
     if not shares.all():
         raise BadParameter("prior", "<array>", "> 0 for every candidate")
-    ours, theirs = (_by_group(law, some, candidates, shares) for some in (first, second))
+    ours, theirs = (_by_group(distribution, some, candidates, shares) for some in (first, second))
     return np.asarray((ours / shares) @ theirs.swapaxes(1, 2))
 
 
-def _by_group(law: Law, seen: Reports, candidates: Candidates, prior: Floats) -> Floats:
+def _by_group(
+    distribution: ReportDistribution, seen: Reports, candidates: Candidates, prior: Floats
+) -> Floats:
     groups, devices = seen.shape[:2]
     flat = seen.reshape(groups * devices, *seen.shape[2:])
-    return posterior(law, flat, candidates, prior).reshape(groups, devices, len(prior))
+    return posterior(distribution, flat, candidates, prior).reshape(groups, devices, len(prior))
 
 
 def best_match(ratios: Floats) -> Matches:
@@ -104,10 +117,10 @@ def linking_success(
     return total
 
 
-def _wins(ratio: Floats, law: Floats, devices: int) -> Floats:
+def _wins(ratio: Floats, distribution: Floats, devices: int) -> Floats:
     """Return, for each transcript of the partner, the chance to beat all others, ties tossed."""
     levels, place = np.unique(ratio, return_inverse=True)
-    equal = np.bincount(place, weights=law, minlength=levels.size)
+    equal = np.bincount(place, weights=distribution, minlength=levels.size)
     up_to = np.minimum(np.cumsum(equal), 1.0)
     below = np.maximum(up_to - equal, 0.0)
     # The sum over k ties of C(N-1, k) equal^k below^(N-1-k) / (k + 1).
@@ -145,7 +158,7 @@ class LinkingGame:
         if self.is_null:
             return 1 / self.devices
         try:
-            table = law_table(self.mechanism, self.candidates)
+            table = likelihood_table(self.mechanism, self.candidates)
         except BadParameter:
             return None
         counts = counts_table(table, self.requests)
@@ -153,7 +166,7 @@ class LinkingGame:
             return None
         return linking_success(counts, self.prior, self.devices)
 
-    def play(self, groups: int, source: Source, *, is_assigned: bool = False) -> Outcome:
+    def play(self, groups: int, source: Source, *, is_assigned: bool = False) -> AttackOutcome:
         """Let the adversary match so many groups; only targets count, so games are independent."""
         shares = check_prior(len(self.candidates), self.prior)
         shape = (groups, self.devices)

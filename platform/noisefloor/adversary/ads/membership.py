@@ -12,18 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.bounds import binary_success
-from noisefloor.adversary.observations import (
+from noisefloor.accounting import binary_success
+from noisefloor.adversary.audit import (
+    AttackOutcome,
     compositions,
-    counts_law,
+    counts_distribution,
+    draw_truth,
     is_listable,
-    law_table,
+    likelihood_table,
     merged,
+    score,
 )
-from noisefloor.adversary.outcome import Outcome, draw_truth, score
 from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Mechanism, Reports
+from noisefloor.mechanisms import Mechanism, Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 
@@ -69,7 +71,7 @@ def exact_success(member: Floats, population: Floats, n: int) -> float | None:
     if not is_listable(check_count(n, "n"), kinds, 2):
         return None
     tallies = compositions(n, kinds)
-    absent = counts_law(laws[1:], tallies)[0]
+    absent = counts_distribution(laws[1:], tallies)[0]
     ratio = np.exp(log_ratios(tallies[:, None], laws[:1], laws[1:]))
     return float(np.maximum(absent, absent * ratio).sum() / 2)
 
@@ -98,12 +100,12 @@ class MembershipGame:
     @property
     def member(self) -> Floats:
         """The law of the target's report in each round."""
-        return law_table(self.mechanism, self.target)
+        return likelihood_table(self.mechanism, self.target)
 
     @property
     def population(self) -> Floats:
         """The law of a random person's report in each round."""
-        mean = law_table(self.mechanism, self.people).mean(axis=0)
+        mean = likelihood_table(self.mechanism, self.people).mean(axis=0)
         return np.repeat(mean[None], len(self.target), axis=0)
 
     @property
@@ -115,7 +117,7 @@ class MembershipGame:
             exact = exact_success(member[0], population[0], self.n)
         return expected_success(member, population, self.n) if exact is None else exact
 
-    def play(self, games: int, source: Source) -> Outcome:
+    def play(self, games: int, source: Source) -> AttackOutcome:
         """Play so many games, and let the adversary say who took part."""
         truth = draw_truth(np.full(2, 0.5), games, source)
         tallies = [

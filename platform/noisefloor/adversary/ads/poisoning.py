@@ -4,28 +4,39 @@ Nobody can tell a fake report from an honest one by its form. A fake that lies a
 runs the mechanism gains its share and no more, whatever epsilon is. A fake that writes its report
 itself gains the more, the more noise the honest add: debiasing multiplies what it sends by
 1 / (hold - lack). Shares are those of all devices; honest shares are those of the honest ones.
+
+Poisoned training: fake devices that pull one ad's gradient in the V2 protocol.
+
+A message names a coordinate and a bit, and stands for dimension * size at that coordinate, size
+being coth(epsilon / 2). Who chooses the coordinate itself gains dimension times as much as who
+draws it honestly; who also runs the bit honestly gains another factor size less.
+All gains are in units of the clipped value, on the averaged gradient.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.clicks import ClickReport, Form
-from noisefloor.ads.delivered_click import DeliveredClick
-from noisefloor.checks import Floats, check_bits, check_count, check_finite
+from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick
+from noisefloor.checks import Floats, check_bits, check_count, check_finite, check_integers
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Reports
-from noisefloor.mechanisms.randomised_response import BinaryResponse, KaryResponse
-from noisefloor.mechanisms.subset_selection import SubsetSelection
-from noisefloor.mechanisms.unary import UnaryEncoding
+from noisefloor.mechanisms import (
+    BinaryResponse,
+    KaryResponse,
+    Reports,
+    SampledBit,
+    SubsetSelection,
+    UnaryEncoding,
+)
 from noisefloor.randomness import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
+class ReportSupport:
     """How a report about one ad is debiased: (rate - lack) / (hold - lack) * scale.
 
     Attributes:
@@ -44,7 +55,7 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
-class Poison:
+class PoisonedReports:
     """What fake devices send, and what it is expected to do.
 
     Attributes:
@@ -59,47 +70,49 @@ class Poison:
 
 
 @singledispatch
-def support_of(mechanism: object) -> Support:
+def support_of(mechanism: object) -> ReportSupport:
     """Return how reports of a mechanism support an ad."""
     raise BadParameter("mechanism", type(mechanism).__name__, "one whose reports support an ad")
 
 
 @support_of.register
-def _(mechanism: BinaryResponse) -> Support:
+def _(mechanism: BinaryResponse) -> ReportSupport:
     lie = mechanism.flip / ONE
-    return Support(1 - lie, lie)
+    return ReportSupport(1 - lie, lie)
 
 
 @support_of.register
-def _(mechanism: KaryResponse) -> Support:
-    return Support(mechanism.keep / ONE, float(mechanism.lie / ONE))
+def _(mechanism: KaryResponse) -> ReportSupport:
+    return ReportSupport(mechanism.keep / ONE, float(mechanism.lie / ONE))
 
 
 @support_of.register
-def _(mechanism: UnaryEncoding) -> Support:
-    return Support(mechanism.stay / ONE, mechanism.rise / ONE)
+def _(mechanism: UnaryEncoding) -> ReportSupport:
+    return ReportSupport(mechanism.stay / ONE, mechanism.rise / ONE)
 
 
 @support_of.register
-def _(mechanism: SubsetSelection) -> Support:
+def _(mechanism: SubsetSelection) -> ReportSupport:
     hold = mechanism.hold / ONE
-    return Support(hold, (mechanism.subset - hold) / (mechanism.size - 1))
+    return ReportSupport(hold, (mechanism.subset - hold) / (mechanism.size - 1))
 
 
 @support_of.register
-def _(mechanism: ClickReport) -> Support:
+def _(mechanism: ClickReport) -> ReportSupport:
     inner = support_of(mechanism.encoding)
-    scale = mechanism.most_clicks if mechanism.form is Form.PAD_AND_SAMPLE else 1
-    return Support(inner.hold, inner.lack, float(scale))
+    scale = mechanism.most_clicks if mechanism.form is ClickEncoding.PAD_AND_SAMPLE else 1
+    return ReportSupport(inner.hold, inner.lack, float(scale))
 
 
 @support_of.register
-def _(mechanism: DeliveredClick) -> Support:
+def _(mechanism: DeliveredClick) -> ReportSupport:
     # A fake names the ad itself: it adds an impression along with its click.
     return support_of(mechanism.response)
 
 
-def crafted_bias(support: Support, *, fakes: float, honest: float, rate: float = 1.0) -> float:
+def crafted_bias(
+    support: ReportSupport, *, fakes: float, honest: float, rate: float = 1.0
+) -> float:
     """Return the bias when fakes support the target with chance ``rate``.
 
     Formula: ``beta (scale (rate - lack) / (hold - lack) - f)``, beta the share of fakes.
@@ -115,7 +128,9 @@ def input_bias(*, fakes: float, honest: float) -> float:
     return _check_share(fakes) * (1 - honest)
 
 
-def push(mechanism: object, target: int, fakes: int, *, honest: int, share: float) -> Poison:
+def maximal_gain_reports(
+    mechanism: object, target: int, fakes: int, *, honest: int, share: float
+) -> PoisonedReports:
     """Write the reports that raise the estimate of one ad most.
 
     Sees:      nothing.
@@ -132,49 +147,49 @@ def push(mechanism: object, target: int, fakes: int, *, honest: int, share: floa
         share: The share of the honest who hold the ad, as the estimator expects it.
     """
     part = fakes / (check_count(fakes, "fakes", least=0) + check_count(honest, "honest", least=0))
-    return Poison(
-        craft(mechanism, target, fakes),
+    return PoisonedReports(
+        crafted_reports(mechanism, target, fakes),
         crafted_bias(support_of(mechanism), fakes=part, honest=share),
         input_bias(fakes=part, honest=share),
     )
 
 
 @singledispatch
-def craft(mechanism: object, target: int, fakes: int) -> Reports:
+def crafted_reports(mechanism: object, target: int, fakes: int) -> Reports:
     """Return reports that all support the target and as little else as the form allows."""
     raise BadParameter("mechanism", type(mechanism).__name__, "one whose reports can be crafted")
 
 
-@craft.register
+@crafted_reports.register
 def _(mechanism: BinaryResponse, target: int, fakes: int) -> Reports:
     # The ad is settled by whom the report goes to; a click is all that there is to say.
     return np.ones(fakes, dtype=np.bool_)
 
 
-@craft.register
+@crafted_reports.register
 def _(mechanism: DeliveredClick, target: int, fakes: int) -> Reports:
     check_count(target, "target", least=0, most=mechanism.ads - 1)
     return _symbols(2 * mechanism.ads, 2 * target + 1, fakes)
 
 
-@craft.register
+@crafted_reports.register
 def _(mechanism: KaryResponse, target: int, fakes: int) -> Reports:
     return _symbols(mechanism.size, target, fakes)
 
 
-@craft.register
+@crafted_reports.register
 def _(mechanism: UnaryEncoding, target: int, fakes: int) -> Reports:
     check_count(target, "target", least=0, most=mechanism.size - 1)
     return np.asarray(np.repeat((np.arange(mechanism.size) == target)[None], fakes, axis=0))
 
 
-@craft.register
+@crafted_reports.register
 def _(mechanism: ClickReport, target: int, fakes: int) -> Reports:
     check_count(target, "target", least=0, most=mechanism.ads - 1)
-    return craft(mechanism.encoding, target, fakes)
+    return crafted_reports(mechanism.encoding, target, fakes)
 
 
-@craft.register
+@crafted_reports.register
 def _(mechanism: SubsetSelection, target: int, fakes: int) -> Reports:
     check_count(target, "target", least=0, most=mechanism.size - 1)
     reports = np.zeros((fakes, mechanism.size), dtype=np.bool_)
@@ -221,7 +236,7 @@ def mimic_bias(encoding: UnaryEncoding, *, fakes: float, honest: float, held: in
 
 def push_requests(
     chances: Floats, target: int, fakes: int, *, honest: int, share: float
-) -> Poison:
+) -> PoisonedReports:
     """Ask for the target outright, so that its impressions rise by the share of fakes.
 
     Sees:      nothing.
@@ -238,7 +253,7 @@ def push_requests(
         share: Of the target among the honest.
     """
     part = fakes / (fakes + honest)
-    return Poison(
+    return PoisonedReports(
         _symbols(len(chances), target, fakes),
         request_bias(1.0, fakes=part, honest=share),
         request_bias(float(chances[target]), fakes=part, honest=share),
@@ -257,3 +272,99 @@ def _check_share(share: float) -> float:
     if not 0 <= check_finite(share, "fakes") <= 1:
         raise BadParameter("fakes", share, "in [0, 1]")
     return float(share)
+
+
+Messages = NDArray[np.uint32]
+
+
+def concentrated_messages(
+    mechanism: SampledBit, coordinates: Sequence[int], fakes: int, *, is_upwards: bool = True
+) -> Messages:
+    """Write messages about the target's coordinates alone, in turn, all with the same bit.
+
+    Sees:      nothing.
+    Knows:     the mechanism and which coordinates are the target's.
+    Guesses:   nothing; wants the averaged gradient at these coordinates as large as can be.
+    Reference: our own; gain in ``crowd_bias``, detector: ``detectors.uneven_coordinates``.
+    """
+    places = _check_coordinates(mechanism, coordinates)
+    chosen = places[np.arange(check_count(fakes, "fakes", least=0)) % len(places)]
+    return (2 * chosen + int(is_upwards)).astype(np.uint32)
+
+
+def spread_messages(
+    mechanism: SampledBit,
+    coordinates: Sequence[int],
+    fakes: int,
+    source: Source,
+    *,
+    is_upwards: bool = True,
+) -> Messages:
+    """Draw coordinates as the honest do, lie about the target's and toss a coin on the others.
+
+    Sees:      nothing.
+    Knows:     the mechanism and which coordinates are the target's.
+    Guesses:   nothing; evades any detector that looks at how often each coordinate comes.
+    Reference: our own; gain in ``spread_bias``, detector: ``detectors.biased_bits``.
+    """
+    places = _check_coordinates(mechanism, coordinates)
+    chosen = mechanism.choose(fakes, source)
+    bits = source.stage("coin").bernoulli(ONE // 2, fakes)
+    bits[np.isin(chosen, places)] = is_upwards
+    return np.asarray(2 * chosen + bits, dtype=np.uint32)
+
+
+def crowd_bias(
+    mechanism: SampledBit, *, fakes: float, honest: float = 0.0, coordinates: int = 1
+) -> float:
+    """Return the bias at each of the target's coordinates when only these are named.
+
+    Formula: ``beta (dimension / coordinates * coth(epsilon / 2) - g)``.
+    """
+    gain = mechanism.dimension / coordinates * mechanism.one_bit.size
+    return fakes * (gain - honest)
+
+
+def spread_bias(mechanism: SampledBit, *, fakes: float, honest: float = 0.0) -> float:
+    """Return the bias at each of the target's coordinates when coordinates are drawn honestly.
+
+    Formula: ``beta (coth(epsilon / 2) - g)``.
+    """
+    return fakes * (mechanism.one_bit.size - honest)
+
+
+def input_gradient_bias(*, fakes: float, honest: float = 0.0) -> float:
+    """Return the bias when fakes only lie about their values.
+
+    Formula: ``beta (1 - g)``, whatever epsilon and the number of coordinates are.
+    """
+    return fakes * (1 - honest)
+
+
+def push_gradient(
+    mechanism: SampledBit,
+    coordinates: Sequence[int],
+    fakes: int,
+    *,
+    honest: int,
+    gradient: float = 0.0,
+) -> PoisonedReports:
+    """Write the messages that raise the target's averaged gradient most (``crowd``).
+
+    Args:
+        mechanism: Of one round.
+        coordinates: The target's.
+        fakes: How many fake devices.
+        honest: How many honest ones.
+        gradient: The honest mean at these coordinates.
+    """
+    part = fakes / (fakes + honest)
+    bias = crowd_bias(mechanism, fakes=part, honest=gradient, coordinates=len(coordinates))
+    reports = concentrated_messages(mechanism, coordinates, fakes)
+    return PoisonedReports(reports, bias, input_gradient_bias(fakes=part, honest=gradient))
+
+
+def _check_coordinates(mechanism: SampledBit, coordinates: Sequence[int]) -> NDArray[np.int64]:
+    if not len(coordinates):
+        raise BadParameter("coordinates", coordinates, "at least one")
+    return check_integers(coordinates, 0, mechanism.dimension - 1).astype(np.int64)

@@ -10,9 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.likelihood import Guess, check_prior
-from noisefloor.adversary.outcome import Outcome, score
-from noisefloor.adversary.posteriors import Prior, most_probable
+from noisefloor.adversary.audit import (
+    AttackOutcome,
+    Guess,
+    Prior,
+    check_prior,
+    most_probable,
+    score,
+)
 from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 
@@ -70,7 +75,7 @@ def attack_activity(
     prior: Prior = None,
     *,
     quota: int | Sequence[int] | None = None,
-) -> Outcome:
+) -> AttackOutcome:
     """Guess the class of every device and score it: there is no bound but 1.
 
     With a quota, devices pad to it. What is then seen is as likely under one class as under any

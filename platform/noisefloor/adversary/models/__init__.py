@@ -1,1 +1,21 @@
 """Attacks on trained models: shadow models, and canaries that see the noise."""
+
+from noisefloor.adversary.models.canary_audit import audit_canary, games_for
+from noisefloor.adversary.models.shadow_attacks import (
+    MembershipCurve,
+    lira,
+    loss_threshold,
+    membership_curve,
+)
+from noisefloor.adversary.models.shadow_runs import ShadowRuns, fair_members
+
+__all__ = [
+    "MembershipCurve",
+    "ShadowRuns",
+    "audit_canary",
+    "fair_members",
+    "games_for",
+    "lira",
+    "loss_threshold",
+    "membership_curve",
+]

@@ -8,17 +8,14 @@ the epsilon says, and the tuple as a whole is not.
 
 import numpy as np
 
-from noisefloor.accounting.bounds import success
-from noisefloor.adversary.outcome import Outcome, score
-from noisefloor.adversary.posteriors import Prior
+from noisefloor.accounting import success
+from noisefloor.adversary.audit import AttackOutcome, Prior, score
+from noisefloor.adversary.records.channels import Channel
 from noisefloor.adversary.records.priors import shares_of
-from noisefloor.adversary.records.symmetric import Channel
 from noisefloor.checks import Floats, check_count
-from noisefloor.collection.classes import Codes
-from noisefloor.collection.joint import JointResponse
-from noisefloor.collection.tuples import response_over
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Reports
+from noisefloor.collection.encoding import Codes, JointResponse, response_over
+from noisefloor.distributions import ONE
+from noisefloor.mechanisms import Reports
 from noisefloor.randomness import Source
 
 
@@ -36,7 +33,7 @@ def part_channel(space: int, size: int, epsilon: float) -> Channel:
     return Channel(size, whole.keep + (shared - 1) * whole.lie, shared * whole.lie)
 
 
-def attack_tuple(mechanism: JointResponse, rows: Codes, source: Source) -> Outcome:
+def attack_tuple(mechanism: JointResponse, rows: Codes, source: Source) -> AttackOutcome:
     """Guess that each owner's tuple is as it was reported.
 
     Sees:      the report: the attributes that were drawn, their classes and the label.
@@ -49,7 +46,7 @@ def attack_tuple(mechanism: JointResponse, rows: Codes, source: Source) -> Outco
     spaces = np.array(mechanism.spaces)[mechanism.groups_of(reports)]
     kept = np.array([tuple_success(one, mechanism.epsilon) for one in mechanism.spaces])
     right = (reports[:, mechanism.chosen :] == true).all(axis=1)
-    return Outcome(
+    return AttackOutcome(
         int(np.count_nonzero(right)),
         len(reports),
         float(np.mean(1 / spaces)),
@@ -60,7 +57,7 @@ def attack_tuple(mechanism: JointResponse, rows: Codes, source: Source) -> Outco
 
 def attack_part(
     mechanism: JointResponse, rows: Codes, source: Source, place: int, prior: Prior = None
-) -> Outcome:
+) -> AttackOutcome:
     """Guess one value of those owners who drew it, from what was reported of it.
 
     Sees:      the reported class of one attribute, or the reported label; n is of those who drew.

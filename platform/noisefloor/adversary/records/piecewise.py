@@ -9,18 +9,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.bounds import binary_success, success
-from noisefloor.adversary.outcome import Outcome, draw_truth, score
+from noisefloor.accounting import binary_success, success
+from noisefloor.adversary.audit import AttackOutcome, draw_truth, score
 from noisefloor.checks import Floats, check_count, check_reals
-from noisefloor.laws import ONE
-from noisefloor.mechanisms import Piecewise
-from noisefloor.mechanisms.base import Reports
-from noisefloor.mechanisms.window import STEPS, position_of, positions_of
+from noisefloor.distributions import ONE
+from noisefloor.mechanisms import STEPS, Piecewise, Reports, position_of, positions_of
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 
 
-def attack_interval(mechanism: Piecewise, values: Floats, source: Source) -> Outcome:
+def attack_interval(mechanism: Piecewise, values: Floats, source: Source) -> AttackOutcome:
     """Guess an interval for each owner's value.
 
     Sees:      the report of one value.
@@ -34,7 +32,7 @@ def attack_interval(mechanism: Piecewise, values: Floats, source: Source) -> Out
     low, high = guess_interval(mechanism, mechanism.randomise(reals, source))
     places = positions_of(reals, -1.0, 1.0)
     width = mechanism.window.width / STEPS
-    return Outcome(
+    return AttackOutcome(
         int(np.count_nonzero((low <= places) & (places <= high))),
         len(reals),
         min(1.0, width),
@@ -69,7 +67,7 @@ def interval_success(mechanism: Piecewise) -> float:
 
 def attack_pair(
     mechanism: Piecewise, first: float, second: float, games: int, source: Source
-) -> Outcome:
+) -> AttackOutcome:
     """Guess which of two values, each as likely, was reported.
 
     Sees:      the report.

@@ -8,24 +8,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.accounting.bounds import binary_success
-from noisefloor.adversary.observations import law_table, success_of
-from noisefloor.adversary.outcome import Outcome, score
-from noisefloor.adversary.posteriors import most_probable, posterior
-from noisefloor.adversary.records.laws import check_place
+from noisefloor.accounting import binary_success
+from noisefloor.adversary.audit import (
+    AttackOutcome,
+    likelihood_table,
+    most_probable,
+    posterior,
+    score,
+    success_of,
+)
+from noisefloor.adversary.records.channels import check_place
 from noisefloor.adversary.records.priors import shares_of
 from noisefloor.checks import Floats
-from noisefloor.collection.classes import Codes
-from noisefloor.collection.printed import PrintedUnified
-from noisefloor.collection.unified import check_codes, share_of
+from noisefloor.collection.encoding import Codes, PrintedUnified, check_codes, share_of
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Proofs:
+class ClassZeroProofs:
     """Reports that leave no doubt.
 
     Attributes:
@@ -34,7 +37,7 @@ class Proofs:
         owners: All of them.
     """
 
-    proved: Outcome
+    proved: AttackOutcome
     false: int
     owners: int
 
@@ -46,7 +49,7 @@ class Proofs:
 
 def attack_class_zero(
     mechanism: PrintedUnified, codes: Codes, source: Source, place: int | None = None
-) -> Proofs:
+) -> ClassZeroProofs:
     """Look for reports of class 0, at one value or at any.
 
     Sees:      the report.
@@ -64,10 +67,10 @@ def attack_class_zero(
         raise BadParameter("codes", f"<{len(rows)} records>", "to hold a class 0")
     proved = (says & holds).any(axis=1)
     rates = proof_rates(mechanism, rows, place)[owners]
-    outcome = Outcome(
+    outcome = AttackOutcome(
         int(np.count_nonzero(proved)), int(owners.sum()), 0.0, 1.0, float(rates.mean())
     )
-    return Proofs(outcome, int(np.count_nonzero((says & ~holds).any(axis=1))), len(rows))
+    return ClassZeroProofs(outcome, int(np.count_nonzero((says & ~holds).any(axis=1))), len(rows))
 
 
 def proof_rates(mechanism: PrintedUnified, codes: Codes, place: int | None = None) -> Floats:
@@ -80,7 +83,7 @@ def proof_rates(mechanism: PrintedUnified, codes: Codes, place: int | None = Non
     return np.asarray(1 - np.where(np.asarray(codes)[:, at] == 0, lost, 1.0).prod(axis=1))
 
 
-def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source) -> Outcome:
+def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source) -> AttackOutcome:
     """Guess the label of each owner from the printed report of it.
 
     Sees:      the reported class of the label.
@@ -108,7 +111,7 @@ def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source
 def printed_label_success(mechanism: PrintedUnified, prior: Floats) -> float:
     """Return how often the label is named from its report, by the shares of -1 and +1."""
     last = mechanism.sizes[-1]
-    return success_of(law_table(_label_of(mechanism), np.array([[0], [last]])), prior)
+    return success_of(likelihood_table(_label_of(mechanism), np.array([[0], [last]])), prior)
 
 
 def claimed_label_success(mechanism: PrintedUnified) -> float:

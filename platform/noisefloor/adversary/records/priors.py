@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.likelihood import check_prior
+from noisefloor.adversary.audit import check_prior
 from noisefloor.checks import Floats, check_bits, check_count
-from noisefloor.collection.classes import Codes
-from noisefloor.collection.unified import check_codes, listed_rows
+from noisefloor.collection.encoding import Codes, check_codes, listed_rows
 from noisefloor.errors import BadParameter
 
 

@@ -15,13 +15,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.outcome import Outcome, score
+from noisefloor.adversary.audit import AttackOutcome, score
 from noisefloor.adversary.records.priors import shares_of
 from noisefloor.checks import Floats, blocks, check_bits, check_count
-from noisefloor.collection.classes import Classes, Codes
-from noisefloor.collection.schema import Continuous, Labels, Records
+from noisefloor.collection.encoding import Codes, Discretiser
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import Source
+from noisefloor.tables import Continuous, Labels, ScaledRecords
 
 Scale = Literal["centred", "raw"]
 """What a class stands for: a number in [-1, 1], or one of the attribute's own range."""
@@ -33,11 +33,11 @@ _MOST_CELLS = 1 << 22
 _DIGITS = 9
 """To which a product is compared with what classes stand for."""
 
-Asked = NDArray[np.intp]
+AttributeIndices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Population:
+class PopulationMarginals:
     """What is known of owners: how labels are spread, and classes among owners of each label.
 
     Attributes:
@@ -49,7 +49,7 @@ class Population:
     classes: tuple[Floats, ...]
 
 
-def population_of(codes: Codes, labels: Labels, sizes: Sequence[int]) -> Population:
+def marginals_of(codes: Codes, labels: Labels, sizes: Sequence[int]) -> PopulationMarginals:
     """Return the marginals of a population, all attributes and both labels of it."""
     positive = check_bits(labels)
     if positive.all() or not positive.any():
@@ -58,10 +58,10 @@ def population_of(codes: Codes, labels: Labels, sizes: Sequence[int]) -> Populat
         np.stack([shares_of(codes[positive == one, place], size) for one in (False, True)])
         for place, size in enumerate(sizes)
     )
-    return Population(shares_of(positive, 2), tables)
+    return PopulationMarginals(shares_of(positive, 2), tables)
 
 
-def centres_of(classes: Classes, scale: Scale) -> tuple[Floats, ...]:
+def centres_of(classes: Discretiser, scale: Scale) -> tuple[Floats, ...]:
     """Return what each class of each attribute stands for."""
     if scale not in get_args(Scale):
         raise BadParameter("scale", scale, f"to be one of {', '.join(get_args(Scale))}")
@@ -79,8 +79,12 @@ def centres_of(classes: Classes, scale: Scale) -> tuple[Floats, ...]:
 
 
 def attack_products(
-    classes: Classes, records: Records, count: int, source: Source, scale: Scale = "centred"
-) -> Outcome:
+    classes: Discretiser,
+    records: ScaledRecords,
+    count: int,
+    source: Source,
+    scale: Scale = "centred",
+) -> AttackOutcome:
     """Guess the label of each owner from the products that DR.WA sends.
 
     Sees:      of each owner, K attributes drawn at random and the product of class and label.
@@ -97,11 +101,11 @@ def attack_products(
         scale: What classes stand for.
     """
     codes, centres = classes.codes(records.values), centres_of(classes, scale)
-    known = population_of(codes, records.labels, classes.sizes)
-    asked = draw_asked(len(records), len(classes.sizes), count, source)
-    sent = products(codes, records.labels, asked, centres)
+    known = marginals_of(codes, records.labels, classes.sizes)
+    requested = draw_attribute_indices(len(records), len(classes.sizes), count, source)
+    sent = products(codes, records.labels, requested, centres)
     return score(
-        guess_labels(sent, asked, centres, known).astype(np.intp),
+        guess_labels(sent, requested, centres, known).astype(np.intp),
         records.labels.astype(np.intp),
         baseline=float(known.labels.max()),
         bound=1.0,
@@ -109,22 +113,29 @@ def attack_products(
     )
 
 
-def draw_asked(owners: int, attributes: int, count: int, source: Source) -> Asked:
+def draw_attribute_indices(
+    owners: int, attributes: int, count: int, source: Source
+) -> AttributeIndices:
     """Return the attributes that each owner is asked for, drawn without replacement."""
     check_count(count, "count", most=attributes)
     words = source.stage("asked").words(owners * attributes).reshape(owners, attributes)
     return np.asarray(np.argsort(words, axis=1)[:, :count])
 
 
-def products(codes: Codes, labels: Labels, asked: Asked, centres: Sequence[Floats]) -> Floats:
+def products(
+    codes: Codes, labels: Labels, requested: AttributeIndices, centres: Sequence[Floats]
+) -> Floats:
     """Return what owners send: class times label, a column for each attribute asked for."""
     table = _table(centres)
-    held = np.take_along_axis(codes, asked, axis=1).astype(np.intp)
-    return np.asarray(table[asked, held] * np.where(labels, 1.0, -1.0)[:, None])
+    own_codes = np.take_along_axis(codes, requested, axis=1).astype(np.intp)
+    return np.asarray(table[requested, own_codes] * np.where(labels, 1.0, -1.0)[:, None])
 
 
 def guess_labels(
-    sent: Floats, asked: Asked, centres: Sequence[Floats], known: Population
+    sent: Floats,
+    requested: AttributeIndices,
+    centres: Sequence[Floats],
+    known: PopulationMarginals,
 ) -> Labels:
     """Return the more probable label of each owner.
 
@@ -136,14 +147,14 @@ def guess_labels(
     guessed, more = np.empty(len(sent), dtype=np.bool_), known.labels[1] > known.labels[0]
     odds = math.log(known.labels[1]) - math.log(known.labels[0])
     for some in blocks(len(sent), sent.shape[1] * max(map(len, centres))):
-        parts = [_log_chance(sent[some], asked[some], centres, known, one) for one in (0, 1)]
+        parts = [_log_chance(sent[some], requested[some], centres, known, one) for one in (0, 1)]
         gap = parts[1] - parts[0] + odds
         guessed[some] = gap >= 0 if more else gap > 0
     return guessed
 
 
 def products_success(
-    known: Population, centres: Sequence[Floats], columns: Sequence[int]
+    known: PopulationMarginals, centres: Sequence[Floats], columns: Sequence[int]
 ) -> float | None:
     """Return how often the label is named from the products of some attributes.
 
@@ -151,23 +162,23 @@ def products_success(
 
     Formula: the sum over rows of products p of max_s pi_s prod_j P(class_j = s p_j | s).
     """
-    laws: list[Floats] = []
+    distributions: list[Floats] = []
     for column in columns:
         signed = np.concatenate([-centres[column], centres[column]]).round(_DIGITS)
         places = np.unique(signed, return_inverse=True)[1].reshape(2, -1)
-        law = np.zeros((2, int(places.max()) + 1))
+        distribution = np.zeros((2, int(places.max()) + 1))
         for label in (0, 1):
-            np.add.at(law[label], places[label], known.classes[column][label])
-        laws.append(law)
-    if math.prod(law.shape[1] for law in laws) > _MOST_CELLS:
+            np.add.at(distribution[label], places[label], known.classes[column][label])
+        distributions.append(distribution)
+    if math.prod(distribution.shape[1] for distribution in distributions) > _MOST_CELLS:
         return None
     joint = known.labels[:, None]
-    for law in laws:
-        joint = (joint[:, :, None] * law[:, None, :]).reshape(2, -1)
+    for distribution in distributions:
+        joint = (joint[:, :, None] * distribution[:, None, :]).reshape(2, -1)
     return float(joint.max(axis=0).sum())
 
 
-def _mean_success(known: Population, centres: Sequence[Floats]) -> float | None:
+def _mean_success(known: PopulationMarginals, centres: Sequence[Floats]) -> float | None:
     """Return the success from one product, of each attribute as often."""
     each = [products_success(known, centres, [column]) for column in range(len(centres))]
     found = [one for one in each if one is not None]
@@ -183,12 +194,16 @@ def _table(tables: Sequence[Floats]) -> Floats:
 
 
 def _log_chance(
-    sent: Floats, asked: Asked, centres: Sequence[Floats], known: Population, label: int
+    sent: Floats,
+    requested: AttributeIndices,
+    centres: Sequence[Floats],
+    known: PopulationMarginals,
+    label: int,
 ) -> Floats:
     """Return ln P(products | label); a product that no class makes with this label has none."""
-    values = _table(centres).round(_DIGITS)[asked]
-    told = (sent * (1 if label else -1)).round(_DIGITS)
-    shares = _table([one[label] for one in known.classes])[asked]
-    chances = np.where(values == told[:, :, None], shares, 0.0).sum(axis=2)
+    values = _table(centres).round(_DIGITS)[requested]
+    reported = (sent * (1 if label else -1)).round(_DIGITS)
+    shares = _table([one[label] for one in known.classes])[requested]
+    chances = np.where(values == reported[:, :, None], shares, 0.0).sum(axis=2)
     with np.errstate(divide="ignore"):
         return np.asarray(np.maximum(np.log(chances), _IMPOSSIBLE).sum(axis=1))

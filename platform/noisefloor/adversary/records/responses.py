@@ -10,23 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.bounds import success
-from noisefloor.adversary.outcome import Outcome, score
-from noisefloor.adversary.posteriors import Prior
-from noisefloor.adversary.records.laws import (
+from noisefloor.accounting import success
+from noisefloor.adversary.audit import AttackOutcome, Prior, score
+from noisefloor.adversary.records.channels import (
+    Channel,
     RecordResponse,
     channels,
     check_place,
-    record_logs,
+    record_log_likelihoods,
     sizes_of,
 )
 from noisefloor.adversary.records.priors import RecordPrior, empirical_prior, shares_of
-from noisefloor.adversary.records.symmetric import Channel
 from noisefloor.checks import blocks
-from noisefloor.collection.classes import Codes
-from noisefloor.collection.unified import UnifiedResponse, check_codes
+from noisefloor.collection.encoding import Codes, UnifiedResponse, check_codes
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Reports
+from noisefloor.mechanisms import Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 
@@ -36,7 +34,7 @@ _MOST_CELLS = 1 << 24
 
 def attack_attribute(
     mechanism: UnifiedResponse, codes: Codes, source: Source, place: int, prior: Prior = None
-) -> Outcome:
+) -> AttackOutcome:
     """Guess one value of each owner from what was reported of it.
 
     Sees:      the report of one value.
@@ -59,7 +57,7 @@ def attack_attribute(
     )
 
 
-def attack_record(mechanism: UnifiedResponse, codes: Codes, source: Source) -> Outcome:
+def attack_record(mechanism: UnifiedResponse, codes: Codes, source: Source) -> AttackOutcome:
     """Guess that each owner's record is as it was reported.
 
     Sees:      the whole report.
@@ -70,7 +68,7 @@ def attack_record(mechanism: UnifiedResponse, codes: Codes, source: Source) -> O
     rows = check_codes(codes, mechanism.sizes)
     reports = mechanism.randomise(rows, source)
     size = float(np.prod(np.array(mechanism.sizes, dtype=np.float64)))
-    return Outcome(
+    return AttackOutcome(
         int(np.count_nonzero((reports == rows).all(axis=1))),
         len(rows),
         1 / size,
@@ -85,7 +83,7 @@ def attack_known_records(
     source: Source,
     prior: RecordPrior,
     place: int | None = None,
-) -> Outcome:
+) -> AttackOutcome:
     """Guess the whole record of each owner, or one value of it, knowing what records there are.
 
     Sees:      the whole report.
@@ -98,7 +96,7 @@ def attack_known_records(
     truth = empirical_prior(rows)
     spread = truth.shares if place is None else shares_of(rows[:, place], 1)
     right = guessed == (rows if place is None else rows[:, place])
-    return Outcome(
+    return AttackOutcome(
         int(np.count_nonzero(right.all(axis=1) if place is None else right)),
         len(rows),
         float(spread.max()),
@@ -142,18 +140,20 @@ def record_success(
         place: Of the value that is guessed; the whole record if left out.
         truth: What owners really hold, if not as believed.
     """
-    held = prior if truth is None else truth
+    actual = prior if truth is None else truth
     try:
         outputs = mechanism.outputs()
     except BadParameter:
         return None
-    if len(outputs) * (len(prior.rows) + len(held.rows)) > _MOST_CELLS:
+    if len(outputs) * (len(prior.rows) + len(actual.rows)) > _MOST_CELLS:
         return None
     total = 0.0
-    for some in blocks(len(outputs), max(len(prior.rows), len(held.rows))):
+    for some in blocks(len(outputs), max(len(prior.rows), len(actual.rows))):
         guessed = _best(mechanism, outputs[some], prior, place)
-        law = np.exp(record_logs(mechanism, outputs[some], held.rows)) * held.shares
-        total += float(law[_matches(guessed, held.rows, place)].sum())
+        distribution = (
+            np.exp(record_log_likelihoods(mechanism, outputs[some], actual.rows)) * actual.shares
+        )
+        total += float(distribution[_matches(guessed, actual.rows, place)].sum())
     return total
 
 
@@ -166,7 +166,7 @@ def blind_success(mechanism: UnifiedResponse) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class TupleForms:
+class TupleSuccess:
     """How often a whole record is guessed, by what is known of correlations.
 
     Attributes:
@@ -185,21 +185,21 @@ class TupleForms:
         return None if self.exact is None else self.exact - self.product
 
 
-def tuple_forms(mechanism: UnifiedResponse, prior: RecordPrior) -> TupleForms:
+def tuple_success_rates(mechanism: UnifiedResponse, prior: RecordPrior) -> TupleSuccess:
     """Return the closed forms of a record that is drawn by the prior."""
-    product, held = 1.0, prior.shares.copy()
+    product, actual = 1.0, prior.shares.copy()
     for place, channel in enumerate(channels(mechanism)):
         marginal = prior.marginal(place, channel.size)
         product *= channel.success(marginal)
-        held *= channel.hits(marginal)[prior.rows[:, place]]
-    return TupleForms(product, float(held.sum()), record_success(mechanism, prior))
+        actual *= channel.hits(marginal)[prior.rows[:, place]]
+    return TupleSuccess(product, float(actual.sum()), record_success(mechanism, prior))
 
 
 def _best(
     mechanism: RecordResponse, reports: Reports, prior: RecordPrior, place: int | None
 ) -> Codes:
     """Return the best guess for each of some reports."""
-    logs = record_logs(mechanism, reports, prior.rows)
+    logs = record_log_likelihoods(mechanism, reports, prior.rows)
     with np.errstate(divide="ignore"):
         logs += np.log(prior.shares)
     if place is None:

@@ -1,1 +1,35 @@
 """Attacks on releases with a known law of noise, and on synthetic tables."""
+
+from noisefloor.adversary.releases.attribute_inference import (
+    attack_attribute,
+    guess_by_confidence,
+    population_prior,
+)
+from noisefloor.adversary.releases.differencing import WeeklyRelease, blind_game, newcomer_game
+from noisefloor.adversary.releases.informed_adversary import InformedGame, gaussian_pair_success
+from noisefloor.adversary.releases.nearest_records import (
+    Codes,
+    area_margin,
+    area_under_curve,
+    attack_nearest,
+)
+from noisefloor.adversary.releases.noise_distributions import CellNoiseDistribution
+from noisefloor.adversary.releases.reconstruction_bounds import as_substitution, candidate_bound
+
+__all__ = [
+    "CellNoiseDistribution",
+    "Codes",
+    "InformedGame",
+    "WeeklyRelease",
+    "area_margin",
+    "area_under_curve",
+    "as_substitution",
+    "attack_attribute",
+    "attack_nearest",
+    "blind_game",
+    "candidate_bound",
+    "gaussian_pair_success",
+    "guess_by_confidence",
+    "newcomer_game",
+    "population_prior",
+]

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.bounds import advantage
-from noisefloor.adversary.intervals import lower_limit, upper_limit
-from noisefloor.adversary.likelihood import Guess
-from noisefloor.adversary.outcome import Outcome, Places
-from noisefloor.adversary.releases.bounds import as_substitution
-from noisefloor.adversary.releases.hamming import Codes, votes
+from noisefloor.accounting import advantage
+from noisefloor.adversary.audit import AttackOutcome, Guess, Indices, lower_limit, upper_limit
+from noisefloor.adversary.releases.nearest_records import Codes, votes
+from noisefloor.adversary.releases.reconstruction_bounds import as_substitution
 from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
@@ -131,8 +129,8 @@ class AttributeInference:
         bound: What the mean advantage over releases cannot pass if the guarantee holds.
     """
 
-    members: Outcome
-    others: Outcome
+    members: AttackOutcome
+    others: AttackOutcome
     bound: float
 
     @property
@@ -172,13 +170,13 @@ def attack_attribute(
     common = float(np.bincount(others[:, column]).max() / len(others))
     played = [_right(guesser, rows, column) for rows in (members, others)]
     ours, theirs = (
-        Outcome(int(np.count_nonzero(right)), len(right), common, 1.0) for right in played
+        AttackOutcome(int(np.count_nonzero(right)), len(right), common, 1.0) for right in played
     )
     return AttributeInference(ours, theirs, float(advantage(both.epsilon, both.delta)))
 
 
 def _right(guesser: Guesser, rows: Codes, column: int) -> NDArray[np.bool_]:
     blanked = np.array(rows, dtype=np.int64)
-    truth: Places = blanked[:, column].astype(np.intp)
+    truth: Indices = blanked[:, column].astype(np.intp)
     blanked[:, column] = 0
     return np.asarray(guesser(blanked).candidate == truth)

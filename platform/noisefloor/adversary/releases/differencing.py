@@ -15,22 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import sequential
-from noisefloor.adversary.likelihood import Guess, check_prior
-from noisefloor.adversary.posteriors import Prior, most_probable
-from noisefloor.adversary.releases.bounds import as_substitution, group
-from noisefloor.adversary.releases.informed import InformedGame, pair_closed_form, reconstruct
-from noisefloor.adversary.releases.noise_laws import NoiseLaw
-from noisefloor.adversary.releases.released_laws import DifferenceLaw, StackedLaw
+from noisefloor.adversary.audit import Guess, Prior, check_prior, most_probable
+from noisefloor.adversary.releases.informed_adversary import (
+    InformedGame,
+    pair_closed_form,
+    reconstruct,
+)
+from noisefloor.adversary.releases.noise_distributions import (
+    DifferenceDistribution,
+    NoiseDistribution,
+    StackedDistribution,
+)
+from noisefloor.adversary.releases.reconstruction_bounds import as_substitution, group_guarantee
 from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import Reports
+from noisefloor.mechanisms import Reports
 from noisefloor.privacy import Guarantee, Neighbours
 
 _MOST_GROUPS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class WeeklyRelease:
     """One of the releases.
 
     Attributes:
@@ -38,7 +44,7 @@ class Week:
         guarantee: What is proved of it.
     """
 
-    noise: NoiseLaw
+    noise: NoiseDistribution
     guarantee: Guarantee
 
 
@@ -46,7 +52,7 @@ def guess_newcomer(
     first: Reports,
     second: Reports,
     shifts: Reports,
-    weeks: tuple[Week, Week],
+    weeks: tuple[WeeklyRelease, WeeklyRelease],
     prior: Prior = None,
 ) -> Guess:
     """Name the most probable newcomer behind each pair of releases.
@@ -64,20 +70,24 @@ def guess_newcomer(
         weeks: Laws and guarantees.
         prior: Of the candidates.
     """
-    law = DifferenceLaw(weeks[0].noise, weeks[1].noise)
+    law = DifferenceDistribution(weeks[0].noise, weeks[1].noise)
     return most_probable(reconstruct(second - first, shifts, law, prior))
 
 
-def blind_game(shifts: Reports, weeks: tuple[Week, Week], prior: Prior = None) -> InformedGame:
+def blind_game(
+    shifts: Reports, weeks: tuple[WeeklyRelease, WeeklyRelease], prior: Prior = None
+) -> InformedGame:
     """Return the game of an adversary who knows no record and takes the difference.
 
     A newcomer is in the second release alone, so its guarantee alone sets the bound.
     """
-    law = DifferenceLaw(weeks[0].noise, weeks[1].noise)
+    law = DifferenceDistribution(weeks[0].noise, weeks[1].noise)
     return _game(shifts, law, weeks[1].guarantee, prior)
 
 
-def newcomer_game(shifts: Reports, weeks: tuple[Week, Week], prior: Prior = None) -> InformedGame:
+def newcomer_game(
+    shifts: Reports, weeks: tuple[WeeklyRelease, WeeklyRelease], prior: Prior = None
+) -> InformedGame:
     """Return the game of an adversary who knows all records but the newcomer's.
 
     The first release tells nothing then: what it was made from is known.
@@ -86,7 +96,9 @@ def newcomer_game(shifts: Reports, weeks: tuple[Week, Week], prior: Prior = None
 
 
 def stayer_game(
-    shifts: tuple[Reports, Reports], weeks: tuple[Week, Week], prior: Prior = None
+    shifts: tuple[Reports, Reports],
+    weeks: tuple[WeeklyRelease, WeeklyRelease],
+    prior: Prior = None,
 ) -> InformedGame:
     """Return the game of a record that is in both weeks, all others being known.
 
@@ -100,17 +112,19 @@ def stayer_game(
             "shifts", len(shifts[1]), f"candidates, as in week one: {len(shifts[0])}"
         )
     centres = np.concatenate(shifts, axis=1)
-    law = StackedLaw([week.noise for week in weeks], [some.shape[1] for some in shifts])
+    law = StackedDistribution([week.noise for week in weeks], [some.shape[1] for some in shifts])
     total = sequential([week.guarantee for week in weeks])
     return _game(centres, law, total, prior)
 
 
-def _game(shifts: Reports, noise: NoiseLaw, guarantee: Guarantee, prior: Prior) -> InformedGame:
+def _game(
+    shifts: Reports, noise: NoiseDistribution, guarantee: Guarantee, prior: Prior
+) -> InformedGame:
     closed = pair_closed_form(shifts, noise, check_prior(len(shifts), prior))
-    return InformedGame(shifts, noise, between(shifts, guarantee), prior, closed)
+    return InformedGame(shifts, noise, candidate_guarantee(shifts, guarantee), prior, closed)
 
 
-def between(shifts: Reports, guarantee: Guarantee) -> Guarantee:
+def candidate_guarantee(shifts: Reports, guarantee: Guarantee) -> Guarantee:
     """Return what is guaranteed to any two of the candidates.
 
     "Nobody" (a row of zeros) and one record are neighbours by adding; two records by substitution.
@@ -147,10 +161,10 @@ class Newcomers:
         ways = np.array([_orders(some) for some in listed], dtype=np.float64)
         return cls(members, shifts[members].sum(axis=1), ways * shares[members].prod(axis=1))
 
-    def game(self, weeks: tuple[Week, Week]) -> InformedGame:
+    def game(self, weeks: tuple[WeeklyRelease, WeeklyRelease]) -> InformedGame:
         """Return the game of the whole group, all other records being known."""
         one = as_substitution(weeks[1].guarantee)
-        whole = group(one, self.members.shape[1])
+        whole = group_guarantee(one, self.members.shape[1])
         return InformedGame(self.shifts, weeks[1].noise, whole, self.prior)
 
 

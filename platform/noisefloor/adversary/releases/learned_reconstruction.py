@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.adversary.likelihood import check_prior
-from noisefloor.adversary.outcome import Outcome, Places, draw_truth
-from noisefloor.adversary.posteriors import Prior
-from noisefloor.adversary.releases.bounds import candidate_bound, robustness_bound
+from noisefloor.adversary.audit import AttackOutcome, Indices, Prior, check_prior, draw_truth
+from noisefloor.adversary.releases.reconstruction_bounds import candidate_bound, robustness_bound
 from noisefloor.checks import Floats, blocks, check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
@@ -104,7 +102,7 @@ def _ridge(likeness: Floats, outputs: Floats) -> tuple[float, Floats]:
     return best, np.asarray(chosen)
 
 
-def nearest(records: Floats, candidates: Floats) -> Places:
+def nearest(records: Floats, candidates: Floats) -> Indices:
     """Return the candidate that lies nearest to each record; ties go to the first."""
     places = np.empty(len(records), dtype=np.intp)
     lengths = (candidates**2).sum(axis=1)
@@ -134,14 +132,14 @@ class Reconstruction:
         standard_error: Of ``prior_error - error``, over the games.
     """
 
-    outcome: Outcome
+    outcome: AttackOutcome
     error: float
     prior_error: float
     standard_error: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShadowGame:
+class ReconstructionGame:
     """A record is drawn by the prior, released among the known ones, and reconstructed.
 
     Attributes:
@@ -170,7 +168,7 @@ class ShadowGame:
         """The prior as shares."""
         return check_prior(len(self.candidates), self.prior)
 
-    def releases(self, truth: Places, source: Source) -> Floats:
+    def releases(self, truth: Indices, source: Source) -> Floats:
         """Return a release for each record, with coins of its own."""
         made = [
             self.release(self.candidates[place], source.child("release", number))
@@ -193,7 +191,7 @@ class ShadowGame:
         learned = Reconstructor.fit(self.releases(known, own), self.candidates[known])
         return self._judge(learned.records(self.releases(truth, real)), truth)
 
-    def _judge(self, found: Floats, truth: Places) -> Reconstruction:
+    def _judge(self, found: Floats, truth: Indices) -> Reconstruction:
         records = self.candidates[truth]
         named = self.candidates[nearest(found, self.candidates)]
         apart = ((named - records) ** 2).sum(axis=1)
@@ -206,5 +204,5 @@ class ShadowGame:
         if self.radius == 0:
             # Equal candidates are one: right or wrong is then a question of which, not how near.
             bound = candidate_bound(self.guarantee, np.array([known]))
-        outcome = Outcome(right, len(truth), known, bound)
+        outcome = AttackOutcome(right, len(truth), known, bound)
         return Reconstruction(outcome, float(error.mean()), float(without.mean()), spread)

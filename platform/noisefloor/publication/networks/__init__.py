@@ -6,18 +6,26 @@ of every batch; each as printed and as corrected. ``claims`` sets what is claime
 proved. All in numpy: importing this loads no framework.
 """
 
-from noisefloor.publication.networks.anonymised_learning import AnonymisedLearning
+from noisefloor.publication.networks.anonymised_learning import AnonymisedLearning, IncrementForm
 from noisefloor.publication.networks.claims import NetworkClaim, claims_of
-from noisefloor.publication.networks.dense import Network, Shape, Training, train
-from noisefloor.publication.networks.learning_first import LearningFirst
+from noisefloor.publication.networks.dense import (
+    DenseNetwork,
+    NetworkShape,
+    NetworkTraining,
+    train,
+)
+from noisefloor.publication.networks.learning_first import HALF_STEPS, LearningFirst, ParameterForm
 
 __all__ = [
+    "HALF_STEPS",
     "AnonymisedLearning",
+    "DenseNetwork",
+    "IncrementForm",
     "LearningFirst",
-    "Network",
     "NetworkClaim",
-    "Shape",
-    "Training",
+    "NetworkShape",
+    "NetworkTraining",
+    "ParameterForm",
     "claims_of",
     "train",
 ]

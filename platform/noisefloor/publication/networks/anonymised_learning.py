@@ -1,30 +1,142 @@
-"""AnonymizedLearning: noise in the increments of every batch, scaled by certified ranges."""
+"""AnonymizedLearning: noise in the increments of every batch, scaled by certified ranges.
+
+How far one record can move an increment: ranges that follow from the parameters alone.
+
+Inputs lie in [0, 1] by the public schema, and the current parameters are released already; so
+ranges of every signal and every error can be worked out without looking at a record: (20)-(26) of
+the paper. Errors at the output lie in [-1, 1], and (23) keeps ranges of errors symmetric: one
+number for each says both ends.
+"""
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from noisefloor.accounting.composition import product_up
+from noisefloor.accounting import product_up
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.privacy import Guarantee, Model, Neighbours
-from noisefloor.publication.examples import Examples
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.networks.dense import (
-    Batch,
+    DenseNetwork,
     Floats,
     Increments,
-    Network,
-    Pass,
-    Shape,
-    Training,
+    NetworkPass,
+    NetworkShape,
+    NetworkTraining,
+    TrainingBatch,
     train,
 )
-from noisefloor.publication.networks.ranges import CertifiedRanges, PrintedRanges, Ranges
 from noisefloor.randomness import Source
+from noisefloor.tables import Examples
 
-Form: TypeAlias = Literal["printed", "clipped", "widths", "norm"]
+Layers: TypeAlias = list[Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Ranges of what one record sends through a network.
+
+    Attributes:
+        signals: The largest of each input of each layer; the last, of the biases, is 1.
+        errors: The largest size of each error of each layer.
+    """
+
+    signals: Layers
+    errors: Layers
+
+    def into(self, blocks: Layers) -> None:
+        """Write how far each increment reaches from 0, both ways: (24), (25), (26)."""
+        for signal, error, block in zip(self.signals, self.errors, blocks, strict=True):
+            np.multiply(signal[:, None], error, out=block)
+
+
+class PrintedRanges:
+    """Ranges as printed.
+
+    (21) takes max x for max y, which the paper says is never negative. It can be: then the range
+    is too small in this layer and in every later one, and records get outside of it.
+
+    Buffers are kept between calls: what a call returned is overwritten by the next one.
+
+    Args:
+        shape: Of the networks.
+    """
+
+    def __init__(self, shape: NetworkShape) -> None:
+        self._sizes = np.empty(shape.count, np.float32)
+        self._size_of = [block[:-1] for block in shape.views(self._sizes)]
+        self._most = [np.ones(width + 1, np.float32) for width in shape.widths[:-1]]
+        self._errors = [np.ones(width, np.float32) for width in shape.widths[1:]]
+
+    def __call__(self, network: DenseNetwork) -> Ranges:
+        """Return the ranges for the parameters as they are."""
+        np.abs(network.vector, out=self._sizes)
+        for place, block in enumerate(network.blocks[:-1]):
+            # Half of w + |w| is max(w, 0).
+            here, onward = self._most[place][:-1], self._most[place + 1][:-1]
+            np.add(here @ block[:-1], here @ self._size_of[place], out=onward)
+            onward *= np.float32(0.5)
+            onward += block[-1]
+        for place in range(len(self._errors) - 2, -1, -1):
+            weights = self._size_of[place + 1]
+            np.matmul(weights, self._errors[place + 1], out=self._errors[place])
+        return Ranges(self._most, self._errors)
+
+
+class CertifiedRanges:
+    """Ranges that hold for every record, and are tighter than the printed ones.
+
+    Signals are never negative (21). The least a signal can be counts too, where the paper takes
+    0. The errors at the output add up to 0 and their sizes to 2 at most, so what they send back is
+    the difference of two weights at most.
+
+    Buffers are kept between calls: what a call returned is overwritten by the next one.
+
+    Args:
+        shape: Of the networks.
+    """
+
+    def __init__(self, shape: NetworkShape) -> None:
+        self._sizes = np.empty(shape.count, np.float32)
+        self._size_of = shape.views(self._sizes)
+        # The last is the 1 of the biases, the most and the least of it.
+        self._most = [np.ones(width + 1, np.float32) for width in shape.widths[:-1]]
+        self._least = [np.ones(width + 1, np.float32) for width in shape.widths[:-1]]
+        self._least[0][:-1] = 0
+        self._errors = [np.ones(width, np.float32) for width in shape.widths[1:]]
+
+    def __call__(self, network: DenseNetwork) -> Ranges:
+        """Return the ranges for the parameters as they are."""
+        np.abs(network.vector, out=self._sizes)
+        for place in range(len(self._most) - 1):
+            self._onward(place, network.blocks[place])
+        if len(self._errors) > 1:
+            # Class by class: there are few, and a reduction along so short an axis is slow.
+            classes = network.blocks[-1][:-1].T
+            most, least = reduce(np.maximum, classes), reduce(np.minimum, classes)
+            np.subtract(most, least, out=self._errors[-2])
+        for place in range(len(self._errors) - 3, -1, -1):
+            weights = self._size_of[place + 1][:-1]
+            np.matmul(weights, self._errors[place + 1], out=self._errors[place])
+        return Ranges(self._most, self._errors)
+
+    def _onward(self, place: int, block: Floats) -> None:
+        """Set the most and the least of what a layer hands on.
+
+        With m the middle of a range and h half its width, m w + h |w| is the most of its product
+        with w, and m w - h |w| the least.
+        """
+        middle = (self._most[place] + self._least[place]) * np.float32(0.5)
+        centre = middle @ block
+        spread = (self._most[place] - middle) @ self._size_of[place]
+        np.maximum(centre + spread, 0, out=self._most[place + 1][:-1])
+        np.maximum(centre - spread, 0, out=self._least[place + 1][:-1])
+
+
+IncrementForm: TypeAlias = Literal["printed", "clipped", "widths", "norm"]
 
 SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
 UNCLIPPED = (
@@ -69,8 +181,8 @@ class AnonymisedLearning:
     """
 
     epsilon: float
-    training: Training
-    form: Form = "norm"
+    training: NetworkTraining
+    form: IncrementForm = "norm"
     threshold: float = 1.0
     norm: float = 1.0
     clamps: bool = True
@@ -80,26 +192,26 @@ class AnonymisedLearning:
         for name in ("epsilon", "threshold", "norm"):
             if check_finite(getattr(self, name), name) <= 0:
                 raise BadParameter(name, getattr(self, name), "> 0")
-        if self.form not in get_args(Form):
-            raise BadParameter("form", self.form, f"one of {', '.join(get_args(Form))}")
+        if self.form not in get_args(IncrementForm):
+            raise BadParameter("form", self.form, f"one of {', '.join(get_args(IncrementForm))}")
         check_count(self.refresh, "refresh")
 
     def guarantee(self, parameters: int) -> Guarantee:
         """Return what is proved of a network with so many parameters, and of each of them."""
         check_count(parameters, "parameters")
         if self.form == "printed":
-            return Guarantee.none(UNCLIPPED, SUBSTITUTE, Model.CENTRAL)
+            return Guarantee.none(UNCLIPPED, SUBSTITUTE, TrustModel.CENTRAL)
         times = parameters if self.form == "clipped" else 1
-        return Guarantee(product_up(self.epsilon, times), SUBSTITUTE, model=Model.CENTRAL)
+        return Guarantee(product_up(self.epsilon, times), SUBSTITUTE, model=TrustModel.CENTRAL)
 
-    def train(self, examples: Examples, source: Source) -> Network:
+    def train(self, examples: Examples, source: Source) -> DenseNetwork:
         """Return a network that was trained on the examples, with noise."""
         low, high = float(examples.features.min()), float(examples.features.max())
         if not (low >= 0 and high <= 1):
             raise OutOfDomain("Expected features in [0, 1]; a feature lies outside.")
         return train(examples, self.training, source, self.increments_of)
 
-    def increments_of(self, shape: Shape, source: Source) -> Increments:
+    def increments_of(self, shape: NetworkShape, source: Source) -> Increments:
         """Return the step that adds up a batch with noise drawn from the source."""
         return _Step(self, shape, source)
 
@@ -107,9 +219,9 @@ class AnonymisedLearning:
 class _Step:
     """Adds up batches with noise; buffers are kept between calls."""
 
-    def __init__(self, learning: AnonymisedLearning, shape: Shape, source: Source) -> None:
+    def __init__(self, learning: AnonymisedLearning, shape: NetworkShape, source: Source) -> None:
         self._learning, self._source = learning, source
-        self._both = Pass(shape, learning.training.batch)
+        self._both = NetworkPass(shape, learning.training.batch)
         self._total, self._reach, self._zero = np.zeros((3, shape.count), np.float32)
         self._totals, self._reaches = shape.views(self._total), shape.views(self._reach)
         self._threshold = np.full(shape.count, learning.threshold, np.float32)
@@ -119,7 +231,7 @@ class _Step:
         self._factor = np.float32(2 * learning.training.epochs / learning.epsilon)
         """Under substitution an increment that reaches r both ways moves by 2 r."""
 
-    def __call__(self, network: Network, batch: Batch) -> Floats:
+    def __call__(self, network: DenseNetwork, batch: TrainingBatch) -> Floats:
         self._both.run(network, batch)
         noise = self._source.laplaces(len(self._total))
         is_printed = self._learning.form == "printed"
@@ -127,7 +239,7 @@ class _Step:
         self._both.sums(self._totals)
         # A product with itself is the quickest look at whether all of a vector are numbers.
         if not is_printed and not math.isfinite(self._total @ self._total):
-            drop_broken(self._both)
+            zero_non_finite(self._both)
             self._both.sums(self._totals)
         self._total += noise
         if self._learning.clamps:
@@ -135,13 +247,13 @@ class _Step:
             np.minimum(self._total, self._reach, out=self._total)
         return self._total
 
-    def _printed_scale(self, network: Network) -> Floats:
+    def _printed_scale(self, network: DenseNetwork) -> Floats:
         """Set how far a record is thought to reach, and return the scale of the noise."""
         self._printed(network).into(self._reaches)
         np.minimum(self._reach, self._threshold, out=self._reach)
         return np.maximum(self._reach, self._zero) * self._factor
 
-    def _scale(self, network: Network) -> Floats | np.float32:
+    def _scale(self, network: DenseNetwork) -> Floats | np.float32:
         """Clip what each record adds, and return the scale of the noise."""
         learning, ranges = self._learning, self._current(network)
         if learning.form == "norm":
@@ -150,9 +262,9 @@ class _Step:
         clip_factors(self._both, ranges)
         if learning.form == "clipped":
             return self._reach * self._factor
-        return np.float32(sum_of_reaches(ranges)) * self._factor
+        return np.float32(total_range(ranges)) * self._factor
 
-    def _current(self, network: Network) -> Ranges:
+    def _current(self, network: DenseNetwork) -> Ranges:
         """Return ranges that are not too old, and set how far a record reaches."""
         if self._ranges is None or self._age >= self._learning.refresh:
             self._ranges, self._age = self._certified(network), 0
@@ -173,7 +285,7 @@ def _narrow(ranges: Ranges, threshold: np.float32) -> None:
         np.fmin(error, threshold, out=error)
 
 
-def sum_of_reaches(ranges: Ranges) -> float:
+def total_range(ranges: Ranges) -> float:
     """Return the sum over all parameters of how far an increment reaches, rounded up a little."""
     parts = (
         float(signal.sum(dtype=np.float64)) * float(error.sum(dtype=np.float64))
@@ -182,7 +294,7 @@ def sum_of_reaches(ranges: Ranges) -> float:
     return sum(parts) / float(_MARGIN)
 
 
-def clip_factors(both: Pass, ranges: Ranges) -> None:
+def clip_factors(both: NetworkPass, ranges: Ranges) -> None:
     """Clip signals and errors of each record, so that its increments lie in their ranges.
 
     An increment is a product of two: clipping the two costs as much as the layers are wide, and
@@ -195,7 +307,7 @@ def clip_factors(both: Pass, ranges: Ranges) -> None:
         np.minimum(error, most, out=error)
 
 
-def drop_broken(both: Pass) -> None:
+def zero_non_finite(both: NetworkPass) -> None:
     """Make records add nothing whose signals or errors are no numbers: large weights do that."""
     # The last column of the inputs is the 1 of the biases, which is kept between calls.
     factors = [*(one[:, :-1] for one in both.inputs[1:]), *both.errors]
@@ -204,7 +316,7 @@ def drop_broken(both: Pass) -> None:
         one[~is_whole] = 0
 
 
-def norms_of(both: Pass) -> Floats:
+def norms_of(both: NetworkPass) -> Floats:
     """Return the L1 norm of the increments of each record, from those of the factors."""
     total = np.zeros(len(both.inputs[0]), np.float32)
     for signal, error in zip(both.inputs, both.errors, strict=True):
@@ -214,7 +326,7 @@ def norms_of(both: Pass) -> Floats:
     return total
 
 
-def clip_norms(both: Pass, norm: np.float32) -> None:
+def clip_norms(both: NetworkPass, norm: np.float32) -> None:
     """Shrink the errors of each record until its increments have at most this L1 norm."""
     shrink = norm * _MARGIN / np.maximum(norms_of(both), norm * _MARGIN)
     for error in both.errors:

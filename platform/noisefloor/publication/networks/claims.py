@@ -7,7 +7,7 @@ and one record may move them all.
 from dataclasses import dataclass
 
 from noisefloor.accounting import LaplaceNoise, epsilon_at
-from noisefloor.privacy import Claim, Guarantee, Model, Neighbours
+from noisefloor.privacy import Claim, Guarantee, Neighbours, TrustModel
 from noisefloor.publication.networks.anonymised_learning import AnonymisedLearning
 from noisefloor.publication.networks.learning_first import LearningFirst
 
@@ -48,7 +48,7 @@ def claims_of(
         parameters: How many the network has.
         delta: For what the accountant says.
     """
-    said = Guarantee(learning.epsilon, _SUBSTITUTE, model=Model.CENTRAL)
+    said = Guarantee(learning.epsilon, _SUBSTITUTE, model=TrustModel.CENTRAL)
     if isinstance(learning, LearningFirst):
         method, one, whole = "LearningFirst", learning.parameter_guarantee, learning.guarantee
         each, count = one.epsilon, parameters

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter, NoisefloorError
-from noisefloor.publication.examples import Examples
 from noisefloor.randomness import Source
+from noisefloor.tables import Examples
 
 Floats: TypeAlias = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkShape:
     """How wide the layers are; public.
 
     Attributes:
@@ -69,7 +69,7 @@ class Shape:
         return flags > 0
 
 
-class Network:
+class DenseNetwork:
     """Parameters of a shape, as one vector and as blocks of it.
 
     Args:
@@ -77,7 +77,7 @@ class Network:
         vector: All parameters.
     """
 
-    def __init__(self, shape: Shape, vector: Floats) -> None:
+    def __init__(self, shape: NetworkShape, vector: Floats) -> None:
         if vector.shape != (shape.count,) or vector.dtype != np.float32:
             raise BadParameter("vector", vector.shape, f"{shape.count} single floats")
         self.shape = shape
@@ -85,7 +85,7 @@ class Network:
         self.blocks = shape.views(vector)
 
     @classmethod
-    def initial(cls, shape: Shape, source: Source) -> "Network":
+    def initial(cls, shape: NetworkShape, source: Source) -> "DenseNetwork":
         """Draw weights of variance 2 / inputs, which keeps the size of signals; biases are 0.
 
         Reference: He, Zhang, Ren and Sun 2015, arXiv 1502.01852.
@@ -104,13 +104,13 @@ class Network:
         last = self.blocks[-1]
         return np.asarray(signal @ last[:-1] + last[-1])
 
-    def tell(self, features: Floats) -> NDArray[np.int64]:
+    def predict_classes(self, features: Floats) -> NDArray[np.int64]:
         """Return the likeliest class of each row."""
         return np.asarray(np.argmax(self.logits(features), axis=1))
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TrainingBatch:
     """Some examples as a step wants them.
 
     Attributes:
@@ -125,7 +125,7 @@ class Batch:
         return len(self.inputs)
 
 
-class Pass:
+class NetworkPass:
     """One forward and one backward pass over a batch, with what every layer saw.
 
     Buffers are kept between calls: what a call left is gone after the next one.
@@ -135,7 +135,7 @@ class Pass:
         size: Of the largest batch.
     """
 
-    def __init__(self, shape: Shape, size: int) -> None:
+    def __init__(self, shape: NetworkShape, size: int) -> None:
         self.shape = shape
         self._signals = [np.ones((size, width + 1), np.float32) for width in shape.widths[1:-1]]
         self._errors = [np.empty((size, width), np.float32) for width in shape.widths[1:]]
@@ -144,7 +144,7 @@ class Pass:
         self.errors: list[Floats] = []
         """The derivative of the loss by what each layer added up: delta."""
 
-    def run(self, network: Network, batch: Batch) -> None:
+    def run(self, network: DenseNetwork, batch: TrainingBatch) -> None:
         """Fill ``inputs`` and ``errors``, a row for each example: (2), (3), (18), (19)."""
         n = len(batch)
         self.inputs = [batch.inputs, *(one[:n] for one in self._signals)]
@@ -186,7 +186,7 @@ def softmax(rows: Floats) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class NetworkTraining:
     """How a network is trained; all of it public. The values are the paper's.
 
     Attributes:
@@ -211,11 +211,11 @@ class Training:
         if not 0 <= check_finite(self.decay, "decay") * self.learning_rate < self.batch:
             raise BadParameter("decay", self.decay, "in [0, batch / learning_rate)")
 
-    def shape(self, features: int, classes: int) -> Shape:
+    def shape(self, features: int, classes: int) -> NetworkShape:
         """Return the shape of the network for so many features and classes."""
-        return Shape((features, *self.hidden, classes))
+        return NetworkShape((features, *self.hidden, classes))
 
-    def batches(self, examples: Examples, source: Source) -> list[Batch]:
+    def batches(self, examples: Examples, source: Source) -> list[TrainingBatch]:
         """Cut the examples into batches, by coins and places alone and not by what they hold.
 
         So a record that becomes another stays in its batch: what is done to the batches of an
@@ -227,21 +227,21 @@ class Training:
         targets = np.zeros((len(order), examples.classes), np.float32)
         targets[np.arange(len(order)), examples.labels[order]] = 1
         return [
-            Batch(inputs[start : start + self.batch], targets[start : start + self.batch])
+            TrainingBatch(inputs[start : start + self.batch], targets[start : start + self.batch])
             for start in range(0, len(order), self.batch)
         ]
 
 
-Increments: TypeAlias = Callable[[Network, Batch], Floats]
+Increments: TypeAlias = Callable[[DenseNetwork, TrainingBatch], Floats]
 """What a batch adds up to, as one vector; it may be overwritten by the next call."""
 
 
-def plain_increments(shape: Shape, size: int) -> Increments:
+def plain_increments(shape: NetworkShape, size: int) -> Increments:
     """Return the step that adds up the increments of a batch, without any noise."""
-    both, total = Pass(shape, size), np.empty(shape.count, np.float32)
+    both, total = NetworkPass(shape, size), np.empty(shape.count, np.float32)
     blocks = shape.views(total)
 
-    def increments(network: Network, batch: Batch) -> Floats:
+    def increments(network: DenseNetwork, batch: TrainingBatch) -> Floats:
         both.run(network, batch)
         both.sums(blocks)
         return total
@@ -250,7 +250,10 @@ def plain_increments(shape: Shape, size: int) -> Increments:
 
 
 def steps(
-    network: Network, batches: Sequence[Batch], training: Training, increments: Increments
+    network: DenseNetwork,
+    batches: Sequence[TrainingBatch],
+    training: NetworkTraining,
+    increments: Increments,
 ) -> Iterator[int]:
     """Train in place by (5) and (6), and give the number of each step once it is done."""
     rate = np.float32(training.learning_rate / training.batch)
@@ -266,12 +269,12 @@ def steps(
 
 def train(
     examples: Examples,
-    training: Training,
+    training: NetworkTraining,
     source: Source,
-    increments_of: Callable[[Shape, Source], Increments] | None = None,
+    increments_of: Callable[[NetworkShape, Source], Increments] | None = None,
     *,
     is_checked: bool = True,
-) -> Network:
+) -> DenseNetwork:
     """Return a network that was trained on the examples.
 
     Args:
@@ -287,7 +290,7 @@ def train(
             everything and looks like one that noise has drowned, so it is not handed on.
     """
     shape = training.shape(examples.features.shape[1], examples.classes)
-    network = Network.initial(shape, source.stage("weights"))
+    network = DenseNetwork.initial(shape, source.stage("weights"))
     batches = training.batches(examples, source.stage("batches"))
     if increments_of is None:
         increments = plain_increments(shape, training.batch)
@@ -297,11 +300,11 @@ def train(
         for _ in steps(network, batches, training, increments):
             pass
     if is_checked:
-        check_alive(network)
+        check_finite_parameters(network)
     return network
 
 
-def check_alive(network: Network) -> None:
+def check_finite_parameters(network: DenseNetwork) -> None:
     """Refuse a network whose parameters are not all finite."""
     if not np.isfinite(network.vector).all():
         raise NoisefloorError(

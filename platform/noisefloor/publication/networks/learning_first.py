@@ -7,16 +7,16 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.composition import product_up
+from noisefloor.accounting import product_up
 from noisefloor.checks import check_count, check_finite
+from noisefloor.distributions import in_sixty_digits, ratio, round_up
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.geometric import TwoSidedGeometric
-from noisefloor.mechanisms.thresholds import in_sixty_digits, ratio, round_up
-from noisefloor.privacy import Guarantee, Model, Neighbours
-from noisefloor.publication.networks.dense import Floats, Network
+from noisefloor.mechanisms import TwoSidedGeometric
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.publication.networks.dense import DenseNetwork, Floats
 from noisefloor.randomness import Source
 
-Form: TypeAlias = Literal["printed", "clamped", "corrected"]
+ParameterForm: TypeAlias = Literal["printed", "clamped", "corrected"]
 
 HALF_STEPS = 1 << 15
 """Grid steps from 0 to the threshold: finer than anything noise leaves visible."""
@@ -55,7 +55,7 @@ class LearningFirst:
 
     epsilon: float
     parameters: int
-    form: Form = "corrected"
+    form: ParameterForm = "corrected"
     bound: float = 1.0
     noise: TwoSidedGeometric = field(init=False, repr=False, compare=False)
 
@@ -65,8 +65,8 @@ class LearningFirst:
             raise BadParameter("epsilon", self.epsilon, "> 0")
         if check_finite(self.bound, "bound") <= 0:
             raise BadParameter("bound", self.bound, "> 0")
-        if self.form not in get_args(Form):
-            raise BadParameter("form", self.form, f"one of {', '.join(get_args(Form))}")
+        if self.form not in get_args(ParameterForm):
+            raise BadParameter("form", self.form, f"one of {', '.join(get_args(ParameterForm))}")
         check_count(self.parameters, "parameters")
         shares = self.parameters if self.form == "corrected" else 1
         rate = ratio(Decimal(self.epsilon * (1 - _SLACK)), shares * 2 * HALF_STEPS)
@@ -84,9 +84,9 @@ class LearningFirst:
     def parameter_guarantee(self) -> Guarantee:
         """What is proved of one parameter, looked at alone."""
         if self.form == "printed":
-            return Guarantee.none(UNCLAMPED, SUBSTITUTE, Model.CENTRAL)
+            return Guarantee.none(UNCLAMPED, SUBSTITUTE, TrustModel.CENTRAL)
         epsilon = round_up(self.noise.epsilon(2 * HALF_STEPS))
-        return Guarantee(epsilon, SUBSTITUTE, model=Model.CENTRAL)
+        return Guarantee(epsilon, SUBSTITUTE, model=TrustModel.CENTRAL)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -95,14 +95,14 @@ class LearningFirst:
         if not one.is_finite:
             return one
         whole = product_up(one.epsilon, self.parameters)
-        return Guarantee(whole, SUBSTITUTE, model=Model.CENTRAL)
+        return Guarantee(whole, SUBSTITUTE, model=TrustModel.CENTRAL)
 
-    def release(self, clean: Network, source: Source) -> Network:
+    def release(self, clean: DenseNetwork, source: Source) -> DenseNetwork:
         """Return the network with fresh noise in every parameter."""
         if clean.shape.count != self.parameters:
             raise BadParameter("parameters", self.parameters, f"== {clean.shape.count}")
         noisy = self._grid(clean.vector) + self.noise.sampler(source)(self.parameters)
-        return Network(clean.shape, self._values(np.clip(noisy, -HALF_STEPS, HALF_STEPS)))
+        return DenseNetwork(clean.shape, self._values(np.clip(noisy, -HALF_STEPS, HALF_STEPS)))
 
     def log_likelihoods(self, released: Floats, clean: Floats) -> NDArray[np.float64]:
         """Return ln P(released | clean) of each parameter, exactly; rows may be broadcast.

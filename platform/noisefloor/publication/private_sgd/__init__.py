@@ -1,7 +1,7 @@
 """Private SGD: training of plain torch modules by clipped, noisy gradients.
 
     plan = SgdPlan.for_budget(
-        Guarantee(1.0, Neighbours.RECORD_ADD_REMOVE, delta=1e-5, model=Model.CENTRAL),
+        Guarantee(1.0, Neighbours.RECORD_ADD_REMOVE, delta=1e-5, model=TrustModel.CENTRAL),
         examples=45_222, expected_batch=256, epochs=20,
     )
     initialise(module, source.child("weights"))
@@ -10,7 +10,8 @@
 
 ``SgdPlan`` and the kinds of clipping are torch-free. ``train`` is the whole of it;
 ``PrivateTraining`` can be stopped, written to a safetensors checkpoint and taken up again.
-``initialise`` draws first weights from a source; ``check_learnt`` is a gate for whoever evaluates.
+``initialise`` draws first weights from a source; ``check_above_majority`` refuses a
+model that is no better than naming the most frequent class.
 
 Linear, Embedding, LayerNorm, Conv1d, Conv2d and LSTM are clipped by book-keeping, at a cost not
 far from a plain step; a module with other layers takes the slow road, and the report says so.
@@ -31,8 +32,9 @@ from noisefloor.publication.private_sgd.clipping import Automatic, Clipping, Fla
 from noisefloor.publication.private_sgd.plan import SgdPlan
 
 if TYPE_CHECKING:
-    from noisefloor.publication.private_sgd.gates import check_learnt
-    from noisefloor.publication.private_sgd.initialisation import initialise
+    from noisefloor.publication.private_sgd.optimisers import check_above_majority
+    from noisefloor.publication.private_sgd.parameters import initialise
+    from noisefloor.publication.private_sgd.subsampled_gaussian import add_noise, poisson_sample
     from noisefloor.publication.private_sgd.training import (
         PrivateTraining,
         SgdReport,
@@ -48,18 +50,22 @@ __all__ = [
     "PrivateTraining",
     "SgdPlan",
     "SgdReport",
-    "check_learnt",
+    "add_noise",
+    "check_above_majority",
     "cross_entropy",
     "initialise",
+    "poisson_sample",
     "train",
 ]
 
 _WITH_TORCH = {
     "PrivateTraining": "training",
     "SgdReport": "training",
-    "check_learnt": "gates",
+    "add_noise": "subsampled_gaussian",
+    "check_above_majority": "optimisers",
     "cross_entropy": "training",
-    "initialise": "initialisation",
+    "initialise": "parameters",
+    "poisson_sample": "subsampled_gaussian",
     "train": "training",
 }
 

@@ -15,22 +15,22 @@ from torch import Tensor, nn
 
 from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd.clipping import Clipping
-from noisefloor.publication.private_sgd.contributions import Contribution
-from noisefloor.publication.private_sgd.factors import (
-    BrokenExamples,
+from noisefloor.publication.private_sgd.contributions import (
     ClippedBatch,
+    Contribution,
+    NonFiniteExamples,
     clip_factors,
 )
-from noisefloor.publication.private_sgd.lstm import LstmTap
-from noisefloor.publication.private_sgd.parameters import FlatParameters
-from noisefloor.publication.private_sgd.state import State
-from noisefloor.publication.private_sgd.taps import (
+from noisefloor.publication.private_sgd.layer_taps import (
     ConvolutionTap,
     EmbeddingTap,
     LayerNormTap,
     LinearTap,
     Tap,
 )
+from noisefloor.publication.private_sgd.module_state import ModuleState
+from noisefloor.publication.private_sgd.parameters import FlatParameters
+from noisefloor.publication.private_sgd.recurrent_taps import LstmTap
 
 Inputs: TypeAlias = tuple[Tensor, ...]
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -47,7 +47,7 @@ _TAPS: dict[type[nn.Module], Any] = {
 }
 
 
-def layers_without_a_tap(module: nn.Module, flat: FlatParameters) -> list[str]:
+def find_untapped_layers(module: nn.Module, flat: FlatParameters) -> list[str]:
     """Return the layers with parameters to train for which no book can be kept."""
     layers = dict(module.named_modules())
     return [
@@ -104,7 +104,7 @@ class BookKeeping:
             parameter.requires_grad_(False)
         for tap in self._taps:
             tap.on()
-        self._state = State(
+        self._state = ModuleState(
             [one for one in (self._module, self._loss) if isinstance(one, nn.Module)], self._flat
         )
         return self
@@ -121,7 +121,7 @@ class BookKeeping:
         Raises:
             BrokenExamples: A loss or a gradient is not finite.
         """
-        with self._state.held(), torch.no_grad():
+        with self._state.preserved(), torch.no_grad():
             contributions = self._contributions(inputs, targets)
             squares = self._squares(contributions, len(targets))
             return ClippedBatch(contributions, squares, clip_factors(self.clipping, squares))
@@ -146,7 +146,7 @@ class BookKeeping:
             tap.forget()
         with torch.enable_grad():
             losses = check_losses(self._loss(self._module(*inputs), targets), len(targets))
-            wanted = [tap.wanted() for tap in self._taps]
+            wanted = [tap.tracked_outputs() for tap in self._taps]
             every = [one for some in wanted for one in some]
             total = check_total(losses)
             gradients = iter(torch.autograd.grad(total, every, allow_unused=True))
@@ -185,7 +185,7 @@ def check_total(losses: Tensor) -> Tensor:
     if not math.isfinite(total.item()):  # one number to look at, as a rule
         broken = ~torch.isfinite(losses.detach())
         if bool(broken.any()):
-            raise BrokenExamples(broken)
+            raise NonFiniteExamples(broken)
     return total
 
 

@@ -13,7 +13,7 @@ from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter
 
 
-class OneGroup:
+class SingleBound:
     """What kinds of clipping share that have one bound for the whole gradient."""
 
     __slots__ = ()
@@ -35,7 +35,7 @@ class OneGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Flat(OneGroup):
+class Flat(SingleBound):
     """Scale each example's whole gradient g by min(1, bound / ||g||).
 
     Attributes:
@@ -49,7 +49,7 @@ class Flat(OneGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class Automatic(OneGroup):
+class Automatic(SingleBound):
     """Scale each example's gradient g by bound / (||g|| + stability), whatever its size.
 
     What comes out is shorter than the bound, since ||g|| / (||g|| + stability) is below one.

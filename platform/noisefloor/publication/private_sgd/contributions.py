@@ -3,13 +3,19 @@
 A contribution knows the squared norm of each example's gradient, and can add the gradients up,
 each times a factor; neither makes the gradients one by one unless that is the cheaper way. Three
 forms cover all layers: matrices, lookup tables, and vectors that are small enough to write out.
+
+The factors that clip, from squared norms; and a batch that they clip.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from noisefloor.errors import NoisefloorError
+from noisefloor.publication.private_sgd.clipping import Automatic, Clipping
 
 _CANCELLED = 4
 """Gram matrices sum terms of either sign. Their float error, in units of the last place of the sum
@@ -43,7 +49,7 @@ class Contribution(Protocol):
         """Add the gradients, each times its example's factor, to the sums."""
 
 
-class Single:
+class OuterProduct:
     """Gradients g a^T of one row for each example, as a plain linear layer has them.
 
     Args:
@@ -78,7 +84,7 @@ class Single:
             self._weight.addmm_(scaled.t(), self._inputs)
 
 
-class Rows:
+class SummedOuterProducts:
     """Gradients sum_t g_t a_t^T of several rows for each example: positions, or steps in time.
 
     The norm comes from Gram matrices over positions or from the gradients written out, whichever
@@ -161,7 +167,7 @@ def _in_lines(rows: Tensor, like: Tensor) -> Tensor:
     return rows.reshape(-1, rows.shape[2])
 
 
-class Lookups:
+class EmbeddingLookups:
     """Gradients of the rows of a table that were looked up; repeated ones add up first.
 
     Args:
@@ -196,7 +202,7 @@ class Lookups:
         self._table.index_add_(0, self._places, scaled)
 
 
-class Written:
+class MaterialisedGradients:
     """Gradients that are small enough to write out, an example in each row.
 
     Args:
@@ -215,3 +221,65 @@ class Written:
         """Add the rows, each times its factor."""
         for gradients, sums in self._pairs:
             sums.view(-1).addmv_(gradients.t(), factors)
+
+
+class NonFiniteExamples(NoisefloorError):
+    """Some examples have a loss or a gradient that is no finite number; they count as zero.
+
+    That there are any is a fact about single examples, which no guarantee covers: a training
+    catches this, leaves them out and goes on, and nothing shows it.
+
+    Args:
+        broken: A flag for each example of those that were looked at; at least one is set.
+    """
+
+    def __init__(self, broken: Tensor) -> None:
+        super().__init__("Some examples have a loss or a gradient that is not finite.")
+        self.broken = broken
+
+
+class ClippedBatch(NamedTuple):
+    """The clipped gradients of a batch, before they are added to the sums.
+
+    Attributes:
+        contributions: Of each layer, with its group of clipping.
+        squares: The squared norm of each example's gradient, unclipped, for each group.
+        factors: What it is multiplied by.
+    """
+
+    contributions: list[tuple[Contribution, int]]
+    squares: list[Tensor]
+    factors: list[Tensor]
+
+    def add(self) -> None:
+        """Add them to the sums."""
+        with torch.no_grad():
+            for contribution, group in self.contributions:
+                contribution.add(self.factors[group])
+
+
+_MARGIN = 1 - 2.0**-18
+"""Bounds are kept to with room for the rounding of norms, factors and products."""
+
+
+def clip_factors(clipping: Clipping, squares: Sequence[Tensor]) -> list[Tensor]:
+    """Return what each example's gradient is multiplied by, for each group.
+
+    Args:
+        clipping: How.
+        squares: The squared norms of each example's gradient, for each group.
+
+    Raises:
+        BrokenExamples: A norm is NaN or infinite. A factor of zero would not do: NaN remains.
+    """
+    found = []
+    for bound, square in zip(clipping.bounds, squares, strict=True):
+        norms = square.sqrt()
+        if not math.isfinite(norms.sum().item()):
+            raise NonFiniteExamples(~torch.isfinite(norms))
+        if isinstance(clipping, Automatic):
+            found.append(torch.reciprocal(norms.add_(clipping.stability)).mul_(bound * _MARGIN))
+        else:
+            least = bound * _MARGIN
+            found.append(torch.reciprocal(norms.clamp_(min=least)).mul_(least))
+    return found

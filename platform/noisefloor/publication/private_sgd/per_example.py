@@ -18,10 +18,16 @@ from noisefloor.publication.private_sgd.bookkeeping import (
     check_total,
 )
 from noisefloor.publication.private_sgd.clipping import Clipping
-from noisefloor.publication.private_sgd.contributions import Contribution, Written, squared_norms
-from noisefloor.publication.private_sgd.factors import BrokenExamples, ClippedBatch, clip_factors
+from noisefloor.publication.private_sgd.contributions import (
+    ClippedBatch,
+    Contribution,
+    MaterialisedGradients,
+    NonFiniteExamples,
+    clip_factors,
+    squared_norms,
+)
+from noisefloor.publication.private_sgd.module_state import ModuleState
 from noisefloor.publication.private_sgd.parameters import FlatParameters
-from noisefloor.publication.private_sgd.state import State
 
 
 class PerExample:
@@ -58,7 +64,7 @@ class PerExample:
         self._can_map = True
 
     def __enter__(self) -> "PerExample":
-        self._state = State(
+        self._state = ModuleState(
             [one for one in (self._module, self._loss) if isinstance(one, nn.Module)], self._flat
         )
         return self
@@ -87,7 +93,7 @@ class PerExample:
             ]
             contributions: list[tuple[Contribution, int]] = []
             for one, sums, group in zip(gradients, self._sums, self._groups, strict=True):
-                contributions.append((Written([(one, sums)]), group))
+                contributions.append((MaterialisedGradients([(one, sums)]), group))
                 squares[group] += squared_norms(one)
             return ClippedBatch(contributions, squares, clip_factors(self.clipping, squares))
 
@@ -96,7 +102,7 @@ class PerExample:
         if self._can_map:
             try:
                 return self._mapped(inputs, targets)
-            except BrokenExamples:
+            except NonFiniteExamples:
                 raise
             except Exception:  # some operations have no rule for vmap, and say so in many ways
                 self._can_map = False
@@ -111,7 +117,7 @@ class PerExample:
 
         detached = {name: one.detach() for name, one in self._parameters.items()}
         mapped = vmap(grad_and_value(of_one), in_dims=(None, *(0 for _ in (targets, *inputs))))
-        with self._state.held():
+        with self._state.preserved():
             found, losses = mapped(detached, targets, *inputs)
         check_total(losses)
         return [found[name].reshape(len(targets), -1) for name in self._parameters]
@@ -122,7 +128,7 @@ class PerExample:
         losses: list[Tensor] = []
         for place in range(len(targets)):
             some = slice(place, place + 1)
-            with self._state.held():
+            with self._state.preserved():
                 outputs = self._module(*(one[some] for one in inputs))
                 loss = check_losses(self._loss(outputs, targets[some]), 1)
                 found = torch.autograd.grad(loss.sum(), parameters, allow_unused=True)

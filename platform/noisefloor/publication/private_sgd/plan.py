@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from noisefloor.accounting.accountant import SampledGaussian, epsilon_at, noise_multiplier_for
+from noisefloor.accounting import SampledGaussian, epsilon_at, noise_multiplier_for
 from noisefloor.checks import check_count, check_finite
-from noisefloor.errors import BadParameter, UnlikeNeighbours
-from noisefloor.laws import ONE
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.distributions import ONE
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.private_sgd.clipping import (
     Clipping,
     Flat,
@@ -124,8 +124,10 @@ class SgdPlan:
             epochs: how often each example is to be seen, on average.
             rest: The other attributes of a plan.
         """
-        if guarantee.model is not Model.CENTRAL:
-            raise UnlikeNeighbours("Noise on sums of gradients needs the central model of trust.")
+        if guarantee.model is not TrustModel.CENTRAL:
+            raise IncompatibleGuarantees(
+                "Noise on sums of gradients needs the central model of trust."
+            )
         if (steps is None) == (epochs is None):
             raise BadParameter("steps", steps, "or epochs, one of the two")
         if steps is None:

@@ -1,33 +1,99 @@
-"""A private training, step by step, that can be stopped and taken up again."""
+"""A private training, step by step, that can be stopped and taken up again.
 
+Trainings under way as safetensors files: weights, optimiser, step and plan.
+"""
+
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from noisefloor.checks import check_count
-from noisefloor.errors import BadSnapshot, OutOfDomain
-from noisefloor.publication.private_sgd import checkpoint
-from noisefloor.publication.private_sgd.bookkeeping import (
-    BookKeeping,
-    Loss,
-    layers_without_a_tap,
+from noisefloor.errors import BadParameter, BadSnapshot, OutOfDomain
+from noisefloor.publication.private_sgd import training
+from noisefloor.publication.private_sgd.bookkeeping import BookKeeping, Loss, find_untapped_layers
+from noisefloor.publication.private_sgd.contributions import NonFiniteExamples
+from noisefloor.publication.private_sgd.module_checks import (
+    ModuleDryRun,
+    as_batch,
+    check_module,
+    placeholder_examples,
 )
-from noisefloor.publication.private_sgd.dry_run import DryRun
-from noisefloor.publication.private_sgd.factors import BrokenExamples
-from noisefloor.publication.private_sgd.gates import check_moved, check_weights
-from noisefloor.publication.private_sgd.made_up import as_batch, made_up
-from noisefloor.publication.private_sgd.modules import check_module
-from noisefloor.publication.private_sgd.noise import add_noise
-from noisefloor.publication.private_sgd.optimisers import optimiser_for, restore
+from noisefloor.publication.private_sgd.optimisers import (
+    check_moved,
+    check_weights,
+    optimiser_for,
+    restore,
+)
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
 from noisefloor.publication.private_sgd.plan import SgdPlan
-from noisefloor.publication.private_sgd.sampling import parts, poisson_sample
+from noisefloor.publication.private_sgd.subsampled_gaussian import (
+    add_noise,
+    micro_batches,
+    poisson_sample,
+)
+from noisefloor.publication.tensors import read_tensors, write_tensors
 from noisefloor.randomness import Source
+
+_HEADER = "about"
+_WEIGHTS, _VECTORS = "weights/", "vectors/"
+
+
+class Checkpoint(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        weights: By name, as the module has them.
+        vectors: What the optimiser and the training remember.
+        step: How many steps were done.
+        plan: Of the training.
+    """
+
+    weights: dict[str, Tensor]
+    vectors: dict[str, Tensor]
+    step: int
+    plan: SgdPlan
+
+
+def write_checkpoint(
+    weights: Mapping[str, Tensor], vectors: Mapping[str, Tensor], step: int, plan: SgdPlan
+) -> bytes:
+    """Write a checkpoint; the plan goes in as text, a byte for each letter."""
+    about = json.dumps({"step": step, "plan": plan.as_json()}, sort_keys=True).encode()
+    tensors = {_HEADER: torch.tensor(list(about), dtype=torch.uint8).numpy()}
+    tensors |= {f"{_WEIGHTS}{name}": one.detach().numpy() for name, one in weights.items()}
+    tensors |= {f"{_VECTORS}{name}": one.detach().numpy() for name, one in vectors.items()}
+    return write_tensors(tensors)
+
+
+def read_checkpoint(content: bytes) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises:
+        BadSnapshot: It is none.
+    """
+    tensors = read_tensors(content)
+    try:
+        about = json.loads(tensors.pop(_HEADER).tobytes())
+        plan, step = SgdPlan.from_json(about["plan"]), int(about["step"])
+    except (KeyError, ValueError, TypeError, BadParameter):
+        raise BadSnapshot("Checkpoint: does not say what it is of.") from None
+
+    def below(prefix: str) -> dict[str, Tensor]:
+        return {
+            name.removeprefix(prefix): torch.from_numpy(one)
+            for name, one in tensors.items()
+            if name.startswith(prefix)
+        }
+
+    return Checkpoint(below(_WEIGHTS), below(_VECTORS), step, plan)
+
 
 Arrays: TypeAlias = Any
 """A tensor or an array with an example in each row, or a tuple of them for several inputs."""
@@ -48,7 +114,7 @@ class SgdReport:
         parameters: How many were trained.
         moved: How far they are from where they started, in L2.
         road: ``"book-keeping"``, or ``"per-example"``, the slow one.
-        without_a_tap: The layers that are the reason for the slow road.
+        untapped_layers: The layers that are the reason for the slow road.
     """
 
     plan: SgdPlan
@@ -56,7 +122,7 @@ class SgdReport:
     parameters: int
     moved: float
     road: str
-    without_a_tap: tuple[str, ...]
+    untapped_layers: tuple[str, ...]
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -122,7 +188,7 @@ class PrivateTraining:
         self._averaged_from = plan.steps - round(plan.averaging * plan.steps)
         self._average = torch.zeros_like(self._weights) if plan.averaging else None
         self._step = 0
-        self._without = tuple(layers_without_a_tap(module, self._flat))
+        self._without = tuple(find_untapped_layers(module, self._flat))
         road = PerExample if self._without or per_example else BookKeeping
         self._road = road(module, self._flat, self._sums, loss=loss, clipping=plan.clipping)
 
@@ -140,8 +206,8 @@ class PrivateTraining:
         self._flat.release()
 
     def _dry_run(self) -> None:
-        checks = DryRun(self._module, self._loss, self._road, self._flat, self._sums)
-        kinds = made_up(self._examples) if self._public is None else [self._public]
+        checks = ModuleDryRun(self._module, self._loss, self._road, self._flat, self._sums)
+        kinds = placeholder_examples(self._examples) if self._public is None else [self._public]
         checks.check(kinds, min(self._most, ceil(self._plan.expected_batch)))
 
     @property
@@ -166,7 +232,7 @@ class PrivateTraining:
         self._sums.zero_()
         count = len(self._examples.targets)
         places = poisson_sample(self._plan, count, coins.stage("sample"))
-        for part in parts(places, count, self._most):
+        for part in micro_batches(places, count, self._most):
             self._add(part)
         add_noise(self._sums, self._plan.noise_scale, coins.stage("noise"))
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
@@ -175,7 +241,7 @@ class PrivateTraining:
         """Add the clipped gradients of some examples; what cannot be computed counts as zero."""
         try:
             clipped = self._road.clip(*self._examples.taken(part))
-        except BrokenExamples as found:
+        except NonFiniteExamples as found:
             self._add_some(self._places(part)[~found.broken])
         except Exception:  # whatever a module may raise: that it did is a fact about an example
             places = self._places(part)
@@ -212,7 +278,7 @@ class PrivateTraining:
             parameters=self._weights.numel(),
             moved=check_moved(self._start, self._weights),
             road=self._road.name,
-            without_a_tap=self._without,
+            untapped_layers=self._without,
         )
 
     def snapshot(self) -> bytes:
@@ -221,7 +287,7 @@ class PrivateTraining:
         if self._average is not None:
             vectors["average"] = self._average
         weights = zip(self._flat.names, self._flat.views(self._weights), strict=True)
-        return checkpoint.write(dict(weights), vectors, self._step, self._plan)
+        return training.write_checkpoint(dict(weights), vectors, self._step, self._plan)
 
     def restore(self, content: bytes) -> None:
         """Go on from a snapshot of the same plan, module and examples.
@@ -232,7 +298,7 @@ class PrivateTraining:
         Raises:
             BadSnapshot: It is none, or of another plan or another module.
         """
-        kept = checkpoint.read(content)
+        kept = training.read_checkpoint(content)
         if kept.plan != self._plan:
             raise BadSnapshot("Checkpoint: is of another plan.")
         names = self._flat.names

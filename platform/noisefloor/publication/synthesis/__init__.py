@@ -7,10 +7,31 @@ divides one budget among all tables, ``loss`` sums up what Gaussian noise costs,
 and ``forest`` turn noisy counts into a model. What is done with a release is post-processing.
 """
 
-from noisefloor.publication.synthesis.cells import Cells
-from noisefloor.publication.synthesis.label_histograms import LabelHistograms
-from noisefloor.publication.synthesis.marginal_tree import MarginalTree
-from noisefloor.publication.synthesis.noise import Budget
-from noisefloor.publication.synthesis.synthesiser import Synthesiser
+from noisefloor.publication.synthesis.cells import CELLS, CellHistogram
+from noisefloor.publication.synthesis.label_histograms import LABEL_HISTOGRAMS, LabelHistograms
+from noisefloor.publication.synthesis.marginal_tree import MARGINAL_TREE, MarginalTree
+from noisefloor.publication.synthesis.noise_budget import (
+    EntryNoise,
+    GaussianEntries,
+    LaplaceEntries,
+    NoiseBudget,
+    table_change,
+)
+from noisefloor.publication.synthesis.privacy_loss import RecordChange
+from noisefloor.publication.synthesis.record_model import Synthesiser
 
-__all__ = ["Budget", "Cells", "LabelHistograms", "MarginalTree", "Synthesiser"]
+__all__ = [
+    "CELLS",
+    "LABEL_HISTOGRAMS",
+    "MARGINAL_TREE",
+    "CellHistogram",
+    "EntryNoise",
+    "GaussianEntries",
+    "LabelHistograms",
+    "LaplaceEntries",
+    "MarginalTree",
+    "NoiseBudget",
+    "RecordChange",
+    "Synthesiser",
+    "table_change",
+]

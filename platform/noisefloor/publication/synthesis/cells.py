@@ -11,19 +11,22 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.histogram import MOST_CELLS
-from noisefloor.publication.records import MOST_ROWS, Records
-from noisefloor.publication.schema import Schema
-from noisefloor.publication.synthesis.consistency import projected
-from noisefloor.publication.synthesis.forest import drawn, records_of
-from noisefloor.publication.synthesis.noise import Budget, table_change
-from noisefloor.publication.synthesis.synthesiser import Synthesiser, check_records
+from noisefloor.publication.synthesis.noise_budget import NoiseBudget, table_change
+from noisefloor.publication.synthesis.record_model import (
+    Synthesiser,
+    check_records,
+    decode_records,
+    projected,
+    sample_rows,
+)
 from noisefloor.randomness import Source
+from noisefloor.tables import MOST_ROWS, Records, Schema
 
-NAME = "cells"
+CELLS = "cells"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellModel:
+class CellRecordModel:
     """Records drawn cell by cell.
 
     Attributes:
@@ -44,14 +47,14 @@ class CellModel:
         check_count(count, "count", most=MOST_ROWS)
         words = source.stage("sample").words(count)
         uniforms = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        cells = drawn(self.counts.reshape(1, -1), np.zeros(count, dtype=np.int64), uniforms)
+        cells = sample_rows(self.counts.reshape(1, -1), np.zeros(count, dtype=np.int64), uniforms)
         places = np.unravel_index(cells, self.counts.shape)
         named = zip(self.schema.columns, places, strict=True)
-        return records_of(self.schema, {name: one.astype(np.int64) for name, one in named})
+        return decode_records(self.schema, {name: one.astype(np.int64) for name, one in named})
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellHistogram:
     """All cells of a few columns and the label.
 
     Guarantee:  epsilon (Laplace) or (epsilon, delta) (Gaussian) of all cells together, from the
@@ -79,9 +82,9 @@ class Cells:
         self.budget  # noqa: B018  # a cost that cannot be met is refused here
 
     @cached_property
-    def budget(self) -> Budget:
+    def budget(self) -> NoiseBudget:
         """The noise of the table."""
-        return Budget.of(
+        return NoiseBudget.of(
             self.cost, {"cells": table_change(1, self.cost.neighbours)}, {"cells": 1.0}
         )
 
@@ -102,7 +105,7 @@ class Cells:
         table = self.budget.noises["cells"].add(records.counts(self.columns), source)
         whole = max(float(table.sum()), 1.0)
         counts = projected(table.reshape(-1).astype(np.float64), whole).reshape(table.shape)
-        return Synthesiser({"cells": table}, CellModel(self.made, counts))
+        return Synthesiser({"cells": table}, CellRecordModel(self.made, counts))
 
     def log_likelihood(self, released: Synthesiser, records: Records) -> float:
         """Return ln P(table | records), exactly."""

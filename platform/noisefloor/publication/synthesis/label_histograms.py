@@ -7,18 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.privacy import Guarantee
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Schema
-from noisefloor.publication.synthesis.forest import Measured, forest
-from noisefloor.publication.synthesis.noise import Budget, table_change
-from noisefloor.publication.synthesis.synthesiser import (
+from noisefloor.publication.synthesis.noise_budget import NoiseBudget, table_change
+from noisefloor.publication.synthesis.record_model import (
+    NoisyTable,
     Synthesiser,
     check_records,
+    fit_forest,
     other_columns,
 )
 from noisefloor.randomness import Source
+from noisefloor.tables import Records, Schema
 
-NAME = "label-histograms"
+LABEL_HISTOGRAMS = "label-histograms"
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class LabelHistograms:
         return other_columns(self.schema, self.label)
 
     @cached_property
-    def budget(self) -> Budget:
+    def budget(self) -> NoiseBudget:
         """The noise, equal in all tables."""
         tables = len(self.columns) + self.printed
-        return Budget.of(
+        return NoiseBudget.of(
             self.cost, {"tables": table_change(tables, self.cost.neighbours)}, {"tables": 1.0}
         )
 
@@ -73,9 +73,9 @@ class LabelHistograms:
         noise = self.budget.noises["tables"]
         counts = self._counts(records)
         tables = {name: noise.add(one, source.child(name)) for name, one in counts.items()}
-        told = {name: Measured(one, noise.variance) for name, one in tables.items()}
+        told = {name: NoisyTable(one, noise.variance) for name, one in tables.items()}
         labels = told.pop(self.label, None)
-        return Synthesiser(tables, forest(self.schema, self.label, told, {}, labels))
+        return Synthesiser(tables, fit_forest(self.schema, self.label, told, {}, labels))
 
     def log_likelihood(self, released: Synthesiser, records: Records) -> float:
         """Return ln P(tables | records), exactly."""

@@ -17,19 +17,21 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.cell_noise import changed_cells
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Schema
-from noisefloor.publication.synthesis.forest import Forest, Measured, forest
-from noisefloor.publication.synthesis.loss import Change
-from noisefloor.publication.synthesis.noise import Budget, table_change
-from noisefloor.publication.synthesis.synthesiser import (
+from noisefloor.publication.synthesis.noise_budget import NoiseBudget, table_change
+from noisefloor.publication.synthesis.privacy_loss import RecordChange
+from noisefloor.publication.synthesis.record_model import (
+    Forest,
+    NoisyTable,
     Synthesiser,
     check_records,
+    fit_forest,
     other_columns,
 )
 from noisefloor.randomness import Source
+from noisefloor.tables import Records, Schema
 
-NAME, SCORES = "marginal-tree", "scores"
+MARGINAL_TREE = "marginal-tree"
+SCORES = "scores"
 
 Counts = NDArray[np.int64]
 Pair = tuple[str, str]
@@ -78,15 +80,15 @@ class MarginalTree:
         return tuple(combinations(self.columns, 2))
 
     @cached_property
-    def budget(self) -> Budget:
+    def budget(self) -> NoiseBudget:
         """The noise of the three groups; the forest is charged as if it were a tree."""
         relation, count = self.cost.neighbours, len(self.columns)
         changes = {
             "ones": table_change(count, relation),
-            "scores": Change(len(self.pairs), changed_cells(relation)),
+            "scores": RecordChange(len(self.pairs), changed_cells(relation)),
             "twos": table_change(count - 1, relation),
         }
-        return Budget.of(self.cost, changes, SHARES)
+        return NoiseBudget.of(self.cost, changes, SHARES)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -149,11 +151,11 @@ class MarginalTree:
 
     def _model(self, ones: Mapping[str, Counts], twos: Mapping[Pair, Counts]) -> Forest:
         noises = self.budget.noises
-        return forest(
+        return fit_forest(
             self.schema,
             self.label,
-            {name: Measured(one, noises["ones"].variance) for name, one in ones.items()},
-            {pair: Measured(two, noises["twos"].variance) for pair, two in twos.items()},
+            {name: NoisyTable(one, noises["ones"].variance) for name, one in ones.items()},
+            {pair: NoisyTable(two, noises["twos"].variance) for pair, two in twos.items()},
         )
 
 

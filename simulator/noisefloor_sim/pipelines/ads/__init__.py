@@ -2,7 +2,10 @@
 
 from noisefloor_sim.pipelines.ads.block import AdsBlock
 from noisefloor_sim.pipelines.ads.pipeline import AdsPipeline
-from noisefloor_sim.pipelines.ads.section import section
-from noisefloor_sim.pipelines.base import PipelineType
+from noisefloor_sim.pipelines.ads.section import report_section
+from noisefloor_sim.pipelines.api import PipelineType
 
-ADS = PipelineType("ads", AdsBlock, AdsPipeline, section)
+__all__ = ["AdsBlock", "AdsPipeline", "PipelineType", "report_section"]
+
+
+ADS = PipelineType("ads", AdsBlock, AdsPipeline, report_section)

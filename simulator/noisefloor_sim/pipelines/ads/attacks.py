@@ -1,25 +1,331 @@
-"""The adversary against the ad pipeline, tested on canaries with known profiles."""
+"""The adversary against the ad pipeline, tested on canaries with known profiles.
 
+What no epsilon speaks of: how busy people are, from when and how often devices ask.
+
+Guessing what people like from what their devices ask for.
+
+Guessing ratings and members from what devices report in training.
+
+The adversary knows all else about the device: its other ratings, and so its taste. Candidate
+profiles answer the last model, as if that had been broadcast in every round.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.ads.delivery import AdSelection
+from noisefloor.ads.training import (
+    AdTraining,
+    BitTraining,
+    LaplaceTraining,
+    Ratings,
+    SpectralTraining,
+    gradients,
+    update_tastes,
+)
+from noisefloor.adversary.ads import (
+    LinkingGame,
+    MembershipGame,
+    RequestGame,
+    attack_activity,
+    candidate_values,
+    play_pair,
+)
+from noisefloor.adversary.audit import AttackOutcome, score, success_from, success_of
+from noisefloor.checks import Floats
+from noisefloor.mechanisms import Mechanism
+from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
-from noisefloor_sim.pipelines.ads.activity import play_activity
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
-from noisefloor_sim.pipelines.ads.request_games import request_games
+from noisefloor_sim.pipelines.ads.block import block_of
+from noisefloor_sim.pipelines.ads.delivery import (
+    DeliveryPhase,
+    delivery_of,
+    requests_per_asking_user,
+)
+from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.ads.training_games import training_games
-from noisefloor_sim.pipelines.attack_metrics import attack_metrics
-from noisefloor_sim.pipelines.base import Metric, Stage
+from noisefloor_sim.pipelines.api import Metric, SimulationContext
+from noisefloor_sim.pipelines.scoring import attack_metrics
+from noisefloor_sim.scenario import Scenario
+
+NamedOutcomes = Iterator[tuple[str, AttackOutcome]]
+
+PEOPLE = 64
+"""People among whom a member of training is hidden, for the game; more hide better."""
+
+MOST_NUMBERS = 1 << 24
+"""Numbers in all messages of a game, at most: wide messages are sent by fewer devices."""
+
+FEWEST = 500
+"""Devices in a game, at least."""
+
+
+def training_games(
+    training: TrainingPhase, context: SimulationContext, source: SeededSource
+) -> NamedOutcomes:
+    """Guess whether an ad is rated, how, and who took part in training.
+
+    The lite form of spectral training has no likelihood of its whole report, and no game.
+    """
+    trained, profiles = training.training, profiles_of_one(context)
+    if isinstance(trained, BitTraining):
+        values = _bit_values(training, trained, profiles)
+        yield from _pair_games(training, trained.bit, values, source)
+        yield "membership", _membership(training, trained, values, source)
+    elif isinstance(trained, LaplaceTraining):
+        values = _gradient_values(training, trained, profiles)
+        yield from _pair_games(training, trained.noise, values, source)
+    elif isinstance(trained, SpectralTraining) and trained.form == "full":
+        above = profiles.above(training.model.base).astype(np.float64)
+        yield from _pair_games(training, trained.axes, above[:, None], source)
+
+
+def profiles_of_one(context: SimulationContext) -> Ratings:
+    """Return what the first user may hold: the first ad unrated, rated 0, rated 1."""
+    user_ratings = context.world.tastes.draw_ratings(context.cohort(0))[np.zeros(3, dtype=np.intp)]
+    rated, rating = user_ratings.rated.copy(), user_ratings.rating.copy()
+    rated[:, 0], rating[:, 0] = (False, True, True), (0, 0, 1)
+    return Ratings(rated, rating)
+
+
+def _bit_values(training: TrainingPhase, trained: BitTraining, profiles: Ratings) -> Floats:
+    """Return what each profile reports about: profiles by rounds by cells."""
+    tastes = np.zeros((len(profiles), training.model.dimension), dtype=np.float32)
+    one = candidate_values(trained, [training.model], tastes, profiles)
+    return np.repeat(one, 1 if trained.once else trained.rounds, axis=1)
+
+
+def _gradient_values(
+    training: TrainingPhase, trained: LaplaceTraining, profiles: Ratings
+) -> Floats:
+    """Return the bits and gradients of each profile: profiles by rounds by ads by numbers."""
+    tastes = np.zeros((len(profiles), training.model.dimension), dtype=np.float32)
+    update_tastes(
+        training.model,
+        tastes,
+        profiles,
+        local=trained.local,
+        ridge=trained.ridge,
+        rate=trained.taste_rate,
+        weight=trained.weight,
+    )
+    one = gradients(training.model, tastes, profiles).astype(np.float64)
+    return np.repeat(one[:, None], trained.rounds, axis=1)
+
+
+def _pair_games(
+    training: TrainingPhase, mechanism: Mechanism, values: Floats, source: SeededSource
+) -> NamedOutcomes:
+    """Tell unrated from rated 1, and rated 0 from rated 1: profiles by rounds by values."""
+    unrated, low, high = values
+    room = max(FEWEST, MOST_NUMBERS // high.size)
+    canaries = min(block_of(training.scenario).canaries, room)
+    for name, pair in {"rated": (unrated, high), "rating": (low, high)}.items():
+        outcome = play_pair(
+            mechanism,
+            pair,
+            canaries,
+            source.child(name),
+            epsilon=_proved(training.training),
+            closed_form=success_from(mechanism, [pair[0][0], pair[1][0]], len(high)),
+        )
+        yield name, outcome
+
+
+def _proved(training: AdTraining | None) -> float:
+    return np.inf if training is None else training.guarantee(Neighbours.USER).epsilon
+
+
+def _membership(
+    training: TrainingPhase, trained: BitTraining, values: Floats, source: SeededSource
+) -> AttackOutcome:
+    """Hide somebody who rated the ad at the top among people of all three profiles."""
+    game = MembershipGame(trained.bit, values[2], values[:, 0], PEOPLE)
+    games = max(1_000, block_of(training.scenario).canaries // 10)
+    return game.play(games, source.child("membership"))
+
+
+MOST_REQUESTS = 60
+"""Requests of one person that are joined at most: beyond, nearly everything is known."""
+
+DEVICES_LINKED = 20
+"""Devices among which the partner of one is to be found."""
+
+MOST_CANDIDATES = 64
+"""Profiles among which the adversary has to choose, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateProfiles:
+    """People that the adversary tells apart: one for each ad that somebody likes best.
+
+    Attributes:
+        rows: What each scores.
+        topics: The topic of each one's favourite, numbered from 0.
+    """
+
+    rows: NDArray[np.float64]
+    topics: Sequence[int]
+
+    @classmethod
+    def of(cls, delivery: DeliveryPhase, context: SimulationContext) -> "CandidateProfiles":
+        """Take from the first cohort whoever is most like all who share a favourite."""
+        scores = delivery.scores(context.world, context.cohort(0)).astype(np.float64)
+        best = scores.argmax(axis=1)
+        ads = np.unique(best)[:MOST_CANDIDATES]
+        rows = np.stack([_typical(scores[best == ad]) for ad in ads])
+        _, topics = np.unique(context.world.tastes.topic[ads], return_inverse=True)
+        return cls(rows, topics.tolist())
+
+
+def _typical(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the row nearest to the mean: the mean itself may have another favourite."""
+    away = np.square(rows - rows.mean(axis=0)).sum(axis=1)
+    return np.asarray(rows[away.argmin()])
+
+
+def request_games(
+    delivery: DeliveryPhase, context: SimulationContext, source: SeededSource
+) -> NamedOutcomes:
+    """Play for the favourite ad and topic, and for the partner among devices.
+
+    Where all score alike there is nothing to be guessed.
+    """
+    people = CandidateProfiles.of(delivery, context)
+    if len(people.rows) < 2:
+        return
+    is_linked, distribution = (
+        delivery.scenario.threat.linked,
+        RequestDistribution(delivery.delivery),
+    )
+    fresh = min(requests_per_asking_user(delivery.asked), MOST_REQUESTS) if is_linked else 1
+    counts = {"": 1, "_all_days": fresh} if fresh > 1 else {"": 1}
+    yield from _favourites(delivery, distribution, people, counts, source)
+    yield from _reused(delivery, distribution, people, source)
+    yield from _calibration(delivery, people, source)
+    canaries = block_of(delivery.scenario).canaries
+    # What is asked for in the open links by itself; slates are told apart by no symbol.
+    if not delivery.delivery.is_slate and distribution.guarantee().is_finite:
+        linked = LinkingGame(distribution, people.rows, DEVICES_LINKED, fresh)
+        yield "linking", linked.play(max(1, canaries // 20), source.child("linking"))
+
+
+def _favourites(
+    delivery: DeliveryPhase,
+    distribution: RequestDistribution,
+    people: CandidateProfiles,
+    counts: dict[str, int],
+    source: SeededSource,
+) -> NamedOutcomes:
+    """Guess the favourite ad and topic, from one request and from all that are linked."""
+    canaries = block_of(delivery.scenario).canaries
+    for name, requests in counts.items():
+        game = RequestGame(distribution, people.rows, requests)
+        yield f"favourite{name}", game.play(canaries, source.child("favourite", name))
+        if max(people.topics):
+            by_topic = replace(game, topics=people.topics)
+            yield f"topic{name}", by_topic.play(canaries, source.child("topic", name))
+
+
+def _reused(
+    delivery: DeliveryPhase,
+    distribution: RequestDistribution,
+    people: CandidateProfiles,
+    source: SeededSource,
+) -> NamedOutcomes:
+    """Guess from all impressions of a day that show one request's ad: they are one release."""
+    slots, users = (
+        sum(getattr(it, name) for it in delivery.statistics) for name in ("slots", "users")
+    )
+    if not delivery.is_daily or not users:
+        return
+    game = RequestGame(distribution, people.rows, -(-slots // users), is_memoised=True)
+    canaries = block_of(delivery.scenario).canaries
+    yield "favourite_reused", game.play(canaries, source.child("favourite", "reused"))
+
+
+def _calibration(
+    delivery: DeliveryPhase, people: CandidateProfiles, source: SeededSource
+) -> NamedOutcomes:
+    """Play against requests that tell nothing, and against such that tell all.
+
+    The first must be no better than the prior, the second always right; else the games above
+    say nothing.
+    """
+    canaries = block_of(delivery.scenario).canaries
+    for name, choice in (("null", AdSelection.RANDOM), ("planted", AdSelection.EXACT)):
+        distribution = RequestDistribution(delivery_of(delivery.scenario, choice))
+        yield name, RequestGame(distribution, people.rows).play(canaries, source.child(name))
+
+
+def play_activity(
+    scenario: Scenario, context: SimulationContext, source: SeededSource, *, is_daily: bool
+) -> AttackOutcome:
+    """Tell a busy person from a quiet one: the quartiles of activity, a fair coin each.
+
+    Devices that ask for every impression show how many pages were looked at in each hour. Those
+    that ask once a day show the hour of the first page, or that there was none.
+    """
+    rates = _rates(context)
+    draw = source.generator()
+    truth = draw.integers(0, 2, block_of(scenario).canaries)
+    views = draw.poisson(rates[truth])
+    return guess_first(views, truth, rates) if is_daily else attack_activity(views, truth, rates)
+
+
+def _rates(context: SimulationContext) -> Floats:
+    """Return the expected pages in each hour of a quiet and of a busy person."""
+    quiet, busy = np.quantile(context.cohort(0).engagement, [0.25, 0.75])
+    clock = np.bincount(context.world.clock, minlength=24) / len(context.world.clock)
+    return np.asarray(np.maximum(np.outer([quiet, busy], clock), 1e-6))
+
+
+def first_hour_distribution(rates: Floats) -> Floats:
+    """Return the chance of each hour to have the first page of the day, and last of no page."""
+    before = np.cumsum(rates, axis=1) - rates
+    first = np.exp(-before) * -np.expm1(-rates)
+    return np.concatenate([first, np.exp(-rates.sum(axis=1, keepdims=True))], axis=1)
+
+
+def guess_first(
+    views: NDArray[np.int64], truth: NDArray[np.int64], rates: Floats
+) -> AttackOutcome:
+    """Name the class of each device by the hour in which it asked first.
+
+    Sees:      the hour of the one request of each device's day, or that there was none.
+    Knows:     the mean number of pages per hour of each class; both are as likely.
+    Guesses:   the class. Outside the guarantee: epsilon says nothing of it.
+    Reference: Bayes, with independent Poisson counts.
+    """
+    distribution = first_hour_distribution(rates)
+    seen = np.where(views.any(axis=1), (views > 0).argmax(axis=1), views.shape[1])
+    guessed = distribution.argmax(axis=0)[seen]
+    return score(
+        guessed,
+        truth,
+        baseline=1 / len(rates),
+        bound=1.0,
+        closed_form=success_of(distribution),
+        is_covered=False,
+    )
 
 
 def attack(
-    training: TrainingPhase, delivery: DeliveryPhase, stage: Stage, source: SeededSource
+    training: TrainingPhase,
+    delivery: DeliveryPhase,
+    context: SimulationContext,
+    source: SeededSource,
 ) -> list[Metric]:
     """Play every game that the threat model allows, and return what came out."""
     busy = play_activity(
-        delivery.scenario, stage, source.child("activity"), is_daily=delivery.is_daily
+        delivery.scenario, context, source.child("activity"), is_daily=delivery.is_daily
     )
     games = [
-        *request_games(delivery, stage, source),
-        *training_games(training, stage, source),
+        *request_games(delivery, context, source),
+        *training_games(training, context, source),
         ("activity", busy),
     ]
     return [metric for name, outcome in games for metric in attack_metrics(name, outcome)]

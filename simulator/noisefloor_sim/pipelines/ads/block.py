@@ -1,14 +1,39 @@
-"""The settings of the ad pipeline in a scenario: training, delivery, auction."""
+"""The settings of the ad pipeline in a scenario: training, delivery, auction.
 
+Errors in the words of a scenario: which of its keys does not fit the others.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from noisefloor_sim.scenario.blocks import PipelineBlock
-from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.section import FROZEN, Probability, broken
+from noisefloor.errors import BadParameter
+from noisefloor_sim.scenario import FROZEN, PipelineBlock, Probability, Scenario, rule_error
 
-Method = Literal["spectral", "spectral-lite", "bits", "laplace", "means", "untrained", "open"]
+SHARED_KEYS = {"ads": "behaviour.ads", "size": "behaviour.ads"}
+"""What the platform calls a key that lies outside the pipeline's settings."""
+
+
+@contextmanager
+def scenario_key_errors(section: str, keys: Mapping[str, str]) -> Iterator[None]:
+    """Let errors of the platform name keys of the scenario.
+
+    Args:
+        section: The section that the parameters stand in, such as ``pipelines.ads.training``.
+        keys: Parameters whose key has another name there.
+    """
+    try:
+        yield
+    except BadParameter as error:
+        name = SHARED_KEYS.get(error.name) or f"{section}.{keys.get(error.name, error.name)}"
+        raise BadParameter(name, error.value, f"{error.rule} (in {section})") from None
+
+
+TrainingMethod = Literal[
+    "spectral", "spectral-lite", "bits", "laplace", "means", "untrained", "open"
+]
 ChoiceName = Literal[
     "noisy-max",
     "exponential",
@@ -27,7 +52,7 @@ class TrainingBlock(BaseModel):
 
     model_config = FROZEN
 
-    method: Method = Field(
+    method: TrainingMethod = Field(
         default="spectral",
         description="Each user reports once, and the server takes an eigen-decomposition "
         "(spectral, or one bit each: spectral-lite); one bit of a gradient a round (bits); noise "
@@ -177,10 +202,10 @@ class AdsBlock(PipelineBlock):
     @model_validator(mode="after")
     def _settings_go_together(self) -> Self:
         if self.training.once and self.training.method != "bits":
-            raise broken("Expected once only with the method bits.", "training")
+            raise rule_error("Expected once only with the method bits.", "training")
         is_slate = self.delivery.choice in ("slate", "random-slate")
         if self.auction.run and (is_slate or self.delivery.fresh != "day"):
-            raise broken(
+            raise rule_error(
                 "Expected a delivery of one ad, asked for once a day: that is what bidders see.",
                 "auction",
             )

@@ -1,16 +1,161 @@
-"""What is claimed, proved and audited of the ad pipeline: flow by flow, and for a whole day."""
+"""What is claimed, proved and audited of the ad pipeline: flow by flow, and for a whole day.
 
+What one person releases in a day, flow by flow: claimed, proved, and ready to be audited.
+"""
+
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from noisefloor.adversary.joint import Part, joint_bound
-from noisefloor.privacy import Claim, Guarantee, LowerBound
+from noisefloor.accounting import sequential
+from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
+from noisefloor.adversary.audit import RepeatedRelease, joint_bound
+from noisefloor.mechanisms import Mechanism
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.flows import Flow, in_all
-from noisefloor_sim.pipelines.base import NamedClaim
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
+from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
+from noisefloor_sim.pipelines.ads.training import TrainingPhase
+from noisefloor_sim.pipelines.api import Metric, NamedClaim
+from noisefloor_sim.pipelines.clicks import ClickBlock, memoised_of, report_of
+from noisefloor_sim.scenario import Scenario
+
+USER = Neighbours.USER
+
+
+@dataclass(frozen=True, slots=True)
+class DailyRelease:
+    """One flow of a user's day.
+
+    Attributes:
+        name: Of the flow.
+        releases: How often the user releases something fresh.
+        each: What is claimed of one release, and what is proved.
+        claimed: What is claimed of all of them; the paper counts one request.
+        proved: What is proved of all of them.
+        part: All of them, for an auditor.
+    """
+
+    name: str
+    releases: int
+    each: tuple[Guarantee, Guarantee]
+    claimed: Guarantee
+    proved: Guarantee
+    part: RepeatedRelease
+
+    @property
+    def single(self) -> RepeatedRelease:
+        """One release, for an auditor."""
+        return replace(self.part, times=1)
+
+
+def daily_releases(
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+) -> list[DailyRelease]:
+    """Return the flows of the day on which a user takes part in everything.
+
+    That is all of training, the requests of a mean user on the busiest day, rounded up, and the
+    day's reports. Whoever looks at more pages makes more requests where each impression is asked
+    for: ``busiest_user`` tells how many at most.
+    """
+    found = [_request_release(scenario, delivery)]
+    if training.training is not None:
+        found.insert(0, training_release(training.training))
+    if delivery.reports is not None:
+        report = delivery.reports.report
+        each = report.claimed, report.guarantee(USER)
+        part = RepeatedRelease(report, 0, scenario.behaviour.ads - 1)
+        found.append(DailyRelease("shown-ad", 1, each, *each, part))
+    clicks = _click_release(scenario)
+    return found if clicks is None else [*found, clicks]
+
+
+def training_release(training: AdTraining) -> DailyRelease:
+    """Return what a user who takes part in all training sends, on the two worst profiles."""
+    if isinstance(training, BitTraining):
+        mechanism: Mechanism = training.bit
+        times = 1 if training.once else training.rounds
+    elif isinstance(training, LaplaceTraining):
+        mechanism, times = training.noise, training.rounds
+    elif isinstance(training, SpectralTraining):
+        # Lots that no data touch decide which of three alike guarantees a user takes part in.
+        mechanism, times = training.directions, 1
+    else:
+        raise TypeError(f"{type(training).__name__} has no part to audit.")
+    each = Guarantee(training.claimed.epsilon / times, USER), mechanism.guarantee(USER)
+    part = RepeatedRelease(mechanism, *_worst_pair(mechanism), times)
+    return DailyRelease("training", times, each, training.claimed, training.guarantee(USER), part)
+
+
+def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> DailyRelease:
+    asked, times = delivery.delivery, requests_a_day(delivery.statistics)
+    each, distribution = (asked.claimed, asked.guarantee(USER)), RequestDistribution(asked)
+    part = RepeatedRelease(distribution, *distribution.worst_pair(), times)
+    claimed = each[0] if scenario.variant == "paper" else repeated_guarantee(each[0], times)
+    return DailyRelease("request", times, each, claimed, repeated_guarantee(each[1], times), part)
+
+
+def _click_release(scenario: Scenario) -> DailyRelease | None:
+    """Return the daily report of clicks; permanent answers are counted whole on their day."""
+    if not isinstance(scenario.pipelines.get("clicks"), ClickBlock):
+        return None
+    memoised = memoised_of(scenario)
+    if memoised is not None:
+        none = np.zeros(memoised.ads, dtype=np.bool_)
+        each = memoised.claimed, memoised.guarantee(USER)
+        return DailyRelease(
+            "clicks", 1, each, *each, RepeatedRelease(replace(memoised, days=1), ~none, none)
+        )
+    report = report_of(scenario)
+    each = _plain(report.claimed), _plain(report.guarantee(USER))
+    return DailyRelease("clicks", 1, each, *each, RepeatedRelease(report, *_worst_pair(report)))
+
+
+def _plain(one: Guarantee) -> Guarantee:
+    return replace(one, reason="") if one.is_finite else one
+
+
+def _worst_pair(mechanism: object) -> tuple[object, object]:
+    pairs = getattr(mechanism, "worst_pairs")(USER)  # noqa: B009 - not in the protocol
+    first, second = pairs[0]
+    return first, second
+
+
+def repeated_guarantee(one: Guarantee, times: int) -> Guarantee:
+    """Return what is known of so many releases; nothing, if nothing is of one."""
+    return sequential([one] * times) if one.is_finite else one
+
+
+def composed_guarantee(parts: list[Guarantee]) -> Guarantee:
+    """Return what is known of releases together; nothing, if nothing is of one of them."""
+    endless = [one for one in parts if not one.is_finite]
+    return endless[0] if endless else sequential([_plain(one) for one in parts])
+
+
+def daily_release_metrics(flows: list[DailyRelease], delivery: DeliveryPhase) -> list[Metric]:
+    """Tell the day in numbers: each flow, and the requests of the busiest user."""
+    metrics = []
+    for flow in flows:
+        figures = {
+            "releases": float(flow.releases),
+            "claimed_each": flow.each[0].epsilon,
+            "proved_each": flow.each[1].epsilon,
+            "claimed": flow.claimed.epsilon,
+            "proved": flow.proved.epsilon,
+        }
+        metrics += [Metric(f"day.{flow.name}.{name}", value) for name, value in figures.items()]
+    most = busiest_requests(delivery.statistics)
+    one = delivery.delivery.guarantee(USER).epsilon
+    proved = math.inf if math.isinf(one) else most * one
+    return [
+        *metrics,
+        Metric("day.busiest_user.releases", float(most)),
+        Metric("day.busiest_user.proved", proved),
+    ]
+
 
 ALPHA = 1e-5
 """The probability that an audited bound is wrong."""
@@ -22,7 +167,7 @@ MOST_NUMBERS = 1 << 24
 
 
 def claims_of(
-    scenario: Scenario, flows: Sequence[Flow], source: SeededSource
+    scenario: Scenario, flows: Sequence[DailyRelease], source: SeededSource
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of each flow, of one request, and of the whole day.
 
@@ -37,7 +182,9 @@ def claims_of(
     )
 
 
-def _listed(flows: Sequence[Flow]) -> Iterator[tuple[str, Guarantee, Guarantee, list[Part]]]:
+def _listed(
+    flows: Sequence[DailyRelease],
+) -> Iterator[tuple[str, Guarantee, Guarantee, list[RepeatedRelease]]]:
     for flow in flows:
         if flow.name == "clicks":
             continue  # their own pipeline makes this claim
@@ -48,12 +195,15 @@ def _listed(flows: Sequence[Flow]) -> Iterator[tuple[str, Guarantee, Guarantee, 
         if flow.releases > 1:
             yield "requests-a-day", flow.claimed, flow.proved, [flow.part]
     claimed, proved = (
-        in_all([getattr(flow, name) for flow in flows]) for name in ("claimed", "proved")
+        composed_guarantee([getattr(flow, name) for flow in flows])
+        for name in ("claimed", "proved")
     )
     yield "whole-day", claimed, proved, [flow.part for flow in flows]
 
 
-def _audited(parts: Sequence[Part], trials: int, source: SeededSource) -> LowerBound | None:
+def _audited(
+    parts: Sequence[RepeatedRelease], trials: int, source: SeededSource
+) -> LowerBound | None:
     if not all(part.mechanism.guarantee().is_finite for part in parts):
         return None  # without noise there is no likelihood to audit
     widest = max(np.size(part.first) for part in parts)

@@ -1,41 +1,152 @@
-"""Delivery in the world: devices ask for ads within their budget, and show what they get."""
+"""Delivery in the world: devices ask for ads within their budget, and show what they get.
 
-from collections.abc import Iterator
+The book of a day's delivery, and what it tells: how well ads are liked, and what was asked.
+
+Every way to ask for an ad, at the epsilon of this point, for score rows of this world.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.entry import Amount
-from noisefloor.ads.delivery import Choice, Delivery
-from noisefloor.ads.factors import Single
-from noisefloor.ads.impressions import ImpressionReport
+from noisefloor.accounting import Amount
+from noisefloor.ads.clicks import ImpressionReport
+from noisefloor.ads.delivery import AdDelivery, AdSelection, utility_of
+from noisefloor.ads.training import Single
+from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.protocols import Aggregation
-from noisefloor.wire.kinds import Kind
-from noisefloor_sim.behaviour import AdWorld, Visits
-from noisefloor_sim.devices import Account, in_contact
-from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.delivery_books import (
-    Counts,
-    DeliveryBook,
-    delivery_metrics,
-    millionths,
-)
-from noisefloor_sim.pipelines.ads.filling import Filled, Memory, Slots, fill_daily, fill_each
-from noisefloor_sim.pipelines.ads.naming import named
+from noisefloor.roles import Aggregation
+from noisefloor.wire import Kind
+from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
-from noisefloor_sim.pipelines.ads.shown import ShownReports
+from noisefloor_sim.pipelines.ads.slots import (
+    FilledSlots,
+    ImpressionReporting,
+    LastRequests,
+    Slots,
+    fill_daily,
+    fill_each,
+)
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.base import Metric, Served
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.api import Metric, ServedAds, SimulationContext
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Visits, in_contact
+
+Counts = NDArray[np.uint32]
+
+
+@dataclass(slots=True)
+class DeliveryDayStatistics:
+    """What was shown on one day, in whole numbers over all cohorts; only scoring reads it.
+
+    Attributes:
+        slots: Slots for ads.
+        users: Users who had any on a device in contact.
+        requests: Fresh requests.
+        askers: Users who made any.
+        most: Of one user, the most.
+        refused: Requests that the budget did not cover.
+        personal: Slots filled by a request, of this day or an earlier one.
+        pushed: Slots with the ad that fakes push.
+        hits: Slots with the ad that the user likes best.
+        liking: How much the shown ads are liked, in millionths.
+        popular: The same of popular ads.
+        best: The same of the best ads by the model.
+    """
+
+    slots: int = 0
+    users: int = 0
+    requests: int = 0
+    askers: int = 0
+    most: int = 0
+    refused: int = 0
+    personal: int = 0
+    pushed: int = 0
+    hits: int = 0
+    liking: int = 0
+    popular: int = 0
+    best: int = 0
+
+    def ask(self, requested: NDArray[np.int64], granted: NDArray[np.int64]) -> None:
+        """Write down a cohort's requests."""
+        self.users += int(np.count_nonzero(requested))
+        self.requests += int(granted.sum())
+        self.askers += int(np.count_nonzero(granted))
+        self.most = max(self.most, int(granted.max(initial=0)))
+        self.refused += int((requested - granted).sum())
+
+
+def millionths(values: Single) -> int:
+    """Return a sum that does not depend on the order of cohorts."""
+    return int(np.rint(1e6 * values.astype(np.float64)).astype(np.int64).sum())
+
+
+def requests_a_day(statistics: Sequence[DeliveryDayStatistics]) -> int:
+    """Return how many fresh requests a user makes who makes any, on the busiest day.
+
+    The mean, rounded up; at least one.
+    """
+    busiest = max((stats.requests / max(1, stats.askers) for stats in statistics), default=0.0)
+    return max(1, math.ceil(busiest))
+
+
+def busiest_requests(statistics: Sequence[DeliveryDayStatistics]) -> int:
+    """Return the most fresh requests that any user made on one day."""
+    return max((stats.most for stats in statistics), default=0)
+
+
+def requests_per_asking_user(asked: Mapping[int, Counts]) -> int:
+    """Return how many fresh requests a user makes in the whole run who makes any.
+
+    The mean, rounded up; at least one. A budget that is spent shows here.
+
+    Args:
+        asked: Requests of each user, by cohort.
+    """
+    total = sum(int(counts.sum()) for counts in asked.values())
+    askers = sum(int(np.count_nonzero(counts)) for counts in asked.values())
+    return max(1, math.ceil(total / max(1, askers)))
+
+
+def delivery_metrics(
+    statistics: Sequence[DeliveryDayStatistics], asked: Mapping[int, Counts]
+) -> list[Metric]:
+    """Tell how well the shown ads were liked, and what asking for them took."""
+    slots, users = (
+        sum(stats.slots for stats in statistics),
+        sum(stats.users for stats in statistics),
+    )
+    if not slots:
+        return []
+
+    def share(name: str) -> float:
+        return float(sum(getattr(stats, name) for stats in statistics) / slots)
+
+    requests = sum(stats.requests for stats in statistics)
+    return [
+        Metric("relevance", share("liking") / 1e6, n=slots),
+        Metric("relevance.popular", share("popular") / 1e6, n=slots),
+        Metric("relevance.open", share("best") / 1e6, n=slots),
+        Metric("top_one", share("hits"), n=slots),
+        Metric("pushed_share", share("pushed"), n=slots),
+        Metric("personal_share", share("personal"), n=slots),
+        Metric("requests", float(requests), n=users),
+        Metric("requests_per_day", requests / max(1, users), n=users),
+        Metric("requests_refused", float(sum(stats.refused for stats in statistics)), n=users),
+        Metric("requests_per_user", float(requests_per_asking_user(asked)), n=users),
+        Metric("requests_busiest_day", float(requests_a_day(statistics)), n=users),
+        Metric("requests_busiest_user", float(busiest_requests(statistics)), n=users),
+    ]
+
 
 REQUEST = "ad request"
 SECTION = "pipelines.ads.delivery"
 
 
-def delivery_of(scenario: Scenario, choice: Choice | None = None) -> Delivery:
+def delivery_of(scenario: Scenario, choice: AdSelection | None = None) -> AdDelivery:
     """Return how devices ask for ads at this point, or would by another choice.
 
     Raises:
@@ -43,9 +154,9 @@ def delivery_of(scenario: Scenario, choice: Choice | None = None) -> Delivery:
     """
     settings, ads = block_of(scenario), scenario.behaviour.ads
     block = settings.delivery
-    own = Choice.PRINTED if scenario.variant == "paper" else Choice(block.choice)
-    with named(SECTION, {}):
-        return Delivery(
+    own = AdSelection.PRINTED if scenario.variant == "paper" else AdSelection(block.choice)
+    with scenario_key_errors(SECTION, {}):
+        return AdDelivery(
             ads,
             settings.request_epsilon,
             choice or own,
@@ -66,7 +177,7 @@ class DeliveryPhase:
         delivery: How devices ask.
         reports: Of shown ads, where requests do not tell them.
         cost: Of a request, in micro-epsilon.
-        books: One for each day.
+        statistics: One for each day.
         memories: What the devices of each cohort were given last.
         asked: Fresh requests of each user, by cohort.
     """
@@ -74,23 +185,23 @@ class DeliveryPhase:
     scenario: Scenario
     source: SeededSource
     training: TrainingPhase
-    delivery: Delivery = field(init=False)
-    reports: ShownReports | None = None
+    delivery: AdDelivery = field(init=False)
+    reports: ImpressionReporting | None = None
     cost: int = field(init=False)
-    books: list[DeliveryBook] = field(init=False)
-    memories: dict[int, Memory] = field(default_factory=dict)
+    statistics: list[DeliveryDayStatistics] = field(init=False)
+    memories: dict[int, LastRequests] = field(default_factory=dict)
     asked: dict[int, Counts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.delivery = delivery_of(self.scenario)
         if self.delivery.is_slate:
             ads, epsilon = self.scenario.behaviour.ads, block_of(self.scenario).shown_epsilon
-            with named(SECTION, {"epsilon": "shown_epsilon"}):
-                self.reports = ShownReports(ImpressionReport(ads, epsilon), self.source)
+            with scenario_key_errors(SECTION, {"epsilon": "shown_epsilon"}):
+                self.reports = ImpressionReporting(ImpressionReport(ads, epsilon), self.source)
         # The paper's variant debits what the paper claims; tracking promises and debits nothing.
         claimed = self.delivery.claimed
         self.cost = Amount.cost(claimed).micro_epsilon if claimed.is_finite else 0
-        self.books = [DeliveryBook() for _ in range(self.scenario.days)]
+        self.statistics = [DeliveryDayStatistics() for _ in range(self.scenario.days)]
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -110,8 +221,8 @@ class DeliveryPhase:
         return np.asarray(span * np.clip(predicted, 0, 1))
 
     def serve(
-        self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: Account
-    ) -> Served:
+        self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: BudgetAccount
+    ) -> ServedAds:
         """Fill the slots of a cohort's day; devices out of contact show popular ads.
 
         A fresh request is paid for before it is drawn.
@@ -119,9 +230,9 @@ class DeliveryPhase:
         contact = _contact(cohort, day)
         is_open = contact[visits.user, visits.device]
         count = np.bincount(visits.user[is_open], minlength=len(cohort))
-        wanted = np.minimum(count, 1) if self.is_daily else count
-        granted = account.spend(day, REQUEST, contact, self.cost, wanted)
-        self.books[day].ask(wanted, granted)
+        requested = np.minimum(count, 1) if self.is_daily else count
+        granted = account.spend(day, REQUEST, contact, self.cost, requested)
+        self.statistics[day].ask(requested, granted)
         asked = self.asked.setdefault(cohort.number, np.zeros(len(cohort), dtype=np.uint32))
         asked += granted.astype(np.uint32)
         per_view = self.scenario.behaviour.slots_per_view
@@ -130,42 +241,42 @@ class DeliveryPhase:
         self._write(world, cohort, day, slots, filled)
         if self.reports is not None:
             self.reports.draw(cohort, day, visits, filled.ad, is_open)
-        return Served(filled.ad, is_public=not self.delivery.is_slate)
+        return ServedAds(filled.ad, is_public=not self.delivery.is_slate)
 
-    def _fill(self, cohort: Cohort, day: int, slots: Slots) -> Filled:
+    def _fill(self, cohort: Cohort, day: int, slots: Slots) -> FilledSlots:
         fill = fill_daily if self.is_daily else fill_each
         repeat = block_of(self.scenario).delivery.exhausted == "repeat"
-        coins = self.source.child("request", cohort.number, day)
-        return fill(self.delivery, slots, self._memory(cohort), coins, repeat=repeat)
+        randomness = self.source.child("request", cohort.number, day)
+        return fill(self.delivery, slots, self._memory(cohort), randomness, repeat=repeat)
 
     def released(self, cohort: Cohort) -> NDArray[np.int64]:
         """Return the ad that each user asked for last; one past the last ad where none was."""
         memory = self._memory(cohort)
         return np.where(memory.has, memory.requests, self.scenario.behaviour.ads).astype(np.int64)
 
-    def _memory(self, cohort: Cohort) -> Memory:
+    def _memory(self, cohort: Cohort) -> LastRequests:
         """Return what the devices of a cohort were given last."""
         if cohort.number not in self.memories:
-            made = Memory.none(len(cohort), self.delivery, is_daily=self.is_daily)
+            made = LastRequests.none(len(cohort), self.delivery, is_daily=self.is_daily)
             self.memories[cohort.number] = made
         return self.memories[cohort.number]
 
     def _write(
-        self, world: AdWorld, cohort: Cohort, day: int, slots: Slots, filled: Filled
+        self, world: AdWorld, cohort: Cohort, day: int, slots: Slots, filled: FilledSlots
     ) -> None:
         """Write down how well the shown ads are liked, beside popular ones and the best."""
-        book, liking = self.books[day], world.tastes.liking(cohort)
+        stats, liking = self.statistics[day], world.tastes.liking(cohort)
         user, ad = slots.visits.user, filled.ad
-        book.slots += len(ad)
-        book.personal += int(np.count_nonzero(filled.personal))
-        book.pushed += int(np.count_nonzero(ad == self.scenario.threat.pushed_ad))
+        stats.slots += len(ad)
+        stats.personal += int(np.count_nonzero(filled.personal))
+        stats.pushed += int(np.count_nonzero(ad == self.scenario.threat.pushed_ad))
         # Of ads that are liked equally, any is the best.
-        book.hits += int(np.count_nonzero(liking[user, ad] == liking.max(axis=1)[user]))
-        book.liking += millionths(liking[user, ad])
-        book.popular += millionths(liking[user, slots.visits.popular])
-        book.best += millionths(liking[user, slots.scores.argmax(axis=1)[user]])
+        stats.hits += int(np.count_nonzero(liking[user, ad] == liking.max(axis=1)[user]))
+        stats.liking += millionths(liking[user, ad])
+        stats.popular += millionths(liking[user, slots.visits.popular])
+        stats.best += millionths(liking[user, slots.scores.argmax(axis=1)[user]])
 
-    def wake(self, cohort: Cohort, day: int, account: Account) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Report which ad of the slates was shown, one of the day's, protected."""
         if self.reports is not None:
             yield from self.reports.frames(cohort, day, _contact(cohort, day), account)
@@ -173,8 +284,39 @@ class DeliveryPhase:
     def finish(self, aggregator: Aggregation) -> list[Metric]:
         """Tell what was shown, how well it was liked, and what asking for it cost."""
         protected = [] if self.reports is None else self.reports.metrics(aggregator)
-        return delivery_metrics(self.books, self.asked) + protected
+        return delivery_metrics(self.statistics, self.asked) + protected
 
 
 def _contact(cohort: Cohort, day: int) -> NDArray[np.bool_]:
     return in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
+
+
+ROWS = 256
+"""Users whose scores are weighed by exact laws: enough for two digits."""
+
+MOST_ADS = 1_000
+"""Ads beyond which exact laws would take longer than the world itself."""
+
+
+def choice_metrics(delivery: DeliveryPhase, context: SimulationContext) -> list[Metric]:
+    """Return how often the best ad is shown, and the mean score shown, by each choice."""
+    scenario = delivery.scenario
+    if scenario.behaviour.ads > MOST_ADS:
+        return []
+    block = block_of(scenario)
+    rows = delivery.scores(context.world, context.cohort(0))[:ROWS].astype(np.float64)
+    metrics = [Metric("utility.epsilon", block.request_epsilon, n=len(rows))]
+    for choice in AdSelection:
+        if choice in (AdSelection.PRINTED, AdSelection.EXACT):
+            continue
+        try:
+            asked = delivery_of(scenario, choice)
+        except BadParameter:
+            continue  # this choice cannot be had at this epsilon, with so many ads
+        found = utility_of(asked, rows)
+        score = found.expected_score / block.delivery.score_range
+        metrics += [
+            Metric(f"utility.top_one.{choice.value}", found.top_one, n=len(rows)),
+            Metric(f"utility.score.{choice.value}", score, n=len(rows)),
+        ]
+    return metrics

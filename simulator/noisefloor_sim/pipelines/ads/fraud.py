@@ -1,26 +1,103 @@
-"""Fake devices in training, scored: how far they pull, and whether the tallies give them away."""
+"""Fake devices in training, scored: how far they pull, and whether the tallies give them away.
+
+Fake devices in training: what they send to push one ad.
+"""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.bit_training import BitTraining
-from noisefloor.ads.factors import AdModel
-from noisefloor.adversary.ads.detectors import biased_bits, roc, uneven_coordinates
-from noisefloor.adversary.ads.poisoned_training import crowd_bias, spread_bias
-from noisefloor.checks import Floats
-from noisefloor.mechanisms.base import Reports
-from noisefloor.randomness import SeededSource
-from noisefloor_sim.pipelines.ads.forgery import (
-    fake_values,
-    fakes_beside,
-    target_cells,
-    written_reports,
+from noisefloor.ads.training import AdModel, AdTraining, BitTraining, Broadcast, Ratings
+from noisefloor.adversary.ads import (
+    bit_bias_test,
+    candidate_values,
+    concentrated_messages,
+    crowd_bias,
+    detection_rates,
+    spread_bias,
+    spread_messages,
+    uniformity_test,
 )
-from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.clicks.games import share_metric
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor.checks import Floats
+from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import Reports
+from noisefloor.randomness import SeededSource
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.clicks import proportion_metric
+from noisefloor_sim.scenario import Scenario
+
+
+def check_pushed(scenario: Scenario) -> None:
+    """Refuse to push an ad that there is not."""
+    ads, pushed = scenario.behaviour.ads, scenario.threat.pushed_ad
+    if scenario.threat.fakes and pushed >= ads:
+        raise BadParameter("threat.pushed_ad", pushed, f"< {ads}, which is behaviour.ads")
+
+
+def fake_device_count(scenario: Scenario, honest: int) -> int:
+    """Return how many fake devices stand beside so many honest ones."""
+    share = scenario.threat.fakes
+    return round(honest * share / (1 - share))
+
+
+def forged_reports(
+    scenario: Scenario,
+    training: AdTraining,
+    number: int,
+    sent: Broadcast,
+    honest: int,
+    source: SeededSource,
+) -> Reports | None:
+    """Return the reports of the fakes in one round; nothing if there are none.
+
+    Fakes that lie about what they hold rate the pushed ad at the top and nothing else. Fakes that
+    write their reports themselves know version 2 only: they pull the ad's offset up, all of them
+    at once, or no more often than an honest device would be asked about it. Against any other
+    way of training they lie.
+    """
+    count = fake_device_count(scenario, honest)
+    if not count:
+        return None
+    if isinstance(training, BitTraining) and scenario.threat.forgery != "input":
+        return written_reports(scenario, training, count, source)
+    ratings = fake_ratings(scenario, count)
+    tastes = np.zeros((count, sent.model.dimension), dtype=np.float32)
+    reports: Reports = training.report(number, sent, tastes, ratings, source).reports
+    return reports
+
+
+def written_reports(
+    scenario: Scenario, training: BitTraining, count: int, source: SeededSource
+) -> NDArray[np.uint32]:
+    """Return the messages that so many fakes write themselves."""
+    cells = target_cells(training, scenario.threat.pushed_ad)
+    # The server walks against the gradient: down is up.
+    if scenario.threat.forgery == "maximal":
+        return concentrated_messages(training.bit, cells, count, is_upwards=False)
+    return spread_messages(training.bit, cells, count, source, is_upwards=False)
+
+
+def fake_ratings(scenario: Scenario, count: int) -> Ratings:
+    """Return what fakes say they hold: the pushed ad at the top, and nothing else."""
+    rated = np.zeros((count, scenario.behaviour.ads), dtype=np.bool_)
+    rated[:, scenario.threat.pushed_ad] = True
+    return Ratings(rated, np.ones(rated.shape, dtype=np.float32))
+
+
+def fake_values(scenario: Scenario, training: BitTraining, model: AdModel) -> Floats:
+    """Return what a fake that lies would report about, cell by cell, in units of the clip."""
+    tastes = np.zeros((1, model.dimension), dtype=np.float32)
+    return candidate_values(training, [model], tastes, fake_ratings(scenario, 1)).reshape(-1)
+
+
+def target_cells(training: BitTraining, ad: int) -> list[int]:
+    """Return the cell whose push lifts an ad for everybody: its offset, or else its factors."""
+    first = ad * training.width
+    if training.offsets:
+        return [first + training.dimension]
+    return list(range(first, first + training.dimension))
+
 
 EPOCHS = 1_000
 """Honest and attacked rounds that the detectors are tried on."""
@@ -117,17 +194,17 @@ class TrainingFraud:
             return []
         honest = self._suspicion(self._tallies(source.child("honest"), is_attacked=False))
         attacked = self._suspicion(self._tallies(source.child("attacked"), is_attacked=True))
-        found = roc(honest, attacked, false_positive_rate=FALSE_ALARMS)
+        found = detection_rates(honest, attacked, false_positive_rate=FALSE_ALARMS)
         return [
             Metric("fraud.auc", found.auc, n=EPOCHS),
-            share_metric("fraud.found", int((attacked <= FALSE_ALARMS).sum()), EPOCHS),
-            share_metric("fraud.false_alarms", int((honest <= FALSE_ALARMS).sum()), EPOCHS),
+            proportion_metric("fraud.found", int((attacked <= FALSE_ALARMS).sum()), EPOCHS),
+            proportion_metric("fraud.false_alarms", int((honest <= FALSE_ALARMS).sum()), EPOCHS),
         ]
 
     def _suspicion(self, tallies: NDArray[np.int64]) -> Floats:
         """Return a p-value for each round: the smaller of two tests, times two."""
         bit = self.training.bit
-        both = np.minimum(uneven_coordinates(bit, tallies), biased_bits(bit, tallies))
+        both = np.minimum(uniformity_test(bit, tallies), bit_bias_test(bit, tallies))
         return np.asarray(np.minimum(1.0, 2 * both))
 
     def _tallies(self, source: SeededSource, *, is_attacked: bool) -> NDArray[np.int64]:
@@ -135,7 +212,7 @@ class TrainingFraud:
         cells = bit.choose(EPOCHS * reports, source)
         rows = bit.answer(cells, np.zeros(len(cells)), source).reshape(EPOCHS, reports)
         if is_attacked:
-            count = EPOCHS * fakes_beside(self.scenario, reports)
+            count = EPOCHS * fake_device_count(self.scenario, reports)
             forged = self._forged(count, source.child("forged"))
             rows = np.concatenate([rows, forged.reshape(EPOCHS, -1)], axis=1)
         codes = rows.astype(np.int64) + np.arange(EPOCHS)[:, None] * 2 * bit.dimension

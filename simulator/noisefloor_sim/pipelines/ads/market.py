@@ -3,32 +3,98 @@
 Users with an even number have their impressions sold; the others are a panel from which bidders
 know how often people click who released this ad on a page of this topic, or look at such a page.
 So no table is made from the people whose impressions are sold.
+
+Bid requests as they would leave for bidders: built from what devices released, and checked.
 """
 
+import json
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.auction.bidders import UNLIMITED, Bidders, Campaign, equilibrium_shade
-from noisefloor.ads.auction.clearing import Rule
-from noisefloor.ads.auction.market import Impressions, run_auctions, run_regimes
-from noisefloor.ads.auction.pacing import Pacing
-from noisefloor.ads.auction.signals import Signal, contextual, mean_chance, protected, tracking
-from noisefloor.ads.delivery import Delivery
-from noisefloor.ads.factors import Single
-from noisefloor.randomness import Generator, SeededSource
-from noisefloor_sim.behaviour import AdWorld, Visits, click_chances
-from noisefloor_sim.pipelines.ads.bid_requests import EACH_DAY, request_source, request_text
+from noisefloor.ads.auction import (
+    UNLIMITED,
+    AuctionType,
+    Bidders,
+    Campaign,
+    Inventory,
+    Pacing,
+    ReleasedSymbol,
+    Signal,
+    Slot,
+    bid_request,
+    contextual,
+    equilibrium_shade,
+    mean_chance,
+    protected,
+    read_request,
+    released_of,
+    run_auctions,
+    run_regimes,
+    tracking,
+    write_request,
+)
+from noisefloor.ads.delivery import AdDelivery
+from noisefloor.ads.training import Single
+from noisefloor.checks import LARGEST_EPSILON, SMALLEST_EPSILON
+from noisefloor.errors import OutOfDomain
+from noisefloor.randomness import Generator, SeededSource, new_run
 from noisefloor_sim.pipelines.ads.block import block_of
+from noisefloor_sim.pipelines.ads.delivery import delivery_of
 from noisefloor_sim.pipelines.ads.sales import BLIND, DaySales, overspent, sales_metrics
-from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import AdWorld, Cohort, Visits, click_chances
+
+EACH_DAY = 4
+"""Requests that are written out and read back on each day."""
+
+
+def market_source(scenario: Scenario) -> SeededSource:
+    """Return where the market's coins come from."""
+    return SeededSource(scenario.seed, "pipeline", "ads", "market")
+
+
+def request_text(
+    scenario: Scenario, delivery: AdDelivery, symbol: int, topic: int, source: SeededSource
+) -> str:
+    """Return one impression's request as JSON, after it was read back as a bidder would.
+
+    Args:
+        scenario: The point.
+        delivery: By which the device released an ad.
+        symbol: The ad; one past the last where none was released.
+        topic: Of the page.
+        source: Of the request's id.
+    """
+    epsilon, released = delivery.guarantee().epsilon, None
+    # What is drawn blindly or told in the open has no place in a request: it goes without.
+    if symbol < delivery.ads and SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        released = ReleasedSymbol(symbol, delivery.ads, epsilon)
+    floor = block_of(scenario).auction.floor_micros
+    slot = Slot(floor_micros=floor, category=f"IAB{topic + 1}")
+    text = write_request(bid_request(released, slot, source))
+    if released_of(read_request(text)) != released:
+        raise OutOfDomain("Bid request: does not read back as it was written.")
+    return text
+
+
+def request_source(source: SeededSource, day: int, place: int) -> SeededSource:
+    """Return where the id of one request comes from."""
+    return source.child("bid-request", day, place)
+
+
+def example_lines(scenario: Scenario, day: int, symbol: int, topic: int) -> list[str]:
+    """Return the first request of a day again, as lines of indented JSON, for the report."""
+    with new_run():
+        source = request_source(market_source(scenario), day, 0)
+        text = request_text(scenario, delivery_of(scenario), symbol, topic, source)
+    return json.dumps(json.loads(text), indent=2).splitlines()
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
+class ImpressionLot:
     """Impressions: what is offered, and what is true of it; one row each.
 
     Attributes:
@@ -47,8 +113,8 @@ class Lot:
     chance: Single
     liking: Single
 
-    def __getitem__(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> "Lot":
-        return Lot(*(getattr(self, name)[rows] for name in _COLUMNS))
+    def __getitem__(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> "ImpressionLot":
+        return ImpressionLot(*(getattr(self, name)[rows] for name in _COLUMNS))
 
 
 _COLUMNS = ("hour", "user", "released", "topic", "chance", "liking")
@@ -70,8 +136,8 @@ class MarketPhase:
 
     scenario: Scenario
     source: SeededSource
-    delivery: Delivery
-    lots: dict[tuple[int, int], Lot] = field(default_factory=dict)
+    delivery: AdDelivery
+    lots: dict[tuple[int, int], ImpressionLot] = field(default_factory=dict)
     days: dict[int, DaySales] = field(default_factory=dict)
     sizes: dict[int, list[int]] = field(default_factory=dict)
     example: tuple[int, int, int] | None = None
@@ -90,8 +156,8 @@ class MarketPhase:
             return
         lot = self._lot(world, cohort, day, visits, released)
         self.lots[day, cohort.number] = lot[lot.user < most]
-        wanted = -(-min(most, people.users) // people.cohort)
-        if sum(key[0] == day for key in self.lots) == wanted:
+        cohorts_expected = -(-min(most, people.users) // people.cohort)
+        if sum(key[0] == day for key in self.lots) == cohorts_expected:
             self._close(day)
 
     def _lot(
@@ -101,7 +167,7 @@ class MarketPhase:
         day: int,
         visits: Visits,
         released: NDArray[np.int64],
-    ) -> Lot:
+    ) -> ImpressionLot:
         # People look at pages of what they care for: a page's topic is drawn from interests.
         ads, per_view = self._ads(), self.scenario.behaviour.slots_per_view
         draw = self.source.child("page", cohort.number, day).generator()
@@ -109,7 +175,7 @@ class MarketPhase:
         ends = np.cumsum(cohort.interests, axis=1)[viewer]
         page = (draw.random((len(viewer), 1)) * ends[:, -1:] >= ends).sum(axis=1)
         page = np.minimum(page, ends.shape[1] - 1)
-        return Lot(
+        return ImpressionLot(
             visits.hour,
             cohort.first + visits.user,
             released[visits.user],
@@ -138,10 +204,10 @@ class MarketPhase:
         )
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> AuctionType:
         """What winners pay."""
         is_first = block_of(self.scenario).auction.price == "first"
-        return Rule.FIRST_PRICE if is_first else Rule.SECOND_PRICE
+        return AuctionType.FIRST_PRICE if is_first else AuctionType.SECOND_PRICE
 
     def finish(self) -> list[Metric]:
         """Tell what was sold, and of the requests that were written out."""
@@ -165,12 +231,12 @@ class MarketPhase:
             self.days[day] = self._sell(day, lot[sold], lot[is_panel])
             self._write_requests(day, lot[sold])
 
-    def _sell(self, day: int, lot: Lot, panel: Lot) -> DaySales:
+    def _sell(self, day: int, lot: ImpressionLot, panel: ImpressionLot) -> DaySales:
         """Sell one day's impressions in order of the hour."""
         block, free = block_of(self.scenario).auction, self.bidders()
-        coins = self.source.child("ties", day)
-        goods = Impressions.of(
-            lot.chance, free, coins, floors=block.floor_micros, taste=lot.liking
+        randomness = self.source.child("ties", day)
+        goods = Inventory.of(
+            lot.chance, free, randomness, floors=block.floor_micros, taste=lot.liking
         )
         signals = self._signals(day, lot, panel, free)
         pacing = Pacing(len(goods))
@@ -182,7 +248,9 @@ class MarketPhase:
         logs = {name: sale.log for name, sale in zip(signals, sales, strict=True)}
         return DaySales(lot.user, logs, sum(overspent(log, bidders) for log in logs.values()))
 
-    def _signals(self, day: int, lot: Lot, panel: Lot, bidders: Bidders) -> dict[str, Signal]:
+    def _signals(
+        self, day: int, lot: ImpressionLot, panel: ImpressionLot, bidders: Bidders
+    ) -> dict[str, Signal]:
         """Return what bidders are told of the impressions under each regime."""
         by_topic = mean_chance(panel.topic, panel.chance, self.scenario.population.topics)
         draw = self.source.child("blind", day).generator()
@@ -194,13 +262,13 @@ class MarketPhase:
             BLIND: self._protected(sold, known, bidders),
         }
 
-    def _protected(self, lot: Lot, panel: Lot, bidders: Bidders) -> Signal:
+    def _protected(self, lot: ImpressionLot, panel: ImpressionLot, bidders: Bidders) -> Signal:
         """Tell what devices released, and the page: pairs of the two are numbered."""
         symbols, topics = self.scenario.behaviour.ads + 1, self.scenario.population.topics
         pairs, known = (it.topic * symbols + it.released for it in (lot, panel))
         return protected(pairs, mean_chance(known, panel.chance, topics * symbols), bidders)
 
-    def _write_requests(self, day: int, lot: Lot) -> None:
+    def _write_requests(self, day: int, lot: ImpressionLot) -> None:
         """Write out a few of the day's requests, and read them back as bidders would."""
         has = lot.released < self.delivery.ads
         # Most of them with a released ad, one of a device that has none: both forms are sent.
@@ -214,15 +282,17 @@ class MarketPhase:
             if place == 0 and (self.example is None or day < self.example[0]):
                 self.example = day, symbol, topic
 
-    def _day(self, day: int) -> Lot:
+    def _day(self, day: int) -> ImpressionLot:
         """Return all impressions of a day by the hour; cohorts may have come in any order."""
         keys = sorted(key for key in self.lots if key[0] == day)
         lots = [self.lots.pop(key) for key in keys]
-        whole = Lot(*(np.concatenate([getattr(lot, it) for lot in lots]) for it in _COLUMNS))
+        whole = ImpressionLot(
+            *(np.concatenate([getattr(lot, it) for lot in lots]) for it in _COLUMNS)
+        )
         return whole[np.argsort(whole.hour, kind="stable")]
 
 
-def _shuffled(lot: Lot, draw: Generator) -> NDArray[np.int64]:
+def _shuffled(lot: ImpressionLot, draw: Generator) -> NDArray[np.int64]:
     """Return what was released, handed out among users at random."""
     _, first, whose = np.unique(lot.user, return_index=True, return_inverse=True)
     return np.asarray(draw.permutation(lot.released[first])[whose])

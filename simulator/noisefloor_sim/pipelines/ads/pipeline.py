@@ -3,27 +3,21 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from noisefloor.accounting.entry import MICRO, Amount
+from noisefloor.accounting import MICRO, Amount
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.courses import Course
-from noisefloor.roles.outcomes import Counters
-from noisefloor.wire.kinds import Kind
-from noisefloor_sim.behaviour import AdWorld, Day, Visits
-from noisefloor_sim.devices import Account
-from noisefloor_sim.hosting import Servers
-from noisefloor_sim.network import Steps
+from noisefloor.roles import FrameCounters
+from noisefloor.tasks import TrainingTask
+from noisefloor.wire import Kind
+from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.ads.attacks import attack
-from noisefloor_sim.pipelines.ads.bid_requests import market_source
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.choices import choice_metrics
-from noisefloor_sim.pipelines.ads.claims import claims_of
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
-from noisefloor_sim.pipelines.ads.flows import flow_metrics, flows_of_a_day
-from noisefloor_sim.pipelines.ads.market import MarketPhase
+from noisefloor_sim.pipelines.ads.claims import claims_of, daily_release_metrics, daily_releases
+from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
+from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, Served, Stage
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.api import Findings, Metric, Pipeline, ServedAds, SimulationContext
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
 
 
 @dataclass(slots=True)
@@ -35,7 +29,7 @@ class AdsPipeline(Pipeline):
     training: TrainingPhase = field(init=False)
     delivery: DeliveryPhase = field(init=False)
     market: MarketPhase | None = field(init=False)
-    accounts: dict[int, Account] = field(default_factory=dict)
+    accounts: dict[int, BudgetAccount] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "ads")
@@ -43,8 +37,8 @@ class AdsPipeline(Pipeline):
         self.delivery = DeliveryPhase(self.scenario, self.source.child("delivery"), self.training)
         self.market = None
         if block_of(self.scenario).auction.run:
-            coins = market_source(self.scenario)
-            self.market = MarketPhase(self.scenario, coins, self.delivery.delivery)
+            randomness = market_source(self.scenario)
+            self.market = MarketPhase(self.scenario, randomness, self.delivery.delivery)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -52,18 +46,18 @@ class AdsPipeline(Pipeline):
         return self.delivery.kinds
 
     @property
-    def learns(self) -> Course | None:
+    def training_task(self) -> TrainingTask | None:
         """What the training's server learns."""
-        return self.training.course
+        return self.training.task
 
     @property
-    def counters(self) -> tuple[Counters, ...]:
+    def counters(self) -> tuple[FrameCounters, ...]:
         """Those of the training's server."""
         return self.training.counters
 
-    def phases(self, stage: Stage) -> Iterable[Steps]:
+    def phases(self, context: SimulationContext) -> Iterable[Steps]:
         """Train from the first hour on."""
-        return (self.training.run(stage),)
+        return (self.training.run(context),)
 
     @property
     def phase_wakes(self) -> int:
@@ -71,8 +65,8 @@ class AdsPipeline(Pipeline):
         return self.training.rounds
 
     def serve(
-        self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: Account
-    ) -> Served:
+        self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: BudgetAccount
+    ) -> ServedAds:
         """Let devices ask for ads."""
         self.accounts[cohort.number] = account
         served = self.delivery.serve(world, cohort, day, visits, account)
@@ -80,33 +74,35 @@ class AdsPipeline(Pipeline):
             self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
         return served
 
-    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
+    def wake(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Iterator[bytes]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 
     def finish(self, servers: Servers) -> Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
-        flows = flows_of_a_day(self.scenario, self.training, self.delivery)
+        flows = daily_releases(self.scenario, self.training, self.delivery)
         metrics = [
             *self.training.finish(),
             *self.delivery.finish(servers.aggregator),
             *self._looks(),
             *budget_metrics(self.scenario, self.accounts.values()),
-            *flow_metrics(flows, self.delivery),
+            *daily_release_metrics(flows, self.delivery),
             *([] if self.market is None else self.market.finish()),
         ]
         return Findings(tuple(metrics), claims_of(self.scenario, flows, self.source))
 
     def _looks(self) -> list[Metric]:
         """Weigh the choices and let the adversary guess: both take a second look at people."""
-        stage = self.training.stage
-        if stage is None:
+        context = self.training.context
+        if context is None:
             return []
-        games = attack(self.training, self.delivery, stage, self.source.child("canary"))
-        return choice_metrics(self.delivery, stage) + games
+        games = attack(self.training, self.delivery, context, self.source.child("canary"))
+        return choice_metrics(self.delivery, context) + games
 
 
-def budget_metrics(scenario: Scenario, accounts: Iterable[Account]) -> list[Metric]:
+def budget_metrics(scenario: Scenario, accounts: Iterable[BudgetAccount]) -> list[Metric]:
     """Tell what each flow took of a mean user, and that nobody passed the cap.
 
     What is left and what all flows took has to add up to what there was.
@@ -115,7 +111,7 @@ def budget_metrics(scenario: Scenario, accounts: Iterable[Account]) -> list[Metr
     flows: dict[str, int] = {}
     broken, gone = 0, 0
     for account in accounts:
-        left = account.wallets.left
+        left = account.device_budgets.left
         broken += int((left < 0).any(axis=1).sum())
         gone += cap * len(left) - int(left.sum())
         for name, micro in account.spent.items():

@@ -1,17 +1,30 @@
-"""Which ratings devices train on, which are held out, and whose are scored."""
+"""Which ratings devices train on, which are held out, and whose are scored.
+
+Scoring a model of the ads on held-out ratings, beside what needs no training or no privacy.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.factors import Ratings
+from noisefloor.ads.training import (
+    AdModel,
+    Ratings,
+    fit_tastes,
+    global_mean,
+    hit_rate,
+    item_means,
+    mean_model,
+    nonprivate,
+    random_model,
+    rmse,
+)
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.base import Stage
-from noisefloor_sim.population import Cohort, cohort_sizes
-from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.tastes import Tastes
+from noisefloor_sim.pipelines.api import Metric, SimulationContext
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import Cohort, TasteModel, cohort_sizes
 
 MOST_SCORED = 1 << 15
 """Users whose held-out ratings are scored: their error is then known to half a per cent."""
@@ -21,7 +34,7 @@ MOST_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class RatingSplit:
     """Ratings of some users, cut in two.
 
     Attributes:
@@ -35,23 +48,23 @@ class Split:
     truth: Ratings
 
 
-def kept_ratings(scenario: Scenario, tastes: Tastes, cohort: Cohort) -> Ratings:
+def kept_ratings(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> Ratings:
     """Return the ratings that devices train on and fit their tastes to."""
-    held = tastes.hold_ratings(cohort)
-    return Ratings(held.rated & ~_held_out(scenario, tastes, cohort), held.rating)
+    user_ratings = tastes.draw_ratings(cohort)
+    return Ratings(user_ratings.rated & ~_held_out(scenario, tastes, cohort), user_ratings.rating)
 
 
-def split_ratings(scenario: Scenario, tastes: Tastes, cohort: Cohort) -> Split:
+def split_ratings(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> RatingSplit:
     """Return the ratings that devices train on, those held out, and what is truly liked."""
-    held, back = tastes.hold_ratings(cohort), _held_out(scenario, tastes, cohort)
-    return Split(
-        Ratings(held.rated & ~back, held.rating),
-        Ratings(held.rated & back, held.rating),
-        Ratings(np.ones_like(held.rated), tastes.liking(cohort)),
+    user_ratings, back = tastes.draw_ratings(cohort), _held_out(scenario, tastes, cohort)
+    return RatingSplit(
+        Ratings(user_ratings.rated & ~back, user_ratings.rating),
+        Ratings(user_ratings.rated & back, user_ratings.rating),
+        Ratings(np.ones_like(user_ratings.rated), tastes.liking(cohort)),
     )
 
 
-def _held_out(scenario: Scenario, tastes: Tastes, cohort: Cohort) -> NDArray[np.bool_]:
+def _held_out(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> NDArray[np.bool_]:
     """Return which ratings are held back; of a person whom several users share, the same ones."""
     source = SeededSource(scenario.seed, "pipeline", "ads", "held-out")
     share, ads = block_of(scenario).training.held_out, scenario.behaviour.ads
@@ -65,16 +78,16 @@ def _held_out(scenario: Scenario, tastes: Tastes, cohort: Cohort) -> NDArray[np.
     return np.asarray(back[persons])
 
 
-def scored_ratings(scenario: Scenario, stage: Stage) -> Split:
+def scored_ratings(scenario: Scenario, context: SimulationContext) -> RatingSplit:
     """Return the ratings of the first users, as many as scoring takes."""
     most = min(MOST_SCORED, max(1, MOST_CELLS // scenario.behaviour.ads))
-    parts: list[Split] = []
+    parts: list[RatingSplit] = []
     people = scenario.population
     for number in range(len(cohort_sizes(people.users, people.cohort))):
         if number * people.cohort >= most:
             break
-        parts.append(split_ratings(scenario, stage.world.tastes, stage.cohort(number)))
-    return Split(
+        parts.append(split_ratings(scenario, context.world.tastes, context.cohort(number)))
+    return RatingSplit(
         _stack([part.kept for part in parts], most),
         _stack([part.held_out for part in parts], most),
         _stack([part.truth for part in parts], most),
@@ -84,3 +97,66 @@ def scored_ratings(scenario: Scenario, stage: Stage) -> Split:
 def _stack(parts: list[Ratings], most: int) -> Ratings:
     rated = np.concatenate([part.rated for part in parts])[:most]
     return Ratings(rated, np.concatenate([part.rating for part in parts])[:most])
+
+
+BASELINES = ("item_means", "global_mean", "untrained", "open")
+"""Means per ad, one mean for all, factors at random, and ratings in the open."""
+
+
+ENOUGH = 1 << 13
+"""People whose bare ratings settle a model of this size."""
+
+
+def evaluate(model: AdModel, split: RatingSplit, ridge: float) -> list[Metric]:
+    """Return error and hits of the model and of its baselines, and by how much it leads.
+
+    Devices fit their tastes to the ratings that were kept. The error is that of held-out ratings;
+    a hit is a user whose best ad is the one that is predicted to be. Where nobody rates anything
+    there is nothing to score.
+    """
+    kept, held_out, truth = split.kept, split.held_out, split.truth
+    count = int(np.count_nonzero(held_out.rated))
+    if not count or not kept.rated.any():
+        return []
+    metrics = []
+    models = {"": model} | {
+        f".{name}": made for name, made in _baselines(model, kept, ridge).items()
+    }
+    scores = {}
+    for name, made in models.items():
+        tastes = fit_tastes(made, kept, ridge)
+        scores[name] = rmse(made, tastes, held_out), hit_rate(made, tastes, truth)
+        metrics += [
+            Metric(f"rmse{name}", scores[name][0], n=count),
+            Metric(f"hits{name}", scores[name][1], n=len(truth)),
+        ]
+    lead = scores[".item_means"][0] - scores[""][0]
+    return [
+        *metrics,
+        Metric("rmse_lead", lead, n=len(truth)),
+        Metric("hits_lead", scores[""][1] - scores[".item_means"][1], n=len(truth)),
+        Metric("rmse_lead_untrained", scores[".untrained"][0] - scores[""][0], n=len(truth)),
+        Metric("hits_lead_untrained", scores[""][1] - scores[".untrained"][1], n=len(truth)),
+    ]
+
+
+def means_of(kept: Ratings, dimension: int) -> AdModel:
+    """Return the model that predicts each ad's mean for everybody."""
+    return mean_model(item_means(kept), kept.rated.shape[1], dimension)
+
+
+def open_model(kept: Ratings, dimension: int, ridge: float) -> AdModel:
+    """Return what a server learns that is shown ratings: some thousand people's are enough."""
+    # More factors than ads would tell nothing more.
+    return nonprivate(kept[:ENOUGH], min(dimension, kept.rated.shape[1]), ridge=ridge)
+
+
+def _baselines(model: AdModel, kept: Ratings, ridge: float) -> dict[str, AdModel]:
+    ads, dimension = model.ads, model.dimension
+    made = (
+        means_of(kept, dimension),
+        mean_model(global_mean(kept), ads, dimension),
+        random_model(ads, dimension, 0, scale=0.1),
+        open_model(kept, dimension, ridge),
+    )
+    return dict(zip(BASELINES, made, strict=True))

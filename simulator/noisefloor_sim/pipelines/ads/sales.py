@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.auction.bidders import Bidders
-from noisefloor.ads.auction.market import Log
-from noisefloor.ads.auction.summary import Mean
-from noisefloor_sim.pipelines.base import Metric
+from noisefloor.ads.auction import AuctionLog, Bidders, MeanWithError
+from noisefloor_sim.pipelines.api import Metric
 
 REGIMES = ("tracking", "protected", "contextual")
 
@@ -39,30 +37,30 @@ class DaySales:
     """
 
     user: NDArray[np.int64]
-    logs: dict[str, Log]
+    logs: dict[str, AuctionLog]
     overspent: int
 
 
-def overspent(log: Log, bidders: Bidders) -> int:
+def overspent(log: AuctionLog, bidders: Bidders) -> int:
     """Count the campaigns that paid more than their budget."""
     won = log.filled
     paid = np.bincount(log.winner[won], weights=log.price[won], minlength=len(bidders))
     return int(np.count_nonzero(paid > bidders.budget))
 
 
-def mean_of(values: Array, user: NDArray[np.int64]) -> Mean:
+def mean_of(values: Array, user: NDArray[np.int64]) -> MeanWithError:
     """Return a mean over impressions, with an error that takes users for independent.
 
     Impressions of one user are alike: taking each for a draw of its own would make the error too
     small.
     """
     if not len(values):
-        return Mean(0.0, math.nan)
+        return MeanWithError(0.0, math.nan)
     mean = float(values.mean())
     sums = np.bincount(user, weights=values - mean)
     if np.count_nonzero(np.bincount(user)) < 2:
-        return Mean(mean, math.nan)
-    return Mean(mean, float(np.sqrt(np.square(sums).sum())) / len(values))
+        return MeanWithError(mean, math.nan)
+    return MeanWithError(mean, float(np.sqrt(np.square(sums).sum())) / len(values))
 
 
 def sales_metrics(days: Sequence[DaySales]) -> list[Metric]:
@@ -86,12 +84,12 @@ def sales_metrics(days: Sequence[DaySales]) -> list[Metric]:
     ]
 
 
-def _joined(logs: Sequence[Log]) -> Log:
+def _joined(logs: Sequence[AuctionLog]) -> AuctionLog:
     columns = ("winner", "price", "bid", "second", "value", "taste")
-    return Log(*(np.concatenate([getattr(log, name) for log in logs]) for name in columns))
+    return AuctionLog(*(np.concatenate([getattr(log, name) for log in logs]) for name in columns))
 
 
-def _figures(regime: str, log: Log, user: NDArray[np.int64]) -> Iterator[Metric]:
+def _figures(regime: str, log: AuctionLog, user: NDArray[np.int64]) -> Iterator[Metric]:
     """Yield a regime's figures: money per thousand impressions, in whole units."""
     won = log.filled
     figures = {
@@ -105,5 +103,5 @@ def _figures(regime: str, log: Log, user: NDArray[np.int64]) -> Iterator[Metric]
         yield _metric(f"auction.{regime}.{name}", mean, scale, len(log))
 
 
-def _metric(name: str, mean: Mean, scale: float, n: int) -> Metric:
+def _metric(name: str, mean: MeanWithError, scale: float, n: int) -> Metric:
     return Metric.normal(name, mean.value * scale, mean.standard_error * scale, n)

@@ -1,37 +1,134 @@
-"""Training in the world: rounds on the clock, devices that drop out or come late."""
+"""Training in the world: rounds on the clock, devices that drop out or come late.
+
+Which way of training a scenario asks for.
+"""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting.entry import Amount
-from noisefloor.ads.bit_training import BitTraining
-from noisefloor.ads.factors import AdModel, Ratings, Single, drift, fit_tastes, random_model
-from noisefloor.ads.laplace_training import LaplaceTraining
-from noisefloor.ads.training import Broadcast, Training
-from noisefloor.mechanisms.base import Reports
+from noisefloor.accounting import Amount
+from noisefloor.ads.training import (
+    AdModel,
+    AdTraining,
+    BitTraining,
+    Broadcast,
+    GradientBound,
+    LaplaceTraining,
+    Ratings,
+    Single,
+    SpectralTraining,
+    drift,
+    fit_tastes,
+    random_model,
+)
+from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.ad_course import AdCourse
-from noisefloor.roles.broadcast import read_broadcast
-from noisefloor.roles.outcomes import Counters
-from noisefloor.roles.protocols import LearningServer
-from noisefloor.wire.frames import split_frames
-from noisefloor_sim.devices import in_contact
-from noisefloor_sim.hosting import Receiver
-from noisefloor_sim.network import HOUR_S, Steps
-from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.evaluation import evaluate, means_of, open_model
-from noisefloor_sim.pipelines.ads.forgery import check_pushed, forged_reports
-from noisefloor_sim.pipelines.ads.fraud import TrainingFraud
-from noisefloor_sim.pipelines.ads.methods import training_of
-from noisefloor_sim.pipelines.ads.noise import GradientNoise
-from noisefloor_sim.pipelines.ads.ratings import kept_ratings, scored_ratings
-from noisefloor_sim.pipelines.ads.rounds import RoundBook, round_metrics
-from noisefloor_sim.pipelines.ads.stragglers import Stragglers
-from noisefloor_sim.pipelines.base import Metric, Stage
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor.roles import FrameCounters, TrainingServer
+from noisefloor.tasks import AdTask, read_broadcast
+from noisefloor.wire import split_frames
+from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor_sim.pipelines.ads.block import TrainingBlock, block_of, scenario_key_errors
+from noisefloor_sim.pipelines.ads.fraud import TrainingFraud, check_pushed, forged_reports
+from noisefloor_sim.pipelines.ads.gradient_noise import GradientNoise
+from noisefloor_sim.pipelines.ads.ratings import (
+    evaluate,
+    kept_ratings,
+    means_of,
+    open_model,
+    scored_ratings,
+)
+from noisefloor_sim.pipelines.ads.rounds import Stragglers, TrainingRoundStatistics, round_metrics
+from noisefloor_sim.pipelines.api import Metric, SimulationContext
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact
+
+SECTION = "pipelines.ads.training"
+
+CENTRE, PRINTED_CENTRE = 0.5, 0.0
+"""What ratings are taken from: the middle of their scale, and nothing in the paper."""
+
+PRINTED_CLIP = 1.0
+"""The bound of a gradient's coordinate in the paper."""
+
+FEWEST_ADS, MOST_ADS = 3, 256
+"""Of which a spectral training can tell the axes."""
+
+
+def training_of(scenario: Scenario) -> AdTraining | None:
+    """Return the way of training at this point; nothing where ratings go in the open or nowhere.
+
+    The paper's variant has the paper's two versions only: whatever else is asked for becomes
+    bits as printed.
+
+    Raises:
+        BadParameter: The settings do not go together with the number of ads; names the key.
+    """
+    settings, ads = block_of(scenario), scenario.behaviour.ads
+    block, epsilon = settings.training, settings.training_epsilon
+    if block.method in ("means", "untrained", "open"):
+        return None
+    is_paper = scenario.variant == "paper"
+    with scenario_key_errors(SECTION, {"epsilon_bits": "epsilon", "epsilon_values": "epsilon"}):
+        if block.method == "laplace":
+            return _laplace(block, ads, epsilon, is_paper=is_paper)
+        if block.method == "bits" or is_paper:
+            return _bits(block, ads, epsilon, is_paper=is_paper)
+    return _spectral(block, ads, epsilon)
+
+
+def _spectral(block: TrainingBlock, ads: int, epsilon: float) -> SpectralTraining:
+    if not FEWEST_ADS <= ads <= MOST_ADS:
+        rule = f"only for {FEWEST_ADS} to {MOST_ADS} ads, and behaviour.ads is {ads}; try bits"
+        raise BadParameter(f"{SECTION}.method", block.method, rule)
+    if block.dimension >= ads:
+        rule = f"below behaviour.ads, {ads}, for the method {block.method}"
+        raise BadParameter(f"{SECTION}.dimension", block.dimension, rule)
+    form = "lite" if block.method == "spectral-lite" else "full"
+    with scenario_key_errors(SECTION, {}):
+        return SpectralTraining(ads, block.dimension, epsilon, form=form, ridge=block.ridge)
+
+
+def _bits(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) -> BitTraining:
+    return BitTraining(
+        ads,
+        block.dimension,
+        epsilon,
+        block.rounds,
+        clip=PRINTED_CLIP if is_paper else block.clip,
+        rate=block.rate or None,
+        local=block.local,
+        once=block.once and not is_paper,
+        offsets=not is_paper,
+        centre=PRINTED_CENTRE if is_paper else CENTRE,
+        ridge=block.ridge,
+    )
+
+
+def _laplace(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) -> LaplaceTraining:
+    form = (
+        GradientBound.PRINTED
+        if is_paper
+        else GradientBound.BLOCK
+        if block.block_clip
+        else GradientBound.COORDINATE
+    )
+    return LaplaceTraining(
+        ads,
+        block.dimension,
+        block.rounds,
+        epsilon_bits=epsilon / 2,
+        epsilon_values=epsilon / 2,
+        form=form,
+        clip=block.clip,
+        rate=block.rate or None,
+        local=block.local,
+        centre=PRINTED_CENTRE if is_paper else CENTRE,
+        ridge=block.ridge,
+    )
+
 
 DAY_S = 24 * HOUR_S
 FLOW = "training report"
@@ -40,21 +137,21 @@ MODEL_SEED = 0
 
 
 @dataclass(slots=True)
-class Session:
+class TrainingSession:
     """A training under way: how devices report, and the server that learns from it.
 
     Attributes:
         training: Both halves of it.
         learner: The server.
         receive: How frames reach it.
-        stage: The world.
+        context: The world.
         sent: What it broadcasts now.
     """
 
-    training: Training
-    learner: LearningServer
+    training: AdTraining
+    learner: TrainingServer
     receive: Receiver
-    stage: Stage
+    context: SimulationContext
     sent: Broadcast = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,13 +169,13 @@ class TrainingPhase:
 
     scenario: Scenario
     source: SeededSource
-    training: Training | None = field(init=False)
-    session: Session | None = None
-    books: list[RoundBook] = field(default_factory=list)
+    training: AdTraining | None = field(init=False)
+    session: TrainingSession | None = None
+    statistics: list[TrainingRoundStatistics] = field(default_factory=list)
     kept: dict[int, Single] = field(default_factory=dict)
     noise: GradientNoise | None = None
     fraud: TrainingFraud | None = None
-    stage: Stage | None = None
+    context: SimulationContext | None = None
     given: AdModel | None = None
 
     def __post_init__(self) -> None:
@@ -95,12 +192,12 @@ class TrainingPhase:
         return 0 if self.training is None else self.training.rounds
 
     @property
-    def course(self) -> AdCourse | None:
+    def task(self) -> AdTask | None:
         """What the server learns, if anything."""
-        return None if self.training is None else AdCourse(self.training)
+        return None if self.training is None else AdTask(self.training)
 
     @property
-    def counters(self) -> tuple[Counters, ...]:
+    def counters(self) -> tuple[FrameCounters, ...]:
         """What became of training frames at their server."""
         return () if self.session is None else (self.session.learner.counters,)
 
@@ -117,9 +214,9 @@ class TrainingPhase:
         """Return the model of a world without private training, for comparison."""
         block = block_of(self.scenario).training
         start = random_model(self.scenario.behaviour.ads, block.dimension, MODEL_SEED)
-        if block.method == "untrained" or self.stage is None:
+        if block.method == "untrained" or self.context is None:
             return start
-        kept = scored_ratings(self.scenario, self.stage).kept
+        kept = scored_ratings(self.scenario, self.context).kept
         if not kept.rated.any():
             return start
         if block.method == "means":
@@ -130,51 +227,51 @@ class TrainingPhase:
         """Return the tastes that devices fit to their own ratings, under the model of now."""
         return fit_tastes(self.model, ratings, block_of(self.scenario).training.ridge)
 
-    def run(self, stage: Stage) -> Steps:
+    def run(self, context: SimulationContext) -> Steps:
         """Go through the rounds: broadcast, collect while the round is open, close."""
-        self.stage = stage
+        self.context = context
         if self.training is None:
             return
-        session = Session(self.training, *stage.learner(AdCourse(self.training)), stage)
+        session = TrainingSession(self.training, *context.learner(AdTask(self.training)), context)
         self.session = session
         for number in range(self.training.rounds):
             self._open()
-            for cohort in stage.cohorts():
+            for cohort in context.cohorts():
                 self._answer(session, cohort, number)
-            yield stage.env.timeout(block_of(self.scenario).training.round_h * HOUR_S)
+            yield context.env.timeout(block_of(self.scenario).training.round_h * HOUR_S)
             before = self.model
             session.close(number)
-            self.books[-1].drift = drift(before, self.model)
+            self.statistics[-1].drift = drift(before, self.model)
 
     def _open(self) -> None:
         """Open the books of a round."""
-        self.books.append(RoundBook())
+        self.statistics.append(TrainingRoundStatistics())
         if self.noise is not None:
             self.noise.open()
         if self.fraud is not None:
             self.fraud.open(self.model)
 
-    def _answer(self, session: Session, cohort: Cohort, number: int) -> None:
+    def _answer(self, session: TrainingSession, cohort: Cohort, number: int) -> None:
         """Let a cohort's devices answer one broadcast: each pays before it reports."""
-        stage, book = session.stage, self.books[-1]
-        day = min(int(stage.env.now // DAY_S), self.scenario.days - 1)
+        context, stats = session.context, self.statistics[-1]
+        day = min(int(context.env.now // DAY_S), self.scenario.days - 1)
         present = self._present(session.training, cohort, number, day)
         cost = Amount.cost(session.training.cost(number)).micro_epsilon
-        paid = stage.account(cohort).spend(day, FLOW, present, cost) > 0
-        book.refused += int(np.count_nonzero(present.any(axis=1) & ~paid))
+        paid = context.account(cohort).spend(day, FLOW, present, cost) > 0
+        stats.refused += int(np.count_nonzero(present.any(axis=1) & ~paid))
         users = np.flatnonzero(paid)
-        ratings = kept_ratings(self.scenario, stage.world.tastes, cohort)[users]
+        ratings = kept_ratings(self.scenario, context.world.tastes, cohort)[users]
         tastes = self._tastes(cohort, users)
-        coins = self.source.child("report", cohort.number, number)
-        sent = session.training.report(number, session.sent, tastes, ratings, coins)
+        randomness = self.source.child("report", cohort.number, number)
+        sent = session.training.report(number, session.sent, tastes, ratings, randomness)
         self._keep(cohort, users, tastes)
-        book.add(sent, len(users))
+        stats.add(sent, len(users))
         if self.noise is not None:
             self.noise.count(cohort.number % 2, sent.reports)
         self._send(session, cohort, number, sent.reports)
 
     def _present(
-        self, training: Training, cohort: Cohort, number: int, day: int
+        self, training: AdTraining, cohort: Cohort, number: int, day: int
     ) -> NDArray[np.bool_]:
         """Return the devices that answer in a round: by lot, in contact, and not dropped out."""
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
@@ -184,7 +281,9 @@ class TrainingPhase:
         by_lot = training.reporters(number, lots)
         chance = self.source.child("drop-out", cohort.number, number).generator()
         there = chance.random(len(cohort)) >= block_of(self.scenario).training.drop_out
-        self.books[-1].absent += int(np.count_nonzero(by_lot & ~(there & contact.any(axis=1))))
+        self.statistics[-1].absent += int(
+            np.count_nonzero(by_lot & ~(there & contact.any(axis=1)))
+        )
         return contact & (by_lot & there)[:, None]
 
     def _tastes(self, cohort: Cohort, users: NDArray[np.intp]) -> Single:
@@ -203,15 +302,17 @@ class TrainingPhase:
             self.kept[cohort.number] = np.zeros(shape, dtype=np.float32)
         self.kept[cohort.number][users] = tastes
 
-    def _send(self, session: Session, cohort: Cohort, number: int, reports: Reports) -> None:
+    def _send(
+        self, session: TrainingSession, cohort: Cohort, number: int, reports: Reports
+    ) -> None:
         """Send what came at once, then what stragglers have; too late is late."""
-        count, book = len(reports), self.books[-1]
+        count, stats = len(reports), self.statistics[-1]
         delays = Stragglers.draw(
             block_of(self.scenario).training,
             count,
             self.source.child("stragglers", cohort.number, number),
         )
-        book.late += int(np.count_nonzero(delays.late))
+        stats.late += int(np.count_nonzero(delays.late))
         forged = self._forged(session, cohort, number, reports)
         for name, rows, hours in delays.groups():
             some = reports[rows]
@@ -219,40 +320,42 @@ class TrainingPhase:
                 some = np.concatenate([some, forged])
             if not len(some):
                 continue
-            coins = self.source.child("frame", name, cohort.number, number)
-            frames = split_frames(session.training.kind(number), number, some, coins)
+            randomness = self.source.child("frame", name, cohort.number, number)
+            frames = split_frames(session.training.kind(number), number, some, randomness)
             for place, frame in enumerate(frames):
                 path = ("training", name, cohort.number, number, place)
-                session.stage.env.process(_later(session, hours * HOUR_S, frame, path))
+                session.context.env.process(_later(session, hours * HOUR_S, frame, path))
 
     def _forged(
-        self, session: Session, cohort: Cohort, number: int, reports: Reports
+        self, session: TrainingSession, cohort: Cohort, number: int, reports: Reports
     ) -> Reports | None:
         """Return what fakes send beside a cohort's reports."""
-        coins = self.source.child("forged", cohort.number, number)
+        randomness = self.source.child("forged", cohort.number, number)
         sent, count = session.sent, len(reports)
-        forged = forged_reports(self.scenario, session.training, number, sent, count, coins)
-        self.books[-1].fakes += 0 if forged is None else len(forged)
+        forged = forged_reports(self.scenario, session.training, number, sent, count, randomness)
+        self.statistics[-1].fakes += 0 if forged is None else len(forged)
         if self.fraud is not None:
             self.fraud.count(reports, forged)
         return forged
 
     def finish(self) -> list[Metric]:
         """Score the model on ratings that were held out, beside its baselines."""
-        if self.stage is None:
+        if self.context is None:
             return []
-        split = scored_ratings(self.scenario, self.stage)
+        split = scored_ratings(self.scenario, self.context)
         found = evaluate(self.model, split, block_of(self.scenario).training.ridge)
         if self.fraud is not None:
             found += self.fraud.metrics(self.source.child("fraud"))
         if self.noise is not None:
             found += self.noise.metrics()
         return found + round_metrics(
-            self.books, None if self.session is None else self.session.learner
+            self.statistics, None if self.session is None else self.session.learner
         )
 
 
-def _later(session: Session, delay_s: float, frame: bytes, path: tuple[str | int, ...]) -> Steps:
+def _later(
+    session: TrainingSession, delay_s: float, frame: bytes, path: tuple[str | int, ...]
+) -> Steps:
     """Send a frame after a delay."""
-    yield session.stage.env.timeout(delay_s)
-    session.stage.send(frame, session.receive, *path)
+    yield session.context.env.timeout(delay_s)
+    session.context.send(frame, session.receive, *path)

@@ -1,12 +1,62 @@
-"""What the report shows of training: errors, rounds, noise, and ways compared seed by seed."""
+"""What the report shows of training: errors, rounds, noise, and ways compared seed by seed.
 
-from collections.abc import Iterator
+Comparing curves seed by seed: the same worlds, so that most of the noise cancels.
+"""
 
-from noisefloor_sim.pipelines.ads.evaluation import BASELINES
-from noisefloor_sim.pipelines.ads.paired import paired_table
-from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import is_logarithmic, measured_curves
-from noisefloor_sim.report.spec import Curve, Plot, Table
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from noisefloor_sim.pipelines.ads.ratings import BASELINES
+from noisefloor_sim.pipelines.api import PointFindings
+from noisefloor_sim.pipelines.plotting import (
+    Axis,
+    Groups,
+    is_logarithmic,
+    measured_curves,
+    metric_along_axis,
+    student_interval,
+)
+from noisefloor_sim.report import Curve, Plot, Table
+
+
+def paired_table(groups: Groups, axis: Axis) -> Iterator[Table]:
+    """Show, for every two curves and place, by how much they differ over the seeds they share."""
+    rows = []
+    for one, other in combinations(sorted(groups), 2):
+        for place in sorted(set(groups[one]) & set(groups[other])):
+            first, second = _by_seed(groups[one][place]), _by_seed(groups[other][place])
+            shared = sorted(set(first) & set(second))
+            for name in ("rmse", "hits"):
+                gaps = _gaps(first, second, shared, name)
+                if len(gaps) > 1:
+                    low, high = student_interval(gaps)
+                    mean = float(np.mean(gaps))
+                    rows.append((f"{one} minus {other}", place, name, mean, low, high, len(gaps)))
+    if rows:
+        yield Table(
+            "Ways of training, compared seed by seed",
+            "The same people under each way: mean difference with its 95 % interval. Below 0 the "
+            "first has the smaller error; above 0 it has the more hits.",
+            ("curves", axis.word, "of", "difference", "low", "high", "seeds"),
+            rows,
+        )
+
+
+def _by_seed(points: Sequence[PointFindings]) -> dict[int, PointFindings]:
+    return {point.scenario.seed: point for point in points}
+
+
+def _gaps(
+    first: dict[int, PointFindings],
+    second: dict[int, PointFindings],
+    seeds: Sequence[int],
+    name: str,
+) -> list[float]:
+    pairs = [(first[seed].metric(name), second[seed].metric(name)) for seed in seeds]
+    return [one.value - two.value for one, two in pairs if one is not None and two is not None]
+
 
 _BASELINE_WORDS = dict(
     zip(
@@ -67,7 +117,7 @@ def _baselines(groups: Groups, name: str) -> list[Curve]:
     by_place = groups[min(groups)]
     curves = []
     for baseline, word in _BASELINE_WORDS.items():
-        x, found = along(by_place, f"{name}.{baseline}")
+        x, found = metric_along_axis(by_place, f"{name}.{baseline}")
         if x:
             curves.append(Curve(word, x, [metric.value for metric in found], role="baseline"))
     return curves
@@ -96,7 +146,7 @@ def _round_by_round(groups: Groups, curve: str, name: str) -> list[float]:
     """Return a metric of all rounds, at the far end of a curve."""
     last = {0.0: groups[curve][max(groups[curve])]}
     y: list[float] = []
-    while found := along(last, f"{name}.round_{len(y)}")[1]:
+    while found := metric_along_axis(last, f"{name}.round_{len(y)}")[1]:
         y.append(found[0].value)
     return y
 
@@ -108,7 +158,7 @@ def _noise(groups: Groups) -> Iterator[Table]:
         for place in sorted(by_place):
             names = ("measured", "formula", "users_needed")
             here = {place: by_place[place]}
-            found = [along(here, f"training.noise.{name}")[1] for name in names]
+            found = [metric_along_axis(here, f"training.noise.{name}")[1] for name in names]
             if found[1]:
                 rows.append((curve, place, *(some[0].value if some else None for some in found)))
     if rows:

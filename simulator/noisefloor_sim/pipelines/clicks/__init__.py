@@ -1,11 +1,26 @@
 """Click statistics in the world: who reports what, what the server learns, what it could guess."""
 
-from noisefloor_sim.pipelines.base import Pipeline, PipelineType
-from noisefloor_sim.pipelines.clicks.block import ClickBlock, delivered_of
-from noisefloor_sim.pipelines.clicks.delivered import DeliveredPipeline
+from noisefloor_sim.pipelines.api import Pipeline, PipelineType
+from noisefloor_sim.pipelines.clicks.attacks import proportion_metric
+from noisefloor_sim.pipelines.clicks.block import ClickBlock, delivered_of, memoised_of, report_of
+from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
-from noisefloor_sim.pipelines.clicks.section import section
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.clicks.section import report_section
+from noisefloor_sim.scenario import Scenario
+
+__all__ = [
+    "ClickBlock",
+    "ClickPipeline",
+    "DeliveredPipeline",
+    "Pipeline",
+    "PipelineType",
+    "Scenario",
+    "delivered_of",
+    "memoised_of",
+    "proportion_metric",
+    "report_of",
+    "report_section",
+]
 
 
 def build(scenario: Scenario) -> Pipeline:
@@ -15,4 +30,4 @@ def build(scenario: Scenario) -> Pipeline:
     return ClickPipeline(scenario)
 
 
-CLICKS = PipelineType("clicks", ClickBlock, build, section)
+CLICKS = PipelineType("clicks", ClickBlock, build, report_section)

@@ -4,16 +4,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from noisefloor.accounting.entry import Amount
-from noisefloor.ads.clicks import ClickReport, Form
-from noisefloor.ads.delivered_click import DeliveredClick
-from noisefloor.ads.memoised_clicks import MemoisedClicks
+from noisefloor.accounting import Amount
+from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
 from noisefloor.errors import BadParameter
-from noisefloor_sim.devices import Exhausted
-from noisefloor_sim.scenario.blocks import PipelineBlock
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.scenario import PipelineBlock, Scenario
+from noisefloor_sim.world import Exhausted
 
-Corrected = Literal["split", "capped", "one-click", "pad-and-sample", "memoised", "delivered"]
+CorrectedForm = Literal["split", "capped", "one-click", "pad-and-sample", "memoised", "delivered"]
 
 _SLATES = ("slate", "random-slate")
 """Deliveries from which the device picks what it shows, by the name of their choice."""
@@ -28,7 +25,7 @@ class ClickBlock(PipelineBlock):
         le=40,
         description="Claimed for a user's whole report, each day; for 'memoised', for all days.",
     )
-    form: Corrected = Field(
+    form: CorrectedForm = Field(
         default="one-click",
         description="How the corrected variant guards the vector, or 'delivered': the ad in the "
         "open, a response on its click; the paper's has no choice.",
@@ -105,9 +102,9 @@ def vector_report_of(scenario: Scenario) -> ClickReport:
     """Return the mechanism of daily reports on the whole vector."""
     block, ads = block_of(scenario), scenario.behaviour.ads
     if scenario.variant == "paper":
-        return ClickReport(ads, block.epsilon, Form.PER_BIT)
-    form = Form(block.form)
-    capped = form in (Form.CAPPED, Form.PAD_AND_SAMPLE)
+        return ClickReport(ads, block.epsilon, ClickEncoding.PER_BIT)
+    form = ClickEncoding(block.form)
+    capped = form in (ClickEncoding.CAPPED, ClickEncoding.PAD_AND_SAMPLE)
     return ClickReport(ads, block.epsilon, form, min(block.most_clicks, ads) if capped else 1)
 
 

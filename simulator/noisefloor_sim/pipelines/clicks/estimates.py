@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.rates import click_through, counts_of
-from noisefloor.mechanisms.base import Estimate, Mechanism
-from noisefloor.roles.protocols import Aggregation
-from noisefloor_sim.pipelines.base import Metric, Z
-from noisefloor_sim.pipelines.clicks.books import DayBook
+from noisefloor.ads.clicks import click_through, counts_of
+from noisefloor.mechanisms import Estimate, Mechanism
+from noisefloor.roles import Aggregation
+from noisefloor_sim.pipelines.api import Metric, Z
+from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 
 MOST_ESTIMATES = 2_000
 """Estimates are listed one by one up to so many ads times days, rates up to so many ads."""
@@ -32,7 +32,7 @@ class DayEstimate:
     clicks: Estimate
 
 
-def released(
+def released_estimates(
     mechanism: Mechanism, aggregator: Aggregation, kind: str, days: int
 ) -> list[DayEstimate]:
     """Return the estimates of the days that anything was released of."""
@@ -44,11 +44,13 @@ def released(
     return found
 
 
-def estimate_metrics(found: Sequence[DayEstimate], books: Sequence[DayBook]) -> list[Metric]:
+def estimate_metrics(
+    found: Sequence[DayEstimate], statistics: Sequence[ClickDayStatistics]
+) -> list[Metric]:
     """Compare the estimated clicks per ad and day with the true ones, in users."""
     if not found:
         return [Metric("estimates", 0.0)]
-    truths = np.array([books[one.day].reported for one in found])
+    truths = np.array([statistics[one.day].reported for one in found])
     misses = np.array([one.clicks.value for one in found]) - truths
     errors = np.array([one.clicks.standard_error for one in found])
     # Where the server knows that an ad was shown to nobody, there is nothing to cover.
@@ -59,7 +61,7 @@ def estimate_metrics(found: Sequence[DayEstimate], books: Sequence[DayBook]) -> 
         Metric("error_relative", rms / mean if mean else math.inf, n=misses.size),
         Metric("coverage", float(np.mean(covered)), n=covered.size),
         Metric("clicks_mean", mean, n=truths.size),
-        _reported_share(books),
+        _reported_share(statistics),
     ]
     return summary + (_listed(found) if misses.size <= MOST_ESTIMATES else [])
 
@@ -75,19 +77,19 @@ def _listed(found: Sequence[DayEstimate]) -> list[Metric]:
     ]
 
 
-def _reported_share(books: Sequence[DayBook]) -> Metric:
+def _reported_share(statistics: Sequence[ClickDayStatistics]) -> Metric:
     """Tell how much of what users clicked was known to a device that reported."""
-    clicked = sum(int(book.clicked.sum()) for book in books)
-    reported = sum(int(book.reported.sum()) for book in books)
+    clicked = sum(int(stats.clicked.sum()) for stats in statistics)
+    reported = sum(int(stats.reported.sum()) for stats in statistics)
     return Metric("reported_share", reported / max(1, clicked), n=clicked)
 
 
 def rate_metrics(
     found: Sequence[DayEstimate],
-    books: Sequence[DayBook],
+    statistics: Sequence[ClickDayStatistics],
     impressions: NDArray[np.int64],
     *,
-    share_coins: bool,
+    share_randomness: bool,
 ) -> list[Metric]:
     """Return the click-through rate of each ad over all days, scored.
 
@@ -96,16 +98,16 @@ def rate_metrics(
 
     Args:
         found: The released clicks.
-        books: One for each day.
+        statistics: One for each day.
         impressions: As the ad server counted them, over all days; none at all if they are hidden.
-        share_coins: Whether the days' estimates may rest on the same coins.
+        share_randomness: Whether the days' estimates may rest on the same coins.
     """
     shown = impressions > 0
     if not found or not shown.any():
         return []
-    clicks = sum_of([one.clicks for one in found], share_coins=share_coins)
+    clicks = sum_of([one.clicks for one in found], share_randomness=share_randomness)
     rates = click_through(clicks, impressions)
-    truth = np.sum([book.reported for book in books], axis=0)[shown] / impressions[shown]
+    truth = np.sum([stats.reported for stats in statistics], axis=0)[shown] / impressions[shown]
     covered = (rates.low[shown] <= truth) & (truth <= rates.high[shown])
     error = math.sqrt(float(np.mean((rates.value[shown] - truth) ** 2)))
     listed = [
@@ -125,7 +127,7 @@ def rate_metrics(
     ]
 
 
-def sum_of(parts: Sequence[Estimate], *, share_coins: bool) -> Estimate:
+def sum_of(parts: Sequence[Estimate], *, share_randomness: bool) -> Estimate:
     """Return the sum of estimates with its standard error.
 
     Errors of independent coins add up in squares. Permanent answers and reports that are sent
@@ -133,6 +135,6 @@ def sum_of(parts: Sequence[Estimate], *, share_coins: bool) -> Estimate:
     """
     value = np.sum([part.value for part in parts], axis=0)
     errors = [part.standard_error for part in parts]
-    if share_coins:
+    if share_randomness:
         return Estimate(value, np.sum(errors, axis=0))
     return Estimate(value, np.sqrt(np.sum(np.square(errors), axis=0)))

@@ -1,22 +1,169 @@
-"""Fraud in click statistics, scored: how far the pushed ad was lifted, and whether it shows."""
+"""Fraud in click statistics, scored: how far the pushed ad was lifted, and whether it shows.
+
+Fake devices in click statistics: what they send to push one ad, and what it gains them.
+
+Fakes send beside the honest, in the same frames, within the form that every report has; they
+spend nobody's budget. Each sends once a day with coins of its own.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.ads.detectors import odd_total, roc
-from noisefloor.laws import ONE
-from noisefloor.mechanisms.base import Estimate
-from noisefloor.mechanisms.unary import UnaryEncoding
+from noisefloor.ads.clicks import ClickReport, DeliveredClick, MemoisedClicks
+from noisefloor.adversary.ads import (
+    ReportSupport,
+    crafted_bias,
+    crafted_reports,
+    detection_rates,
+    input_bias,
+    mimic,
+    mimic_bias,
+    support_of,
+    total_test,
+)
+from noisefloor.distributions import ONE
+from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import Estimate, Reports, UnaryEncoding
 from noisefloor.randomness import Generator, SeededSource
-from noisefloor.roles.protocols import Aggregation
-from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.clicks.books import DayBook
+from noisefloor.roles import Aggregation
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.clicks.attacks import proportion_metric
+from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.estimates import sum_of
-from noisefloor_sim.pipelines.clicks.forgery import Forger, day_encoding
-from noisefloor_sim.pipelines.clicks.games import share_metric
+from noisefloor_sim.pipelines.clicks.sending import SentReports
+from noisefloor_sim.scenario import Scenario
+
+ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
+"""What guards clicks, in any of its forms."""
+
+Forgery = Literal["maximal", "evasive", "input"]
+
+
+def day_encoding(mechanism: ClickMechanism) -> UnaryEncoding | None:
+    """Return the unary encoding that one day's reports follow, if they are rows of bits.
+
+    Permanent answers and fresh coins together flip each bit of one day's report with one chance.
+    """
+    if isinstance(mechanism, ClickReport):
+        return mechanism.encoding
+    if isinstance(mechanism, DeliveredClick):
+        return None
+    once, again = mechanism.response.permanent, mechanism.response.instant
+    lie = (once * (ONE - again) + (ONE - once) * again) // ONE
+    return UnaryEncoding(mechanism.ads, ONE - lie, lie, mechanism.ads)
+
+
+@dataclass(frozen=True, slots=True)
+class Forger:
+    """Whoever runs the fake devices.
+
+    Attributes:
+        mechanism: Whose reports are forged.
+        pushed: The ad that is to look clicked.
+        share: Of fakes among all devices that report.
+        forgery: Write the report that gains most; or one with as many ones as an honest report
+            has; or lie about the clicks and report as everybody does.
+    """
+
+    mechanism: ClickMechanism
+    pushed: int
+    share: float
+    forgery: Forgery
+
+    @classmethod
+    def of(cls, scenario: Scenario, mechanism: ClickMechanism) -> "Forger | None":
+        """Return the forger of a scenario, if there is one."""
+        threat, ads = scenario.threat, scenario.behaviour.ads
+        if not threat.fakes:
+            return None
+        if threat.pushed_ad >= ads:
+            raise BadParameter("threat.pushed_ad", threat.pushed_ad, f"< {ads}, the ads there are")
+        return cls(mechanism, threat.pushed_ad, threat.fakes, threat.forgery)
+
+    def join(self, sent: SentReports, stats: ClickDayStatistics, source: SeededSource) -> Reports:
+        """Return honest reports with forged ones behind them, and write down how many."""
+        fakes = round(len(sent.reports) * self.share / (1 - self.share))
+        stats.true_tally += self.mechanism.tally(sent.inputs)
+        stats.fakes += fakes
+        if not fakes:
+            return sent.reports
+        return np.concatenate([sent.reports, self.reports(fakes, source)])
+
+    def reports(self, fakes: int, source: SeededSource) -> Reports:
+        """Return so many forged reports."""
+        encoding = day_encoding(self.mechanism)
+        if self.forgery == "maximal":
+            return crafted_reports(encoding or self.mechanism, self.pushed, fakes)
+        if self.forgery == "evasive" and encoding is not None:
+            # From reports of somebody who holds the ad: fewer of them are empty than of somebody
+            # who holds nothing, and only an empty report has no one to move to the ad.
+            own = encoding.randomise(
+                self._rows_with_pushed_ad(fakes, encoding.size), source.child("own")
+            )
+            return mimic(own, self.pushed, source.child("moved"))
+        return self._honest_lies(fakes, source)
+
+    def _honest_lies(self, fakes: int, source: SeededSource) -> Reports:
+        """Report as everybody does, for somebody who clicked the ad and no other.
+
+        One bit has nothing to hide a forgery in: of the reports on a delivered ad that look like
+        honest ones, these gain most.
+        """
+        if isinstance(self.mechanism, DeliveredClick):
+            symbols = np.full(fakes, 2 * self.pushed + 1)
+            return self.mechanism.randomise(symbols, source)
+        vectors = self._rows_with_pushed_ad(fakes, self.mechanism.ads)
+        if isinstance(self.mechanism, MemoisedClicks):
+            # A fake of one day and one of many have the same law on any one day.
+            return self.mechanism.report(
+                vectors, self.mechanism.memorise(fakes, source.child("memory")), source
+            )
+        return self.mechanism.randomise(vectors, source)
+
+    def _rows_with_pushed_ad(self, rows: int, width: int) -> NDArray[np.bool_]:
+        """Return rows with a one for the pushed ad, and no other."""
+        true_tally = np.zeros((rows, width), dtype=np.bool_)
+        true_tally[:, self.pushed] = True
+        return true_tally
+
+    def honest_share(self, true_tally: NDArray[np.int64], honest: int) -> float:
+        """Return the share of honest reports that hold the pushed ad, as the estimator sees it.
+
+        Args:
+            true_tally: The tally of the honest reports without their noise.
+            honest: How many there are.
+        """
+        is_symbol = isinstance(self.mechanism, DeliveredClick)
+        place = 2 * self.pushed + 1 if is_symbol else self.pushed
+        return self._support.scale * float(true_tally[place]) / honest
+
+    def bias(self, fakes: float, honest: float) -> float:
+        """Return by how much the estimated share is expected to rise.
+
+        Args:
+            fakes: Their share of all reports.
+            honest: The share of honest reports that hold the ad.
+        """
+        encoding, support = day_encoding(self.mechanism), self._support
+        if self.forgery == "maximal":
+            return crafted_bias(support, fakes=fakes, honest=honest)
+        if self.forgery == "evasive" and encoding is not None:
+            # Sampling scales the whole estimate, the honest share in it too.
+            part = honest / support.scale
+            return support.scale * mimic_bias(encoding, fakes=fakes, honest=part)
+        return input_bias(fakes=fakes, honest=honest)
+
+    @property
+    def _support(self) -> ReportSupport:
+        if isinstance(self.mechanism, MemoisedClicks):
+            return support_of(day_encoding(self.mechanism))
+        return support_of(self.mechanism)
+
 
 FALSE_ALARMS = 0.01
 """The level of the detector: so many honest epochs it may accuse."""
@@ -28,58 +175,63 @@ a rate of one in a hundred."""
 
 def fraud_metrics(
     forger: Forger | None,
-    books: Sequence[DayBook],
+    statistics: Sequence[ClickDayStatistics],
     aggregator: Aggregation,
     kind: str,
     source: SeededSource,
     *,
-    share_coins: bool,
+    share_randomness: bool,
 ) -> list[Metric]:
     """Tell how far fakes lifted their ad, beside the formula, and how well a detector does.
 
     Args:
         forger: Whose fakes there are; nothing is told where there is none.
-        books: One for each day.
+        statistics: One for each day.
         aggregator: What was released.
         kind: Of the frames.
         source: Of the epochs that the detector is tried on.
-        share_coins: Whether the days' estimates may rest on the same coins.
+        share_randomness: Whether the days' estimates may rest on the same coins.
     """
     if forger is None:
         return []
     released = [
-        (book, *aggregator.release(kind, day)) for day, book in enumerate(books) if book.honest
+        (stats, *aggregator.release(kind, day))
+        for day, stats in enumerate(statistics)
+        if stats.honest
     ]
-    days = [(book, tally, n) for book, tally, n in released if n]
+    days = [(stats, tally, n) for stats, tally, n in released if n]
     if not days:
         return []
-    metrics = _bias_metrics(forger, days, share_coins=share_coins)
+    metrics = _bias_metrics(forger, days, share_randomness=share_randomness)
     encoding = day_encoding(forger.mechanism)
     if encoding is None:
         return metrics
-    p_values = [float(odd_total(encoding, tally, n)) for _, tally, n in days]
+    p_values = [float(total_test(encoding, tally, n)) for _, tally, n in days]
     return [
         *metrics,
         Metric("fraud.p_value", float(np.median(p_values)), n=len(days)),
-        *_detector_metrics(forger, encoding, [book for book, _, _ in days], source),
+        *_detector_metrics(forger, encoding, [stats for stats, _, _ in days], source),
     ]
 
 
 def _bias_metrics(
-    forger: Forger, days: Sequence[tuple[DayBook, NDArray[np.int64], int]], *, share_coins: bool
+    forger: Forger,
+    days: Sequence[tuple[ClickDayStatistics, NDArray[np.int64], int]],
+    *,
+    share_randomness: bool,
 ) -> list[Metric]:
     """Compare the estimated share of the pushed ad with that among the honest."""
     gaps, formulas, ad = [], [], slice(forger.pushed, forger.pushed + 1)
-    for book, tally, n in days:
-        honest = forger.honest_share(book.held, book.honest)
+    for stats, tally, n in days:
+        honest = forger.honest_share(stats.true_tally, stats.honest)
         estimate = forger.mechanism.estimate(tally, n)
         gaps.append(Estimate(estimate.value[ad] - honest, estimate.standard_error[ad]))
-        formulas.append(forger.bias(book.fakes / (book.honest + book.fakes), honest))
-    total = sum_of(gaps, share_coins=share_coins)
+        formulas.append(forger.bias(stats.fakes / (stats.honest + stats.fakes), honest))
+    total = sum_of(gaps, share_randomness=share_randomness)
     mean, error = (float(one[0]) / len(days) for one in (total.value, total.standard_error))
     reports = sum(n for _, _, n in days)
     fakes, honest_reports = (
-        sum(getattr(book, name) for book, _, _ in days) for name in ("fakes", "honest")
+        sum(getattr(stats, name) for stats, _, _ in days) for name in ("fakes", "honest")
     )
     return [
         Metric("fraud.share", fakes / (fakes + honest_reports), n=fakes + honest_reports),
@@ -89,7 +241,10 @@ def _bias_metrics(
 
 
 def _detector_metrics(
-    forger: Forger, encoding: UnaryEncoding, books: Sequence[DayBook], source: SeededSource
+    forger: Forger,
+    encoding: UnaryEncoding,
+    statistics: Sequence[ClickDayStatistics],
+    source: SeededSource,
 ) -> list[Metric]:
     """Try the detector on epochs of a mean day's size, honest and attacked ones.
 
@@ -98,29 +253,36 @@ def _detector_metrics(
     Guesses:   whether there are fakes among the reports.
     Reference: the number of all ones in an epoch is a sum of two binomials, by exact law.
     """
-    honest = sum(book.honest for book in books)
-    held = sum(int(book.held.sum()) for book in books) / honest
-    each, fakes = round(honest / len(books)), round(sum(b.fakes for b in books) / len(books))
+    honest = sum(stats.honest for stats in statistics)
+    true_tally = sum(int(stats.true_tally.sum()) for stats in statistics) / honest
+    each, fakes = (
+        round(honest / len(statistics)),
+        round(sum(b.fakes for b in statistics) / len(statistics)),
+    )
     draw = source.child("detector").generator()
-    clean = _totals(encoding, each + fakes, held, draw)
+    clean = _totals(encoding, each + fakes, true_tally, draw)
     # An evasive fake moves a one but keeps their number: that of somebody who holds one.
     forged = fakes if forger.forgery == "maximal" else _totals(encoding, fakes, 1.0, draw)
-    attacked = _totals(encoding, each, held, draw) + forged
+    attacked = _totals(encoding, each, true_tally, draw) + forged
     accused, found = (
-        odd_total(encoding, totals[:, None], each + fakes) for totals in (clean, attacked)
+        total_test(encoding, totals[:, None], each + fakes) for totals in (clean, attacked)
     )
     return [
-        Metric("fraud.auc", roc(accused, found, false_positive_rate=FALSE_ALARMS).auc, n=EPOCHS),
-        share_metric("fraud.found", int((found < FALSE_ALARMS).sum()), EPOCHS),
-        share_metric("fraud.false_alarms", int((accused < FALSE_ALARMS).sum()), EPOCHS),
+        Metric(
+            "fraud.auc",
+            detection_rates(accused, found, false_positive_rate=FALSE_ALARMS).auc,
+            n=EPOCHS,
+        ),
+        proportion_metric("fraud.found", int((found < FALSE_ALARMS).sum()), EPOCHS),
+        proportion_metric("fraud.false_alarms", int((accused < FALSE_ALARMS).sum()), EPOCHS),
     ]
 
 
 def _totals(
-    encoding: UnaryEncoding, reports: int, held: float, draw: Generator
+    encoding: UnaryEncoding, reports: int, true_tally: float, draw: Generator
 ) -> NDArray[np.int64]:
     """Return all ones of so many reports, in as many epochs as the detector is tried on."""
-    ones = round(reports * held)
+    ones = round(reports * true_tally)
     stayed = draw.binomial(ones, encoding.stay / ONE, EPOCHS)
     raised = draw.binomial(reports * encoding.size - ones, encoding.rise / ONE, EPOCHS)
     return np.asarray(stayed + raised, dtype=np.int64)

@@ -6,25 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.clicks import ClickReport, clicks_kind
-from noisefloor.ads.memoised_clicks import MemoisedClicks
+from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
 from noisefloor.privacy import Claim, Neighbours
 from noisefloor.randomness import SeededSource
-from noisefloor.wire.kinds import Kind
-from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import Account
-from noisefloor_sim.hosting import Servers
-from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim, Pipeline
-from noisefloor_sim.pipelines.clicks.block import (
-    block_of,
-    fresh_days,
-    memoised_of,
-    vector_report_of,
-)
-from noisefloor_sim.pipelines.clicks.books import DayBook
-from noisefloor_sim.pipelines.clicks.flow import REPORT, Flow
-from noisefloor_sim.pipelines.clicks.games import (
-    audited,
+from noisefloor.wire import Kind
+from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline
+from noisefloor_sim.pipelines.clicks.attacks import (
+    audited_bound,
     delivered_metrics,
     games_of,
     play,
@@ -32,9 +21,17 @@ from noisefloor_sim.pipelines.clicks.games import (
     play_row_order,
     play_vector,
 )
-from noisefloor_sim.pipelines.clicks.sending import Sent
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.clicks.block import (
+    block_of,
+    fresh_days,
+    memoised_of,
+    vector_report_of,
+)
+from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
+from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting
+from noisefloor_sim.pipelines.clicks.sending import SentReports
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity
 
 Flags = NDArray[np.bool_]
 
@@ -53,13 +50,15 @@ class ClickPipeline(Pipeline):
 
     scenario: Scenario
     mechanism: ClickReport | MemoisedClicks = field(init=False)
-    flow: Flow = field(init=False)
+    flow: ClickReporting = field(init=False)
     joined: dict[int, Flags] = field(default_factory=dict)
     flips: dict[int, Flags] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.mechanism = memoised_of(self.scenario) or vector_report_of(self.scenario)
-        self.flow = Flow(self.scenario, self.mechanism, clicks_kind(self.mechanism.width))
+        self.flow = ClickReporting(
+            self.scenario, self.mechanism, clicks_kind(self.mechanism.width)
+        )
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -67,33 +66,37 @@ class ClickPipeline(Pipeline):
         return (self.flow.kind,)
 
     @property
-    def days(self) -> list[DayBook]:
+    def days(self) -> list[ClickDayStatistics]:
         """What happened on each day."""
         return self.flow.days
 
-    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
+    def wake(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Iterator[bytes]:
         """Send the day's reports of a cohort."""
-        ads, book = self.scenario.behaviour.ads, self.days[day]
-        contact = self.flow.open_day(cohort, day, lived, account)
-        known = lived.clicked & contact[lived.user, lived.device]
+        ads, stats = self.scenario.behaviour.ads, self.days[day]
+        contact = self.flow.open_day(cohort, day, events, account)
+        known = events.clicked & contact[events.user, events.device]
         paid, debited = self._pay(cohort.number, account, day, contact)
-        bits = lived.matrix(known, ads)[paid]
+        bits = events.matrix(known, ads)[paid]
         fresh = self._answer(bits, paid, cohort.number, day)
-        shown = lived.matrix(np.ones(len(lived.ad), dtype=np.bool_), ads)[paid]
-        book.reported += bits.sum(axis=0)
-        book.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
-        book.spent += debited
+        shown = events.matrix(np.ones(len(events.ad), dtype=np.bool_), ads)[paid]
+        stats.reported += bits.sum(axis=0)
+        stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
+        stats.spent += debited
         asked: Flags = np.asarray(contact.any(axis=1))
         yield from self.flow.frames(cohort.number, day, asked=asked, paid=paid, fresh=fresh)
 
-    def _pay(self, number: int, account: Account, day: int, contact: Flags) -> tuple[Flags, int]:
+    def _pay(
+        self, number: int, account: BudgetAccount, day: int, contact: Flags
+    ) -> tuple[Flags, int]:
         """Return who may report afresh, and what that was debited.
 
         A daily report costs each time; permanent answers are paid for once.
         """
         cost = self.flow.cost
         if isinstance(self.mechanism, ClickReport):
-            paid = account.spend(day, REPORT, contact, cost) > 0
+            paid = account.spend(day, CLICK_REPORT, contact, cost) > 0
             return paid, int(np.count_nonzero(paid)) * cost
         joined = self.joined.setdefault(number, np.zeros(len(contact), dtype=np.bool_))
         open_ = contact & ~joined[:, None]
@@ -101,23 +104,23 @@ class ClickPipeline(Pipeline):
         joined |= new
         return joined & contact.any(axis=1), int(np.count_nonzero(new)) * cost
 
-    def _answer(self, bits: Flags, paid: Flags, number: int, day: int) -> Sent:
+    def _answer(self, bits: Flags, paid: Flags, number: int, day: int) -> SentReports:
         """Return the protected reports of those who paid, and what they were made of."""
-        coins = self.flow.source.child(number, day)
+        randomness = self.flow.source.child(number, day)
         if isinstance(self.mechanism, ClickReport):
             # What ``randomise`` does, in its two steps: scoring asks for what was kept.
-            kept = self.mechanism.keep(bits, coins)
-            return Sent(self.mechanism.encoding.randomise(kept, coins), kept)
+            kept = self.mechanism.keep(bits, randomness)
+            return SentReports(self.mechanism.encoding.randomise(kept, randomness), kept)
         if number not in self.flips:
             memory = self.flow.source.child("memory", number)
             self.flips[number] = self.mechanism.memorise(len(paid), memory)
-        return Sent(self.mechanism.report(bits, self.flips[number][paid], coins), bits)
+        return SentReports(self.mechanism.report(bits, self.flips[number][paid], randomness), bits)
 
     def finish(self, servers: Servers) -> Findings:
         """Score the estimates against the truth, and the adversary against its canaries."""
         source = self.flow.source.child("canary")
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
-        bound = audited(self.mechanism, block_of(self.scenario).canaries, source)
+        bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
         proved = self.mechanism.guarantee(Neighbours.USER)
         claim = Claim(self.mechanism.claimed, proved, bound)
         if isinstance(self.mechanism, ClickReport):
@@ -144,7 +147,7 @@ class ClickPipeline(Pipeline):
                 self.mechanism, days, block.canaries, source, is_kept=block.canaries_keep_order
             )
         if is_linked:
-            counts = np.sum([book.delivered for book in self.days], axis=0)
+            counts = np.sum([stats.delivered for stats in self.days], axis=0)
             metrics += delivered_metrics(counts, self.mechanism)
         return metrics
 

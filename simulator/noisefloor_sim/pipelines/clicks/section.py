@@ -1,14 +1,132 @@
-"""What the report shows of click statistics."""
+"""What the report shows of click statistics.
 
-from collections.abc import Sequence
+What the report shows of fraud in click statistics.
 
-from noisefloor_sim.pipelines.base import PointFindings
-from noisefloor_sim.pipelines.clicks.fraud_figures import FAKES, fraud_figures
-from noisefloor_sim.pipelines.clicks.rate_tables import rate_tables
-from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import attack_plots
-from noisefloor_sim.population import DEVICES
-from noisefloor_sim.report.spec import Curve, Plot, Role, Section, Table
+What the report shows of click-through rates.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from noisefloor_sim.pipelines.api import Metric, PointFindings
+from noisefloor_sim.pipelines.plotting import Axis, Groups, attack_plots, metric_along_axis
+from noisefloor_sim.report import Curve, Plot, Role, Section, Table
+from noisefloor_sim.world import DEVICES
+
+MOST_ADS = 20
+"""Ads that are shown one by one, over all curves."""
+
+_LISTED = "ctr.ad_"
+
+
+def rate_tables(groups: Groups) -> Iterator[Table]:
+    """Show rates with their intervals, and how well they do; nothing where there are none."""
+    yield from _by_ad(groups)
+    yield from _scores(groups)
+
+
+def _by_ad(groups: Groups) -> Iterator[Table]:
+    """Show the ads with most impressions, at the far end of each curve."""
+    rows = []
+    for curve, by_place in sorted(groups.items()):
+        for metric in _largest(by_place[max(by_place)][0], max(1, MOST_ADS // len(groups))):
+            ad = int(metric.name.removeprefix(_LISTED))
+            rows.append((curve, ad, metric.n, metric.value, metric.low, metric.high))
+    if rows:
+        yield Table(
+            "Click-through rates of the ads shown most, at the far end of the axis",
+            "Estimated users who clicked, over the impressions that the ad server counted, with "
+            "95 % intervals of the protecting coins; noise may take a rate below 0.",
+            ("curve", "ad", "impressions", "rate", "low", "high"),
+            rows,
+        )
+
+
+def _largest(point: PointFindings, most: int) -> list[Metric]:
+    listed = [metric for metric in point.findings.metrics if metric.name.startswith(_LISTED)]
+    return sorted(listed, key=lambda metric: -metric.n)[:most]
+
+
+def _scores(groups: Groups) -> Iterator[Table]:
+    """Show error and coverage along the axis."""
+    rows = []
+    for curve, by_place in sorted(groups.items()):
+        places, errors = metric_along_axis(by_place, "ctr_error")
+        _, covered = metric_along_axis(by_place, "ctr_coverage")
+        for place, error, share in zip(places, errors, covered, strict=True):
+            rows.append((curve, place, error.value, share.value))
+    if rows:
+        yield Table(
+            "How good the click-through rates are",
+            "Against the rates that a server which saw all clicks of reporting users would have "
+            "counted. Intervals know of coins only: where a form drops clicks, or fakes add some, "
+            "they cover less than 95 %.",
+            ("curve", "at", "root mean square error", "covered"),
+            rows,
+        )
+
+
+FAKES = "threat.fakes"
+
+_COLUMNS = {
+    "fraud.share": "fakes",
+    "fraud.p_value": "p-value of a day",
+    "fraud.auc": "area under ROC",
+    "fraud.found": "found",
+    "fraud.false_alarms": "false alarms",
+}
+
+
+def fraud_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
+    """Show what fakes gained and whether it shows; nothing where there are none."""
+    yield from _gain(groups, axis)
+    yield from _detection(groups)
+
+
+def _gain(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    curves = []
+    for name, by_place in sorted(groups.items()):
+        x, found = metric_along_axis(by_place, "fraud.bias")
+        if not x:
+            continue
+        low, high = [metric.low for metric in found], [metric.high for metric in found]
+        y = [metric.value for metric in found]
+        curves.append(Curve(f"{name}, measured", x, y, low, high, group=name))
+        x, found = metric_along_axis(by_place, "fraud.bias_formula")
+        y = [metric.value for metric in found]
+        curves.append(Curve(f"{name}, formula", x, y, role="closed-form", group=name))
+    if curves:
+        yield Plot(
+            "How far fake devices lift the pushed ad",
+            "Estimated share of users who clicked it, minus the share among the honest. A forged "
+            "report weighs the more, the more noise the honest add; a lie about the clicks gains "
+            "the share of fakes at any epsilon.",
+            axis.label,
+            "bias of the share",
+            curves,
+            log_x=axis.key != FAKES,
+        )
+
+
+def _detection(groups: Groups) -> Iterator[Table]:
+    """Show the detector along the axis, where one applies."""
+    rows = []
+    for name, by_place in sorted(groups.items()):
+        places, _ = metric_along_axis(by_place, "fraud.auc")
+        tried = {place: by_place[place] for place in places}
+        columns = [
+            [metric.value for metric in metric_along_axis(tried, column)[1]] for column in _COLUMNS
+        ]
+        rows += [(name, *row) for row in zip(places, *columns, strict=True)]
+    if rows:
+        yield Table(
+            "Detecting the fakes from the number of all ones in an epoch",
+            "Alarm at a p-value below 1 %, on honest and attacked epochs of a day's size; the "
+            "area under the ROC curve is 0.5 for a coin. Fakes that keep the number of ones of "
+            "an honest report are not found.",
+            ("curve", "at", *_COLUMNS.values()),
+            rows,
+        )
+
 
 EPSILON = "pipelines.clicks.epsilon"
 
@@ -38,7 +156,7 @@ _LEDGERS: tuple[tuple[str, str, Role], ...] = (
 )
 
 
-def section(points: Sequence[PointFindings]) -> Section:
+def report_section(points: Sequence[PointFindings]) -> Section:
     """Describe attacks, utility, their frontier and the budget."""
     axis = Axis.of(points, {EPSILON: "claimed epsilon per report", FAKES: "share of fake devices"})
     groups = axis.grouped(points)
@@ -63,7 +181,7 @@ def section(points: Sequence[PointFindings]) -> Section:
 def _utility_plot(groups: Groups, axis: Axis) -> Plot:
     curves = []
     for variant, by_place in sorted(groups.items()):
-        x, found = along(by_place, "error_relative")
+        x, found = metric_along_axis(by_place, "error_relative")
         curves.append(Curve(variant, x, [metric.value for metric in found]))
     return Plot(
         "Error of the estimated clicks per ad and day",
@@ -80,8 +198,8 @@ def _utility_plot(groups: Groups, axis: Axis) -> Plot:
 def _frontier_plots(groups: Groups, axis: Axis) -> list[Plot]:
     curves = []
     for variant, by_place in sorted(groups.items()):
-        x, errors = along(by_place, "error_relative")
-        _, wins = along(by_place, "attack.profiles.success")
+        x, errors = metric_along_axis(by_place, "error_relative")
+        _, wins = metric_along_axis(by_place, "attack.profiles.success")
         if not wins:
             continue
         labels = [f"{place:g}" for place in x]

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.mechanisms.base import Reports
-from noisefloor_sim.devices import Exhausted
-from noisefloor_sim.pipelines.clicks.books import DayBook
+from noisefloor.mechanisms import Reports
+from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
+from noisefloor_sim.world import Exhausted
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentReports:
     """Reports, and what each was made of once clicks beyond a cap were dropped."""
 
     reports: Reports
@@ -25,22 +25,22 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class LastSent:
+class LastReports:
     """The last report of each user of a cohort, and who has sent one."""
 
-    sent: Sent
+    sent: SentReports
     has: Flags
 
     @classmethod
-    def none(cls, users: int, like: Sent) -> "LastSent":
+    def none(cls, users: int, like: SentReports) -> "LastReports":
         """Return the memory of users who have sent nothing yet."""
         rows = [
             np.zeros((users, *some.shape[1:]), dtype=some.dtype)
             for some in (like.reports, like.inputs)
         ]
-        return cls(Sent(*rows), np.zeros(users, dtype=np.bool_))
+        return cls(SentReports(*rows), np.zeros(users, dtype=np.bool_))
 
-    def keep(self, who: Flags, fresh: Sent) -> None:
+    def keep(self, who: Flags, fresh: SentReports) -> None:
         """Remember the reports of some users."""
         self.sent.reports[who] = fresh.reports
         self.sent.inputs[who] = fresh.inputs
@@ -48,13 +48,15 @@ class LastSent:
 
 
 @dataclass(slots=True)
-class Memory:
+class ReportCache:
     """What devices do without budget: stay silent, or send their last report again."""
 
     policy: Exhausted
-    last: dict[int, LastSent] = field(default_factory=dict)
+    last: dict[int, LastReports] = field(default_factory=dict)
 
-    def complete(self, cohort: int, asked: Flags, paid: Flags, fresh: Sent, book: DayBook) -> Sent:
+    def complete(
+        self, cohort: int, asked: Flags, paid: Flags, fresh: SentReports, stats: ClickDayStatistics
+    ) -> SentReports:
         """Return fresh reports, and behind them those that exhausted devices send again.
 
         Args:
@@ -62,20 +64,20 @@ class Memory:
             asked: Users who have something to report.
             paid: Users who paid for a fresh report.
             fresh: The reports of those.
-            book: Where repeated and refused reports are counted.
+            stats: Where repeated and refused reports are counted.
         """
         without = asked & ~paid
         if self.policy is Exhausted.REFUSE:
-            book.refused += int(np.count_nonzero(without))
+            stats.refused += int(np.count_nonzero(without))
             return fresh
         if cohort not in self.last:
-            self.last[cohort] = LastSent.none(len(paid), fresh)
+            self.last[cohort] = LastReports.none(len(paid), fresh)
         last = self.last[cohort]
         last.keep(paid, fresh)
         again = without & last.has
-        book.repeated += int(np.count_nonzero(again))
-        book.refused += int(np.count_nonzero(without & ~last.has))
-        return Sent(
+        stats.repeated += int(np.count_nonzero(again))
+        stats.refused += int(np.count_nonzero(without & ~last.has))
+        return SentReports(
             np.concatenate([fresh.reports, last.sent.reports[again]]),
             np.concatenate([fresh.inputs, last.sent.inputs[again]]),
         )

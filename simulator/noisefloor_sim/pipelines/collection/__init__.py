@@ -1,8 +1,11 @@
 """Records of wearables in the world: selection, training, and questions to what was learnt."""
 
-from noisefloor_sim.pipelines.base import PipelineType
+from noisefloor_sim.pipelines.api import PipelineType
 from noisefloor_sim.pipelines.collection.block import CollectionBlock
 from noisefloor_sim.pipelines.collection.pipeline import CollectionPipeline
-from noisefloor_sim.pipelines.collection.section import section
+from noisefloor_sim.pipelines.collection.section import report_section
 
-COLLECTION = PipelineType("collection", CollectionBlock, CollectionPipeline, section)
+__all__ = ["CollectionBlock", "CollectionPipeline", "PipelineType", "report_section"]
+
+
+COLLECTION = PipelineType("collection", CollectionBlock, CollectionPipeline, report_section)

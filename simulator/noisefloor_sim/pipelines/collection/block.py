@@ -5,9 +5,14 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
-from noisefloor_sim.scenario.blocks import PipelineBlock
-from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.section import PlainText, Probability, broken, check_source
+from noisefloor_sim.scenario import (
+    PipelineBlock,
+    PlainText,
+    Probability,
+    Scenario,
+    check_source,
+    rule_error,
+)
 
 NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
@@ -97,15 +102,15 @@ class CollectionBlock(PipelineBlock):
     def _settings_go_together(self) -> Self:
         check_source(self.source, NAMED)
         if bool(self.schema_file) is (self.source in NAMED):
-            raise broken(
+            raise rule_error(
                 "Expected a schema with a file of your own, and only there.", "schema_file"
             )
         if self.method == "joint-bayes" and self.selection not in ("none", "random"):
-            raise broken(
+            raise rule_error(
                 "Expected random: each owner of joint-bayes draws attributes.", "selection"
             )
         if self.classes == 1:
-            raise broken("Expected 2 or more, or 0: one class tells nothing.", "classes")
+            raise rule_error("Expected 2 or more, or 0: one class tells nothing.", "classes")
         return self
 
     def check_extras(self) -> None:

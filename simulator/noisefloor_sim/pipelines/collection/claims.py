@@ -1,35 +1,95 @@
-"""What is claimed, proved and audited of a collection: phase by phase, and for a whole owner."""
+"""What is claimed, proved and audited of a collection: phase by phase, and for a whole owner.
+
+What each phase is claimed to cost, what is proved of it, and what the ledger debits.
+
+The ledger debits what is claimed. Classes that are sent without noise have no epsilon to debit:
+nothing is debited, and the claim says infinity.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from noisefloor.accounting.composition import sequential
-from noisefloor.adversary.intervals import ceiling
-from noisefloor.adversary.joint import Part, joint_bound
-from noisefloor.collection.class_selection import ResponseSelection, WeakSelection
-from noisefloor.collection.collectors import PrintedCollector, UnifiedCollector
-from noisefloor.collection.course import RecordCourse
-from noisefloor.collection.joint_collector import JointCollector
-from noisefloor.collection.lessons import BayesLesson, RowsLesson
-from noisefloor.collection.piecewise_collectors import PiecewiseCollector
-from noisefloor.collection.selection import (
+from noisefloor.accounting import Amount, sequential
+from noisefloor.adversary.audit import RepeatedRelease, ceiling, joint_bound
+from noisefloor.collection import collection_claim, selection_claim
+from noisefloor.collection.collecting import (
+    JointCollector,
+    PiecewiseCollector,
     PiecewiseSelection,
+    PrintedCollector,
+    ReportingSelector,
+    ResponseSelection,
+    UnifiedCollector,
+    WeakSelection,
 )
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, Piecewise
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
-from noisefloor_sim.pipelines.base import NamedClaim
-from noisefloor_sim.pipelines.collection.costs import Costs
+from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
+from noisefloor_sim.pipelines.api import NamedClaim
+
+_USER = Neighbours.USER
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCosts:
+    """The claims of a course's phases; the selection costs nobody anything if it uses no data."""
+
+    selection: Claim
+    training: Claim
+    question: Claim
+
+    @classmethod
+    def of(cls, task: RecordTask, columns: Sequence[int] | None = None) -> "PhaseCosts":
+        """Return the claims; they do not depend on which attributes were chosen, but on sizes.
+
+        Args:
+            task: What is run.
+            columns: The attributes that were chosen, if they are known.
+        """
+        trainer, epsilon = task.trainer, task.epsilon
+        chosen = widest(task) if columns is None else columns
+        selection = selection_claim(task.selector, epsilon).claim
+        if isinstance(trainer, ClassifierTrainer):
+            training, question = (
+                collection_claim(one, chosen, epsilon, "").claim
+                for one in (trainer.train, trainer.ask)
+            )
+            return cls(selection, training, question)
+        said = Guarantee(epsilon, _USER)
+        return cls(
+            selection,
+            Claim(said, trainer.guarantee(chosen)),
+            Claim(said, trainer.query_guarantee(chosen)),
+        )
+
+    def of_round(self, task: RecordTask, number: int) -> int:
+        """Return what a report in a round is debited, in micro-epsilon."""
+        is_selection = isinstance(task.selector, ReportingSelector) and number == 0
+        return debited(self.selection if is_selection else self.training)
+
+
+def debited(claim: Claim) -> int:
+    """Return what a release is debited, in micro-epsilon."""
+    return Amount.cost(claim.claimed).micro_epsilon if claim.claimed.is_finite else 0
+
+
+def widest(task: RecordTask) -> list[int]:
+    """Return as many attributes as are told of, those with most classes."""
+    order = sorted(range(len(task.schema)), key=lambda one: -task.discretiser.sizes[one])
+    return order[: task.chosen]
+
 
 ALPHA = 1e-5
 """The probability that an audited bound is wrong."""
 
-Parts = list[Part] | None
+ReleasedParts = list[RepeatedRelease] | None
 """What a phase releases; nothing where classes are sent without noise."""
 
 
 def claims_of(
-    course: RecordCourse,
+    task: RecordTask,
     columns: Sequence[int],
     *,
     asked: int,
@@ -40,18 +100,18 @@ def claims_of(
     """Return the claims of each phase, of who only asks, and of an owner who is in all phases.
 
     Args:
-        course: What was run.
+        task: What was run.
         columns: The attributes that were chosen.
         asked: How often who did not train may ask the server; 0: the model is on the device.
         asked_by_owners: How often an owner of a training record may, besides.
         canaries: Runs of each audit on either of two inputs.
         source: Of the audits' coins.
     """
-    costs = Costs.of(course, columns)
-    selection, training = _selection_parts(course), _lesson_parts(course, columns, asks=False)
-    question = _lesson_parts(course, columns, asks=True)
-    rows: list[tuple[str, list[Claim], list[Parts]]] = []
-    if course.selector.uses_data:
+    costs = PhaseCosts.of(task, columns)
+    selection, training = _selection_parts(task), _training_parts(task, columns, asks=False)
+    question = _training_parts(task, columns, asks=True)
+    rows: list[tuple[str, list[Claim], list[ReleasedParts]]] = []
+    if task.selector.uses_data:
         rows.append(("selection", [costs.selection], [selection]))
     rows.append(("training", [costs.training], [training]))
     if asked:
@@ -61,7 +121,7 @@ def claims_of(
     sent = [selection, training, *([_times(question, asked_by_owners)] * bool(asked_by_owners))]
     rows.append(("owner", owner, sent))
     # The paper's epsilon is that of one phase, and is said of the whole.
-    said = Guarantee(course.epsilon, Neighbours.USER) if course.variant == "paper" else None
+    said = Guarantee(task.epsilon, Neighbours.USER) if task.variant == "paper" else None
     return tuple(
         NamedClaim(name, _whole(claims, _audited(parts, canaries, source.child(name)), said))
         for name, claims, parts in rows
@@ -76,9 +136,9 @@ def _whole(claims: Sequence[Claim], audited: LowerBound, said: Guarantee | None)
     return Claim(claimed, sequential([one.proved for one in claims]), audited)
 
 
-def _audited(phases: Sequence[Parts], canaries: int, source: SeededSource) -> LowerBound:
+def _audited(phases: Sequence[ReleasedParts], canaries: int, source: SeededSource) -> LowerBound:
     """Return what canaries prove; what is sent without noise tells two inputs apart each time."""
-    parts: list[Part] = []
+    parts: list[RepeatedRelease] = []
     for some in phases:
         if some is None:
             held_out = canaries - canaries // 2
@@ -88,44 +148,48 @@ def _audited(phases: Sequence[Parts], canaries: int, source: SeededSource) -> Lo
     return joint_bound(parts, canaries, source, alpha=ALPHA)
 
 
-def _times(parts: Parts, times: int) -> Parts:
+def _times(parts: ReleasedParts, times: int) -> ReleasedParts:
     if parts is None:
         return None
-    return [Part(one.mechanism, one.first, one.second, one.times * times) for one in parts]
+    return [
+        RepeatedRelease(one.mechanism, one.first, one.second, one.times * times) for one in parts
+    ]
 
 
-def _selection_parts(course: RecordCourse) -> Parts:
+def _selection_parts(task: RecordTask) -> ReleasedParts:
     """Return what an owner sends to the selection, for two records that differ in everything."""
-    selector = course.selector
+    selector = task.selector
     if isinstance(selector, WeakSelection):
         return None
     if isinstance(selector, PiecewiseSelection):
-        return [Part(selector.response, -1.0, 1.0, selector.count + 1)]
+        return [RepeatedRelease(selector.response, -1.0, 1.0, selector.count + 1)]
     if isinstance(selector, ResponseSelection):
         size = max(selector.classes.sizes)
-        value = Part(KaryResponse(size, selector.share), 0, size - 1, selector.per_owner)
-        return [value, Part(BinaryResponse(selector.share), False, True)]
+        value = RepeatedRelease(
+            KaryResponse(size, selector.share), 0, size - 1, selector.per_owner
+        )
+        return [value, RepeatedRelease(BinaryResponse(selector.share), False, True)]
     return []
 
 
-def _lesson_parts(course: RecordCourse, columns: Sequence[int], *, asks: bool) -> Parts:
+def _training_parts(task: RecordTask, columns: Sequence[int], *, asks: bool) -> ReleasedParts:
     """Return what an owner sends in training or to ask, for two records that differ in all."""
-    lesson = course.lesson
-    if isinstance(lesson, BayesLesson):
+    trainer = task.trainer
+    if isinstance(trainer, NaiveBayesTrainer):
         if asks:
-            return [Part(BinaryResponse(lesson.epsilon), False, True)]
-        return [_worst(lesson.response)]
-    if not isinstance(lesson, RowsLesson):
-        raise TypeError(type(lesson).__name__)
-    collector = lesson.ask if asks else lesson.train
+            return [RepeatedRelease(BinaryResponse(trainer.epsilon), False, True)]
+        return [_worst(trainer.response)]
+    if not isinstance(trainer, ClassifierTrainer):
+        raise TypeError(type(trainer).__name__)
+    collector = trainer.ask if asks else trainer.train
     if isinstance(collector, PiecewiseCollector):
         response: Piecewise = collector.response(len(columns))
-        return [Part(response, -1.0, 1.0, len(columns) + (collector.label != "none"))]
+        return [RepeatedRelease(response, -1.0, 1.0, len(columns) + (collector.label != "none"))]
     if isinstance(collector, UnifiedCollector | PrintedCollector | JointCollector):
         return [_worst(collector.response(columns))]
     return None
 
 
-def _worst(mechanism: Any) -> Part:  # Any: one of several mechanisms
+def _worst(mechanism: Any) -> RepeatedRelease:  # Any: one of several mechanisms
     first, second = mechanism.worst_pairs(Neighbours.USER)[0]
-    return Part(mechanism, first, second)
+    return RepeatedRelease(mechanism, first, second)

@@ -5,17 +5,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.collection.classes import Classes
-from noisefloor.collection.classifiers import fit
-from noisefloor.collection.lessons import RowsLesson
-from noisefloor.collection.naive_bayes import model_of
-from noisefloor.collection.schema import Labels, Records
-from noisefloor.collection.shrinkage import Shrinkage
+from noisefloor.collection.encoding import Discretiser
+from noisefloor.collection.learners import Shrinkage, fit, model_from_counts
 from noisefloor.errors import NoisefloorError
-from noisefloor_sim.pipelines.base import Metric, Stage
-from noisefloor_sim.pipelines.clicks.games import share_metric
+from noisefloor.tables import Labels, ScaledRecords
+from noisefloor.tasks import ClassifierTrainer
+from noisefloor_sim.pipelines.api import Metric, SimulationContext
+from noisefloor_sim.pipelines.clicks import proportion_metric
 from noisefloor_sim.pipelines.collection.phases import CollectionPhases
-from noisefloor_sim.population import cohort_sizes
+from noisefloor_sim.world import cohort_sizes
 
 MOST_OPEN = 4_000
 """Training records of the model without privacy, where it is a machine: it takes their square."""
@@ -27,24 +25,24 @@ _OPEN_CLASSES = 12
 
 
 @dataclass(slots=True)
-class Sample:
-    """Records of users, each with its place in the data set."""
+class RecordSample:
+    """ScaledRecords of users, each with its place in the data set."""
 
-    records: list[Records] = field(default_factory=list)
+    records: list[ScaledRecords] = field(default_factory=list)
     rows: list[NDArray[np.int64]] = field(default_factory=list)
     count: int = 0
 
-    def add(self, records: Records, rows: NDArray[np.int64], room: int) -> None:
+    def add(self, records: ScaledRecords, rows: NDArray[np.int64], room: int) -> None:
         """Take as many more as there is room for."""
         left = max(0, room - self.count)
         self.records.append(records[slice(0, left)])
         self.rows.append(rows[:left])
         self.count += len(self.records[-1])
 
-    def joined(self) -> Records:
+    def joined(self) -> ScaledRecords:
         """Return all of them."""
         values = np.concatenate([some.values for some in self.records])
-        return Records(values, np.concatenate([some.labels for some in self.records]))
+        return ScaledRecords(values, np.concatenate([some.labels for some in self.records]))
 
     @property
     def different(self) -> int:
@@ -52,40 +50,42 @@ class Sample:
         return len(np.unique(np.concatenate(self.rows))) if self.count else 0
 
 
-def samples(phases: CollectionPhases, stage: Stage) -> tuple[Sample, Sample]:
+def samples(
+    phases: CollectionPhases, context: SimulationContext
+) -> tuple[RecordSample, RecordSample]:
     """Return those who took part in training, and those whose records nobody trained on."""
     people = phases.scenario.population
-    trained, tested = Sample(), Sample()
+    trained, tested = RecordSample(), RecordSample()
     for number in range(len(cohort_sizes(people.users, people.cohort))):
-        cohort = stage.cohort(number)
-        held = phases.holdings.people(cohort)
+        cohort = context.cohort(number)
+        cohort_records = phases.assignment.people(cohort)
         took_part = phases.trained.get(number, np.zeros(len(cohort), dtype=np.bool_))
-        for sample, who in ((trained, took_part), (tested, held.is_test)):
+        for sample, who in ((trained, took_part), (tested, cohort_records.is_test)):
             some = np.flatnonzero(who)
-            sample.add(held.records[some], held.row[some], MOST_TESTED)
+            sample.add(cohort_records.records[some], cohort_records.row[some], MOST_TESTED)
     return trained, tested
 
 
-def accuracy_metrics(phases: CollectionPhases, stage: Stage) -> list[Metric]:
+def accuracy_metrics(phases: CollectionPhases, context: SimulationContext) -> list[Metric]:
     """Score the model on the device and through questions, beside its baselines.
 
     Where several users hold one row, the interval is that of as many rows, not of users.
     """
-    trained, tested = samples(phases, stage)
+    trained, tested = samples(phases, context)
     if not tested.count or not phases.content:
         return []
     records, rows = tested.joined(), tested.different
-    told = phases.course.predict(phases.content, records)
+    predicted = phases.task.predict(phases.content, records)
     positive = float(np.mean(records.labels))
     metrics = [
-        _share("accuracy.device", float(np.mean(told == records.labels)), rows),
+        _share("accuracy.device", float(np.mean(predicted == records.labels)), rows),
         Metric("accuracy.majority", max(positive, 1 - positive), n=len(records)),
         Metric("data.rows_tested", float(rows), n=tested.count),
         Metric("data.rows_trained", float(trained.different), n=trained.count),
     ]
-    asked = sum(book.tested for book in phases.questions)
+    asked = sum(stats.tested for stats in phases.questions)
     if asked:
-        right = sum(book.right for book in phases.questions)
+        right = sum(stats.right for stats in phases.questions)
         metrics.append(_share("accuracy.question", right / asked, min(asked, rows)))
     open_ = _open_answers(phases, trained, records) if trained.count else None
     if open_ is not None:
@@ -95,29 +95,31 @@ def accuracy_metrics(phases: CollectionPhases, stage: Stage) -> list[Metric]:
 
 def _share(name: str, share: float, rows: int) -> Metric:
     """Return a share with the interval of so many independent records."""
-    found = share_metric(name, round(share * rows), rows)
+    found = proportion_metric(name, round(share * rows), rows)
     return Metric(name, share, min(found.low, share), max(found.high, share), rows)
 
 
-def _open_answers(phases: CollectionPhases, trained: Sample, asked: Records) -> Labels | None:
+def _open_answers(
+    phases: CollectionPhases, trained: RecordSample, asked: ScaledRecords
+) -> Labels | None:
     """Return what a model without privacy says, trained on records of the same users as they are.
 
     Naive Bayes beside naive Bayes; beside other methods their classifier on values as they are.
     """
-    records, lesson = trained.joined(), phases.course.lesson
+    records, trainer = trained.joined(), phases.task.trainer
     if records.labels.all() or not records.labels.any():
         return np.full(len(asked), bool(records.labels[0]))
-    if not isinstance(lesson, RowsLesson):
-        return _open_bayes(records, Classes(phases.course.schema, _OPEN_CLASSES), asked)
+    if not isinstance(trainer, ClassifierTrainer):
+        return _open_bayes(records, Discretiser(phases.task.schema, _OPEN_CLASSES), asked)
     some = records[slice(0, MOST_OPEN)]
     try:
-        model = fit(lesson.classifier, some.values, some.labels, weight=lesson.weight)
+        model = fit(trainer.classifier, some.values, some.labels, weight=trainer.weight)
     except NoisefloorError:
         return None  # scikit-learn is not there, and nothing that was asked for needs it
     return model.predict(asked.values)
 
 
-def _open_bayes(records: Records, classes: Classes, asked: Records) -> Labels:
+def _open_bayes(records: ScaledRecords, classes: Discretiser, asked: ScaledRecords) -> Labels:
     """Return what naive Bayes says that counts classes as they are."""
     codes = classes.codes(records.values).astype(np.int64)
     sizes = np.array(classes.sizes)
@@ -126,4 +128,4 @@ def _open_bayes(records: Records, classes: Classes, asked: Records) -> Labels:
     positive = float(np.mean(records.labels))
     labels = np.array([1 - positive, positive])
     shares = Shrinkage(classes).shares(counts, labels)
-    return model_of(classes, shares, labels).predict(asked.values)
+    return model_from_counts(classes, shares, labels).predict(asked.values)

@@ -1,28 +1,103 @@
-"""The phases of a collection on the clock: selection, training, questions on the days after."""
+"""The phases of a collection on the clock: selection, training, questions on the days after.
+
+What happened in the phases of a collection, in whole numbers over all cohorts.
+
+Only scoring reads it. Sums of integers do not depend on the order in which cohorts wake.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.collection.course import RecordCourse
-from noisefloor.collection.schema import Records
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.protocols import LearningServer
-from noisefloor.roles.queries import MOST_QUERIES
-from noisefloor.wire.frames import Order, encode_with_order, split_frames
-from noisefloor_sim.devices import in_contact
-from noisefloor_sim.hosting import Receiver
-from noisefloor_sim.network import HOUR_S, Steps
-from noisefloor_sim.pipelines.base import Stage
+from noisefloor.roles import TrainingServer
+from noisefloor.tables import ScaledRecords
+from noisefloor.tasks import MOST_QUERIES, RecordTask
+from noisefloor.wire import Order, encode_with_order, split_frames
+from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.block import block_of
-from noisefloor_sim.pipelines.collection.books import QuestionBook, RoundBook
-from noisefloor_sim.pipelines.collection.costs import Costs, debited
-from noisefloor_sim.pipelines.collection.held import Holdings, People
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.collection.claims import PhaseCosts, debited
+from noisefloor_sim.pipelines.collection.record_assignment import CohortRecords, RecordAssignment
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact
+
+
+@dataclass(slots=True)
+class CollectionRoundStatistics:
+    """One round.
+
+    Attributes:
+        reported: Reports that were paid for and sent.
+        absent: Owners whose device was not in contact, or dropped out.
+        refused: Owners whose budget did not cover a report.
+    """
+
+    reported: int = 0
+    absent: int = 0
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class QuestionStatistics:
+    """The protected questions of one day.
+
+    Attributes:
+        asked: Questions that were paid for and sent.
+        refused: Questions that the budget did not cover.
+        absent: Users who would have asked, without contact.
+        answered: Questions whose answer came back.
+        tested: Answers about records that nobody trained on.
+        right: Those of them that name the true label.
+    """
+
+    asked: int = 0
+    refused: int = 0
+    absent: int = 0
+    answered: int = 0
+    tested: int = 0
+    right: int = 0
+
+
+def round_metrics(
+    statistics: Sequence[CollectionRoundStatistics], learner: TrainingServer | None
+) -> list[Metric]:
+    """Tell how many took part in each round, and how many of their reports were counted."""
+    metrics = []
+    names = ("training",) if len(statistics) == 1 else ("selection", "training")
+    for number, (name, stats) in enumerate(zip(names, statistics, strict=False)):
+        counted = 0 if learner is None else learner.summary(number).rows
+        metrics += [
+            Metric(f"{name}.reports", float(stats.reported)),
+            Metric(f"{name}.reports_counted", float(counted), n=stats.reported),
+            Metric(f"{name}.absent", float(stats.absent)),
+            Metric(f"{name}.refused", float(stats.refused)),
+        ]
+    return metrics
+
+
+def question_metrics(statistics: Sequence[QuestionStatistics], first: int) -> list[Metric]:
+    """Tell how many questions were asked, refused and answered, on each day and in all.
+
+    Args:
+        statistics: Of the days on which questions are asked.
+        first: The first of them.
+    """
+    metrics = [
+        Metric(f"questions.{name}.day_{first + place}", float(getattr(stats, name)))
+        for place, stats in enumerate(statistics)
+        for name in ("asked", "refused")
+    ]
+    return metrics + [
+        Metric(f"questions.{name}", float(sum(getattr(stats, name) for stats in statistics)))
+        for name in ("asked", "refused", "absent", "answered")
+        if statistics
+    ]
+
 
 DAY_S = 24 * HOUR_S
 REPORTS = ("selection report", "training report")
@@ -37,31 +112,31 @@ class CollectionPhases:
 
     Attributes:
         scenario: Of the world.
-        course: What is learnt.
-        holdings: Who holds which record.
+        task: What is learnt.
+        assignment: Who holds which record.
         source: Of the devices' coins.
         costs: Of the phases.
-        books: Of the rounds.
+        statistics: Of the rounds.
         questions: Of the days on which questions are asked.
         trained: Who of each cohort took part in training.
         content: What was learnt, as it was when training closed.
     """
 
     scenario: Scenario
-    course: RecordCourse
-    holdings: Holdings
+    task: RecordTask
+    assignment: RecordAssignment
     source: SeededSource
-    costs: Costs = field(init=False)
-    books: list[RoundBook] = field(default_factory=list)
-    questions: list[QuestionBook] = field(default_factory=list)
+    costs: PhaseCosts = field(init=False)
+    statistics: list[CollectionRoundStatistics] = field(default_factory=list)
+    questions: list[QuestionStatistics] = field(default_factory=list)
     trained: dict[int, Flags] = field(default_factory=dict)
-    stage: Stage | None = None
+    context: SimulationContext | None = None
     content: bytes = b""
-    learner: LearningServer | None = None
+    learner: TrainingServer | None = None
     receive: Receiver | None = None
 
     def __post_init__(self) -> None:
-        self.costs = Costs.of(self.course)
+        self.costs = PhaseCosts.of(self.task)
         if block_of(self.scenario).questions == "protected" and not self.days_to_ask:
             rule = f"more than {self.first_day}: questions are asked on the days after training"
             raise BadParameter("days", self.scenario.days, rule)
@@ -69,7 +144,7 @@ class CollectionPhases:
     @property
     def first_day(self) -> int:
         """The first day after training."""
-        return math.ceil(self.course.rounds * block_of(self.scenario).round_h / 24)
+        return math.ceil(self.task.rounds * block_of(self.scenario).round_h / 24)
 
     @property
     def days_to_ask(self) -> range:
@@ -81,89 +156,96 @@ class CollectionPhases:
     @property
     def wakes(self) -> int:
         """How often every cohort is woken."""
-        return self.course.rounds + len(self.days_to_ask)
+        return self.task.rounds + len(self.days_to_ask)
 
-    def run(self, stage: Stage) -> Steps:
+    def run(self, context: SimulationContext) -> Steps:
         """Go through the rounds, then let devices ask day by day."""
-        self.stage = stage
-        self.learner, self.receive = stage.learner(self.course)
-        for number in range(self.course.rounds):
-            self.books.append(RoundBook())
+        self.context = context
+        self.learner, self.receive = context.learner(self.task)
+        for number in range(self.task.rounds):
+            self.statistics.append(CollectionRoundStatistics())
             content = self.learner.content
-            for cohort in stage.cohorts():
-                self._report(stage, self.receive, cohort, number, content)
-            yield stage.env.timeout(block_of(self.scenario).round_h * HOUR_S)
+            for cohort in context.cohorts():
+                self._report(context, self.receive, cohort, number, content)
+            yield context.env.timeout(block_of(self.scenario).round_h * HOUR_S)
             self.learner.close(number)
         self.content = self.learner.content
         for day in self.days_to_ask:
-            yield stage.env.timeout(max(0.0, day * DAY_S - stage.env.now))
-            self.questions.append(QuestionBook())
-            for cohort in stage.cohorts():
-                self._ask(stage, self.learner, cohort, day)
+            yield context.env.timeout(max(0.0, day * DAY_S - context.env.now))
+            self.questions.append(QuestionStatistics())
+            for cohort in context.cohorts():
+                self._ask(context, self.learner, cohort, day)
 
     def _report(
-        self, stage: Stage, receive: Receiver, cohort: Cohort, number: int, content: bytes
+        self,
+        context: SimulationContext,
+        receive: Receiver,
+        cohort: Cohort,
+        number: int,
+        content: bytes,
     ) -> None:
         """Let a cohort's owners report in a round: each pays before it sends."""
-        day = min(int(stage.env.now // DAY_S), self.scenario.days - 1)
-        people, book = self.holdings.people(cohort), self.books[number]
+        day = min(int(context.env.now // DAY_S), self.scenario.days - 1)
+        people, stats = self.assignment.people(cohort), self.statistics[number]
         contact = self._contact(cohort, people, day)
         chance = self.source.child("drop-out", cohort.number, number).generator()
         there = chance.random(self.scenario.population.cohort)[: len(cohort)]
         takes_part = there >= block_of(self.scenario).drop_out
         contact &= (takes_part & ~people.is_test)[:, None]
-        cost = self.costs.of_round(self.course, number)
-        flow = REPORTS[number + 2 - self.course.rounds]
-        paid = stage.account(cohort).spend(day, flow, contact, cost) > 0
+        cost = self.costs.of_round(self.task, number)
+        flow = REPORTS[number + 2 - self.task.rounds]
+        paid = context.account(cohort).spend(day, flow, contact, cost) > 0
         reachable = contact.any(axis=1)
-        book.reported += int(np.count_nonzero(paid))
-        book.refused += int(np.count_nonzero(reachable & ~paid))
-        book.absent += int(np.count_nonzero(~people.is_test & ~reachable))
-        if number == self.course.rounds - 1:
+        stats.reported += int(np.count_nonzero(paid))
+        stats.refused += int(np.count_nonzero(reachable & ~paid))
+        stats.absent += int(np.count_nonzero(~people.is_test & ~reachable))
+        if number == self.task.rounds - 1:
             self.trained[cohort.number] = paid
         if not paid.any():
             return
-        coins = self.source.child("report", cohort.number, number)
-        rows = self.course.report(number, content, people.records[np.flatnonzero(paid)], coins)
-        kind, frames = self.course.kind(number), self.source.child("frame", cohort.number, number)
+        randomness = self.source.child("report", cohort.number, number)
+        rows = self.task.report(number, content, people.records[np.flatnonzero(paid)], randomness)
+        kind, frames = self.task.kind(number), self.source.child("frame", cohort.number, number)
         for place, frame in enumerate(split_frames(kind, number, rows, frames)):
-            stage.send(frame, receive, "collection", cohort.number, number, place)
+            context.send(frame, receive, "collection", cohort.number, number, place)
 
-    def _ask(self, stage: Stage, learner: LearningServer, cohort: Cohort, day: int) -> None:
+    def _ask(
+        self, context: SimulationContext, learner: TrainingServer, cohort: Cohort, day: int
+    ) -> None:
         """Let a cohort's users ask about their records, as often as they can pay for."""
-        block, people, book = block_of(self.scenario), self.holdings.people(cohort), self._today
+        block, people, stats = block_of(self.scenario), self.assignment.people(cohort), self._today
         asks = people.is_test | (block.askers == "everyone")
         contact = self._contact(cohort, people, day) & asks[:, None]
-        cost, wanted = debited(self.costs.question), block.questions_per_day
-        granted = stage.account(cohort).spend(day, QUESTION, contact, cost, wanted)
+        cost, requested = debited(self.costs.question), block.questions_per_day
+        granted = context.account(cohort).spend(day, QUESTION, contact, cost, requested)
         reachable = contact.any(axis=1)
-        book.asked += int(granted.sum())
-        book.refused += int((wanted - granted)[reachable].sum())
-        book.absent += int(np.count_nonzero(asks & ~reachable))
+        stats.asked += int(granted.sum())
+        stats.refused += int((requested - granted)[reachable].sum())
+        stats.absent += int(np.count_nonzero(asks & ~reachable))
         users = np.repeat(np.arange(len(cohort)), granted)
         for place, start in enumerate(range(0, len(users), MOST_QUERIES)):
             some = users[start : start + MOST_QUERIES]
             path = ("question", cohort.number, day, place)
             frame, order = self._frame(people.records[some], day, path)
             truth = people.records.labels[some][order]
-            told = _Answers(learner, book, truth, people.is_test[some][order])
-            stage.send(frame, told, "collection", *path)
+            answers = _Answers(learner, stats, truth, people.is_test[some][order])
+            context.send(frame, answers, "collection", *path)
 
     def _frame(
-        self, records: Records, day: int, path: tuple[str | int, ...]
+        self, records: ScaledRecords, day: int, path: tuple[str | int, ...]
     ) -> tuple[bytes, Order]:
         """Return questions about records as one frame, and the order of its rows."""
-        kind = self.course.query_kind
+        kind = self.task.query_kind
         if kind is None:
-            raise BadParameter("method", self.course.method, "one that answers questions")
-        rows = self.course.query(self.content, records, self.source.child(*path))
+            raise BadParameter("method", self.task.method, "one that answers questions")
+        rows = self.task.query(self.content, records, self.source.child(*path))
         return encode_with_order(kind, day, rows, self.source.child("frame", *path))
 
     @property
-    def _today(self) -> QuestionBook:
+    def _today(self) -> QuestionStatistics:
         return self.questions[-1]
 
-    def _contact(self, cohort: Cohort, people: People, day: int) -> Flags:
+    def _contact(self, cohort: Cohort, people: CohortRecords, day: int) -> Flags:
         """Return the devices in contact, of users whose device with the record is among them."""
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
         holds = contact[np.arange(len(cohort)), people.holder]
@@ -174,8 +256,8 @@ class CollectionPhases:
 class _Answers:
     """What becomes of a frame of questions: it is answered once, however often it arrives."""
 
-    learner: LearningServer
-    book: QuestionBook
+    learner: TrainingServer
+    stats: QuestionStatistics
     truth: Flags
     is_test: Flags
     is_done: bool = False
@@ -185,7 +267,7 @@ class _Answers:
         if self.is_done:
             return
         self.is_done = True
-        told = self.learner.answers(frame)
-        self.book.answered += len(told)
-        self.book.tested += int(np.count_nonzero(self.is_test))
-        self.book.right += int(np.count_nonzero((told == self.truth) & self.is_test))
+        answers = self.learner.answers(frame)
+        self.stats.answered += len(answers)
+        self.stats.tested += int(np.count_nonzero(self.is_test))
+        self.stats.right += int(np.count_nonzero((answers == self.truth) & self.is_test))

@@ -1,31 +1,58 @@
-"""The collection pipeline: wearables hold records, a server learns, users ask."""
+"""The collection pipeline: wearables hold records, a server learns, users ask.
+
+The course that a scenario asks for.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisefloor.accounting.entry import MICRO, Amount
-from noisefloor.collection.course import RecordCourse
-from noisefloor.collection.schema import Records
+from noisefloor.accounting import MICRO, Amount
 from noisefloor.randomness import SeededSource
-from noisefloor.roles.outcomes import Counters
-from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import Account
-from noisefloor_sim.hosting import Servers
-from noisefloor_sim.network import Steps
-from noisefloor_sim.pipelines.base import Findings, Metric, Pipeline, Stage
+from noisefloor.roles import FrameCounters
+from noisefloor.tables import ScaledRecords
+from noisefloor.tasks import RecordTask
+from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.pipelines.api import Findings, Metric, Pipeline, SimulationContext
+from noisefloor_sim.pipelines.collection.attacks import attack
 from noisefloor_sim.pipelines.collection.block import block_of
-from noisefloor_sim.pipelines.collection.books import question_metrics, round_metrics
-from noisefloor_sim.pipelines.collection.claims import claims_of
-from noisefloor_sim.pipelines.collection.costs import debited
-from noisefloor_sim.pipelines.collection.courses import course_of
+from noisefloor_sim.pipelines.collection.claims import claims_of, debited
 from noisefloor_sim.pipelines.collection.evaluation import accuracy_metrics
-from noisefloor_sim.pipelines.collection.games import attack
-from noisefloor_sim.pipelines.collection.held import Holdings, schema_is_public
-from noisefloor_sim.pipelines.collection.phases import QUESTION, REPORTS, CollectionPhases
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.collection.phases import (
+    QUESTION,
+    REPORTS,
+    CollectionPhases,
+    question_metrics,
+    round_metrics,
+)
+from noisefloor_sim.pipelines.collection.record_assignment import (
+    RecordAssignment,
+    schema_is_public,
+)
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Steps
+
+
+def training_task_of(scenario: Scenario, assignment: RecordAssignment) -> RecordTask:
+    """Return the course; its sizes follow from public figures where none are given."""
+    block = block_of(scenario)
+    return RecordTask(
+        assignment.schema,
+        block.epsilon,
+        assignment.owners,
+        block.method,
+        attributes=block.attributes,
+        classes=block.classes,
+        selection=block.selection,
+        form=block.form,
+        classifier=block.classifier,
+        weight=block.weight,
+        variant=scenario.variant,
+        queries="protected" if block.questions == "protected" else "on-device",
+        seed=scenario.seed,
+    )
+
 
 FLOWS = (*REPORTS, QUESTION)
 
@@ -37,19 +64,19 @@ class CollectionPipeline(Pipeline):
     scenario: Scenario
     source: SeededSource = field(init=False)
     phases_: CollectionPhases = field(init=False)
-    accounts: dict[int, Account] = field(default_factory=dict)
+    accounts: dict[int, BudgetAccount] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "collection")
-        holdings = Holdings.of(self.scenario)
-        course = course_of(self.scenario, holdings)
-        coins = self.source.child("devices")
-        self.phases_ = CollectionPhases(self.scenario, course, holdings, coins)
+        assignment = RecordAssignment.of(self.scenario)
+        task = training_task_of(self.scenario, assignment)
+        randomness = self.source.child("devices")
+        self.phases_ = CollectionPhases(self.scenario, task, assignment, randomness)
 
     @property
-    def course(self) -> RecordCourse:
+    def task(self) -> RecordTask:
         """What is collected and learnt."""
-        return self.phases_.course
+        return self.phases_.task
 
     @property
     def content(self) -> bytes:
@@ -57,19 +84,19 @@ class CollectionPipeline(Pipeline):
         return self.phases_.content
 
     @property
-    def learns(self) -> RecordCourse:
+    def training_task(self) -> RecordTask:
         """The course."""
-        return self.course
+        return self.task
 
     @property
-    def counters(self) -> tuple[Counters, ...]:
+    def counters(self) -> tuple[FrameCounters, ...]:
         """Those of the server that learns."""
         learner = self.phases_.learner
         return () if learner is None else (learner.counters,)
 
-    def phases(self, stage: Stage) -> Iterable[Steps]:
+    def phases(self, context: SimulationContext) -> Iterable[Steps]:
         """Collect from the first hour on."""
-        return (self.phases_.run(stage),)
+        return (self.phases_.run(context),)
 
     @property
     def phase_wakes(self) -> int:
@@ -83,36 +110,38 @@ class CollectionPipeline(Pipeline):
             trained: Whether the user has paid for selection and training before.
         """
         phases, budget = self.phases_, Amount.budget(self.scenario.budget, 0.0).micro_epsilon
-        wanted = len(phases.days_to_ask) * block_of(self.scenario).questions_per_day
+        requested = len(phases.days_to_ask) * block_of(self.scenario).questions_per_day
         if trained:
-            rounds = range(self.course.rounds)
-            budget -= sum(phases.costs.of_round(self.course, number) for number in rounds)
+            rounds = range(self.task.rounds)
+            budget -= sum(phases.costs.of_round(self.task, number) for number in rounds)
         cost = debited(phases.costs.question)
-        return max(0, min(wanted, budget // cost)) if cost else wanted
+        return max(0, min(requested, budget // cost)) if cost else requested
 
-    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
+    def wake(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Iterator[bytes]:
         """Send nothing by itself: what is sent is sent in phases."""
         self.accounts[cohort.number] = account
         return iter(())
 
     def finish(self, servers: Servers) -> Findings:
         """Score the model, let the adversary guess, and state the claims."""
-        stage, learner = self.phases_.stage, self.phases_.learner
-        if stage is None or learner is None:
+        context, learner = self.phases_.context, self.phases_.learner
+        if context is None or learner is None:
             return Findings((), ())
         block, columns = block_of(self.scenario), self._columns()
-        canaries = self._canaries(stage, block.canaries)
+        canaries = self._canaries(context, block.canaries)
         asked, is_everyone = self.questions(trained=False), block.askers == "everyone"
         metrics = [
-            *accuracy_metrics(self.phases_, stage),
-            *round_metrics(self.phases_.books, learner),
+            *accuracy_metrics(self.phases_, context),
+            *round_metrics(self.phases_.statistics, learner),
             *question_metrics(self.phases_.questions, self.phases_.first_day),
             *self._budget(),
             *self._sizes(),
-            *attack(self.course, columns, canaries, asked, self.source.child("canary")),
+            *attack(self.task, columns, canaries, asked, self.source.child("canary")),
         ]
         claims = claims_of(
-            self.course,
+            self.task,
             columns,
             asked=asked,
             asked_by_owners=self.questions(trained=True) if is_everyone else 0,
@@ -123,14 +152,14 @@ class CollectionPipeline(Pipeline):
 
     def _columns(self) -> tuple[int, ...]:
         """Return the attributes that reports are about."""
-        if self.course.method == "joint-bayes":
-            return tuple(range(len(self.course.schema)))
-        return self.course.columns(self.content)
+        if self.task.method == "joint-bayes":
+            return tuple(range(len(self.task.schema)))
+        return self.task.columns(self.content)
 
-    def _canaries(self, stage: Stage, count: int) -> Records:
+    def _canaries(self, context: SimulationContext, count: int) -> ScaledRecords:
         """Return records of as many owners, those of the first cohort over and over."""
-        held = self.phases_.holdings.people(stage.cohort(0)).records
-        return held[np.arange(count) % len(held)]
+        cohort_records = self.phases_.assignment.people(context.cohort(0)).records
+        return cohort_records[np.arange(count) % len(cohort_records)]
 
     def _budget(self) -> list[Metric]:
         """Tell what each flow took of a mean user, and that nobody passed the cap."""
@@ -138,7 +167,9 @@ class CollectionPipeline(Pipeline):
         cap = Amount.budget(self.scenario.budget, 0.0).micro_epsilon
         accounts = list(self.accounts.values())
         spent = {name: sum(account.spent.get(name, 0) for account in accounts) for name in FLOWS}
-        over = sum(int((account.wallets.left < 0).any(axis=1).sum()) for account in accounts)
+        over = sum(
+            int((account.device_budgets.left < 0).any(axis=1).sum()) for account in accounts
+        )
         total = sum(spent.values())
         return [
             *(
@@ -152,15 +183,15 @@ class CollectionPipeline(Pipeline):
 
     def _sizes(self) -> list[Metric]:
         """Tell what was chosen from public figures, and how large the model is."""
-        holdings, course = self.phases_.holdings, self.course
-        learnt = course.learnt(self.content)
+        assignment, task = self.phases_.assignment, self.task
+        learnt = task.fitted_model(self.content)
         vectors = len(learnt.arrays.get("vectors", ()))
         return [
-            Metric("sizes.attributes", float(course.chosen)),
-            Metric("sizes.classes", float(course.cut.most)),
+            Metric("sizes.attributes", float(task.chosen)),
+            Metric("sizes.classes", float(task.discretiser.most)),
             Metric("model.bytes", float(len(self.content))),
             Metric("model.support_vectors", float(vectors)),
-            Metric("data.rows", float(holdings.rows)),
-            Metric("data.reused", float(holdings.is_reused)),
+            Metric("data.rows", float(assignment.rows)),
+            Metric("data.reused", float(assignment.is_reused)),
             Metric("data.ranges_public", float(schema_is_public(block_of(self.scenario)))),
         ]

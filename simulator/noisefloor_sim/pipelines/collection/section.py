@@ -1,23 +1,84 @@
-"""What the report shows of a collection of records."""
+"""What the report shows of a collection of records.
 
-from collections.abc import Iterator, Sequence
+Tables of the section on a collection of records.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from noisefloor_sim.pipelines.base import PointFindings
-from noisefloor_sim.pipelines.collection.tables import (
-    accuracy_table,
-    attack_table,
-    sizes_table,
-    spent_table,
-)
-from noisefloor_sim.pipelines.curves import Axis, Groups, along
-from noisefloor_sim.pipelines.figures import (
+from noisefloor_sim.pipelines.api import PointFindings
+from noisefloor_sim.pipelines.plotting import (
+    Axis,
+    Groups,
     attack_plots,
-    beside,
+    curves_with_theory,
     is_logarithmic,
+    mean_rows,
     measured_curves,
+    metric_along_axis,
 )
-from noisefloor_sim.report.spec import Curve, Plot, Section, Table
+from noisefloor_sim.report import Cell, Curve, Plot, Section, Table
+
+_FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
+
+
+def accuracy_table(groups: Groups) -> Table:
+    """Show how often the true label is named, where there is one place along the axis."""
+    names = [f"accuracy.{one}" for one in ("device", "question", "open", "majority")]
+    return Table(
+        "How often the true label is named",
+        "Of users who did not train: on the device, by protected questions, by a model without "
+        "privacy on the same users' records, and by always naming the more frequent label.",
+        ("curve", "on the device", "question", "without privacy", "majority class"),
+        [(row[0], *row[2:]) for row in mean_rows(groups, names, 0.0)],
+    )
+
+
+def attack_table(groups: Groups, games: Mapping[str, str], reading: str) -> Table:
+    """Show what the adversary reached in each game, where there is one place along the axis."""
+    rows: list[tuple[Cell, ...]] = []
+    for game, what in games.items():
+        for curve, by_place in sorted(groups.items()):
+            names = [
+                f"attack.{game}.{one}" for one in ("success", "closed_form", "bound", "prior")
+            ]
+            found = [metric_along_axis(by_place, name)[1] for name in names]
+            if not found[0]:
+                continue
+            ends = found[0][0].low, found[0][0].high
+            values = [one[0].value if one else None for one in found]
+            rows.append((what, curve, values[0], *ends, *values[1:]))
+    return Table(
+        "How often the adversary is right",
+        reading,
+        ("guessed", "curve", "right", "from", "to", "closed form", "bound", "baseline"),
+        rows,
+    )
+
+
+def spent_table(groups: Groups, axis: Axis) -> Table:
+    """Show what each phase took of a mean user."""
+    names = (*_FLOWS, "spent", "spent_share", "questions.refused")
+    return Table(
+        "What each phase took of a mean user",
+        "Epsilon as debited, over all users, also those who took no part; the share is that of "
+        "the budget. A question that is refused costs nothing.",
+        ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
+        mean_rows(groups, names, 0.0),
+    )
+
+
+def sizes_table(groups: Groups, axis: Axis) -> Table:
+    """Show what was chosen, and how much was learnt from."""
+    names = ("sizes.attributes", "sizes.classes", "training.reports_counted", "model.bytes")
+    return Table(
+        "Sizes",
+        "Where they are not given, attributes and classes follow from the number of owners and "
+        "attributes and from epsilon alone: no record is looked at.",
+        ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
+        mean_rows(groups, names, 0.0),
+    )
+
 
 EPSILON = "pipelines.collection.epsilon"
 
@@ -63,7 +124,7 @@ _ACCURACIES = {
 }
 
 
-def section(points: Sequence[PointFindings]) -> Section:
+def report_section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks, budgets and who holds what."""
     usual = {EPSILON: "claimed epsilon of a phase", "budget": "budget of a user"}
     axis = Axis.of(points, usual)
@@ -115,10 +176,10 @@ def _accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
         place: [point for by_place in groups.values() for point in by_place.get(place, ())]
         for place in {place for by_place in groups.values() for place in by_place}
     }
-    x, found = along(everybody, "accuracy.majority")
+    x, found = metric_along_axis(everybody, "accuracy.majority")
     majority = Curve("majority class", x, [one.value for one in found], role="baseline")
     for name, (title, reading) in _ACCURACIES.items():
-        curves = beside(groups, name, [("accuracy.open", "bound")])
+        curves = curves_with_theory(groups, name, [("accuracy.open", "bound")])
         if curves and x:
             renamed = [
                 replace(one, name=one.name.replace(", bound", ", without privacy"))

@@ -1,8 +1,11 @@
 """Publication of classifiers: records arrive, a data holder republishes, everybody may look."""
 
-from noisefloor_sim.pipelines.base import PipelineType
+from noisefloor_sim.pipelines.api import PipelineType
 from noisefloor_sim.pipelines.models.block import ModelsBlock
 from noisefloor_sim.pipelines.models.pipeline import ModelsPipeline
-from noisefloor_sim.pipelines.models.section import section
+from noisefloor_sim.pipelines.models.section import report_section
 
-MODELS = PipelineType("models", ModelsBlock, ModelsPipeline, section)
+__all__ = ["ModelsBlock", "ModelsPipeline", "PipelineType", "report_section"]
+
+
+MODELS = PipelineType("models", ModelsBlock, ModelsPipeline, report_section)

@@ -5,9 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
-from noisefloor_sim.scenario.blocks import PipelineBlock
-from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.section import PlainText, broken, check_source
+from noisefloor_sim.scenario import PipelineBlock, PlainText, Scenario, check_source, rule_error
 
 NAMED = ("synthetic", "adult")
 
@@ -138,16 +136,20 @@ class ModelsBlock(PipelineBlock):
     def _settings_go_together(self) -> Self:
         check_source(self.source, NAMED)
         if self.source not in NAMED and not self.label:
-            raise broken("Expected the column to be learnt from a file of your own.", "label")
+            raise rule_error("Expected the column to be learnt from a file of your own.", "label")
         if self.method in SUBSTITUTE_ONLY and self.neighbours != "substitute":
-            raise broken(
+            raise rule_error(
                 f"Expected substitute: {self.method} has a proof for no other relation.",
                 "neighbours",
             )
         if self.method in NEED_DELTA and not self.delta:
-            raise broken(f"Expected more than 0: the noise of {self.method} needs one.", "delta")
+            raise rule_error(
+                f"Expected more than 0: the noise of {self.method} needs one.", "delta"
+            )
         if bool(self.columns) is not (self.tables == "cells"):
-            raise broken("Expected columns with the tables 'cells', and only there.", "columns")
+            raise rule_error(
+                "Expected columns with the tables 'cells', and only there.", "columns"
+            )
         return self
 
     def check_extras(self) -> None:

@@ -1,19 +1,90 @@
-"""What is claimed, proved and audited: of one parameter, of one release, of all releases."""
+"""What is claimed, proved and audited: of one parameter, of one release, of all releases.
+
+What all releases of a data set cost: added up, and tighter where their noise allows it.
+"""
 
 from collections.abc import Sequence
 
-from noisefloor.accounting import sequential
-from noisefloor.privacy import Claim
-from noisefloor.publication.model_methods import ModelPlan
-from noisefloor_sim.pipelines.base import NamedClaim
-from noisefloor_sim.pipelines.models.canary_games import CanaryGames
+from noisefloor.accounting import (
+    GaussianNoise,
+    LaplaceNoise,
+    SampledGaussian,
+    epsilon_at,
+    sequential,
+)
+from noisefloor.privacy import Claim, Guarantee
+from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, PrivateSgdPlan
+from noisefloor_sim.pipelines.api import Metric, NamedClaim
+from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
+from noisefloor_sim.pipelines.models.data_holder import DataHolder
+from noisefloor_sim.pipelines.models.publication_request import DATA_SET
+
+NoiseEvent = LaplaceNoise | GaussianNoise | SampledGaussian
+
+
+def accountant_guarantee(plans: Sequence[ModelPlan]) -> Guarantee | None:
+    """Return what all releases cost together by the accountant, or None where it knows no law.
+
+    It is told the noise of every release and not its epsilon, at the delta of them all.
+    """
+    events: list[NoiseEvent] = []
+    for plan in plans:
+        if isinstance(plan, PrivateSgdPlan):
+            events += plan.sgd.events
+        elif isinstance(plan, LogisticMethodPlan):
+            sums, step = plan.plan.multipliers
+            events += [GaussianNoise(sums), GaussianNoise(step, plan.plan.steps)]
+        else:
+            return None
+    cost = plans[0].spec.cost
+    return epsilon_at(events, cost.delta * len(plans), neighbours=cost.neighbours)
+
+
+def spending_metrics(holder: DataHolder) -> list[Metric]:
+    """Tell what was debited, what is proved, and how many releases were made and refused."""
+    releases, plans = holder.releases, [one.plan for one in holder.releases]
+    made = len(releases)
+    proved = holder.ledger.proved(DATA_SET)
+    together = accountant_guarantee(plans) if plans else None
+    metrics = [
+        Metric("releases.made", float(made)),
+        Metric("releases.refused", float(len(holder.refused))),
+        Metric("releases.empty", float(len(holder.empty))),
+        Metric("spent.claimed", holder.ledger.spent(DATA_SET).epsilon, n=made),
+        Metric("spent.budget", holder.ledger.budget.epsilon, n=made),
+    ]
+    if proved.is_finite:
+        metrics.append(Metric("spent.proved", proved.epsilon, n=made))
+    if together is not None:
+        metrics.append(Metric("spent.together", together.epsilon, n=made))
+    for number, one in enumerate(releases):
+        metrics += [
+            Metric(f"spent.claimed.release_{number}", one.spent),
+            Metric(f"releases.day.release_{number}", float(one.day)),
+            Metric(f"releases.records.release_{number}", float(one.owners.sum())),
+        ]
+    return metrics
+
+
+def model_metrics(plans: Sequence[ModelPlan], parameters: int) -> list[Metric]:
+    """Tell size and epsilon of one release: nominal, and of the whole model."""
+    plan = plans[0]
+    metrics = [
+        Metric("model.parameters", float(parameters)),
+        Metric("model.claimed", plan.spec.cost.epsilon),
+        Metric("model.delta", plan.proved.delta),
+    ]
+    if plan.proved.is_finite:
+        metrics.append(Metric("model.proved", plan.proved.epsilon))
+    return metrics
+
 
 RELEASE, PARAMETER, EVERY, MEMBERS = "release", "parameter", "all_releases", "members"
 _WHOLE = "whole model"
 
 
 def claims_of(
-    plans: Sequence[ModelPlan], games: CanaryGames | None, members: Claim | None
+    plans: Sequence[ModelPlan], games: CanaryAudit | None, members: Claim | None
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of a world.
 
@@ -24,10 +95,10 @@ def claims_of(
     """
     first = plans[0]
     one = games.one.audited(first.proved.delta) if games else None
-    rows = [NamedClaim(RELEASE, Claim(first.wanted.cost, first.proved, one))]
+    rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one))]
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
-        claimed = sequential([plan.wanted.cost for plan in plans])
+        claimed = sequential([plan.spec.cost for plan in plans])
         proved = sequential([plan.proved for plan in plans])
         every = games.every.audited(proved.delta) if games else None
         rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))

@@ -1,45 +1,106 @@
-"""How good the releases are: on records that the data holder never had."""
+"""How good the releases are: on records that the data holder never had.
 
+What anybody makes of a published file: a classifier, and how sure it is of a record's label.
+"""
+
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noisefloor.publication.networks import Training, train
-from noisefloor.publication.published_model import PublishedModel
-from noisefloor.publication.scores import Scores, scores
-from noisefloor.randomness import SeededSource
-from noisefloor_sim.pipelines.base import Metric
-from noisefloor_sim.pipelines.clicks.games import share_metric
-from noisefloor_sim.pipelines.models.held import Holdings
-from noisefloor_sim.pipelines.models.holder import Release
+from noisefloor.publication import (
+    ClassificationScores,
+    PublishedModel,
+    classification_scores,
+    read_metadata,
+    read_tensors,
+)
+from noisefloor.publication.methods import SyntheticTablePlan, network_file
+from noisefloor.publication.networks import NetworkTraining, train
+from noisefloor.randomness import SeededSource, Source
+from noisefloor.tables import Examples, OneHot, Records, schema_of
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.clicks import proportion_metric
+from noisefloor_sim.pipelines.models.data_holder import Release
+from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 
-_PLAIN = Training(hidden=(16,), learning_rate=0.1, epochs=20)
+_TRAINING = NetworkTraining(hidden=(), learning_rate=0.5, epochs=5)
+"""How a recipient learns from a synthetic table: it is free, whoever does it."""
+
+
+def model_of(method: str, content: bytes, source: Source) -> PublishedModel:
+    """Return the model in a file, or train one on the synthetic records in it.
+
+    Args:
+        method: By which it was published.
+        content: The file.
+        source: Of the recipient's own training, which needs no secret.
+    """
+    if method != SyntheticTablePlan.NAME:
+        return PublishedModel.read(content)
+    encoding, rows, labels = table_of(content)
+    examples = Examples(encoding.features(rows), labels, encoding.classes)
+    network = train(examples, _TRAINING, source)
+    return PublishedModel.read(network_file(encoding, network))
+
+
+def table_of(content: bytes) -> tuple[OneHot, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the synthetic records of a file: encoding, a row of places each, and labels."""
+    about = json.loads(read_metadata(content)["noisefloor"])
+    tensors = read_tensors(content)
+    encoding = OneHot(schema_of(about["schema"]), about["label"])
+    codes = {name: tensors[f"rows/{name}"].astype(np.int64) for name in encoding.schema.columns}
+    return (
+        encoding,
+        np.column_stack([codes[name] for name in encoding.columns]),
+        codes[encoding.label],
+    )
+
+
+def log_odds(model: PublishedModel, records: Records) -> NDArray[np.float64]:
+    """Return ln p / (1 - p) of the true label of each record."""
+    examples = model.encoding.examples(records)
+    logits = model.logits(examples.features).astype(np.float64)
+    rows = np.arange(len(examples))
+    true = logits[rows, examples.labels].copy()
+    logits[rows, examples.labels] = -np.inf
+    return np.asarray(true - np.logaddexp.reduce(logits, axis=1))
+
+
+_PLAIN = NetworkTraining(hidden=(16,), learning_rate=0.1, epochs=20)
 """Of the network without privacy that stands beside: chosen once, on synthetic records."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Test:
+class HeldOutEvaluation:
     """The records that are kept back."""
 
-    holdings: Holdings
+    assignment: UserRecordAssignment
 
-    def score(self, model: PublishedModel) -> Scores:
+    def score(self, model: PublishedModel) -> ClassificationScores:
         """Ask a model about all of them."""
-        records = self.holdings.records[self.holdings.is_test]
+        records = self.assignment.records[self.assignment.is_test]
         examples = model.encoding.examples(records)
-        return scores(model.told(examples.features), examples.labels, examples.classes)
+        return classification_scores(
+            model.told(examples.features), examples.labels, examples.classes
+        )
 
     def baselines(self, last: Release, source: SeededSource) -> list[Metric]:
         """Tell what a network without privacy reaches, and naming the most frequent class."""
-        encoding, records = self.holdings.encoding, self.holdings.records
+        encoding, records = self.assignment.encoding, self.assignment.records
         mine, theirs = (
-            encoding.examples(records[some]) for some in (last.owners, self.holdings.is_test)
+            encoding.examples(records[some]) for some in (last.owners, self.assignment.is_test)
         )
         network = train(mine, _PLAIN, source)
-        reached = scores(network.tell(theirs.features), theirs.labels, theirs.classes)
+        reached = classification_scores(
+            network.predict_classes(theirs.features), theirs.labels, theirs.classes
+        )
         common = np.bincount(mine.labels, minlength=mine.classes).argmax()
-        majority = scores(np.full(len(theirs), common), theirs.labels, theirs.classes)
+        majority = classification_scores(
+            np.full(len(theirs), common), theirs.labels, theirs.classes
+        )
         return [
             _accuracy("open", reached),
             Metric("f1.open", reached.macro_f1, n=reached.n),
@@ -51,11 +112,11 @@ class Test:
 def accuracy_metrics(
     releases: Sequence[Release],
     models: Sequence[PublishedModel],
-    holdings: Holdings,
+    assignment: UserRecordAssignment,
     source: SeededSource,
 ) -> list[Metric]:
     """Tell accuracy and macro F1 of every release, and of the last one beside its baselines."""
-    test = Test(holdings)
+    test = HeldOutEvaluation(assignment)
     found = [test.score(model) for model in models]
     metrics = [
         _accuracy("last", found[-1]),
@@ -70,6 +131,6 @@ def accuracy_metrics(
     return metrics
 
 
-def _accuracy(name: str, reached: Scores) -> Metric:
+def _accuracy(name: str, reached: ClassificationScores) -> Metric:
     """Return an accuracy with its 95 % interval over the people who are asked about."""
-    return share_metric(f"accuracy.{name}", round(reached.accuracy * reached.n), reached.n)
+    return proportion_metric(f"accuracy.{name}", round(reached.accuracy * reached.n), reached.n)

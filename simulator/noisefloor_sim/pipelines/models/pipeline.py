@@ -6,32 +6,33 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.privacy import Claim
-from noisefloor.publication.model_methods.private_sgd_method import PrivateSgdPlan
-from noisefloor.publication.published_model import PublishedModel
-from noisefloor.publication.records import Records
+from noisefloor.publication import PublishedModel
+from noisefloor.publication.methods import PrivateSgdPlan
 from noisefloor.randomness import SeededSource
-from noisefloor_sim.behaviour import Day
-from noisefloor_sim.devices import Account
-from noisefloor_sim.hosting import Servers
-from noisefloor_sim.network import HOUR_S, Steps
-from noisefloor_sim.pipelines.base import Findings, Metric, NamedClaim, Pipeline, Stage
-from noisefloor_sim.pipelines.models.arrivals import Arrivals
-from noisefloor_sim.pipelines.models.asking import Planner
+from noisefloor.tables import Records
+from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, SimulationContext
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
-from noisefloor_sim.pipelines.models.canary_games import ALPHA, CanaryGames
-from noisefloor_sim.pipelines.models.claims import claims_of
-from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics
-from noisefloor_sim.pipelines.models.held import Holdings
-from noisefloor_sim.pipelines.models.holder import DataHolder
-from noisefloor_sim.pipelines.models.informed_games import CANDIDATES, attack_missing_record
-from noisefloor_sim.pipelines.models.reading import model_of
-from noisefloor_sim.pipelines.models.release_games import attack_missing_value, attack_synthetic
-from noisefloor_sim.pipelines.models.shadow_games import ShadowGame
-from noisefloor_sim.pipelines.models.spending import model_metrics, spending_metrics
-from noisefloor_sim.pipelines.models.table_games import attack_tables, last_records
-from noisefloor_sim.pipelines.models.weekly_games import attack_newcomers
-from noisefloor_sim.population import Cohort
-from noisefloor_sim.scenario.model import Scenario
+from noisefloor_sim.pipelines.models.canary_audit import ALPHA, CanaryAudit
+from noisefloor_sim.pipelines.models.claims import claims_of, model_metrics, spending_metrics
+from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
+from noisefloor_sim.pipelines.models.differencing_attacks import (
+    attack_newcomers,
+    attack_tables,
+    last_records,
+)
+from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, model_of
+from noisefloor_sim.pipelines.models.inference_attacks import (
+    CANDIDATES,
+    attack_missing_record,
+    attack_missing_value,
+    attack_synthetic,
+)
+from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
+from noisefloor_sim.pipelines.models.publication_request import Planner
+from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, DayActivity, Steps
 
 DAY_S = 24 * HOUR_S
 _AFTER_S = 0.5 * HOUR_S
@@ -58,14 +59,14 @@ class ModelsPipeline(Pipeline):
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "models")
-        holdings = Holdings.of(self.scenario)
-        planner = Planner(holdings.encoding, self.block, self.scenario.variant)
+        assignment = UserRecordAssignment.of(self.scenario)
+        planner = Planner(assignment.encoding, self.block, self.scenario.variant)
         self.arrivals = Arrivals.of(self.scenario)
-        self.holder = DataHolder(self.scenario, holdings, planner, self.source.child("holder"))
+        self.holder = DataHolder(self.scenario, assignment, planner, self.source.child("holder"))
         if self.block.method == PrivateSgdPlan.NAME:
             use_one_thread()
         # What the method refuses, it refuses before a day has passed.
-        planner.at(max(2, holdings.owners))
+        planner.at(max(2, assignment.owners))
 
     @property
     def block(self) -> ModelsBlock:
@@ -73,9 +74,9 @@ class ModelsPipeline(Pipeline):
         return block_of(self.scenario)
 
     @property
-    def holdings(self) -> Holdings:
+    def assignment(self) -> UserRecordAssignment:
         """Who holds which record."""
-        return self.holder.holdings
+        return self.holder.assignment
 
     @property
     def release_days(self) -> range:
@@ -83,11 +84,13 @@ class ModelsPipeline(Pipeline):
         every = self.block.release_every_days
         return range(min(every, self.scenario.days) - 1, self.scenario.days, every)
 
-    def phases(self, stage: Stage) -> Iterable[Steps]:
+    def phases(self, context: SimulationContext) -> Iterable[Steps]:
         """Publish again and again."""
-        return (self._publish(stage),)
+        return (self._publish(context),)
 
-    def wake(self, cohort: Cohort, day: int, lived: Day, account: Account) -> Iterator[bytes]:
+    def wake(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Iterator[bytes]:
         """Note whose record arrives; nothing is sent to the aggregator."""
         self.arrivals.note(cohort, day)
         return iter(())
@@ -105,37 +108,37 @@ class ModelsPipeline(Pipeline):
         plans = [one.plan for one in releases]
         attacks, claims = self._attacked(models)
         metrics = [
-            *accuracy_metrics(releases, models, self.holdings, self.source.child("open")),
+            *accuracy_metrics(releases, models, self.assignment, self.source.child("open")),
             *spent,
             *model_metrics(plans, models[0].parameters),
             *attacks,
-            Metric("data.users", float(self.holdings.users)),
-            Metric("data.reused", float(self.holdings.is_reused)),
+            Metric("data.users", float(self.assignment.users)),
+            Metric("data.reused", float(self.assignment.is_reused)),
         ]
         return Findings(tuple(metrics), claims)
 
-    def _publish(self, stage: Stage) -> Steps:
+    def _publish(self, context: SimulationContext) -> Steps:
         for day in self.release_days:
-            yield stage.env.timeout((day + 1) * DAY_S + _AFTER_S - stage.env.now)
-            owners = self.arrivals.by(day) & ~self.holdings.is_test
+            yield context.env.timeout((day + 1) * DAY_S + _AFTER_S - context.env.now)
+            owners = self.arrivals.by(day) & ~self.assignment.is_test
             self.holder.publish(day, owners)
 
     def _attacked(
         self, models: list[PublishedModel]
     ) -> tuple[list[Metric], tuple[NamedClaim, ...]]:
         """Play every game, and state the claims with what was audited."""
-        releases, holdings = self.holder.releases, self.holdings
+        releases, assignment = self.holder.releases, self.assignment
         plans = [one.plan for one in releases]
-        faulty = self.holder.planner.faulty(plans[0].wanted.declared_size)
-        coins = self.source.child("canary")
-        games = CanaryGames.play(plans, faulty, self.block.canaries, coins)
+        faulty = self.holder.planner.faulty(plans[0].spec.declared_size)
+        randomness = self.source.child("canary")
+        games = CanaryAudit.play(plans, faulty, self.block.canaries, randomness)
         metrics = [] if games is None else games.metrics()
         found, members = self._membership()
         metrics += found
-        metrics += attack_newcomers(releases, models, holdings)
-        metrics += attack_missing_value(releases[-1], models[-1], holdings)
+        metrics += attack_newcomers(releases, models, assignment)
+        metrics += attack_missing_value(releases[-1], models[-1], assignment)
         if self.block.method == "synthetic-table":
-            metrics += attack_synthetic(releases[-1], holdings)
+            metrics += attack_synthetic(releases[-1], assignment)
         return metrics, claims_of(plans, games, members)
 
     def _membership(self) -> tuple[list[Metric], Claim | None]:
@@ -144,11 +147,11 @@ class ModelsPipeline(Pipeline):
         if pool is None:
             return [], None
         plan = self.holder.planner.at(pool.count // 2)
-        game = ShadowGame(plan, pool, self.block.shadows, self.source.child("shadows"))
+        game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()
         audited = game.audit(runs, alpha=ALPHA, delta=plan.proved.delta)
         bare = self.holder.planner.bare(pool.count // 2)
-        planted = ShadowGame(bare, pool, self.block.shadows, self.source.child("bare"))
+        planted = ShadowModelAttack(bare, pool, self.block.shadows, self.source.child("bare"))
         metrics = [
             *game.metrics(runs),
             *planted.planted_metrics(),
@@ -160,13 +163,13 @@ class ModelsPipeline(Pipeline):
                 has_weeks=len(self.holder.releases) > 1,
             ),
         ]
-        return metrics, Claim(plan.wanted.cost, plan.proved, audited)
+        return metrics, Claim(plan.spec.cost, plan.proved, audited)
 
     def _pool(self) -> Records | None:
         """Return an even number of records, of people who are not in the data set."""
-        users = np.flatnonzero(self.holdings.is_test)
+        users = np.flatnonzero(self.assignment.is_test)
         count = min(self.block.pool, len(users)) // 2 * 2
-        return self.holdings.records[users[:count]] if count >= _FEWEST_IN_POOL else None
+        return self.assignment.records[users[:count]] if count >= _FEWEST_IN_POOL else None
 
 
 def use_one_thread() -> None:

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from noisefloor.ads.auction.clearing import LARGEST_BID, UNFILLED, Cleared, Rule, clear
+from noisefloor.ads.auction.clearing import (
+    LARGEST_BID,
+    UNFILLED,
+    AuctionType,
+    ClearedAuctions,
+    clear,
+)
 from noisefloor.errors import OutOfDomain
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, chi_square_p
@@ -26,7 +32,7 @@ def coins(count: int, *name: str | int) -> NDArray[np.uint64]:
     return SeededSource(1, "coins", *name).words(count)
 
 
-def cleared(bids: Rows, floors: object, rule: Rule) -> Cleared:
+def cleared(bids: Rows, floors: object, rule: AuctionType) -> ClearedAuctions:
     return clear(np.array(bids), floors, rule, np.arange(len(bids), dtype=np.uint64))
 
 
@@ -34,7 +40,7 @@ def test_a_second_price_is_the_second_bid_or_the_floor() -> None:
     result = cleared(
         [[5, 9, 7], [5, 9, 7], [5, 9, 7], [0, 0, 0], [3, 0, 0]],
         [0, 8, 10, 0, 0],
-        Rule.SECOND_PRICE,
+        AuctionType.SECOND_PRICE,
     )
     assert result.winner.tolist() == [1, 1, UNFILLED, UNFILLED, 0]
     assert result.price.tolist() == [7, 8, 0, 0, 0]
@@ -43,14 +49,14 @@ def test_a_second_price_is_the_second_bid_or_the_floor() -> None:
 
 
 def test_a_first_price_is_the_bid() -> None:
-    result = cleared([[5, 9, 7], [5, 9, 7]], [9, 10], Rule.FIRST_PRICE)
+    result = cleared([[5, 9, 7], [5, 9, 7]], [9, 10], AuctionType.FIRST_PRICE)
     assert result.winner.tolist() == [1, UNFILLED]
     assert result.price.tolist() == [9, 0]
 
 
-@pytest.mark.parametrize("rule", list(Rule))
+@pytest.mark.parametrize("rule", list(AuctionType))
 @given(bids=AUCTIONS, floor=st.integers(0, 5))
-def test_results_are_those_of_sorting_the_bids(bids: Rows, floor: int, rule: Rule) -> None:
+def test_results_are_those_of_sorting_the_bids(bids: Rows, floor: int, rule: AuctionType) -> None:
     result = cleared(bids, floor, rule)
     for row, offers in enumerate(bids):
         first, second = ([*sorted(offers, reverse=True), 0])[:2]
@@ -59,7 +65,9 @@ def test_results_are_those_of_sorting_the_bids(bids: Rows, floor: int, rule: Rul
             assert (result.winner[row], result.price[row]) == (UNFILLED, 0)
             continue
         assert offers[result.winner[row]] == first
-        assert result.price[row] == (first if rule is Rule.FIRST_PRICE else max(second, floor))
+        assert result.price[row] == (
+            first if rule is AuctionType.FIRST_PRICE else max(second, floor)
+        )
         assert floor <= result.price[row] <= first
 
 
@@ -68,7 +76,7 @@ def test_permuting_bidders_permutes_the_results(bids: Rows, data: st.DataObject)
     offers = np.array(bids)
     order = np.array(data.draw(st.permutations(range(offers.shape[1]))))
     one, other = (
-        cleared(rows.tolist(), 1, Rule.SECOND_PRICE) for rows in (offers, offers[:, order])
+        cleared(rows.tolist(), 1, AuctionType.SECOND_PRICE) for rows in (offers, offers[:, order])
     )
     assert (one.price == other.price).all()
     assert (one.second == other.second).all()
@@ -82,14 +90,16 @@ def test_the_truth_is_a_dominant_strategy_at_a_second_price_and_not_at_a_first()
     cases = list(itertools.product(levels, levels, levels, levels, floors, words))
     value, own, left, right, floor, coin = np.array(cases).T
     gain = {}
-    for rule in Rule:
+    for rule in AuctionType:
         for name, bid in (("truth", value), ("other", own)):
             result = clear(
                 np.stack([bid, left, right], axis=1), floor, rule, coin.astype(np.uint64)
             )
             gain[rule, name] = np.where(result.winner == 0, value - result.price, 0)
-    assert (gain[Rule.SECOND_PRICE, "truth"] >= gain[Rule.SECOND_PRICE, "other"]).all()
-    assert (gain[Rule.FIRST_PRICE, "truth"] < gain[Rule.FIRST_PRICE, "other"]).any()
+    assert (
+        gain[AuctionType.SECOND_PRICE, "truth"] >= gain[AuctionType.SECOND_PRICE, "other"]
+    ).all()
+    assert (gain[AuctionType.FIRST_PRICE, "truth"] < gain[AuctionType.FIRST_PRICE, "other"]).any()
 
 
 def tied_rows(tied: tuple[int, ...], bidders: int, count: int) -> NDArray[np.int64]:
@@ -104,7 +114,7 @@ def test_ties_are_fair_and_a_rotating_priority_would_not_be(
     # n = 100,000; false alarm FALSE_ALARM for each set.
     count, bidders = 100_000, 4
     words = SeededSource(seed, "ties").words(count)
-    result = clear(tied_rows(tied, bidders, count), 0, Rule.SECOND_PRICE, words)
+    result = clear(tied_rows(tied, bidders, count), 0, AuctionType.SECOND_PRICE, words)
     wins = np.bincount(result.winner, minlength=bidders)[list(tied)]
     fair = np.full(len(tied), 1 / len(tied))
     assert wins.sum() == count
@@ -120,24 +130,26 @@ def test_ties_are_fair_and_a_rotating_priority_would_not_be(
 def test_ties_stay_fair_among_those_who_are_left(seed: int) -> None:
     # Of three tied, the one who won drops out: the others share. n is about 100,000 / 3.
     bids, words = tied_rows((0, 1, 2), 3, 100_000), SeededSource(seed, "left").words(100_000)
-    lost = clear(bids, 0, Rule.SECOND_PRICE, words).winner == 0
-    again = clear(np.where(np.arange(3) == 0, 0, bids), 0, Rule.SECOND_PRICE, words)
+    lost = clear(bids, 0, AuctionType.SECOND_PRICE, words).winner == 0
+    again = clear(np.where(np.arange(3) == 0, 0, bids), 0, AuctionType.SECOND_PRICE, words)
     wins = np.bincount(again.winner[lost], minlength=3)
     assert chi_square_p(wins[1:], [0.5, 0.5]) > FALSE_ALARM
-    assert (again.winner == clear(bids, 0, Rule.SECOND_PRICE, words).winner)[~lost].all()
+    assert (again.winner == clear(bids, 0, AuctionType.SECOND_PRICE, words).winner)[~lost].all()
 
 
 def test_a_coin_is_used_by_ties_only() -> None:
     bids = np.array([[1, 2, 3], [3, 2, 1]])
-    results = [clear(bids, 0, Rule.SECOND_PRICE, coins(2, n)).winner.tolist() for n in range(9)]
+    results = [
+        clear(bids, 0, AuctionType.SECOND_PRICE, coins(2, n)).winner.tolist() for n in range(9)
+    ]
     assert results == [[2, 0]] * 9
 
 
 def test_blocks_do_not_change_results() -> None:
     bids = SeededSource(3, "bids").below(4, 600_000).reshape(-1, 3).astype(np.int64)
     words = coins(len(bids))
-    whole = clear(bids, 1, Rule.SECOND_PRICE, words)
-    part = clear(bids[150_000:], 1, Rule.SECOND_PRICE, words[150_000:])
+    whole = clear(bids, 1, AuctionType.SECOND_PRICE, words)
+    part = clear(bids[150_000:], 1, AuctionType.SECOND_PRICE, words[150_000:])
     assert (whole.winner[150_000:] == part.winner).all()
     assert (whole.price[150_000:] == part.price).all()
 
@@ -157,9 +169,9 @@ def test_blocks_do_not_change_results() -> None:
 )
 def test_bad_bids_and_floors_are_refused(bids: object, floors: object) -> None:
     with pytest.raises(OutOfDomain):
-        clear(bids, floors, Rule.SECOND_PRICE, coins(1))
+        clear(bids, floors, AuctionType.SECOND_PRICE, coins(1))
 
 
 def test_a_coin_for_each_auction_is_needed() -> None:
     with pytest.raises(OutOfDomain, match="coin"):
-        clear([[1, 2]], 0, Rule.SECOND_PRICE, coins(2))
+        clear([[1, 2]], 0, AuctionType.SECOND_PRICE, coins(2))

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from core.ads.auction.sequential import Exchange
 from noisefloor.ads.auction import (
     UNFILLED,
+    AuctionLog,
+    AuctionType,
     Bidders,
     Campaign,
-    Impressions,
-    Log,
+    Inventory,
     Pacing,
-    Rule,
     Signal,
     contextual,
     equilibrium_shade,
@@ -61,7 +61,7 @@ class World:
         self.chance = clicks_of_profiles()
         self.bidders = six_bidders()
         truth = self.chance[self.profile].astype(np.float32)
-        self.impressions = Impressions.of(truth, self.bidders, SeededSource(seed, "market"))
+        self.impressions = Inventory.of(truth, self.bidders, SeededSource(seed, "market"))
 
     def tracking(self) -> Signal:
         return tracking(self.impressions.chance, self.bidders)
@@ -147,26 +147,26 @@ def test_first_and_second_price_bring_the_same_revenue_in_equilibrium(
     chance = SeededSource(seed, "values", bidders).generator().random((count, bidders))
     expected = CLICK * (bidders - 1) / (bidders + 1)
 
-    def mean_price(rule: Rule, shade: float) -> tuple[float, float]:
+    def mean_price(rule: AuctionType, shade: float) -> tuple[float, float]:
         crowd = Bidders.of(
             [Campaign(i, i, click_micros=CLICK, shade=shade) for i in range(bidders)]
         )
         source = SeededSource(seed, "equivalence", bidders, rule.value, int(1e6 * shade))
-        impressions = Impressions.of(chance, crowd, source)
+        impressions = Inventory.of(chance, crowd, source)
         signal = tracking(chance, crowd)
         sales = run_auctions(impressions, signal, crowd, Pacing(count), rule=rule)
         return summarise(sales.log, crowd).revenue
 
     right = equilibrium_shade(bidders)
-    for rule in Rule:
+    for rule in AuctionType:
         value, error = mean_price(rule, right)
         assert abs(value - expected) < Z * error + 1, FALSE_ALARM
-    value, error = mean_price(Rule.FIRST_PRICE, equilibrium_shade(bidders + 1))
+    value, error = mean_price(AuctionType.FIRST_PRICE, equilibrium_shade(bidders + 1))
     assert abs(value - expected) > Z * error + 1
 
 
-@pytest.mark.parametrize("rule", list(Rule))
-def test_a_whole_day_is_that_of_one_auction_after_the_other(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", list(AuctionType))
+def test_a_whole_day_is_that_of_one_auction_after_the_other(rule: AuctionType) -> None:
     # Without pacing, so that bids do not depend on slices; floors and budgets both bite.
     campaigns = [
         Campaign(0, 0, click_micros=900, budget_micros=20_000, shade=0.9),
@@ -178,12 +178,12 @@ def test_a_whole_day_is_that_of_one_auction_after_the_other(rule: Rule) -> None:
     generator = SeededSource(1, "day").generator()
     chance = generator.integers(0, 17, (count, 4)) / 16  # few levels: many ties
     floors = generator.integers(0, 500, count)
-    impressions = Impressions.of(chance, bidders, SeededSource(1, "coins"), floors=floors)
+    impressions = Inventory.of(chance, bidders, SeededSource(1, "coins"), floors=floors)
     signal = tracking(chance, bidders)
     pacing = Pacing(count, every=128, gain=0.0)
     sales = run_auctions(impressions, signal, bidders, pacing, rule=rule)
 
-    is_first = rule is Rule.FIRST_PRICE
+    is_first = rule is AuctionType.FIRST_PRICE
     exchange = Exchange(campaigns, bidders.budget.tolist(), is_first)
     expected = []
     for row in range(count):
@@ -191,19 +191,19 @@ def test_a_whole_day_is_that_of_one_auction_after_the_other(rule: Rule) -> None:
         for one, some in zip(campaigns, chance[row], strict=True):
             scale = one.shade if is_first else 1.0
             bids.append(int(some * (one.click_micros * scale) + one.view_micros * scale))
-        coin = int(impressions.coins[row])
+        coin = int(impressions.draws[row])
         expected.append(exchange.sell(bids, int(floors[row]), coin))
     assert list(zip(sales.log.winner.tolist(), sales.log.price.tolist(), strict=True)) == expected
-    assert sales.purses.left.tolist() == exchange.left
+    assert sales.pacing_state.left.tolist() == exchange.left
     assert exchange.stopped == {0, 1, 2}
 
 
-def small_sales(budget: int | None = None) -> tuple[Bidders, Impressions, Log]:
+def small_sales(budget: int | None = None) -> tuple[Bidders, Inventory, AuctionLog]:
     bidders = six_bidders(budget)
     chance = SeededSource(2, "chance").generator().random((3_000, PROFILES), dtype=np.float32)
     floors = np.where(np.arange(3_000) % 2, 980_000, 0)
     source = SeededSource(2, "coins")
-    impressions = Impressions.of(chance, bidders, source, floors=floors, taste=2 * chance - 1)
+    impressions = Inventory.of(chance, bidders, source, floors=floors, taste=2 * chance - 1)
     signal = tracking(chance, bidders)
     return bidders, impressions, run_auctions(impressions, signal, bidders, Pacing(3_000)).log
 
@@ -242,7 +242,7 @@ def test_the_summary_adds_up() -> None:
 
 def test_an_empty_batch_has_a_summary() -> None:
     bidders = six_bidders()
-    impressions = Impressions.of(np.zeros((0, PROFILES)), bidders, SeededSource(1, "none"))
+    impressions = Inventory.of(np.zeros((0, PROFILES)), bidders, SeededSource(1, "none"))
     signal = tracking(np.zeros((0, PROFILES)), bidders)
     sales = run_auctions(impressions, signal, bidders, Pacing(1))
     summary = summarise(sales.log, bidders)
@@ -259,8 +259,10 @@ def test_the_log_is_an_arrow_table_of_the_same_numbers() -> None:
 
 
 def test_nothing_in_the_market_names_anybody() -> None:
-    names = {field.name for one in (Impressions, Log, Signal) for field in dataclasses.fields(one)}
-    allowed = {"chance", "floors", "coins", "taste", "regime", "seen"}
+    names = {
+        field.name for one in (Inventory, AuctionLog, Signal) for field in dataclasses.fields(one)
+    }
+    allowed = {"chance", "floors", "draws", "taste", "regime", "seen"}
     allowed |= {"winner", "price", "bid", "second", "value"}
     assert names == allowed
 
@@ -271,9 +273,9 @@ def test_what_is_not_tracked_does_not_reach_the_bids() -> None:
     logs = []
     for place, truth in enumerate((0.1, 0.9)):
         chance = np.full((100, PROFILES), truth)
-        with_coins = Impressions.of(chance, bidders, SeededSource(1, "people", place))
-        coins = np.arange(100, dtype=np.uint64)
-        impressions = dataclasses.replace(with_coins, coins=coins)
+        with_coins = Inventory.of(chance, bidders, SeededSource(1, "people", place))
+        draws = np.arange(100, dtype=np.uint64)
+        impressions = dataclasses.replace(with_coins, draws=draws)
         signal = protected(np.arange(100) % 2, table, bidders)
         logs.append(run_auctions(impressions, signal, bidders, Pacing(100)).log)
     assert (logs[0].winner == logs[1].winner).all()
@@ -296,7 +298,7 @@ def test_the_order_of_bidders_does_not_matter() -> None:
         )
         rows = chance[:, places]
         source = SeededSource(5, "coins", int(places[0]))
-        impressions = Impressions.of(rows, crowd, source)
+        impressions = Inventory.of(rows, crowd, source)
         pacing = Pacing(2_000, every=100)
         logs.append(run_auctions(impressions, tracking(rows, crowd), crowd, pacing).log)
     assert (logs[0].bid > logs[0].second).all()  # no ties
@@ -318,13 +320,13 @@ def test_wrong_shapes_are_refused() -> None:
     with pytest.raises(BadParameter, match="signal"):
         run_auctions(impressions, tracking([[0.5] * 6], bidders), bidders, Pacing(1))
     with pytest.raises(OutOfDomain):
-        Impressions.of([[0.5] * 5], bidders, SeededSource(1, "a"))
+        Inventory.of([[0.5] * 5], bidders, SeededSource(1, "a"))
     with pytest.raises(BadParameter, match="taste"):
-        Impressions.of([[0.5] * 6], bidders, SeededSource(1, "b"), taste=[[0.5] * 6] * 2)
+        Inventory.of([[0.5] * 6], bidders, SeededSource(1, "b"), taste=[[0.5] * 6] * 2)
     with pytest.raises(OutOfDomain):
-        Impressions.of([[0.5] * 6], bidders, SeededSource(1, "c"), floors=[1, 2])
+        Inventory.of([[0.5] * 6], bidders, SeededSource(1, "c"), floors=[1, 2])
     with pytest.raises(BadParameter, match="column"):
         paired_gain(log, log, "winner")
     with pytest.raises(BadParameter, match="rows"):
-        paired_gain(log, Log.empty(3))
+        paired_gain(log, AuctionLog.empty(3))
     assert paired_gain(log, log, "surplus").value == 0

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from core.ads.auction.sequential import Exchange
 from noisefloor.ads.auction.bidders import UNLIMITED, Bidders, Campaign, equilibrium_shade
-from noisefloor.ads.auction.clearing import UNFILLED, Rule
-from noisefloor.ads.auction.market import Impressions, run_auctions
-from noisefloor.ads.auction.pacing import LEAST_MULTIPLIER, Pacing, Purses, settle
+from noisefloor.ads.auction.clearing import UNFILLED, AuctionType
+from noisefloor.ads.auction.market import Inventory, run_auctions
+from noisefloor.ads.auction.pacing import LEAST_MULTIPLIER, Pacing, PacingState, settle
 from noisefloor.ads.auction.signals import tracking
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
@@ -40,21 +40,21 @@ def slices(
     return campaigns, bids, floors, generator.integers(0, 1 << 63, rows).astype(np.uint64)
 
 
-@pytest.mark.parametrize("rule", list(Rule))
+@pytest.mark.parametrize("rule", list(AuctionType))
 @given(drawn=slices())
 def test_a_slice_is_settled_as_one_auction_after_the_other(
     drawn: tuple[list[Campaign], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]],
-    rule: Rule,
+    rule: AuctionType,
 ) -> None:
-    campaigns, bids, floors, coins = drawn
+    campaigns, bids, floors, draws = drawn
     bidders = Bidders.of(campaigns)
-    exchange = Exchange(campaigns, bidders.budget.tolist(), rule is Rule.FIRST_PRICE)
+    exchange = Exchange(campaigns, bidders.budget.tolist(), rule is AuctionType.FIRST_PRICE)
     expected = [
         exchange.sell(row, floor, coin)
-        for row, floor, coin in zip(bids.tolist(), floors.tolist(), coins.tolist(), strict=True)
+        for row, floor, coin in zip(bids.tolist(), floors.tolist(), draws.tolist(), strict=True)
     ]
     settled = settle(
-        np.asfortranarray(bids), floors, coins, bidders.budget, bidders=bidders, rule=rule
+        np.asfortranarray(bids), floors, draws, bidders.budget, bidders=bidders, rule=rule
     )
     got = zip(settled.cleared.winner.tolist(), settled.cleared.price.tolist(), strict=True)
     assert list(got) == expected
@@ -64,23 +64,25 @@ def test_a_slice_is_settled_as_one_auction_after_the_other(
 
 def market(
     seed: int, auctions: int, budget: int, *, gain: float = 0.25
-) -> tuple[Bidders, Impressions, Pacing]:
+) -> tuple[Bidders, Inventory, Pacing]:
     bidders = Bidders.of(
         [Campaign(place, place, click_micros=1000, budget_micros=budget) for place in range(4)]
     )
     chance = SeededSource(seed, "chance").generator().random((auctions, 4), dtype=np.float32)
-    impressions = Impressions.of(chance, bidders, SeededSource(seed, "coins", int(100 * gain)))
+    impressions = Inventory.of(chance, bidders, SeededSource(seed, "coins", int(100 * gain)))
     return bidders, impressions, Pacing(auctions, every=250, gain=gain)
 
 
-@pytest.mark.parametrize("rule", list(Rule))
+@pytest.mark.parametrize("rule", list(AuctionType))
 @pytest.mark.parametrize("gain", [0.0, 0.25, 0.9])
 @pytest.mark.parametrize("budget", [0, 1, 999, 300_000, UNLIMITED])
-def test_no_campaign_spends_more_than_its_budget(budget: int, gain: float, rule: Rule) -> None:
+def test_no_campaign_spends_more_than_its_budget(
+    budget: int, gain: float, rule: AuctionType
+) -> None:
     bidders, impressions, pacing = market(1, 5_000, budget, gain=gain)
     signal = tracking(impressions.chance, bidders)
     sales = run_auctions(impressions, signal, bidders, pacing, rule=rule)
-    spent = bidders.budget - sales.purses.left
+    spent = bidders.budget - sales.pacing_state.left
     assert (spent >= 0).all()
     assert (spent <= budget).all()
     assert spent.sum() == sales.log.price.sum()
@@ -115,7 +117,7 @@ def test_pacing_makes_the_money_last_and_without_it_the_money_is_gone() -> None:
 def test_multipliers_of_those_with_money_enough_stay_at_one() -> None:
     bidders, impressions, pacing = market(3, 5_000, UNLIMITED)
     signal = tracking(impressions.chance, bidders)
-    purses = run_auctions(impressions, signal, bidders, pacing).purses
+    purses = run_auctions(impressions, signal, bidders, pacing).pacing_state
     assert (purses.multiplier == 1.0).all()
     assert purses.auctions == 5_000
     assert not purses.stopped.any()
@@ -126,19 +128,19 @@ def test_a_day_in_two_batches_is_the_day_in_one() -> None:
     whole = run_auctions(impressions, tracking(impressions.chance, bidders), bidders, pacing)
     purses = None
     for rows in (slice(0, 1_000), slice(1_000, None)):
-        part = Impressions(
+        part = Inventory(
             impressions.chance[rows],
             impressions.floors[rows],
-            impressions.coins[rows],
+            impressions.draws[rows],
             impressions.taste[rows],
         )
         signal = tracking(part.chance, bidders)
-        sales = run_auctions(part, signal, bidders, pacing, purses=purses)
-        purses = sales.purses
+        sales = run_auctions(part, signal, bidders, pacing, pacing_state=purses)
+        purses = sales.pacing_state
         assert (sales.log.winner == whole.log.winner[rows]).all()
         assert (sales.log.price == whole.log.price[rows]).all()
     assert purses is not None
-    assert (purses.left == whole.purses.left).all()
+    assert (purses.left == whole.pacing_state.left).all()
 
 
 def test_more_auctions_than_expected_spend_what_is_left_and_no_more() -> None:
@@ -146,17 +148,19 @@ def test_more_auctions_than_expected_spend_what_is_left_and_no_more() -> None:
     signal = tracking(impressions.chance, bidders)
     short = replace(pacing, auctions=1_000)
     sales = run_auctions(impressions, signal, bidders, short)
-    assert (sales.purses.left >= 0).all()
-    assert (sales.purses.multiplier >= LEAST_MULTIPLIER).all()
+    assert (sales.pacing_state.left >= 0).all()
+    assert (sales.pacing_state.multiplier >= LEAST_MULTIPLIER).all()
 
 
 def test_a_stopped_campaign_neither_wins_nor_sets_a_price() -> None:
     campaigns = [Campaign(0, 0, budget_micros=10), Campaign(1, 0), Campaign(2, 0)]
     bidders = Bidders.of(campaigns)
     bids = np.asfortranarray(np.tile([9, 8, 3], (4, 1)))
-    coins = np.zeros(4, dtype=np.uint64)
+    draws = np.zeros(4, dtype=np.uint64)
     floors = np.zeros(4, dtype=np.int64)
-    settled = settle(bids, floors, coins, bidders.budget, bidders=bidders, rule=Rule.SECOND_PRICE)
+    settled = settle(
+        bids, floors, draws, bidders.budget, bidders=bidders, rule=AuctionType.SECOND_PRICE
+    )
     assert settled.cleared.winner.tolist() == [0, 1, 1, 1]
     assert settled.cleared.price.tolist() == [8, 3, 3, 3]
     assert settled.stopped.tolist() == [True, False, False]
@@ -165,9 +169,11 @@ def test_a_stopped_campaign_neither_wins_nor_sets_a_price() -> None:
 def test_a_slot_goes_unfilled_when_all_have_run_out() -> None:
     bidders = Bidders.of([Campaign(0, 0, budget_micros=5), Campaign(1, 0, budget_micros=5)])
     bids = np.asfortranarray(np.full((4, 2), 4))
-    coins = np.arange(4, dtype=np.uint64)
+    draws = np.arange(4, dtype=np.uint64)
     floors = np.full(4, 2)
-    settled = settle(bids, floors, coins, bidders.budget, bidders=bidders, rule=Rule.FIRST_PRICE)
+    settled = settle(
+        bids, floors, draws, bidders.budget, bidders=bidders, rule=AuctionType.FIRST_PRICE
+    )
     assert sorted(settled.cleared.winner.tolist()[:2]) == [0, 1]
     assert settled.cleared.winner.tolist()[2:] == [UNFILLED, UNFILLED]
 
@@ -181,14 +187,14 @@ def test_a_bidders_own_campaigns_do_not_set_its_price() -> None:
         np.zeros(1, dtype=np.uint64),
         bidders.budget,
         bidders=bidders,
-        rule=Rule.SECOND_PRICE,
+        rule=AuctionType.SECOND_PRICE,
     )
     assert settled.cleared.winner.tolist() == [0]
     assert settled.cleared.price.tolist() == [3]
 
 
 def test_purses_are_values() -> None:
-    purses = Purses.full(Bidders.of([Campaign(0, 0, budget_micros=100)]))
+    purses = PacingState.full(Bidders.of([Campaign(0, 0, budget_micros=100)]))
     spent, stopped = np.array([60]), np.array([True])
     later = purses.after(spent, stopped, 10, Pacing(100))
     assert purses.left.tolist() == [100]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from noisefloor.ads.auction.bidders import Bidders, Campaign
-from noisefloor.ads.auction.clearing import Rule, zero_bids
+from noisefloor.ads.auction.clearing import AuctionType, zero_bids
 from noisefloor.ads.auction.signals import (
     Regime,
     Signal,
@@ -28,7 +28,9 @@ BIDDERS = Bidders.of(
 )
 
 
-def bids(signal: Signal, rule: Rule = Rule.SECOND_PRICE, pace: float = 1.0) -> list[list[int]]:
+def bids(
+    signal: Signal, rule: AuctionType = AuctionType.SECOND_PRICE, pace: float = 1.0
+) -> list[list[int]]:
     out = zero_bids(len(signal), len(BIDDERS))
     signal.bid(slice(0, len(signal)), BIDDERS, rule, np.full(len(BIDDERS), pace), out)
     return [[int(bid) for bid in row] for row in out]
@@ -42,9 +44,9 @@ def test_a_bid_is_what_an_impression_is_expected_to_be_worth_rounded_down() -> N
 
 def test_a_bid_is_shaded_at_a_first_price_only() -> None:
     signal = tracking([[0.5, 0.25, 0.5]], BIDDERS)
-    assert bids(signal, Rule.FIRST_PRICE) == [[250, 32, 3]]
-    assert bids(signal, Rule.SECOND_PRICE, pace=0.5) == [[250, 16, 1]]
-    assert bids(signal, Rule.FIRST_PRICE, pace=0.0) == [[0, 0, 0]]
+    assert bids(signal, AuctionType.FIRST_PRICE) == [[250, 32, 3]]
+    assert bids(signal, AuctionType.SECOND_PRICE, pace=0.5) == [[250, 16, 1]]
+    assert bids(signal, AuctionType.FIRST_PRICE, pace=0.0) == [[0, 0, 0]]
 
 
 def test_a_table_has_a_column_for_each_ad_and_a_row_for_each_symbol() -> None:

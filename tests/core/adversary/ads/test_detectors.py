@@ -4,18 +4,22 @@ import numpy as np
 import pytest
 
 from noisefloor.adversary.ads.detectors import (
-    biased_bits,
-    crowded_coordinate,
-    odd_ones,
-    odd_total,
+    bit_bias_test,
+    change_test,
+    crowding_test,
+    detection_rates,
+    ones_count_test,
+    ones_distribution,
     ones_histogram,
-    ones_law,
-    roc,
-    sudden_change,
-    uneven_coordinates,
+    total_test,
+    uniformity_test,
 )
-from noisefloor.adversary.ads.poisoned_training import crowd, spread
-from noisefloor.adversary.ads.poisoning import craft, mimic
+from noisefloor.adversary.ads.poisoning import (
+    concentrated_messages,
+    crafted_reports,
+    mimic,
+    spread_messages,
+)
 from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter, UnresolvedRate
 from noisefloor.mechanisms import SampledBit, UnaryEncoding
@@ -68,7 +72,7 @@ def test_the_law_of_ones_is_that_of_listed_reports() -> None:
     rows = small.outputs()
     chances = np.exp(small.log_likelihood(rows, np.array([1, 1, 0, 0, 0], dtype=np.bool_)))
     listed = np.bincount(rows.sum(axis=1), weights=chances)
-    assert ones_law(small, 2) == pytest.approx(listed)
+    assert ones_distribution(small, 2) == pytest.approx(listed)
     assert ones_histogram(small, rows).tolist() == [1, 5, 10, 10, 5, 1]
 
 
@@ -77,23 +81,23 @@ def test_honest_unary_reports_seldom_alarm(seed: int) -> None:
     # 1,000 runs of 1,000 devices, at levels 0.1 %, 1 %, 10 %; false alarm FALSE_ALARM.
     reports = honest_reports("valid", seed)
     sums, before = reports.sum(axis=1), honest_reports("before", seed).sum(axis=1)
-    assert_valid(odd_ones(ENCODING, histograms(reports)))
-    assert_valid(odd_total(ENCODING, sums, DEVICES))
-    assert_valid(odd_total(ENCODING, sums, DEVICES, total=1.0))
-    assert_valid(sudden_change(sums, DEVICES, before, DEVICES))
+    assert_valid(ones_count_test(ENCODING, histograms(reports)))
+    assert_valid(total_test(ENCODING, sums, DEVICES))
+    assert_valid(total_test(ENCODING, sums, DEVICES, total=1.0))
+    assert_valid(change_test(sums, DEVICES, before, DEVICES))
     with pytest.raises(AssertionError):  # the twin: a wrong total
-        assert_valid(odd_total(ENCODING, sums, DEVICES, total=2.0))
+        assert_valid(total_test(ENCODING, sums, DEVICES, total=2.0))
 
 
 @pytest.mark.statistical
 def test_honest_messages_seldom_alarm_even_in_the_worst_population(seed: int) -> None:
     # 1,000 runs of 1,000 devices, at levels 0.1 %, 1 %, 10 %; false alarm FALSE_ALARM.
     counts = tallies(honest_messages("valid", seed))
-    assert_valid(uneven_coordinates(TRAINING, counts))
-    assert_valid(crowded_coordinate(TRAINING, counts))
-    assert_valid(biased_bits(TRAINING, counts))
+    assert_valid(uniformity_test(TRAINING, counts))
+    assert_valid(crowding_test(TRAINING, counts))
+    assert_valid(bit_bias_test(TRAINING, counts))
     with pytest.raises(AssertionError):  # the twin: a bound on means that does not hold
-        assert_valid(biased_bits(TRAINING, counts, largest=0.0))
+        assert_valid(bit_bias_test(TRAINING, counts, largest=0.0))
 
 
 @pytest.mark.statistical
@@ -102,29 +106,31 @@ def test_bold_fakes_are_found_and_evasive_ones_only_by_history(seed: int) -> Non
     runs, fakes, target = RUNS, 200, 11
     honest, other = honest_reports("a", seed), honest_reports("b", seed)
     bold = other.copy()
-    bold[:, :fakes] = craft(ENCODING, target, fakes)
+    bold[:, :fakes] = crafted_reports(ENCODING, target, fakes)
     sly = other.copy()
     own = other[:, :fakes].reshape(runs * fakes, -1)
     sly[:, :fakes] = mimic(own, target, SeededSource(seed, "sly")).reshape(runs, fakes, -1)
     of_honest, of_bold, of_sly = (
-        odd_ones(ENCODING, histograms(some)) for some in (honest, bold, sly)
+        ones_count_test(ENCODING, histograms(some)) for some in (honest, bold, sly)
     )
-    assert roc(of_honest, of_bold).rate > 0.99
-    assert roc(of_honest, of_sly).auc < 0.56
+    assert detection_rates(of_honest, of_bold).rate > 0.99
+    assert detection_rates(of_honest, of_sly).auc < 0.56
     # Ten standard deviations if the total is known.
-    totals = [odd_total(ENCODING, some.sum(axis=1), DEVICES, total=1.0) for some in (honest, bold)]
-    assert roc(*totals).rate > 0.95
+    totals = [
+        total_test(ENCODING, some.sum(axis=1), DEVICES, total=1.0) for some in (honest, bold)
+    ]
+    assert detection_rates(*totals).rate > 0.95
     # The target's support rises by seven standard deviations.
     past = honest_reports("past", seed).sum(axis=1)
     changes = [
-        sudden_change(some.sum(axis=1), DEVICES, past, DEVICES) for some in (honest, bold, sly)
+        change_test(some.sum(axis=1), DEVICES, past, DEVICES) for some in (honest, bold, sly)
     ]
-    assert roc(changes[0], changes[1]).rate > 0.9
-    assert roc(changes[0], changes[2]).rate > 0.9
+    assert detection_rates(changes[0], changes[1]).rate > 0.9
+    assert detection_rates(changes[0], changes[2]).rate > 0.9
     # Fakes that were there before go unseen, and so does what drift is allowed for.
-    again = sudden_change(sly.sum(axis=1), DEVICES, sly[::-1].sum(axis=1), DEVICES)
-    assert roc(changes[0], again).auc < 0.56
-    lenient = sudden_change(sly.sum(axis=1), DEVICES, past, DEVICES, drift=0.2)
+    again = change_test(sly.sum(axis=1), DEVICES, sly[::-1].sum(axis=1), DEVICES)
+    assert detection_rates(changes[0], again).auc < 0.56
+    lenient = change_test(sly.sum(axis=1), DEVICES, past, DEVICES, drift=0.2)
     assert (lenient == 1.0).mean() > 0.99
 
 
@@ -133,35 +139,35 @@ def test_crowds_are_found_by_coordinates_and_spread_fakes_by_bits(seed: int) -> 
     # 1,000 runs; 8 % fakes that crowd (noncentrality 70: power 1), 30 % that spread.
     honest, other = honest_messages("c", seed, 0.2), honest_messages("d", seed, 0.2)
     crowded = other.copy()
-    crowded[:, :80] = crowd(TRAINING, [3], 80)
+    crowded[:, :80] = concentrated_messages(TRAINING, [3], 80)
     sly = other.copy()
-    drawn = spread(TRAINING, [3, 4, 5], RUNS * 300, SeededSource(seed, "spread"))
+    drawn = spread_messages(TRAINING, [3, 4, 5], RUNS * 300, SeededSource(seed, "spread"))
     sly[:, :300] = drawn.reshape(RUNS, 300)
     counts = [tallies(some) for some in (honest, crowded, sly)]
-    for detector in (uneven_coordinates, crowded_coordinate):
+    for detector in (uniformity_test, crowding_test):
         scores = [detector(TRAINING, some) for some in counts]
-        assert roc(scores[0], scores[1]).rate > 0.9
-        assert roc(scores[0], scores[2]).auc < 0.56
-    bits = [biased_bits(TRAINING, some, largest=0.2) for some in counts]
-    assert roc(bits[0], bits[2]).auc > 0.85
+        assert detection_rates(scores[0], scores[1]).rate > 0.9
+        assert detection_rates(scores[0], scores[2]).auc < 0.56
+    bits = [bit_bias_test(TRAINING, some, largest=0.2) for some in counts]
+    assert detection_rates(bits[0], bits[2]).auc > 0.85
 
 
 def test_the_area_under_the_curve_counts_pairs() -> None:
     honest, attacked = np.arange(1, 1_001) / 1_000, np.arange(0, 1_000) / 2_000
     pairs = (attacked[:, None] < honest).mean() + (attacked[:, None] == honest).mean() / 2
-    found = roc(honest, attacked, false_positive_rate=0.1)
+    found = detection_rates(honest, attacked, false_positive_rate=0.1)
     assert found.auc == pytest.approx(pairs)
     assert found.rate == pytest.approx(0.2, abs=0.01)
-    assert roc(honest, honest, false_positive_rate=0.1).auc == pytest.approx(0.5)
+    assert detection_rates(honest, honest, false_positive_rate=0.1).auc == pytest.approx(0.5)
     with pytest.raises(UnresolvedRate):
-        roc(honest[:100], attacked)
+        detection_rates(honest[:100], attacked)
 
 
 def test_no_reports_of_a_coordinate_are_no_alarm_and_wrong_tallies_are_refused() -> None:
     empty = np.zeros(24, dtype=np.int64)
     empty[:2] = 5, 5
-    assert biased_bits(TRAINING, empty) == 1.0
+    assert bit_bias_test(TRAINING, empty) == 1.0
     with pytest.raises(BadParameter, match="tally"):
-        biased_bits(TRAINING, np.zeros(5, dtype=np.int64))
+        bit_bias_test(TRAINING, np.zeros(5, dtype=np.int64))
     with pytest.raises(BadParameter, match="largest"):
-        biased_bits(TRAINING, empty, largest=2.0)
+        bit_bias_test(TRAINING, empty, largest=2.0)

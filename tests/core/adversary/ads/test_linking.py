@@ -12,9 +12,9 @@ from noisefloor.adversary.ads.linking import (
     linking_success,
     pair_ratios,
 )
-from noisefloor.adversary.observations import law_table
+from noisefloor.adversary.audit.observations import likelihood_table
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.laws import ONE
 from noisefloor.mechanisms import KaryResponse, NoisyMax, UnaryEncoding
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, binomial_p
@@ -33,7 +33,7 @@ def kary_success(mechanism: KaryResponse, devices: int) -> float:
 @pytest.mark.parametrize("devices", [2, 5, 50])
 def test_the_closed_form_is_that_of_one_request(devices: int) -> None:
     mechanism = KaryResponse(7, 2.0)
-    table = law_table(mechanism, range(7))
+    table = likelihood_table(mechanism, range(7))
     found = linking_success(table, None, devices)
     assert found == pytest.approx(kary_success(mechanism, devices), rel=1e-9)
     assert linking_success(table, None, devices, table) == pytest.approx(found)
@@ -97,7 +97,7 @@ def test_ratios_are_those_of_bayes_and_assignment_names_nobody_twice() -> None:
     mechanism, prior = KaryResponse(3, 1.0), np.array([0.5, 0.3, 0.2])
     first, second = np.array([[[0], [0]]]), np.array([[[0], [2]]])
     ratios = pair_ratios(mechanism, first, second, range(3), prior)
-    table = law_table(mechanism, range(3))
+    table = likelihood_table(mechanism, range(3))
     both = (prior * table[:, 0] * table[:, 2]).sum()
     alone = (prior @ table[:, 0]) * (prior @ table[:, 2])
     assert ratios[0, 0, 1] == pytest.approx(both / alone)

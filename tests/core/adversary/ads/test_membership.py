@@ -11,7 +11,11 @@ from noisefloor.adversary.ads.membership import (
     expected_success,
     log_ratios,
 )
-from noisefloor.adversary.observations import compositions, counts_law, law_table
+from noisefloor.adversary.audit.observations import (
+    compositions,
+    counts_distribution,
+    likelihood_table,
+)
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import KaryResponse, SampledBit
 from noisefloor.randomness import SeededSource
@@ -24,13 +28,13 @@ MEMBER, POPULATION = np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.1, 0.4, 0.3, 0.
 def test_the_ratio_is_that_of_the_two_laws_of_tallies() -> None:
     # Listed: four others and one report of the member, against five others.
     tallies = compositions(5, 4)
-    absent = counts_law(POPULATION[None], tallies)[0]
+    absent = counts_distribution(POPULATION[None], tallies)[0]
     present = np.zeros(len(tallies))
     for kind in range(4):
         others = tallies.copy()
         others[:, kind] -= 1
         possible = others[:, kind] >= 0
-        chance = counts_law(POPULATION[None], others[possible])[0]
+        chance = counts_distribution(POPULATION[None], others[possible])[0]
         present[possible] += MEMBER[kind] * chance
     assert present.sum() == pytest.approx(1.0)
     found = log_ratios(tallies[:, None], MEMBER[None], POPULATION[None])
@@ -110,8 +114,8 @@ def test_impressions_tell_membership_too(seed: int) -> None:
 
 def test_in_a_crowd_the_expected_advantage_is_tiny() -> None:
     mechanism = SampledBit(60, 0.8)
-    member = np.repeat(law_table(mechanism, [np.ones(60)]), 10, axis=0)
-    population = np.repeat(law_table(mechanism, [np.zeros(60)]), 10, axis=0)
+    member = np.repeat(likelihood_table(mechanism, [np.ones(60)]), 10, axis=0)
+    population = np.repeat(likelihood_table(mechanism, [np.zeros(60)]), 10, axis=0)
     advantage = 2 * expected_success(member, population, 1_000_000) - 1
     # chi-square of one round is tanh(epsilon / 2)**2: the coordinate says nothing.
     d = math.sqrt(10 * math.tanh(0.4) ** 2 / 1e6)

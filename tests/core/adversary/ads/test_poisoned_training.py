@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from noisefloor.adversary.ads.poisoned_training import (
-    crowd,
+from noisefloor.adversary.ads.poisoning import (
+    concentrated_messages,
     crowd_bias,
     input_gradient_bias,
     push_gradient,
-    spread,
     spread_bias,
+    spread_messages,
 )
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import SampledBit
@@ -45,7 +45,7 @@ def test_each_attacker_gains_what_its_formula_says(mechanism: SampledBit, seed: 
             crowd_bias(mechanism, fakes=PART, honest=mean, coordinates=3),
         ),
         (
-            spread(mechanism, TARGETS, FAKES, source.child("spread")),
+            spread_messages(mechanism, TARGETS, FAKES, source.child("spread")),
             spread_bias(mechanism, fakes=PART, honest=mean),
         ),
         (
@@ -76,12 +76,12 @@ def test_gains_follow_epsilon_and_the_number_of_coordinates(mechanism: SampledBi
 
 
 def test_crowds_take_turns_and_name_one_bit(mechanism: SampledBit) -> None:
-    reports = crowd(mechanism, TARGETS, 30)
+    reports = concentrated_messages(mechanism, TARGETS, 30)
     assert np.array_equal(np.bincount(reports // 2, minlength=12)[TARGETS], [10, 10, 10])
     assert (reports % 2 == 1).all()
-    assert (crowd(mechanism, TARGETS, 30, is_upwards=False) % 2 == 0).all()
+    assert (concentrated_messages(mechanism, TARGETS, 30, is_upwards=False) % 2 == 0).all()
     assert reports.dtype == mechanism.choose(1, SeededSource(1, "type")).dtype
     with pytest.raises(BadParameter, match="coordinates"):
-        crowd(mechanism, [], 3)
+        concentrated_messages(mechanism, [], 3)
     with pytest.raises(OutOfDomain):
-        crowd(mechanism, [12], 3)
+        concentrated_messages(mechanism, [12], 3)

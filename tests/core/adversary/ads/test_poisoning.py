@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from noisefloor.ads.clicks import ClickReport, Form, clicks_kind
-from noisefloor.ads.delivered_click import DeliveredClick
+from noisefloor.ads.clicks.click_report import ClickEncoding, ClickReport, clicks_kind
+from noisefloor.ads.clicks.delivered_click import DeliveredClick
 from noisefloor.adversary.ads.poisoning import (
-    craft,
     crafted_bias,
+    crafted_reports,
     input_bias,
+    maximal_gain_reports,
     mimic,
     mimic_bias,
-    push,
     push_requests,
     request_bias,
     support_of,
@@ -57,9 +57,9 @@ MECHANISMS: list[Mechanism] = [
     SubsetSelection(6, 1.0, subset=3),
     UnaryEncoding.symmetric(6, 2.0, most_ones=1),
     UnaryEncoding.optimised(6, 1.0),
-    ClickReport(6, 1.0, Form.ONE_CLICK),
-    ClickReport(6, 1.0, Form.PAD_AND_SAMPLE, most_clicks=2),
-    ClickReport(6, 2.0, Form.CAPPED, most_clicks=2),
+    ClickReport(6, 1.0, ClickEncoding.ONE_CLICK),
+    ClickReport(6, 1.0, ClickEncoding.PAD_AND_SAMPLE, most_clicks=2),
+    ClickReport(6, 2.0, ClickEncoding.CAPPED, most_clicks=2),
     DeliveredClick(6, 1.0),
 ]
 
@@ -72,7 +72,7 @@ def test_fakes_gain_what_the_formula_says(mechanism: Mechanism, seed: int) -> No
     symbols = source.child("symbols").below(6, HONEST).astype(np.int64)
     share = float((symbols == TARGET).mean())
     honest = mechanism.randomise(value_of(mechanism, symbols), source.child("honest"))
-    poison = push(mechanism, TARGET, FAKES, honest=HONEST, share=share)
+    poison = maximal_gain_reports(mechanism, TARGET, FAKES, honest=HONEST, share=share)
     found = estimate_with(mechanism, honest, poison.reports)
     assert abs(found[0] - share - poison.bias) < DEVIATIONS * found[1]
     assert abs(found[0] - share - poison.input_bias) > DEVIATIONS * found[1]
@@ -110,15 +110,15 @@ def test_less_epsilon_is_more_gain_for_crafted_reports_and_the_same_for_inputs()
 @pytest.mark.parametrize(
     ("mechanism", "kind"),
     [
-        (ClickReport(6, 1.0, Form.ONE_CLICK), clicks_kind(6)),
-        (ClickReport(6, 1.0, Form.PAD_AND_SAMPLE, most_clicks=2), clicks_kind(8)),
+        (ClickReport(6, 1.0, ClickEncoding.ONE_CLICK), clicks_kind(6)),
+        (ClickReport(6, 1.0, ClickEncoding.PAD_AND_SAMPLE, most_clicks=2), clicks_kind(8)),
         (KaryResponse(6, 1.0), symbol_kind("symbols", 6)),
         (DeliveredClick(6, 1.0), symbol_kind("symbols", 12)),
     ],
     ids=["one-click", "pad-and-sample", "kary", "delivered"],
 )
 def test_crafted_reports_pass_as_frames(mechanism: Mechanism, kind: Kind, seed: int) -> None:
-    reports = craft(mechanism, TARGET, 100)
+    reports = crafted_reports(mechanism, TARGET, 100)
     data = encode_frame(kind, 0, reports, SeededSource(seed, "frame"))
     frame = decode_frame(data, {kind.name: kind})
     assert np.array_equal(kind.tally(frame.batch), mechanism.tally(reports))
@@ -126,7 +126,7 @@ def test_crafted_reports_pass_as_frames(mechanism: Mechanism, kind: Kind, seed: 
 
 def test_crafted_subsets_have_the_right_size_and_spread_the_rest() -> None:
     mechanism = SubsetSelection(6, 1.0, subset=3)
-    reports = craft(mechanism, TARGET, 500)
+    reports = crafted_reports(mechanism, TARGET, 500)
     assert (reports.sum(axis=1) == 3).all() and reports[:, TARGET].all()
     others = np.delete(reports.sum(axis=0), TARGET)
     assert others.max() - others.min() <= 1
@@ -184,10 +184,10 @@ def test_what_cannot_be_poisoned_is_refused() -> None:
     with pytest.raises(BadParameter, match="mechanism"):
         support_of(DiscreteLaplace(1.0, 0, 4))
     with pytest.raises(BadParameter, match="mechanism"):
-        craft(DiscreteLaplace(1.0, 0, 4), 0, 1)
+        crafted_reports(DiscreteLaplace(1.0, 0, 4), 0, 1)
     with pytest.raises(BadParameter, match="target"):
-        craft(KaryResponse(4, 1.0), 4, 1)
+        crafted_reports(KaryResponse(4, 1.0), 4, 1)
     with pytest.raises(BadParameter, match="target"):
-        craft(ClickReport(6, 1.0, Form.PAD_AND_SAMPLE, most_clicks=2), 6, 1)
+        crafted_reports(ClickReport(6, 1.0, ClickEncoding.PAD_AND_SAMPLE, most_clicks=2), 6, 1)
     with pytest.raises(BadParameter, match="fakes"):
         input_bias(fakes=1.5, honest=0.1)

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from labelled_tables import ADD, SCHEMA, SWAP, a_cost
-from noisefloor.adversary.models.plan_audit import audit_canary, games_for
+from noisefloor.adversary.models.canary_audit import audit_canary, games_for
 from noisefloor.privacy import Neighbours
-from noisefloor.publication.model_methods import Canary, Parameter, Wanted, plan_model
-from noisefloor.publication.model_methods.canaries import (
+from noisefloor.publication.methods.canaries import (
     GradientCanary,
     IncrementCanary,
     NormalCanary,
     ParameterCanary,
 )
-from noisefloor.publication.model_methods.plan import Scores
+from noisefloor.publication.methods.model_plan import Canary, LogRatios
+from noisefloor.publication.methods.model_spec import ModelSpec, Parameter
+from noisefloor.publication.methods.registry import plan_model
 from noisefloor.publication.networks import LearningFirst
 from noisefloor.publication.private_sgd import SgdPlan
 from noisefloor.randomness import SeededSource, Source
@@ -81,13 +82,15 @@ def identity(canary: Canary, name: str) -> float:
         (
             "tables",
             plan_model(
-                "synthetic-table", Wanted.read(SCHEMA, a_cost(1.0, SWAP, 0.0), {"label": "buys"})
+                "synthetic-table",
+                ModelSpec.read(SCHEMA, a_cost(1.0, SWAP, 0.0), {"label": "buys"}),
             ).canary,
         ),
         (
             "gaussian tables",
             plan_model(
-                "synthetic-table", Wanted.read(SCHEMA, a_cost(1.0, ADD, 1e-5), {"label": "buys"})
+                "synthetic-table",
+                ModelSpec.read(SCHEMA, a_cost(1.0, ADD, 1e-5), {"label": "buys"}),
             ).canary,
         ),
     ],
@@ -100,7 +103,7 @@ def test_scores_are_likelihood_ratios(name: str, canary: Canary) -> None:
 @pytest.mark.statistical
 def test_a_score_that_is_no_likelihood_ratio_is_found() -> None:
     class Wrong(IncrementCanary):
-        def scores(self, games: int, source: Source) -> tuple[Scores, Scores]:
+        def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
             inside, outside = IncrementCanary.scores(self, games, source)
             return inside + 0.2, outside + 0.2
 
@@ -120,7 +123,7 @@ def test_an_audit_stays_below_what_is_proved(
     method: str, delta: float, more: dict[str, Parameter]
 ) -> None:
     """A bound is wrong with probability 1e-6."""
-    wanted = Wanted.read(SCHEMA, a_cost(2.0, SWAP, delta), {"label": "buys", **more}, 600)
+    wanted = ModelSpec.read(SCHEMA, a_cost(2.0, SWAP, delta), {"label": "buys", **more}, 600)
     plan = plan_model(method, wanted)
     assert plan.canary is not None
     bound = audit_canary(plan.canary, delta, f"below {method}", games=20_000)

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from noisefloor.accounting.bounds import gaussian_epsilon
-from noisefloor.adversary.held_out import held_out_bound
+from noisefloor.adversary.audit.held_out import held_out_bound
 from noisefloor.errors import UnsupportedModule
 from noisefloor.privacy import LowerBound
 from noisefloor.publication.private_sgd import SgdPlan, train, training
-from noisefloor.publication.private_sgd.state import State
+from noisefloor.publication.private_sgd.module_state import ModuleState
 from noisefloor.randomness import SeededSource, new_run
 
 RECORDS, WIDTH = 60, 8
@@ -159,7 +159,7 @@ def test_without_the_guards_the_auditor_finds_the_leak(
     name: str, unchecked: pytest.MonkeyPatch
 ) -> None:
     """The twin: what was refused above does leak, and the auditor sees more than is proved."""
-    unchecked.setattr(State, "put_back", lambda _: None)
+    unchecked.setattr(ModuleState, "put_back", lambda _: None)
     assert audit(name).epsilon > 2 * PROVED
 
 

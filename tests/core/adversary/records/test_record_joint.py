@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
-from noisefloor.adversary.observations import law_table, success_of
+from noisefloor.adversary.audit.observations import likelihood_table, success_of
 from noisefloor.adversary.records.joint import (
     attack_part,
     attack_tuple,
@@ -15,8 +15,8 @@ from noisefloor.adversary.records.joint import (
 )
 from noisefloor.adversary.records.priors import empirical_prior, shares_of
 from noisefloor.adversary.records.responses import attack_known_records, record_success
-from noisefloor.collection.classes import Codes
-from noisefloor.collection.joint import JointResponse
+from noisefloor.collection.encoding.discretisation import Codes
+from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 
@@ -95,7 +95,7 @@ def test_known_records_are_guessed_as_often_as_the_sum_says(
         attack_known_records(loud, rows, source.child(2), prior, place), outcome.closed_form
     )
     groups = None if place is None else prior.rows[:, place]
-    brute = success_of(law_table(mechanism, prior.rows), prior.shares, groups)
+    brute = success_of(likelihood_table(mechanism, prior.rows), prior.shares, groups)
     assert record_success(mechanism, prior, place) == pytest.approx(brute, rel=1e-12)
 
 

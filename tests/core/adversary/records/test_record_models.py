@@ -10,40 +10,42 @@ import pytest
 from scipy.stats import beta
 
 from attack_outcomes import assert_met
-from noisefloor.adversary.outcome import Outcome
-from noisefloor.adversary.records.models import (
+from noisefloor.adversary.audit.outcome import AttackOutcome
+from noisefloor.adversary.records.support_vector_attacks import (
     MemberOutcome,
+    SupportVectors,
+    SvmPublisher,
     attack_members,
     attack_model_labels,
-    members_told,
-)
-from noisefloor.adversary.records.support_vectors import (
-    Publisher,
-    SupportVectors,
+    collector_publisher,
     joint_publisher,
-    publisher_of,
+    name_members,
 )
-from noisefloor.collection.classes import Classes
-from noisefloor.collection.classifiers import Constant, Fitted, fit
-from noisefloor.collection.collectors import (
+from noisefloor.collection.collecting.collectors import (
     Collected,
+    JointCollector,
     RawCollector,
     UnifiedCollector,
     WeakCollector,
 )
-from noisefloor.collection.decision_models import LinearModel, published
-from noisefloor.collection.joint_collector import JointCollector
-from noisefloor.collection.joint_svm import JointSVM
-from noisefloor.collection.piecewise_collectors import PiecewiseCollector
+from noisefloor.collection.collecting.piecewise_collectors import PiecewiseCollector
+from noisefloor.collection.encoding.discretisation import Discretiser
+from noisefloor.collection.learners.classifiers import (
+    ConstantClassifier,
+    JointSVM,
+    SklearnClassifier,
+    fit,
+)
+from noisefloor.collection.learners.exported_models import LinearModel, export_model
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from record_worlds import ranges, two_groups
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
 SCHEMA, COLUMNS = ranges(3), (0, 1, 2)
-CLASSES, POOL = Classes(SCHEMA, 3), two_groups(SCHEMA, 300, "pool")
+CLASSES, POOL = Discretiser(SCHEMA, 3), two_groups(SCHEMA, 300, "pool")
 PRIVATE = {
-    "WALDP": publisher_of(UnifiedCollector(CLASSES, 1.0), COLUMNS),
+    "WALDP": collector_publisher(UnifiedCollector(CLASSES, 1.0), COLUMNS),
     "joint": joint_publisher(CLASSES, COLUMNS, 1.0),
 }
 SIZE, GAMES = 20, 240
@@ -57,7 +59,9 @@ def assert_kept(outcome: MemberOutcome) -> None:
 
 @pytest.mark.statistical
 def test_the_epsilon_of_two_rates_takes_half_of_alpha_for_each_limit() -> None:
-    outcome = MemberOutcome(Outcome(80, 100, 0.5, 1.0), Outcome(10, 200, 0.5, 1.0), 0.0, 1.0)
+    outcome = MemberOutcome(
+        AttackOutcome(80, 100, 0.5, 1.0), AttackOutcome(10, 200, 0.5, 1.0), 0.0, 1.0
+    )
     low, high = beta.ppf(0.01, 80, 21), beta.ppf(0.99, 11, 190)
     assert outcome.proved(0.02) == pytest.approx(math.log(low / high), rel=1e-9)
 
@@ -65,7 +69,7 @@ def test_the_epsilon_of_two_rates_takes_half_of_alpha_for_each_limit() -> None:
 def test_support_vectors_of_plain_rows_name_their_owners(seed: int) -> None:
     # 240 trainings; false alarm FALSE_ALARM. The twin: what an epsilon of 1 would allow.
     outcome = attack_members(
-        publisher_of(RawCollector(), COLUMNS), POOL, SIZE, GAMES, SeededSource(seed, "raw")
+        collector_publisher(RawCollector(), COLUMNS), POOL, SIZE, GAMES, SeededSource(seed, "raw")
     )
     assert_met(outcome.members)  # the share of support vectors
     assert outcome.members.closed_form == outcome.support
@@ -91,24 +95,24 @@ def test_members_by_a_coin_are_not_told_from_others() -> None:
     # planted leak: the 150 who did, against others.
     records = two_groups(SCHEMA, 450, "null")
     values, labels = records.values, records.labels
-    published = SupportVectors.of(fit("svm", values[:150], labels[:150]), 3)
+    export_model = SupportVectors.of(fit("svm", values[:150], labels[:150]), 3)
     rows = [Collected(values[at : at + 150], labels[at : at + 150]) for at in (0, 150, 300)]
-    null = members_told(published, rows[1], rows[2], 1.0)
+    null = name_members(export_model, rows[1], rows[2], 1.0)
     assert (null.members.right, null.others.right, null.success) == (0, 0, 0.5)
     assert null.proved() == 0.0
     everybody = SupportVectors.of(fit("svm", values, labels), 3)
-    coin = members_told(everybody, rows[0], rows[1], 1.0)
+    coin = name_members(everybody, rows[0], rows[1], 1.0)
     assert coin.members.right > 30
     assert coin.proved(FALSE_ALARM) == 0.0
-    leak = members_told(published, rows[0], rows[2], 1.0)
-    assert leak.members.right == len(published.vectors)
+    leak = name_members(export_model, rows[0], rows[2], 1.0)
+    assert leak.members.right == len(export_model.vectors)
     assert leak.proved(FALSE_ALARM) > 1.0
 
 
 @pytest.mark.statistical
 def test_labels_of_plain_rows_are_all_told_by_the_machine(seed: int) -> None:
     # 100 trainings: a support vector shows its label, all others lie on their side.
-    plain = publisher_of(RawCollector(), COLUMNS)
+    plain = collector_publisher(RawCollector(), COLUMNS)
     outcome = attack_model_labels(plain, POOL, SIZE, 100, SeededSource(seed, "labels"))
     assert outcome.right == outcome.n
     assert outcome.closed_form == outcome.bound == 1.0
@@ -124,48 +128,48 @@ def test_labels_behind_reports_are_told_no_better_than_the_bound(name: str, seed
     assert outcome.bound == pytest.approx(1 / (1 + np.exp(-share)))
     above = outcome.success > outcome.bound
     assert not above or binomial_p(outcome.right, outcome.n, outcome.bound) > FALSE_ALARM
-    plain = publisher_of(RawCollector(), COLUMNS)
+    plain = collector_publisher(RawCollector(), COLUMNS)
     twin = attack_model_labels(plain, POOL, SIZE, 60, SeededSource(seed, name, "plain"))
     assert binomial_p(twin.right, twin.n, outcome.bound) < FALSE_ALARM
 
 
 def test_rows_are_matched_in_every_feature_and_with_their_label() -> None:
-    published = SupportVectors(
-        np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([True, False]), Constant(True)
+    export_model = SupportVectors(
+        np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([True, False]), ConstantClassifier(True)
     )
     rows = Collected(
         np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]]),
         np.array([True, False, False, True]),
     )
-    assert published.holds(rows).tolist() == [True, False, True, False]
+    assert export_model.contains(rows).tolist() == [True, False, True, False]
 
 
 def test_a_machine_is_read_alike_from_scikit_learn_and_as_it_is_published() -> None:
     fitted = fit("svm", POOL.values, POOL.labels)
-    first, second = (SupportVectors.of(one, 3) for one in (fitted, published(fitted, None)))
+    first, second = (SupportVectors.of(one, 3) for one in (fitted, export_model(fitted, None)))
     assert np.array_equal(first.vectors, second.vectors)
     assert np.array_equal(first.labels, second.labels)
-    clear = publisher_of(RawCollector(), COLUMNS).clear(POOL)
-    assert np.count_nonzero(first.holds(clear)) == len(first.vectors)
-    joint = publisher_of(JointCollector(CLASSES, 2.0), COLUMNS)
+    clear = collector_publisher(RawCollector(), COLUMNS).clear(POOL)
+    assert np.count_nonzero(first.contains(clear)) == len(first.vectors)
+    joint = collector_publisher(JointCollector(CLASSES, 2.0), COLUMNS)
     assert joint.epsilon == joint.label_epsilon == pytest.approx(2.0)
     assert len(joint.publish(POOL, SeededSource(1, "joint")).vectors)
 
 
 def test_what_has_no_support_vectors_names_nobody_or_is_refused() -> None:
     rows = Collected(np.zeros((2, 3)), np.array([True, False]))
-    for model in (Constant(True), JointSVM(CLASSES, COLUMNS, False)):
-        published = SupportVectors.of(model, 3)
-        assert published.holds(rows).tolist() == [False, False]
-    for other in (Fitted(object()), LinearModel(np.zeros(3), 0.0)):
+    for model in (ConstantClassifier(True), JointSVM(CLASSES, COLUMNS, False)):
+        export_model = SupportVectors.of(model, 3)
+        assert export_model.contains(rows).tolist() == [False, False]
+    for other in (SklearnClassifier(object()), LinearModel(np.zeros(3), 0.0)):
         with pytest.raises(BadParameter, match="support vectors"):
             SupportVectors.of(other, 3)
     with pytest.raises(BadParameter, match="collector"):
-        publisher_of(PiecewiseCollector(1.0), COLUMNS)
+        collector_publisher(PiecewiseCollector(1.0), COLUMNS)
 
 
 def test_classes_without_noise_promise_nothing_and_a_game_needs_owners() -> None:
-    weak = publisher_of(WeakCollector(CLASSES), COLUMNS)
+    weak = collector_publisher(WeakCollector(CLASSES), COLUMNS)
     assert weak.epsilon == np.inf
     assert not weak.is_plain
     source = SeededSource(1, "small")
@@ -173,4 +177,4 @@ def test_classes_without_noise_promise_nothing_and_a_game_needs_owners() -> None
         attack_members(weak, POOL, len(POOL), 2, source.child(1))
     with pytest.raises(BadParameter, match="games"):
         attack_members(weak, POOL, SIZE, 1, source.child(2))
-    assert isinstance(PRIVATE["joint"], Publisher)
+    assert isinstance(PRIVATE["joint"], SvmPublisher)

@@ -10,9 +10,9 @@ from noisefloor.adversary.records.printed import (
     claimed_label_success,
     printed_label_success,
 )
-from noisefloor.collection.classes import Codes, PrintedClasses
-from noisefloor.collection.printed import PrintedUnified
-from noisefloor.collection.unified import UnifiedResponse
+from noisefloor.collection.encoding.discretisation import Codes, PrintedDiscretiser
+from noisefloor.collection.encoding.printed_response import PrintedUnified
+from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from record_worlds import ranges, two_groups
@@ -23,7 +23,7 @@ SIZES, OWNERS = (4, 4, 4), 40_000
 def printed_codes(n: int = OWNERS) -> Codes:
     """Owners of whom some hold a minimum, and of whom all negative ones have label class 0."""
     schema = ranges(2)
-    records, classes = two_groups(schema, n, "printed", 1.2), PrintedClasses(schema, 4)
+    records, classes = two_groups(schema, n, "printed", 1.2), PrintedDiscretiser(schema, 4)
     codes = classes.codes(records.values)
     return np.column_stack([codes, classes.label_codes(records.labels)])
 

@@ -7,35 +7,42 @@ import pytest
 
 from attack_outcomes import assert_caught, assert_met
 from noisefloor.adversary.records.products import (
-    Population,
+    PopulationMarginals,
     attack_products,
     centres_of,
-    draw_asked,
+    draw_attribute_indices,
     guess_labels,
-    population_of,
+    marginals_of,
     products,
     products_success,
 )
 from noisefloor.checks import Floats
-from noisefloor.collection.classes import Classes, Codes
-from noisefloor.collection.schema import Categorical, Continuous, Label, Labels, Records, Schema
+from noisefloor.collection.encoding.discretisation import Codes, Discretiser
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.scaled_records import (
+    Categorical,
+    Continuous,
+    Label,
+    Labels,
+    ScaledRecords,
+    ScaledSchema,
+)
 from record_worlds import mixed_schema, ranges, two_groups
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
 OWNERS = 20_000
 
 
-def known_world(classes: int, columns: int) -> tuple[Population, tuple[Floats, ...]]:
+def known_world(classes: int, columns: int) -> tuple[PopulationMarginals, tuple[Floats, ...]]:
     """A population of stated marginals, 35 % of it positive, and centres in [-1, 1]."""
     draw = SeededSource(3, "marginals", classes).generator()
     tables = tuple(draw.dirichlet(np.full(classes, 2.0), 2) for _ in range(columns))
     centres = (2 * np.arange(classes) + 1) / classes - 1
-    return Population(np.array([0.65, 0.35]), tables), (centres,) * columns
+    return PopulationMarginals(np.array([0.65, 0.35]), tables), (centres,) * columns
 
 
-def drawn_from(known: Population, n: int, seed: int) -> tuple[Codes, Labels]:
+def drawn_from(known: PopulationMarginals, n: int, seed: int) -> tuple[Codes, Labels]:
     """Owners whose values are independent given the label."""
     draw = SeededSource(seed, "owners", n).generator()
     labels = draw.random(n) < known.labels[1]
@@ -86,8 +93,8 @@ def test_the_sum_is_that_over_all_rows_of_products() -> None:
 def test_one_product_of_real_rows_tells_as_much_as_its_sum_and_more_tell_more(seed: int) -> None:
     # n = 20,000 owners; false alarm FALSE_ALARM. The twin: the baseline.
     source, schema = SeededSource(seed, "rows"), ranges(10)
-    classes, mirrored = Classes(schema, 4), two_groups(schema, OWNERS, "products", 0.4)
-    records = Records(np.clip(mirrored.values - 0.3, -1, 1), mirrored.labels)
+    classes, mirrored = Discretiser(schema, 4), two_groups(schema, OWNERS, "products", 0.4)
+    records = ScaledRecords(np.clip(mirrored.values - 0.3, -1, 1), mirrored.labels)
     found = [
         attack_products(classes, records, count, source.child(count)) for count in (1, 2, 4, 10)
     ]
@@ -105,15 +112,15 @@ def test_owners_who_mirror_each_other_are_not_told_apart(seed: int) -> None:
     # the test above, where all values lie lower.
     schema = ranges(10)
     records = two_groups(schema, OWNERS, "mirrored", 0.4)
-    outcome = attack_products(Classes(schema, 4), records, 4, SeededSource(seed, "mirrored"))
+    outcome = attack_products(Discretiser(schema, 4), records, 4, SeededSource(seed, "mirrored"))
     assert binomial_p(outcome.right, outcome.n, outcome.baseline) > FALSE_ALARM
 
 
 def test_the_sign_of_a_product_of_positive_numbers_is_the_label() -> None:
     label = Label("y", "0", "1")
-    schema = Schema((Continuous("a", 3.0, 9.0), Categorical("b", ("x", "y", "z"))), label)
+    schema = ScaledSchema((Continuous("a", 3.0, 9.0), Categorical("b", ("x", "y", "z"))), label)
     records = two_groups(schema, 500, "raw", 0.0)  # the label tells nothing of the values
-    classes = Classes(schema, 3)
+    classes = Discretiser(schema, 3)
     raw = attack_products(classes, records, 1, SeededSource(1, "raw"), "raw")
     assert raw.success == raw.closed_form == raw.bound == 1.0
     centred = attack_products(classes, records, 1, SeededSource(1, "centred"))
@@ -124,8 +131,8 @@ def test_the_sign_of_a_product_of_positive_numbers_is_the_label() -> None:
 
 def test_owners_are_asked_for_different_attributes_and_send_what_they_hold() -> None:
     schema = mixed_schema()
-    classes, records = Classes(schema, 3), two_groups(schema, 200, "sent")
-    asked = draw_asked(200, 4, 3, SeededSource(1, "asked"))
+    classes, records = Discretiser(schema, 3), two_groups(schema, 200, "sent")
+    asked = draw_attribute_indices(200, 4, 3, SeededSource(1, "asked"))
     assert all(len(set(row)) == 3 for row in asked.tolist())
     codes = classes.codes(records.values)
     sent = products(codes, records.labels, asked, centres_of(classes, "centred"))
@@ -135,11 +142,11 @@ def test_owners_are_asked_for_different_attributes_and_send_what_they_hold() -> 
 
 def test_what_cannot_be_attacked_is_refused() -> None:
     schema = ranges(2)
-    classes, records = Classes(schema, 2), two_groups(schema, 20, "bad")
+    classes, records = Discretiser(schema, 2), two_groups(schema, 20, "bad")
     with pytest.raises(BadParameter, match="count"):
         attack_products(classes, records, 3, SeededSource(1, "count"))
     with pytest.raises(BadParameter, match="scale"):
         centres_of(classes, "log")  # type: ignore[arg-type]  # what it must refuse
-    one = Records(records.values, np.zeros(20, dtype=np.bool_))
+    one = ScaledRecords(records.values, np.zeros(20, dtype=np.bool_))
     with pytest.raises(BadParameter, match="labels"):
-        population_of(classes.codes(one.values), one.labels, classes.sizes)
+        marginals_of(classes.codes(one.values), one.labels, classes.sizes)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
-from noisefloor.adversary.records.queries import (
+from noisefloor.adversary.records.repeated_queries import (
     attack_decisions,
     attack_repeated,
     repeated_record_success,
 )
-from noisefloor.collection.unified import UnifiedResponse
+from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource

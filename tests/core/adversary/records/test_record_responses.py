@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
-from noisefloor.adversary.observations import law_table, success_of
-from noisefloor.adversary.records.laws import record_logs
+from noisefloor.adversary.audit.observations import likelihood_table, success_of
+from noisefloor.adversary.records.channels import record_log_likelihoods
 from noisefloor.adversary.records.priors import (
     RecordPrior,
     empirical_prior,
@@ -23,11 +23,11 @@ from noisefloor.adversary.records.responses import (
     blind_success,
     guess_records,
     record_success,
-    tuple_forms,
+    tuple_success_rates,
 )
-from noisefloor.collection.classes import Codes
-from noisefloor.collection.joint import JointResponse
-from noisefloor.collection.unified import UnifiedResponse
+from noisefloor.collection.encoding.discretisation import Codes
+from noisefloor.collection.encoding.joint_response import JointResponse
+from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.randomness import SeededSource
 
@@ -113,7 +113,7 @@ def test_known_records_are_guessed_as_often_as_the_sum_says(
 def test_the_sum_is_that_over_all_reports(place: int | None) -> None:
     mechanism, prior = UnifiedResponse(SIZES, 2.0), PRIORS["empirical"]
     groups = None if place is None else prior.rows[:, place]
-    table = law_table(mechanism, prior.rows)
+    table = likelihood_table(mechanism, prior.rows)
     brute = success_of(table, prior.shares, groups)
     assert record_success(mechanism, prior, place) == pytest.approx(brute, rel=1e-12)
 
@@ -132,12 +132,12 @@ def test_owners_who_are_drawn_by_the_prior_are_those_that_it_counts() -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 9.0])
 def test_correlations_add_to_the_product_and_independence_adds_nothing(epsilon: float) -> None:
     mechanism = UnifiedResponse(SIZES, epsilon)
-    forms = tuple_forms(mechanism, PRIORS["empirical"])
+    forms = tuple_success_rates(mechanism, PRIORS["empirical"])
     assert forms.exact is not None
     assert forms.exact >= forms.apart
     assert forms.gap is not None
     assert forms.gap > 0.02
-    even = tuple_forms(mechanism, PRIORS["independent"])
+    even = tuple_success_rates(mechanism, PRIORS["independent"])
     assert even.apart == pytest.approx(even.product)
     assert even.exact == pytest.approx(even.product)
 
@@ -145,7 +145,7 @@ def test_correlations_add_to_the_product_and_independence_adds_nothing(epsilon: 
 def test_a_label_is_guessed_better_from_the_whole_report_than_from_its_own() -> None:
     mechanism, prior = UnifiedResponse(SIZES, 3.0), PRIORS["empirical"]
     whole = record_success(mechanism, prior, 2)
-    alone = tuple_forms(UnifiedResponse((2,), 1.0), empirical_prior(CODES[:, 2:])).product
+    alone = tuple_success_rates(UnifiedResponse((2,), 1.0), empirical_prior(CODES[:, 2:])).product
     assert whole is not None
     assert whole > alone + 0.03
     e = math.exp(3.0)
@@ -181,7 +181,7 @@ def test_all_likelihoods_at_once_are_those_one_by_one(
 ) -> None:
     rows = np.array(list(itertools.product(*map(range, SIZES))), dtype=np.uint16)
     outputs = mechanism.outputs()
-    found = record_logs(mechanism, outputs, rows)
+    found = record_log_likelihoods(mechanism, outputs, rows)
     each = [mechanism.log_likelihood(outputs, row) for row in rows]
     assert found == pytest.approx(np.stack(each, axis=1))
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from noisefloor.adversary.observations import exact_success, law_table, success_of
-from noisefloor.adversary.records.symmetric import (
+from noisefloor.adversary.audit.observations import exact_success, likelihood_table, success_of
+from noisefloor.adversary.records.channels import (
     Channel,
     plurality,
     plurality_floor,
     plurality_success,
 )
-from noisefloor.collection.decisions import repeated_success
+from noisefloor.collection.collecting.protected_queries import repeated_success
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import KaryResponse
 from noisefloor.randomness import SeededSource
@@ -28,7 +28,9 @@ def test_the_success_is_the_sum_over_symbols_of_the_largest_joint_chance(
 ) -> None:
     response = KaryResponse(4, epsilon)
     found = Channel.of(response).success(prior)
-    assert found == pytest.approx(success_of(law_table(response, range(4)), prior), rel=1e-12)
+    assert found == pytest.approx(
+        success_of(likelihood_table(response, range(4)), prior), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("size", [2, 5, 60])
@@ -48,7 +50,7 @@ def test_a_guess_by_a_wrong_belief_is_right_less_often() -> None:
 @pytest.mark.parametrize("reports", [1, 2, 3, 7, 12])
 def test_the_plurality_is_bayes_guess_from_counts(size: int, reports: int) -> None:
     response = KaryResponse(size, 0.8)
-    listed = exact_success(law_table(response, range(size)), reports)
+    listed = exact_success(likelihood_table(response, range(size)), reports)
     assert plurality_success(Channel.of(response), reports) == pytest.approx(listed, rel=1e-9)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from noisefloor.adversary.likelihood import Guess
-from noisefloor.adversary.outcome import Outcome
+from noisefloor.adversary.audit.bayes import Guess
+from noisefloor.adversary.audit.outcome import AttackOutcome
 from noisefloor.adversary.releases.attribute_inference import (
     AttributeInference,
     attack_attribute,
@@ -14,17 +14,17 @@ from noisefloor.adversary.releases.attribute_inference import (
     guess_by_synthetic,
     population_prior,
 )
-from noisefloor.adversary.releases.hamming import Codes
+from noisefloor.adversary.releases.nearest_records import Codes
 from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.cell_noise import LaplaceCells
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM
 from synthetic_rows import SIZES, Rows, Synthesiser, population
 
 ADDED = Neighbours.RECORD_ADD_REMOVE
-PLAIN = Guarantee.none("no noise", ADDED, Model.CENTRAL)
+PLAIN = Guarantee.none("no noise", ADDED, TrustModel.CENTRAL)
 N = 1_500
 SENSITIVE, LABEL = 4, 7
 SIZE = SIZES[SENSITIVE]
@@ -170,7 +170,7 @@ def test_a_synthetic_table_of_copies_leaks_and_a_private_one_keeps_the_bound(see
             guarantee,
         )
 
-    proved = Guarantee(0.05, ADDED, model=Model.CENTRAL)
+    proved = Guarantee(0.05, ADDED, model=TrustModel.CENTRAL)
     private = attack(Synthesiser(0.05, N)(members, SeededSource(seed, "private")), proved)
     low, high = private.limits(FALSE_ALARM)
     assert low <= 0 <= high
@@ -180,7 +180,9 @@ def test_a_synthetic_table_of_copies_leaks_and_a_private_one_keeps_the_bound(see
 
 
 def test_the_interval_is_of_two_exact_limits_at_each_end() -> None:
-    found = AttributeInference(Outcome(60, 100, 0.5, 1.0), Outcome(50, 100, 0.5, 1.0), 1.0)
+    found = AttributeInference(
+        AttackOutcome(60, 100, 0.5, 1.0), AttackOutcome(50, 100, 0.5, 1.0), 1.0
+    )
     assert found.advantage == pytest.approx(0.1)
     low, high = found.interval
     # Four limits share the 5 % that the interval may miss the advantage with.

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from noisefloor.adversary.releases.bounds import (
+from noisefloor.adversary.releases.reconstruction_bounds import (
     as_substitution,
     candidate_bound,
-    group,
+    group_guarantee,
     robustness_bound,
 )
 from noisefloor.checks import Floats
@@ -83,5 +83,5 @@ def test_a_guarantee_for_adding_reaches_substitution_in_two_steps() -> None:
 def test_groups_of_a_release_without_guarantee_have_none() -> None:
     nothing = as_substitution(Guarantee.none("plain", Neighbours.RECORD_ADD_REMOVE))
     assert candidate_bound(nothing, np.full(4, 0.25)) == 1.0
-    assert group(Guarantee(900.0, SUBSTITUTE, delta=1e-9), 3).delta == 1.0
-    assert group(Guarantee(1.0, SUBSTITUTE), 3) == Guarantee(3.0, SUBSTITUTE)
+    assert group_guarantee(Guarantee(900.0, SUBSTITUTE, delta=1e-9), 3).delta == 1.0
+    assert group_guarantee(Guarantee(1.0, SUBSTITUTE), 3) == Guarantee(3.0, SUBSTITUTE)

@@ -8,22 +8,26 @@ import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
 from noisefloor.accounting import GaussianNoise, epsilon_at
-from noisefloor.adversary.intervals import lower_limit
-from noisefloor.adversary.outcome import draw_truth
+from noisefloor.adversary.audit.intervals import lower_limit
+from noisefloor.adversary.audit.outcome import draw_truth
 from noisefloor.adversary.releases.differencing import (
     Newcomers,
-    Week,
-    between,
+    WeeklyRelease,
     blind_game,
+    candidate_guarantee,
     guess_newcomer,
     newcomer_game,
     stayer_game,
 )
-from noisefloor.adversary.releases.informed import gaussian_pair_success
-from noisefloor.adversary.releases.noise_laws import GaussianLaw, LaplaceLaw, NoNoise
-from noisefloor.adversary.releases.released_laws import CellLaw
+from noisefloor.adversary.releases.informed_adversary import gaussian_pair_success
+from noisefloor.adversary.releases.noise_distributions import (
+    CellNoiseDistribution,
+    GaussianDistribution,
+    LaplaceDistribution,
+    NoNoise,
+)
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.cell_noise import LaplaceCells
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, binomial_p
@@ -34,15 +38,17 @@ NOBODY_OR_FIRST = np.array([[0, 0, 0], [1, 0, 0]])
 ONE_OF_THREE = np.eye(3, dtype=np.int64)
 
 
-def counts_week(epsilon: float) -> Week:
+def counts_week(epsilon: float) -> WeeklyRelease:
     """Return a week of noisy counts, private for a record added or removed."""
     cells = LaplaceCells(epsilon, ADDED)
-    return Week(CellLaw(cells), cells.guarantee)
+    return WeeklyRelease(CellNoiseDistribution(cells), cells.guarantee)
 
 
-def parameters_week(multiplier: float) -> Week:
+def parameters_week(multiplier: float) -> WeeklyRelease:
     """Return a week of noisy parameters that one record moves by at most one."""
-    return Week(GaussianLaw(multiplier), epsilon_at([GaussianNoise(multiplier)], 1e-5))
+    return WeeklyRelease(
+        GaussianDistribution(multiplier), epsilon_at([GaussianNoise(multiplier)], 1e-5)
+    )
 
 
 def test_the_blind_success_is_the_sum_over_all_differences() -> None:
@@ -135,7 +141,7 @@ def test_noise_used_again_gives_the_newcomer_away_and_fresh_noise_does_not(seed:
 
 @pytest.mark.statistical
 def test_no_noise_tells_all_and_a_newcomer_without_effect_nothing(seed: int) -> None:
-    nothing = Week(NoNoise(), Guarantee.none("no noise", ADDED, Model.CENTRAL))
+    nothing = WeeklyRelease(NoNoise(), Guarantee.none("no noise", ADDED, TrustModel.CENTRAL))
     leak = blind_game(ONE_OF_THREE, (nothing, nothing)).play(500, SeededSource(seed, "leak"))
     assert leak.success == leak.bound == 1.0
     # The null: 30,000 games in which no candidate moves anything.
@@ -147,9 +153,12 @@ def test_no_noise_tells_all_and_a_newcomer_without_effect_nothing(seed: int) -> 
 @pytest.mark.statistical
 def test_laplace_parameters_keep_the_bound(seed: int) -> None:
     # 30,000 games, scale 1 over a shift of 1: epsilon 1 a week. The twin: a quarter of the noise.
-    proved = Guarantee(1.0, ADDED, model=Model.CENTRAL)
+    proved = Guarantee(1.0, ADDED, model=TrustModel.CENTRAL)
     shifts = np.array([[0.0], [1.0]])
-    week, thin = Week(LaplaceLaw(1.0), proved), Week(LaplaceLaw(0.25), proved)
+    week, thin = (
+        WeeklyRelease(LaplaceDistribution(1.0), proved),
+        WeeklyRelease(LaplaceDistribution(0.25), proved),
+    )
     outcome = newcomer_game(shifts, (week, week)).play(GAMES, SeededSource(seed, "laplace"))
     # Told right with probability 1 - e^(-1/2) / 2, half the shift being the threshold.
     assert binomial_p(outcome.right, outcome.n, 1 - math.exp(-0.5) / 2) > FALSE_ALARM
@@ -182,16 +191,16 @@ def test_groups_of_newcomers_keep_the_bound_of_the_group(seed: int) -> None:
     assert outcome.baseline == pytest.approx(2 / 9)
     assert outcome.baseline < outcome.interval[0]
     assert lower_limit(outcome.right, outcome.n, FALSE_ALARM) <= outcome.bound
-    plain = Week(NoNoise(), Guarantee.none("no noise", ADDED, Model.CENTRAL))
+    plain = WeeklyRelease(NoNoise(), Guarantee.none("no noise", ADDED, TrustModel.CENTRAL))
     assert some.game((plain, plain)).play(500, SeededSource(seed, "plain")).success == 1.0
 
 
 def test_nobody_is_a_neighbour_by_adding_alone() -> None:
     added, swapped = Guarantee(1.0, ADDED), Guarantee(1.0, SUBSTITUTED)
-    assert between(NOBODY_OR_FIRST, added).epsilon == 1.0
-    assert between(ONE_OF_THREE, added).epsilon == 2.0
-    assert between(ONE_OF_THREE, swapped).epsilon == 1.0
+    assert candidate_guarantee(NOBODY_OR_FIRST, added).epsilon == 1.0
+    assert candidate_guarantee(ONE_OF_THREE, added).epsilon == 2.0
+    assert candidate_guarantee(ONE_OF_THREE, swapped).epsilon == 1.0
     with pytest.raises(BadParameter, match="neighbours"):
-        between(NOBODY_OR_FIRST, swapped)
+        candidate_guarantee(NOBODY_OR_FIRST, swapped)
     with pytest.raises(BadParameter, match="shifts"):
         stayer_game((ONE_OF_THREE, NOBODY_OR_FIRST), (counts_week(1.0), counts_week(1.0)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisefloor.adversary.releases.hamming import closest, distances, votes
+from noisefloor.adversary.releases.nearest_records import closest, distances, votes
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 

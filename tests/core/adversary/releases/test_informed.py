@@ -9,10 +9,9 @@ import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
 from noisefloor.accounting import GaussianNoise, epsilon_at
-from noisefloor.adversary.intervals import lower_limit
-from noisefloor.adversary.posteriors import most_probable
-from noisefloor.adversary.releases.bounds import as_substitution
-from noisefloor.adversary.releases.informed import (
+from noisefloor.adversary.audit.bayes import most_probable
+from noisefloor.adversary.audit.intervals import lower_limit
+from noisefloor.adversary.releases.informed_adversary import (
     InformedGame,
     cells_success,
     gaussian_pair_success,
@@ -21,15 +20,19 @@ from noisefloor.adversary.releases.informed import (
     shift_success,
     table_game,
 )
-from noisefloor.adversary.releases.noise_laws import GaussianLaw, NoNoise
-from noisefloor.adversary.releases.released_laws import CellLaw
+from noisefloor.adversary.releases.noise_distributions import (
+    CellNoiseDistribution,
+    GaussianDistribution,
+    NoNoise,
+)
+from noisefloor.adversary.releases.reconstruction_bounds import as_substitution
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.cell_noise import CellNoise, GaussianCells, LaplaceCells
 from noisefloor.publication.histogram import Histogram
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Bins, Categories, Schema
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.records import Records
+from noisefloor.tables.schema import Bins, Categories, Schema
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
 ADDED, SUBSTITUTED = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
@@ -66,10 +69,14 @@ def test_the_closed_form_is_the_sum_over_all_tables(
     make: Cells, cells: list[int], prior: list[float]
 ) -> None:
     noise = make(2.0)
-    found = cells_success(CellLaw(noise), np.array(cells), np.array(prior))
+    found = cells_success(CellNoiseDistribution(noise), np.array(cells), np.array(prior))
     assert found == pytest.approx(enumerated(noise, cells, prior, 18), abs=2e-6)
     game = table_game(
-        np.zeros(2, np.int64), np.array(cells), CellLaw(noise), noise.guarantee, prior
+        np.zeros(2, np.int64),
+        np.array(cells),
+        CellNoiseDistribution(noise),
+        noise.guarantee,
+        prior,
     )
     assert game.closed_form == pytest.approx(found)
     assert max(prior) - 1e-9 <= found <= game.bound
@@ -77,7 +84,7 @@ def test_the_closed_form_is_the_sum_over_all_tables(
 
 def test_three_cells_are_summed_alike() -> None:
     noise = LaplaceCells(3.0, SUBSTITUTED)
-    found = cells_success(CellLaw(noise), np.arange(3), np.array([0.5, 0.25, 0.25]))
+    found = cells_success(CellNoiseDistribution(noise), np.arange(3), np.array([0.5, 0.25, 0.25]))
     assert found == pytest.approx(enumerated(noise, [0, 1, 2], [0.5, 0.25, 0.25], 9), abs=1e-4)
 
 
@@ -89,12 +96,12 @@ def test_the_missing_record_is_named_as_often_as_the_closed_form_says(
     # 30,000 games of 5 candidates; false alarm FALSE_ALARM. The twin: 1.25 times the epsilon.
     others, cells, prior = np.arange(12).reshape(3, 4), np.array([0, 3, 5, 5, 11]), [0.2] * 5
     noise, loud = make(1.0), make(LOUDER)
-    game = table_game(others, cells, CellLaw(noise), noise.guarantee, prior)
+    game = table_game(others, cells, CellNoiseDistribution(noise), noise.guarantee, prior)
     outcome = game.play(GAMES, SeededSource(seed, "tables"))
     assert_met(outcome)
     assert outcome.closed_form is not None
     assert outcome.baseline == 0.2 < outcome.closed_form
-    louder = table_game(others, cells, CellLaw(loud), noise.guarantee, prior)
+    louder = table_game(others, cells, CellNoiseDistribution(loud), noise.guarantee, prior)
     assert_caught(louder.play(GAMES, SeededSource(seed, "louder")), outcome.closed_form)
 
 
@@ -116,7 +123,11 @@ def test_the_posterior_is_that_of_the_histograms_own_likelihood() -> None:
     expected = np.array(prior) * np.exp(np.array(logs) - max(logs))
     cells = np.array([0, 3, 5])
     game = table_game(
-        records.counts(("kind", "age")), cells, CellLaw(noise), noise.guarantee, prior
+        records.counts(("kind", "age")),
+        cells,
+        CellNoiseDistribution(noise),
+        noise.guarantee,
+        prior,
     )
     seen = released.reshape(1, -1)[:, cells]
     found = reconstruct(seen, game.centres, game.noise, prior)
@@ -132,7 +143,7 @@ def test_counts_without_noise_give_the_record_away_and_equal_cells_tell_nothing(
     leak = table_game(others, np.arange(3), NoNoise(), plain).play(1_000, source.child("leak"))
     assert leak.success == leak.bound == 1.0
     noise = LaplaceCells(1.0, SUBSTITUTED)
-    null = table_game(others, np.zeros(3, np.int64), CellLaw(noise), noise.guarantee)
+    null = table_game(others, np.zeros(3, np.int64), CellNoiseDistribution(noise), noise.guarantee)
     outcome = null.play(GAMES, source.child("null"))
     assert outcome.closed_form == pytest.approx(1 / 3)
     assert binomial_p(outcome.right, outcome.n, 1 / 3) > FALSE_ALARM
@@ -147,14 +158,14 @@ def test_noised_parameters_are_told_as_the_gaussian_form_says(share: float, seed
     draw = SeededSource(5, "centres").generator()
     centres, prior = draw.normal(size=(2, 40)), [share, 1 - share]
     apart = float(np.linalg.norm(centres[0] - centres[1]))
-    noise = GaussianLaw(0.5 * apart)
+    noise = GaussianDistribution(0.5 * apart)
     proved = epsilon_at([GaussianNoise(1.0)], 1e-5, neighbours=SUBSTITUTED)
     closed = pair_closed_form(centres, noise, np.array(prior))
     assert closed == pytest.approx(gaussian_pair_success(2.0, share))
     game = InformedGame(centres, noise, proved, prior, closed)
     outcome = game.play(GAMES, SeededSource(seed, "gaussian"))
     assert_met(outcome)
-    thin = InformedGame(centres, GaussianLaw(0.375 * apart), proved, prior)
+    thin = InformedGame(centres, GaussianDistribution(0.375 * apart), proved, prior)
     assert_caught(thin.play(GAMES, SeededSource(seed, "thin")), gaussian_pair_success(2.0, share))
 
 
@@ -174,21 +185,21 @@ def test_one_more_in_each_table_is_told_as_all_releases_sum_to(make: Cells, tabl
         released = np.array(drawn)
         both = [noise.log_likelihood(released, np.full(tables, one)) for one in (0, 1)]
         total += math.exp(max(both)) / 2
-    assert shift_success(CellLaw(noise), tables) == pytest.approx(total, abs=1e-6)
+    assert shift_success(CellNoiseDistribution(noise), tables) == pytest.approx(total, abs=1e-6)
 
 
 def test_laplace_tables_are_told_as_majorities_of_coins() -> None:
     # Discrete Laplace noise tells one more by a coin of e^eps : 1, a table each.
-    from noisefloor.adversary.likelihood import majority_success
+    from noisefloor.adversary.audit.bayes import majority_success
 
-    law = CellLaw(LaplaceCells(0.6, ADDED))
+    law = CellNoiseDistribution(LaplaceCells(0.6, ADDED))
     keep = math.exp(0.6) / (1 + math.exp(0.6))
     assert shift_success(law, 9) == pytest.approx(majority_success(9, keep), abs=1e-5)
-    assert shift_success(CellLaw(GaussianCells(1.0, 1e-5, ADDED)), 13) is not None
+    assert shift_success(CellNoiseDistribution(GaussianCells(1.0, 1e-5, ADDED)), 13) is not None
 
 
 def test_what_is_not_known_in_closed_form_is_not_told() -> None:
-    law, even = CellLaw(LaplaceCells(1.0, ADDED)), np.full(2, 0.5)
+    law, even = CellNoiseDistribution(LaplaceCells(1.0, ADDED)), np.full(2, 0.5)
     assert pair_closed_form(np.zeros((3, 1)), law, np.full(3, 1 / 3)) is None
     assert pair_closed_form(np.array([[0], [2]]), law, even) is None
     assert pair_closed_form(np.array([[0], [1]]), law, np.array([0.3, 0.7])) is None

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 
 from noisefloor.accounting import noise_multiplier_for
-from noisefloor.adversary.intervals import lower_limit
-from noisefloor.adversary.releases.bounds import candidate_bound, robustness_bound
+from noisefloor.adversary.audit.intervals import lower_limit
 from noisefloor.adversary.releases.learned_reconstruction import (
+    ReconstructionGame,
     Reconstructor,
-    ShadowGame,
     nearest,
     within,
 )
+from noisefloor.adversary.releases.reconstruction_bounds import candidate_bound, robustness_bound
 from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import SeededSource, Source
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
 SUBSTITUTED = Neighbours.RECORD_SUBSTITUTE
-PLAIN = Guarantee.none("no noise", SUBSTITUTED, Model.CENTRAL)
+PLAIN = Guarantee.none("no noise", SUBSTITUTED, TrustModel.CENTRAL)
 RIDGE = 1.0
 FEATURES = 6
 SHADOWS, GAMES = 300, 400
@@ -68,13 +68,13 @@ def private(epsilon: float) -> tuple[float, Guarantee]:
     """
     added = math.sqrt(FEATURES + 1) / RIDGE
     sigma = added * noise_multiplier_for(epsilon, 1e-5, neighbours=SUBSTITUTED)
-    return sigma, Guarantee(epsilon, SUBSTITUTED, delta=1e-5, model=Model.CENTRAL)
+    return sigma, Guarantee(epsilon, SUBSTITUTED, delta=1e-5, model=TrustModel.CENTRAL)
 
 
 @pytest.mark.statistical
 def test_a_model_without_noise_gives_the_missing_record_away(seed: int) -> None:
     # The planted leak: 300 shadows, 400 games, 12 candidates.
-    game = ShadowGame(release_of(0.0), CANDIDATES, PLAIN)
+    game = ReconstructionGame(release_of(0.0), CANDIDATES, PLAIN)
     found = game.play(SHADOWS, GAMES, SeededSource(seed, "leak"))
     assert found.outcome.interval[0] > 0.9
     assert found.error < 0.1 * found.prior_error
@@ -86,7 +86,7 @@ def test_records_that_no_shadow_had_are_reconstructed_too(seed: int) -> None:
     # 3,000 candidates, 300 shadows, 200 games: nearly all games have a record of their own.
     draw = SeededSource(9, "candidates").generator()
     many = np.column_stack([draw.random((3_000, FEATURES)), np.arange(3_000) % 2])
-    game = ShadowGame(release_of(0.0), many.astype(np.float64), PLAIN, radius=0.3)
+    game = ReconstructionGame(release_of(0.0), many.astype(np.float64), PLAIN, radius=0.3)
     found = game.play(SHADOWS, 200, SeededSource(seed, "many"))
     assert found.error < 0.1 * found.prior_error
     assert found.outcome.interval[0] > 0.7 > 10 * found.outcome.baseline
@@ -117,10 +117,10 @@ def descent_of(sigma: float) -> Callable[[Floats, Source], Floats]:
 @pytest.mark.statistical
 def test_noisy_gradient_descent_keeps_the_bound_and_plain_descent_does_not(seed: int) -> None:
     # 400 games; false alarm FALSE_ALARM. Without noise the claim of epsilon 1 is refuted.
-    proved = Guarantee(1.0, SUBSTITUTED, delta=1e-5, model=Model.CENTRAL)
+    proved = Guarantee(1.0, SUBSTITUTED, delta=1e-5, model=TrustModel.CENTRAL)
     sigma = noise_multiplier_for(1.0, 1e-5, count=STEPS, neighbours=SUBSTITUTED)
     private, plain = (
-        ShadowGame(descent_of(noise), CANDIDATES, proved).play(
+        ReconstructionGame(descent_of(noise), CANDIDATES, proved).play(
             SHADOWS, GAMES, SeededSource(seed, "descent", name)
         )
         for name, noise in (("private", sigma), ("plain", 0.0))
@@ -135,13 +135,13 @@ def test_noisy_gradient_descent_keeps_the_bound_and_plain_descent_does_not(seed:
 def test_a_private_model_keeps_the_record_within_the_bound(seed: int) -> None:
     # 400 games; false alarm FALSE_ALARM. The twin: what is found without noise passes the bound.
     sigma, proved = private(1.0)
-    found = ShadowGame(release_of(sigma), CANDIDATES, proved).play(
+    found = ReconstructionGame(release_of(sigma), CANDIDATES, proved).play(
         SHADOWS, GAMES, SeededSource(seed, "private")
     )
     assert lower_limit(found.outcome.right, GAMES, FALSE_ALARM) <= found.outcome.bound
     assert found.outcome.bound == pytest.approx(candidate_bound(proved, np.full(12, 1 / 12)))
     assert found.error > 0.9 * found.prior_error
-    faulty = ShadowGame(release_of(sigma / 1e3), CANDIDATES, proved).play(
+    faulty = ReconstructionGame(release_of(sigma / 1e3), CANDIDATES, proved).play(
         SHADOWS, GAMES, SeededSource(seed, "faulty")
     )
     assert lower_limit(faulty.outcome.right, GAMES, FALSE_ALARM) > faulty.outcome.bound
@@ -153,10 +153,12 @@ def test_a_release_that_does_not_depend_on_the_record_tells_nothing(seed: int) -
     def deaf(record: Floats, source: Source) -> Floats:
         return source.stage("noise").normals(FEATURES + 1).astype(np.float64)
 
-    found = ShadowGame(deaf, CANDIDATES, PLAIN).play(SHADOWS, 2_000, SeededSource(seed, "null"))
+    found = ReconstructionGame(deaf, CANDIDATES, PLAIN).play(
+        SHADOWS, 2_000, SeededSource(seed, "null")
+    )
     assert binomial_p(found.outcome.right, 2_000, 1 / 12) > FALSE_ALARM
     assert found.prior_error - found.error < 5 * found.standard_error
-    leak = ShadowGame(release_of(0.0), CANDIDATES, PLAIN).play(
+    leak = ReconstructionGame(release_of(0.0), CANDIDATES, PLAIN).play(
         SHADOWS, GAMES, SeededSource(seed, "leak")
     )
     assert binomial_p(leak.outcome.right, GAMES, 1 / 12) < FALSE_ALARM
@@ -166,7 +168,7 @@ def test_a_release_that_does_not_depend_on_the_record_tells_nothing(seed: int) -
 def test_near_guesses_count_within_the_radius() -> None:
     line = np.arange(5.0)[:, None]
     proved = Guarantee(0.5, SUBSTITUTED)
-    game = ShadowGame(lambda record, _: record, line, proved, radius=1.0)
+    game = ReconstructionGame(lambda record, _: record, line, proved, radius=1.0)
     found = game.play(50, 50, SeededSource(1, "near"))
     assert found.outcome.success == 1.0
     assert found.outcome.baseline == pytest.approx(0.6)
@@ -201,10 +203,10 @@ def test_nearest_candidates_and_what_lies_within() -> None:
 def test_bad_games_are_refused() -> None:
     release = release_of(0.0)
     with pytest.raises(BadParameter, match="candidates"):
-        ShadowGame(release, CANDIDATES[:1], PLAIN)
+        ReconstructionGame(release, CANDIDATES[:1], PLAIN)
     with pytest.raises(BadParameter, match="radius"):
-        ShadowGame(release, CANDIDATES, PLAIN, radius=-1.0)
+        ReconstructionGame(release, CANDIDATES, PLAIN, radius=-1.0)
     with pytest.raises(BadParameter, match="shadows"):
-        ShadowGame(release, CANDIDATES, PLAIN).play(3, 10, SeededSource(1, "few"))
+        ReconstructionGame(release, CANDIDATES, PLAIN).play(3, 10, SeededSource(1, "few"))
     with pytest.raises(BadParameter, match="released"):
         Reconstructor.fit(np.zeros((9, 2)), np.zeros((8, 2)))

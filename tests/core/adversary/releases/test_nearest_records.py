@@ -5,18 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from noisefloor.adversary.intervals import true_positive_rate
-from noisefloor.adversary.outcome import Outcome
+from noisefloor.adversary.audit.intervals import true_positive_rate
+from noisefloor.adversary.audit.outcome import AttackOutcome
 from noisefloor.adversary.releases.nearest_records import (
     NearestRecords,
     area_margin,
     area_under_curve,
-    attack_beside_twins,
     attack_nearest,
+    attack_with_controls,
     nearness,
 )
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM
 from synthetic_rows import Synthesiser, copied_rows, population
@@ -36,7 +36,7 @@ def test_the_area_counts_pairs_and_halves_ties() -> None:
 
 def test_the_margin_is_hoeffdings_at_95_percent_and_ends_stay_within_zero_and_one() -> None:
     assert area_margin(20, 30) == pytest.approx(math.sqrt(math.log(40) / 40), rel=1e-12)
-    outcome = Outcome(3, 200, 0.5, 1.0)
+    outcome = AttackOutcome(3, 200, 0.5, 1.0)
     found = NearestRecords(outcome, outcome, 0.0, 0.0, 0.6, 1.0)
     margin = math.sqrt(math.log(40) / 400)
     assert found.interval == pytest.approx((0.6 - margin, 0.6 + margin), rel=1e-12)
@@ -59,9 +59,9 @@ def test_the_margin_covers_the_area_and_half_of_it_does_not_always(seed: int) ->
 def test_copied_rows_are_found_and_the_null_stays_quiet(seed: int) -> None:
     # 1,500 members, 1,500 others; the area's margin at FALSE_ALARM is 0.07.
     members, others, strangers = (population(N, seed, name) for name in ("in", "out", "far"))
-    plain = Guarantee.none("rows are copied", ADDED, Model.CENTRAL)
+    plain = Guarantee.none("rows are copied", ADDED, TrustModel.CENTRAL)
     source = SeededSource(seed, "copies")
-    found = attack_beside_twins(copied_rows, members, others, strangers, plain, source)
+    found = attack_with_controls(copied_rows, members, others, strangers, plain, source)
     margin = area_margin(N, N, FALSE_ALARM)
     assert found.attack.area > 0.5 + margin
     assert found.planted.area > 0.5 + margin
@@ -70,8 +70,8 @@ def test_copied_rows_are_found_and_the_null_stays_quiet(seed: int) -> None:
     assert found.attack.members.interval[0] > found.attack.others.interval[1]
     assert found.attack.distance < found.attack.other_distance
     # Who promises epsilon 0.1 and copies rows is accused.
-    promised = Guarantee(0.05, ADDED, model=Model.CENTRAL)
-    accused = attack_beside_twins(
+    promised = Guarantee(0.05, ADDED, model=TrustModel.CENTRAL)
+    accused = attack_with_controls(
         copied_rows, members, others, strangers, promised, source.child("accused")
     )
     assert accused.verdict == "accused"
@@ -81,8 +81,8 @@ def test_copied_rows_are_found_and_the_null_stays_quiet(seed: int) -> None:
 def test_a_private_table_keeps_the_bound(seed: int) -> None:
     # 1,500 members, 1,500 others, epsilon 1; false alarm FALSE_ALARM. The twin is the one above.
     members, others, strangers = (population(N, seed, name) for name in ("in", "out", "far"))
-    proved = Guarantee(1.0, ADDED, model=Model.CENTRAL)
-    found = attack_beside_twins(
+    proved = Guarantee(1.0, ADDED, model=TrustModel.CENTRAL)
+    found = attack_with_controls(
         Synthesiser(1.0, N), members, others, strangers, proved, SeededSource(seed, "private")
     )
     margin = area_margin(N, N, FALSE_ALARM)
@@ -102,7 +102,7 @@ def test_a_reference_finds_rare_members_at_small_false_positive_rates(seed: int)
     calibrated = [nearness(rows, members, reference) for rows in (members, others)]
     assert true_positive_rate(bare[0], bare[1], 0.05)[0] == 0.0
     assert true_positive_rate(calibrated[0], calibrated[1], 0.05)[0] > 0.05
-    plain = Guarantee.none("rows are copied", ADDED, Model.CENTRAL)
+    plain = Guarantee.none("rows are copied", ADDED, TrustModel.CENTRAL)
     found = attack_nearest(members, others, members, plain, reference)
     assert found.area == area_under_curve(calibrated[0], calibrated[1])
 
@@ -110,6 +110,6 @@ def test_a_reference_finds_rare_members_at_small_false_positive_rates(seed: int)
 def test_an_attack_that_misses_a_planted_leak_is_blind() -> None:
     # One row for everybody: not even copies can be told.
     same = np.zeros((50, 3), dtype=np.int64)
-    proved = Guarantee(1.0, ADDED, model=Model.CENTRAL)
-    found = attack_beside_twins(copied_rows, same, same, same, proved, SeededSource(1, "same"))
+    proved = Guarantee(1.0, ADDED, model=TrustModel.CENTRAL)
+    found = attack_with_controls(copied_rows, same, same, same, proved, SeededSource(1, "same"))
     assert found.verdict == "blind"

@@ -7,12 +7,15 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from noisefloor.adversary.releases.noise_laws import GaussianLaw, LaplaceLaw, NoiseLaw, NoNoise
-from noisefloor.adversary.releases.released_laws import (
-    CellLaw,
-    DifferenceLaw,
-    StackedLaw,
-    TabulatedLaw,
+from noisefloor.adversary.releases.noise_distributions import (
+    CellNoiseDistribution,
+    DifferenceDistribution,
+    GaussianDistribution,
+    LaplaceDistribution,
+    NoiseDistribution,
+    NoNoise,
+    StackedDistribution,
+    TabulatedDistribution,
 )
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
@@ -27,7 +30,7 @@ N = 20_000
 
 @pytest.mark.parametrize("cells", CELLS, ids=["laplace", "gaussian"])
 def test_the_law_of_a_cell_is_that_of_the_release(cells: CellNoise) -> None:
-    law = CellLaw(cells)
+    law = CellNoiseDistribution(cells)
     released, counts = np.array([[3, -2, 0], [7, 1, 1]]), np.array([[1, 0, 0], [9, 1, 2]])
     total = law.log_density(released - counts).sum()
     assert total == pytest.approx(cells.log_likelihood(released, counts), rel=1e-12)
@@ -38,8 +41,8 @@ def test_the_law_of_a_cell_is_that_of_the_release(cells: CellNoise) -> None:
 
 @pytest.mark.parametrize("cells", CELLS, ids=["laplace", "gaussian"])
 def test_the_difference_of_counts_is_the_sum_over_all_pairs(cells: CellNoise) -> None:
-    first, second = CellLaw(LaplaceCells(1.5, ADDED)), CellLaw(cells)
-    law = DifferenceLaw(first, second)
+    first, second = CellNoiseDistribution(LaplaceCells(1.5, ADDED)), CellNoiseDistribution(cells)
+    law = DifferenceDistribution(first, second)
     noise = np.arange(-200, 201)
     for value in (-3, 0, 1, 8):
         pairs = np.exp(second.log_density(noise) + first.log_density(noise - value)).sum()
@@ -50,8 +53,8 @@ def test_the_difference_of_counts_is_the_sum_over_all_pairs(cells: CellNoise) ->
 def test_the_difference_of_laplace_numbers_is_their_convolution(
     scales: tuple[float, float],
 ) -> None:
-    first, second = (LaplaceLaw(scale) for scale in scales)
-    law = DifferenceLaw(first, second)
+    first, second = (LaplaceDistribution(scale) for scale in scales)
+    law = DifferenceDistribution(first, second)
 
     def both(k: float, value: float) -> float:
         return math.exp(second.log_density(np.array(k)) + first.log_density(np.array(k - value)))
@@ -64,26 +67,29 @@ def test_the_difference_of_laplace_numbers_is_their_convolution(
 
 
 def test_the_difference_of_gaussians_adds_variances_and_unlike_laws_are_refused() -> None:
-    law = DifferenceLaw(GaussianLaw(3.0), GaussianLaw(4.0))
+    law = DifferenceDistribution(GaussianDistribution(3.0), GaussianDistribution(4.0))
     places = np.array([-2.0, 0.0, 7.0])
-    assert np.array_equal(law.log_density(places), GaussianLaw(5.0).log_density(places))
-    assert DifferenceLaw(NoNoise(), NoNoise(0.5)).density == NoNoise(0.5)
+    assert np.array_equal(law.log_density(places), GaussianDistribution(5.0).log_density(places))
+    assert DifferenceDistribution(NoNoise(), NoNoise(0.5)).density == NoNoise(0.5)
     with pytest.raises(BadParameter, match="second"):
-        DifferenceLaw(GaussianLaw(1.0), LaplaceLaw(1.0))
+        DifferenceDistribution(GaussianDistribution(1.0), LaplaceDistribution(1.0))
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("law", "cdf"),
     [
-        (GaussianLaw(2.0), stats.norm(scale=2.0).cdf),
-        (LaplaceLaw(0.5), stats.laplace(scale=0.5).cdf),
-        (DifferenceLaw(GaussianLaw(3.0), GaussianLaw(4.0)), stats.norm(scale=5.0).cdf),
+        (GaussianDistribution(2.0), stats.norm(scale=2.0).cdf),
+        (LaplaceDistribution(0.5), stats.laplace(scale=0.5).cdf),
+        (
+            DifferenceDistribution(GaussianDistribution(3.0), GaussianDistribution(4.0)),
+            stats.norm(scale=5.0).cdf,
+        ),
     ],
     ids=["gaussian", "laplace", "difference"],
 )
 def test_real_noise_is_drawn_by_its_law(
-    law: NoiseLaw, cdf: stats.rv_continuous, seed: int
+    law: NoiseDistribution, cdf: stats.rv_continuous, seed: int
 ) -> None:
     # n = 20,000, Kolmogorov-Smirnov, false alarm FALSE_ALARM. The twin: noise larger by 25 %.
     drawn = law.draw((N // 4, 4), SeededSource(seed, "real")).reshape(-1)
@@ -94,9 +100,9 @@ def test_real_noise_is_drawn_by_its_law(
 @pytest.mark.statistical
 def test_the_difference_of_counts_is_drawn_by_its_law(seed: int) -> None:
     # n = 20,000, chi-square, false alarm FALSE_ALARM. The twin: one week's law alone.
-    first = CellLaw(LaplaceCells(1.0, ADDED))
-    law = DifferenceLaw(first, first)
-    assert isinstance(law.density, TabulatedLaw)
+    first = CellNoiseDistribution(LaplaceCells(1.0, ADDED))
+    law = DifferenceDistribution(first, first)
+    assert isinstance(law.density, TabulatedDistribution)
     drawn = law.draw((N,), SeededSource(seed, "difference"))
     reach = law.density.reach
     counts = np.bincount(drawn + reach, minlength=2 * reach + 1)
@@ -107,21 +113,26 @@ def test_the_difference_of_counts_is_drawn_by_its_law(seed: int) -> None:
 
 
 def test_parts_side_by_side_keep_their_laws() -> None:
-    law = StackedLaw([GaussianLaw(1.0), NoNoise()], [2, 1])
+    law = StackedDistribution([GaussianDistribution(1.0), NoNoise()], [2, 1])
     noise = law.draw((5, 3), SeededSource(1, "stacked"))
     assert np.all(noise[:, 2] == 0)
     logs = law.log_density(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]]))
-    assert logs[0].sum() == pytest.approx(2 * GaussianLaw(1.0).log_density(np.zeros(1))[0] - 0.5)
+    assert logs[0].sum() == pytest.approx(
+        2 * GaussianDistribution(1.0).log_density(np.zeros(1))[0] - 0.5
+    )
     assert logs[1, 2] == -math.inf
     with pytest.raises(BadParameter, match="widths"):
-        StackedLaw([NoNoise()], [1, 2])
+        StackedDistribution([NoNoise()], [1, 2])
 
 
 def test_bad_laws_are_refused() -> None:
     with pytest.raises(BadParameter, match="sigma"):
-        GaussianLaw(0.0)
+        GaussianDistribution(0.0)
     with pytest.raises(BadParameter, match="scale"):
-        LaplaceLaw(math.nan)
+        LaplaceDistribution(math.nan)
     with pytest.raises(BadParameter, match="chances"):
-        TabulatedLaw(np.full(2, 0.5))
-    assert TabulatedLaw(np.ones(1)).log_density(np.array([0, 1])).tolist() == [0.0, -math.inf]
+        TabulatedDistribution(np.full(2, 0.5))
+    assert TabulatedDistribution(np.ones(1)).log_density(np.array([0, 1])).tolist() == [
+        0.0,
+        -math.inf,
+    ]

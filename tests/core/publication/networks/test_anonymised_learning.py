@@ -11,44 +11,53 @@ from hypothesis import strategies as st
 
 from network_cases import Silent, examples_of, random_network
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.publication.examples import Examples
+from noisefloor.publication.evaluation import classification_scores
 from noisefloor.publication.networks.anonymised_learning import (
     AnonymisedLearning,
+    CertifiedRanges,
     clip_norms,
     norms_of,
 )
-from noisefloor.publication.networks.dense import Batch, Floats, Network, Pass, Shape, Training
-from noisefloor.publication.networks.ranges import CertifiedRanges
-from noisefloor.publication.scores import scores
+from noisefloor.publication.networks.dense import (
+    DenseNetwork,
+    Floats,
+    NetworkPass,
+    NetworkShape,
+    NetworkTraining,
+    TrainingBatch,
+)
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.one_hot import Examples
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
-SHAPE = Shape((7, 5, 4, 3))
-TRAINING = Training((5, 4), 0.1, 10, 4)
+SHAPE = NetworkShape((7, 5, 4, 3))
+TRAINING = NetworkTraining((5, 4), 0.1, 10, 4)
 
 
-def batch_of(rows: int, seed: int) -> Batch:
+def batch_of(rows: int, seed: int) -> TrainingBatch:
     draw = SeededSource(seed, "batch").generator()
     inputs = np.ones((rows, 8), np.float32)
     inputs[:, :-1] = draw.random((rows, 7))
-    return Batch(inputs, np.eye(3, dtype=np.float32)[draw.integers(3, size=rows)])
+    return TrainingBatch(inputs, np.eye(3, dtype=np.float32)[draw.integers(3, size=rows)])
 
 
-def substituted(batch: Batch, seed: int) -> Batch:
+def substituted(batch: TrainingBatch, seed: int) -> TrainingBatch:
     """Return the batch with another first record."""
     other = batch_of(1, seed)
-    return Batch(
+    return TrainingBatch(
         np.concatenate([other.inputs, batch.inputs[1:]]),
         np.concatenate([other.targets, batch.targets[1:]]),
     )
 
 
-def clean_sums(learning: AnonymisedLearning, network: Network, batch: Batch) -> Floats:
+def clean_sums(
+    learning: AnonymisedLearning, network: DenseNetwork, batch: TrainingBatch
+) -> Floats:
     """Return the increments of a batch as they are before any noise."""
     return learning.increments_of(SHAPE, Silent())(network, batch).copy()
 
 
-def moved(learning: AnonymisedLearning, network: Network, seed: int) -> Floats:
+def moved(learning: AnonymisedLearning, network: DenseNetwork, seed: int) -> Floats:
     """Return how far a substituted record moves each increment."""
     batch = batch_of(10, seed)
     other = substituted(batch, seed + 1)
@@ -56,7 +65,7 @@ def moved(learning: AnonymisedLearning, network: Network, seed: int) -> Floats:
     return np.asarray(np.abs(ours - theirs))
 
 
-def reach_of(network: Network, threshold: float) -> Floats:
+def reach_of(network: DenseNetwork, threshold: float) -> Floats:
     ranges = CertifiedRanges(SHAPE)(network)
     reach = np.empty(SHAPE.count, np.float32)
     for signal in ranges.signals:
@@ -95,7 +104,7 @@ def test_as_printed_a_record_moves_increments_further_than_the_noise_is_made_for
 
 
 def test_norms_come_from_the_factors() -> None:
-    both = Pass(SHAPE, 10)
+    both = NetworkPass(SHAPE, 10)
     both.run(random_network(SHAPE, 1), batch_of(10, 1))
     norms = np.abs(both.each()).sum(axis=1)
     assert norms_of(both) == pytest.approx(norms, rel=1e-5)
@@ -145,7 +154,9 @@ def test_printed_noise_stays_inside_the_thresholds_once_in_a_thousand(
     n = 400 steps of 79 parameters; false alarm 1e-6; a quarter of the noise is seen.
     """
     network = random_network(SHAPE, 1, 0.3)
-    learning = AnonymisedLearning(1.0, Training((5, 4), 0.1, 10, epochs), "clipped", clamps=True)
+    learning = AnonymisedLearning(
+        1.0, NetworkTraining((5, 4), 0.1, 10, epochs), "clipped", clamps=True
+    )
     step = learning.increments_of(SHAPE, SeededSource(seed, "noise"))
     batch = batch_of(1, 1)
     reach, inside = reach_of(network, 1.0), 0
@@ -157,9 +168,16 @@ def test_printed_noise_stays_inside_the_thresholds_once_in_a_thousand(
 
 def test_with_little_noise_it_learns() -> None:
     examples = examples_of(600, 7, 3)
-    learning = AnonymisedLearning(1e6, Training((16,), 0.5, 20, 30), "clipped", clamps=False)
+    learning = AnonymisedLearning(
+        1e6, NetworkTraining((16,), 0.5, 20, 30), "clipped", clamps=False
+    )
     network = learning.train(examples, SeededSource(1, "train"))
-    assert scores(network.tell(examples.features), examples.labels, 3).accuracy > 0.85
+    assert (
+        classification_scores(
+            network.predict_classes(examples.features), examples.labels, 3
+        ).accuracy
+        > 0.85
+    )
 
 
 @pytest.mark.parametrize("form", ["printed", "clipped", "widths", "norm"])

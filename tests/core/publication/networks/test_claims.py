@@ -10,13 +10,13 @@ from noisefloor.privacy import Neighbours
 from noisefloor.publication.networks import (
     AnonymisedLearning,
     LearningFirst,
-    Training,
+    NetworkTraining,
     claims_of,
 )
 from noisefloor.publication.networks.claims import laplace_guarantee
 from statistics_of_tests import Floats
 
-FEW = Training(epochs=2)
+FEW = NetworkTraining(epochs=2)
 
 
 def epsilons(learning: LearningFirst | AnonymisedLearning) -> list[tuple[float, float, str]]:
@@ -58,7 +58,7 @@ def test_a_delta_helps_only_so_much() -> None:
     assert loose is not None
     assert 17 < loose.epsilon < 18.6
     assert loose.delta == 1e-5
-    epochs = claims_of(AnonymisedLearning(1.0, Training(epochs=10), "clipped"), 100)[1]
+    epochs = claims_of(AnonymisedLearning(1.0, NetworkTraining(epochs=10), "clipped"), 100)[1]
     assert epochs.approximate is not None
     assert epochs.approximate.epsilon == pytest.approx(laplace_guarantee(0.1, 1000).epsilon)
     assert claims_of(LearningFirst(1.0, 100, "corrected"), 100)[1].approximate is None

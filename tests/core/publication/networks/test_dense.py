@@ -8,20 +8,20 @@ import torch
 
 from network_cases import examples_of, random_network
 from noisefloor.errors import BadParameter, NoisefloorError
-from noisefloor.publication.examples import Examples, OneHot, folds
+from noisefloor.publication.evaluation import classification_scores
 from noisefloor.publication.networks.dense import (
-    Network,
-    Pass,
-    Shape,
-    Training,
+    DenseNetwork,
+    NetworkPass,
+    NetworkShape,
+    NetworkTraining,
     plain_increments,
     train,
 )
-from noisefloor.publication.records import load_records
-from noisefloor.publication.scores import scores
 from noisefloor.randomness import SeededSource, new_run
+from noisefloor.tables.one_hot import Examples, OneHot, folds
+from noisefloor.tables.records import load_records
 
-SHAPE = Shape((7, 5, 4, 3))
+SHAPE = NetworkShape((7, 5, 4, 3))
 
 
 def test_parameters_are_counted_and_seen_in_blocks() -> None:
@@ -37,7 +37,7 @@ def test_parameters_are_counted_and_seen_in_blocks() -> None:
 
 def test_increments_are_the_gradient_that_torch_finds() -> None:
     network = random_network(SHAPE, 1)
-    batch = Training(batch=20).batches(examples_of(20, 7, 3), SeededSource(1, "batches"))[0]
+    batch = NetworkTraining(batch=20).batches(examples_of(20, 7, 3), SeededSource(1, "batches"))[0]
     ours = plain_increments(SHAPE, 50)(network, batch)
     blocks = [torch.tensor(block, requires_grad=True) for block in network.blocks]
     signal = torch.tensor(batch.inputs)
@@ -53,8 +53,8 @@ def test_increments_are_the_gradient_that_torch_finds() -> None:
 
 def test_the_increments_of_each_example_add_up() -> None:
     network = random_network(SHAPE, 2)
-    batch = Training(batch=20).batches(examples_of(20, 7, 3), SeededSource(1, "batches"))[0]
-    both = Pass(SHAPE, 20)
+    batch = NetworkTraining(batch=20).batches(examples_of(20, 7, 3), SeededSource(1, "batches"))[0]
+    both = NetworkPass(SHAPE, 20)
     both.run(network, batch)
     assert both.each().sum(axis=0) == pytest.approx(
         plain_increments(SHAPE, 20)(network, batch), abs=1e-4
@@ -63,7 +63,7 @@ def test_the_increments_of_each_example_add_up() -> None:
 
 def test_every_example_is_in_one_batch() -> None:
     examples = examples_of(23, 7, 3)
-    batches = Training(batch=5).batches(examples, SeededSource(1, "batches"))
+    batches = NetworkTraining(batch=5).batches(examples, SeededSource(1, "batches"))
     assert [len(batch) for batch in batches] == [5, 5, 5, 5, 3]
     rows = np.concatenate([batch.inputs for batch in batches])
     assert (rows[:, -1] == 1).all()
@@ -75,9 +75,9 @@ def test_a_substituted_record_changes_one_batch() -> None:
     other = examples.features.copy()
     other[4] = 1 - other[4]
     changed = Examples(other, examples.labels, 3)
-    ours = Training(batch=5).batches(examples, SeededSource(1, "same"))
+    ours = NetworkTraining(batch=5).batches(examples, SeededSource(1, "same"))
     with new_run():
-        theirs = Training(batch=5).batches(changed, SeededSource(1, "same"))
+        theirs = NetworkTraining(batch=5).batches(changed, SeededSource(1, "same"))
     unlike = [
         not np.array_equal(one.inputs, two.inputs) for one, two in zip(ours, theirs, strict=True)
     ]
@@ -86,12 +86,17 @@ def test_a_substituted_record_changes_one_batch() -> None:
 
 def test_it_learns_what_can_be_learnt() -> None:
     examples = examples_of(600, 7, 3)
-    network = train(examples, Training((16,), 0.5, 20, 30), SeededSource(1, "train"))
-    assert scores(network.tell(examples.features), examples.labels, 3).accuracy > 0.9
+    network = train(examples, NetworkTraining((16,), 0.5, 20, 30), SeededSource(1, "train"))
+    assert (
+        classification_scores(
+            network.predict_classes(examples.features), examples.labels, 3
+        ).accuracy
+        > 0.9
+    )
 
 
 def test_the_same_source_trains_the_same_network() -> None:
-    examples, training = examples_of(60, 7, 3), Training((4,), 0.5, 20, 2)
+    examples, training = examples_of(60, 7, 3), NetworkTraining((4,), 0.5, 20, 2)
     one = train(examples, training, SeededSource(1, "train"))
     with new_run():
         two = train(examples, training, SeededSource(1, "train"))
@@ -99,7 +104,7 @@ def test_the_same_source_trains_the_same_network() -> None:
 
 
 def test_a_network_that_is_no_number_any_more_is_not_handed_on() -> None:
-    training = Training((16,), 1e30, 20, 3, decay=0.0)
+    training = NetworkTraining((16,), 1e30, 20, 3, decay=0.0)
     with pytest.raises(NoisefloorError, match="NaN or infinite"):
         train(examples_of(60, 7, 3), training, SeededSource(1, "train"))
 
@@ -107,14 +112,14 @@ def test_a_network_that_is_no_number_any_more_is_not_handed_on() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Shape((3,)),
-        lambda: Shape((3, 1)),
-        lambda: Shape((0, 2)),
-        lambda: Training(learning_rate=0),
-        lambda: Training(epochs=0),
-        lambda: Training(batch=0),
-        lambda: Training(decay=-1.0),
-        lambda: Network(SHAPE, np.zeros(3, np.float32)),
+        lambda: NetworkShape((3,)),
+        lambda: NetworkShape((3, 1)),
+        lambda: NetworkShape((0, 2)),
+        lambda: NetworkTraining(learning_rate=0),
+        lambda: NetworkTraining(epochs=0),
+        lambda: NetworkTraining(batch=0),
+        lambda: NetworkTraining(decay=-1.0),
+        lambda: DenseNetwork(SHAPE, np.zeros(3, np.float32)),
     ],
 )
 def test_what_cannot_be_trained_is_refused(make: Callable[[], object]) -> None:
@@ -129,9 +134,9 @@ def test_on_adult_it_reaches_the_printed_figures(real_data: Callable[[str], None
     examples = OneHot(records.schema, "income").examples(records)
     fold = folds(len(examples), 10, SeededSource(1, "folds"))
     network = train(
-        examples[fold > 0], Training(learning_rate=0.1, epochs=5), SeededSource(1, "adult")
+        examples[fold > 0], NetworkTraining(learning_rate=0.1, epochs=5), SeededSource(1, "adult")
     )
     held_out = examples[fold == 0]
-    reached = scores(network.tell(held_out.features), held_out.labels, 2)
+    reached = classification_scores(network.predict_classes(held_out.features), held_out.labels, 2)
     assert reached.accuracy > 0.84
     assert reached.macro_f1 > 0.77

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from network_cases import random_network
 from noisefloor.errors import BadParameter
-from noisefloor.publication.networks.dense import Network, Shape
+from noisefloor.publication.networks.dense import DenseNetwork, NetworkShape
 from noisefloor.publication.networks.learning_first import HALF_STEPS, LearningFirst
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM, binomial_p
@@ -75,7 +75,7 @@ def test_as_printed_a_parameter_outside_of_the_thresholds_breaks_any_epsilon() -
 
 
 def test_releases_lie_on_the_grid_inside_of_the_thresholds() -> None:
-    network = random_network(Shape((7, 5, 3)), 1, 2.0)
+    network = random_network(NetworkShape((7, 5, 3)), 1, 2.0)
     noise = LearningFirst(5.0, network.shape.count, "clamped", bound=0.5)
     released = noise.release(network, SeededSource(1, "noise"))
     places = released.vector * (HALF_STEPS / 0.5)
@@ -88,8 +88,8 @@ def test_releases_lie_on_the_grid_inside_of_the_thresholds() -> None:
 @pytest.mark.parametrize(("scale", "passes"), [(1.0, True), (1.1, False)])
 def test_draws_follow_the_stated_law(seed: int, scale: float, passes: bool) -> None:
     """How often noise stays below its median size; n = 40,000, false alarm 1e-6."""
-    shape = Shape((199, 200))
-    network = Network(shape, np.zeros(shape.count, np.float32))
+    shape = NetworkShape((199, 200))
+    network = DenseNetwork(shape, np.zeros(shape.count, np.float32))
     noise = LearningFirst(20.0, shape.count, "clamped")
     released = noise.release(network, SeededSource(seed, "noise")).vector
     inside = int((np.abs(released) <= scale * noise.scale * math.log(2)).sum())
@@ -106,7 +106,7 @@ def test_averaging_all_parameters_tells_what_one_hides(
 
     P = 40,000; five standard errors, a false alarm of 6e-7; ten of them away is seen.
     """
-    shape = Shape((199, 200))
+    shape = NetworkShape((199, 200))
     noise = LearningFirst(1.0, shape.count, "clamped")
     drawn = noise.noise.sampler(SeededSource(seed, "noise"))(shape.count) / HALF_STEPS
     error = math.sqrt(noise.noise.variance) / HALF_STEPS / math.sqrt(shape.count)
@@ -131,12 +131,16 @@ def test_what_has_no_law_is_refused(make: Callable[[], object]) -> None:
 
 def test_a_network_of_another_size_is_refused() -> None:
     with pytest.raises(BadParameter, match="parameters"):
-        LearningFirst(1.0, 5).release(random_network(Shape((2, 2)), 1), SeededSource(1, "x"))
+        LearningFirst(1.0, 5).release(
+            random_network(NetworkShape((2, 2)), 1), SeededSource(1, "x")
+        )
 
 
 def test_what_is_no_number_is_noised_like_any_other() -> None:
     """One record may decide whether training goes astray: an error would tell which it was."""
-    astray = Network(Shape((1, 2)), np.array([np.nan, np.inf, -np.inf, 0.5], np.float32))
+    astray = DenseNetwork(
+        NetworkShape((1, 2)), np.array([np.nan, np.inf, -np.inf, 0.5], np.float32)
+    )
     noise = LearningFirst(1.0, 4, "corrected")
     released = noise.release(astray, SeededSource(1, "astray")).vector
     assert np.isfinite(released).all()

@@ -9,8 +9,12 @@ from torch import nn
 from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd import Automatic, Flat, PerGroup, cross_entropy
 from noisefloor.publication.private_sgd.bookkeeping import BookKeeping
-from noisefloor.publication.private_sgd.contributions import Lookups, Rows, Single
-from noisefloor.publication.private_sgd.factors import BrokenExamples
+from noisefloor.publication.private_sgd.contributions import (
+    EmbeddingLookups,
+    NonFiniteExamples,
+    OuterProduct,
+    SummedOuterProducts,
+)
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
 from private_sgd_cases import (
@@ -172,29 +176,29 @@ def opacus_gradients(
 
 
 def test_forgetting_the_bias_in_the_norm_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_bias(self: Single) -> torch.Tensor:
+    def without_bias(self: OuterProduct) -> torch.Tensor:
         return self._gradients.square().sum(1) * self._inputs.square().sum(1)
 
-    monkeypatch.setattr(Single, "squares", without_bias)
+    monkeypatch.setattr(OuterProduct, "squares", without_bias)
     assert distance("mlp", Flat(0.05)) > 10 * CLOSE
 
 
 def test_forgetting_that_time_steps_add_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def step_by_step(self: Rows) -> torch.Tensor:
+    def step_by_step(self: SummedOuterProducts) -> torch.Tensor:
         inputs = self._pairs[0][0].square().sum(2) + len(self._biases)
         return (inputs * self._gradients.square().sum(2)).sum(1)
 
-    monkeypatch.setattr(Rows, "squares", step_by_step)
+    monkeypatch.setattr(SummedOuterProducts, "squares", step_by_step)
     assert distance("lstm", Flat(0.05)) > 10 * CLOSE
 
 
 def test_forgetting_that_tokens_repeat_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Lookups.squares
+    plain = EmbeddingLookups.squares
 
-    def apart(self: Lookups) -> torch.Tensor:
+    def apart(self: EmbeddingLookups) -> torch.Tensor:
         return 0.5 * plain(self)
 
-    monkeypatch.setattr(Lookups, "squares", apart)
+    monkeypatch.setattr(EmbeddingLookups, "squares", apart)
     assert distance("embedding", Flat(0.05)) > 10 * CLOSE
 
 
@@ -226,7 +230,7 @@ def test_outside_the_context_the_module_is_as_it_was() -> None:
 def test_an_example_without_a_number_is_named_to_the_training() -> None:
     module, inputs, targets = made(CASES["mlp"], "nan")
     inputs[3, 2] = float("nan")
-    with pytest.raises(BrokenExamples) as found:
+    with pytest.raises(NonFiniteExamples) as found:
         engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
     assert found.value.broken.nonzero().tolist() == [[3]]
 

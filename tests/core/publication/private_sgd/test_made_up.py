@@ -4,23 +4,29 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from noisefloor.errors import DeadRun, OutOfDomain, UnsupportedModule
+from noisefloor.errors import OutOfDomain, TrainingFailed, UnsupportedModule
 from noisefloor.publication.private_sgd import PrivateTraining, cross_entropy, initialise, train
-from noisefloor.publication.private_sgd.made_up import ROWS, as_batch, made_up
+from noisefloor.publication.private_sgd.module_checks import (
+    PLACEHOLDER_ROWS,
+    as_batch,
+    placeholder_examples,
+)
 from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import CASES, PLAN, blobs, made, mlp, weights
 
 
 def test_made_up_examples_do_not_depend_on_real_ones() -> None:
     floats, whole = torch.rand(5, 3, 2), torch.arange(10).view(5, 2)
-    kinds = list(made_up(as_batch((floats, whole > 3), whole)))
-    others = list(made_up(as_batch((floats * torch.nan, whole > 9), 7 - whole)))
+    kinds = list(placeholder_examples(as_batch((floats, whole > 3), whole)))
+    others = list(placeholder_examples(as_batch((floats * torch.nan, whole > 9), 7 - whole)))
     for kind, other in zip(kinds, others, strict=True):
         pairs = zip((*kind.inputs, kind.targets), (*other.inputs, other.targets), strict=True)
         assert all(torch.equal(one, two) for one, two in pairs)
         assert [one.dtype for one in kind.inputs] == [torch.float32, torch.bool]
-        assert kind.inputs[0].shape == (ROWS, 3, 2) and kind.targets.dtype == torch.int64
-        assert len({tuple(row.view(-1).tolist()) for row in kind.inputs[0]}) == ROWS
+        assert (
+            kind.inputs[0].shape == (PLACEHOLDER_ROWS, 3, 2) and kind.targets.dtype == torch.int64
+        )
+        assert len({tuple(row.view(-1).tolist()) for row in kind.inputs[0]}) == PLACEHOLDER_ROWS
 
 
 class Choosy(nn.Module):
@@ -112,6 +118,6 @@ def test_a_loss_that_reaches_no_weight_is_dead_before_the_first_step() -> None:
         SeededSource(1, "dead"),
         loss=lambda outputs, _: 0.0 * outputs.sum(1),
     )
-    with pytest.raises(DeadRun, match="All gradients are zero"), training:
+    with pytest.raises(TrainingFailed, match="All gradients are zero"), training:
         pass
     assert training.step == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from noisefloor.publication.private_sgd.noise import add_noise, grid, snap
+from noisefloor.publication.private_sgd.subsampled_gaussian import add_noise, grid, snap
 from noisefloor.randomness import SeededSource, Source, Words
 from statistics_of_tests import FALSE_ALARM, ks_p
 

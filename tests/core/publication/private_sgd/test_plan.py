@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from noisefloor.accounting.accountant import SampledGaussian
-from noisefloor.errors import BadParameter, UnlikeNeighbours
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.errors import BadParameter, IncompatibleGuarantees
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.private_sgd import Automatic, Flat, PerGroup, SgdPlan
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
@@ -15,7 +15,7 @@ SMALL = {"examples": 10_000, "expected_batch": 100.0, "steps": 500}
 
 
 def asked(epsilon: float, neighbours: Neighbours = ADD) -> Guarantee:
-    return Guarantee(epsilon, neighbours, delta=1e-5, model=Model.CENTRAL)
+    return Guarantee(epsilon, neighbours, delta=1e-5, model=TrustModel.CENTRAL)
 
 
 def library_epsilon(noise: float, rate: float, steps: int, neighbours: Neighbours) -> float:
@@ -146,7 +146,7 @@ def test_bad_bounds_are_refused(bound: float) -> None:
 
 
 def test_a_budget_in_the_local_model_is_refused() -> None:
-    with pytest.raises(UnlikeNeighbours):
+    with pytest.raises(IncompatibleGuarantees):
         SgdPlan.for_budget(Guarantee(1.0, ADD, delta=1e-5), examples=9, expected_batch=3, steps=1)
     with pytest.raises(BadParameter, match="epochs"):
         SgdPlan.for_budget(asked(1.0), examples=9, expected_batch=3)

@@ -4,17 +4,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from noisefloor.errors import DeadRun, OutOfDomain, UnsupportedModule
+from noisefloor.errors import OutOfDomain, TrainingFailed, UnsupportedModule
 from noisefloor.publication.private_sgd import (
     Flat,
     SgdPlan,
-    check_learnt,
+    check_above_majority,
     cross_entropy,
     initialise,
     train,
 )
-from noisefloor.publication.private_sgd.gates import check_moved, check_weights
-from noisefloor.publication.private_sgd.made_up import ROWS
+from noisefloor.publication.private_sgd.module_checks import PLACEHOLDER_ROWS
+from noisefloor.publication.private_sgd.optimisers import check_moved, check_weights
 from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import (
     CASES,
@@ -170,7 +170,7 @@ def test_weights_whose_use_makes_gradients_smaller_are_refused() -> None:
     refused(Halved(), "without calling the layer")
 
 
-@pytest.mark.parametrize("positions", [ROWS, 5, 7])
+@pytest.mark.parametrize("positions", [PLACEHOLDER_ROWS, 5, 7])
 @pytest.mark.parametrize("bound", [1.0, 1e6])
 def test_a_moved_axis_of_examples_is_refused(positions: int, bound: float) -> None:
     """With as many positions as examples no shape tells: norms do, also where none is clipped."""
@@ -205,14 +205,14 @@ def test_other_layers_take_the_slow_road_and_the_report_says_so() -> None:
     module = nn.Sequential(nn.Linear(8, 4), nn.GroupNorm(2, 4), nn.Linear(4, 3))
     report = train(module, *blobs(7, "slow"), PLAN, SeededSource(1, "slow"))
     assert report.road == "per-example"
-    assert report.without_a_tap == ("1 (GroupNorm)",)
+    assert report.untapped_layers == ("1 (GroupNorm)",)
 
 
 def test_a_run_without_gradients_is_dead() -> None:
     def flat(outputs: Tensor, targets: Tensor) -> Tensor:
         return 0.0 * cross_entropy(outputs, targets)
 
-    with pytest.raises(DeadRun, match="All gradients are zero"):
+    with pytest.raises(TrainingFailed, match="All gradients are zero"):
         train(mlp(), *blobs(7, "zero"), PLAN, SeededSource(1, "zero"), loss=flat)
 
 
@@ -220,23 +220,23 @@ def test_a_run_whose_weights_are_no_numbers_is_dead() -> None:
     from dataclasses import replace
 
     plan = replace(PLAN, learning_rate=1e38, optimiser="sgd")
-    with pytest.raises(DeadRun):
+    with pytest.raises(TrainingFailed):
         train(mlp(), *blobs(7, "far"), plan, SeededSource(1, "far"))
 
 
 def test_the_gates_by_themselves() -> None:
     check_weights(torch.ones(3))
     for bad in (float("nan"), float("inf")):
-        with pytest.raises(DeadRun):
+        with pytest.raises(TrainingFailed):
             check_weights(torch.tensor([1.0, bad]))
     assert check_moved(torch.zeros(4), torch.ones(4)) == 2.0
-    with pytest.raises(DeadRun):
+    with pytest.raises(TrainingFailed):
         check_moved(torch.ones(2), torch.ones(2))
-    assert check_learnt([0, 1, 0], [0, 1, 0]) == 1.0
-    with pytest.raises(DeadRun, match="majority"):
-        check_learnt([0, 0, 0], [0, 1, 0])
+    assert check_above_majority([0, 1, 0], [0, 1, 0]) == 1.0
+    with pytest.raises(TrainingFailed, match="majority"):
+        check_above_majority([0, 0, 0], [0, 1, 0])
     with pytest.raises(OutOfDomain):
-        check_learnt([0], [0, 1])
+        check_above_majority([0], [0, 1])
 
 
 def test_examples_and_targets_have_to_be_as_many() -> None:

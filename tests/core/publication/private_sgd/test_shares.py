@@ -13,8 +13,12 @@ from noisefloor.publication.private_sgd import (
     contributions,
     cross_entropy,
 )
-from noisefloor.publication.private_sgd.contributions import Rows, Single
-from noisefloor.publication.private_sgd.factors import BrokenExamples, clip_factors
+from noisefloor.publication.private_sgd.contributions import (
+    NonFiniteExamples,
+    OuterProduct,
+    SummedOuterProducts,
+    clip_factors,
+)
 from noisefloor.randomness import new_run
 from private_sgd_cases import CASES, Case, engine_sum, made
 
@@ -37,7 +41,7 @@ def test_no_example_says_more_than_the_bound(
         found = engine_sum(
             module, inputs[:1], targets[:1], loss=CASES[name].loss, clipping=clipping
         )
-    except BrokenExamples:
+    except NonFiniteExamples:
         assert scale > 1e3  # only what floats cannot hold counts as zero
         return
     share = float(torch.cat(list(found.values())).norm())
@@ -92,9 +96,9 @@ def test_squares_that_underflow_do_not_hide_a_gradient(faint: float, is_turned: 
         gradients, inputs = torch.full((1, rows, 30), first), torch.full((1, rows, 40), second)
         sums = torch.zeros(30, 40)
         share = (
-            Single(inputs[:, 0], gradients[:, 0], weight=sums, bias=None)
+            OuterProduct(inputs[:, 0], gradients[:, 0], weight=sums, bias=None)
             if rows == 1
-            else Rows([(inputs, sums)], gradients, [])
+            else SummedOuterProducts([(inputs, sums)], gradients, [])
         )
         share.add(clip_factors(Flat(bound), [share.squares()])[0])
         assert float(sums.double().norm()) <= bound

@@ -10,8 +10,8 @@ from torch.nn.utils import parametrizations
 
 from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd import PrivateTraining, SgdPlan, train
+from noisefloor.publication.private_sgd.module_state import ModuleState
 from noisefloor.publication.private_sgd.parameters import FlatParameters
-from noisefloor.publication.private_sgd.state import State
 from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import PLAN, blobs, weights
 
@@ -207,9 +207,9 @@ def test_everything_is_put_back_bit_by_bit() -> None:
     module = Remembering(lambda *_: None)
     module.mean[0] = float("nan")
     flat = FlatParameters(module)
-    state = State([module], flat)
+    state = ModuleState([module], flat)
     kept, mean = flat.vector.clone(), module.mean
-    with state.held():
+    with state.preserved():
         assert state.changed() is None  # NaN is NaN
         module.mean.fill_(1.0)
         module.kept.append(mean)

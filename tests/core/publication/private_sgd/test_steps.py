@@ -15,7 +15,7 @@ from noisefloor.publication.private_sgd import (
     train,
 )
 from noisefloor.publication.private_sgd.optimisers import optimiser_for
-from noisefloor.publication.private_sgd.sampling import parts, poisson_sample
+from noisefloor.publication.private_sgd.subsampled_gaussian import micro_batches, poisson_sample
 from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import CASES, PLAN, engine_sum, made, weights
 from statistics_of_tests import FALSE_ALARM, binomial_p, chi_square_p
@@ -48,11 +48,11 @@ def test_samples_are_poisson(seed: int) -> None:
 def test_a_full_batch_takes_everybody_in_parts() -> None:
     plan = SgdPlan(examples=5, expected_batch=5, steps=1, noise_multiplier=1.0)
     assert poisson_sample(plan, 5, SeededSource(1, "full")) is None
-    assert list(parts(None, 5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
-    assert [one.tolist() for one in map(torch.as_tensor, parts(torch.arange(3), 9, 2))] == [
-        *([0, 1], [2])
-    ]
-    assert list(parts(torch.arange(0), 9, 2)) == []
+    assert list(micro_batches(None, 5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert [
+        one.tolist() for one in map(torch.as_tensor, micro_batches(torch.arange(3), 9, 2))
+    ] == [*([0, 1], [2])]
+    assert list(micro_batches(torch.arange(0), 9, 2)) == []
 
 
 @pytest.mark.parametrize("name", ["mlp", "lstm", "cnn"])

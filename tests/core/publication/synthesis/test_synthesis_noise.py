@@ -7,28 +7,32 @@ import numpy as np
 import pytest
 
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.cell_noise import LEAST_DELTA, GaussianCells, LaplaceCells
-from noisefloor.publication.synthesis.loss import Change, loss_law, table_of
-from noisefloor.publication.synthesis.noise import (
-    Budget,
+from noisefloor.publication.synthesis.noise_budget import (
     GaussianEntries,
     LaplaceEntries,
+    NoiseBudget,
     table_change,
+)
+from noisefloor.publication.synthesis.privacy_loss import (
+    RecordChange,
+    gaussian_table,
+    loss_distribution,
 )
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 
 
 def cost(epsilon: float, neighbours: Neighbours, delta: float = 0.0) -> Guarantee:
-    return Guarantee(epsilon, neighbours, delta=delta, model=Model.CENTRAL)
+    return Guarantee(epsilon, neighbours, delta=delta, model=TrustModel.CENTRAL)
 
 
-def exact_delta(groups: list[tuple[float, Change]], epsilon: float) -> float:
+def exact_delta(groups: list[tuple[float, RecordChange]], epsilon: float) -> float:
     """Sum max(P - e**epsilon Q, 0) over every output, from the integer weights."""
     laws = []
     for sigma, change in groups:
-        table = table_of(sigma)
+        table = gaussian_table(sigma)
         here = np.append(table.chances, np.zeros(change.step))
         there = np.append(np.zeros(change.step), table.chances)
         laws += [(here, there)] * change.entries
@@ -41,24 +45,24 @@ def exact_delta(groups: list[tuple[float, Change]], epsilon: float) -> float:
 @pytest.mark.parametrize(
     "groups",
     [
-        [(0.7, Change(3, 1))],
-        [(1.0, Change(2, 1)), (1.5, Change(1, 2))],
-        [(0.8, Change(1, 1)), (1.5, Change(2, 2))],
+        [(0.7, RecordChange(3, 1))],
+        [(1.0, RecordChange(2, 1)), (1.5, RecordChange(1, 2))],
+        [(0.8, RecordChange(1, 1)), (1.5, RecordChange(2, 2))],
     ],
 )
 @pytest.mark.parametrize("epsilon", [0.1, 0.6, 1.5])
 def test_the_loss_law_is_the_sum_over_all_outputs(
-    groups: list[tuple[float, Change]], epsilon: float
+    groups: list[tuple[float, RecordChange]], epsilon: float
 ) -> None:
     exact = exact_delta(groups, epsilon)
-    told = loss_law(groups, 1e-4).delta(epsilon)
+    told = loss_distribution(groups, 1e-4).delta(epsilon)
     assert exact <= told <= exact + 3e-4
 
 
 def test_a_group_that_is_forgotten_is_caught() -> None:
     """The twin: an account of one group less says less than the outputs show."""
-    groups = [(1.0, Change(2, 1)), (1.5, Change(1, 2))]
-    assert exact_delta(groups, 0.6) > 1.2 * loss_law(groups[:1], 1e-4).delta(0.6)
+    groups = [(1.0, RecordChange(2, 1)), (1.5, RecordChange(1, 2))]
+    assert exact_delta(groups, 0.6) > 1.2 * loss_distribution(groups[:1], 1e-4).delta(0.6)
 
 
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
@@ -67,7 +71,7 @@ def test_one_table_needs_the_noise_of_one_histogram(
     neighbours: Neighbours, epsilon: float
 ) -> None:
     """Against the exact sum over one or two cells."""
-    budget = Budget.of(
+    budget = NoiseBudget.of(
         cost(epsilon, neighbours, 1e-5), {"one": table_change(1, neighbours)}, {"one": 1.0}
     )
     noise = budget.noises["one"]
@@ -79,8 +83,8 @@ def test_one_table_needs_the_noise_of_one_histogram(
 
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_laplace_shares_add_up_to_the_cost(neighbours: Neighbours) -> None:
-    changes = {"tables": table_change(3, neighbours), "scores": Change(5, 2)}
-    budget = Budget.of(cost(1.0, neighbours), changes, {"tables": 0.75, "scores": 0.25})
+    changes = {"tables": table_change(3, neighbours), "scores": RecordChange(5, 2)}
+    budget = NoiseBudget.of(cost(1.0, neighbours), changes, {"tables": 0.75, "scores": 0.25})
     assert 1 - 1e-4 <= budget.guarantee.epsilon <= 1.0
     noise, alone = budget.noises["tables"], LaplaceCells(0.25, neighbours)
     assert isinstance(noise, LaplaceEntries)
@@ -90,7 +94,7 @@ def test_laplace_shares_add_up_to_the_cost(neighbours: Neighbours) -> None:
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_the_worst_ratio_of_all_laplace_entries_is_the_guarantee(neighbours: Neighbours) -> None:
     change = table_change(2, neighbours)
-    budget = Budget.of(cost(0.8, neighbours), {"tables": change}, {"tables": 1.0})
+    budget = NoiseBudget.of(cost(0.8, neighbours), {"tables": change}, {"tables": 1.0})
     noise = budget.noises["tables"]
     counts = np.full(change.entries, 9)
     worst = 0.0
@@ -104,7 +108,7 @@ def test_the_worst_ratio_of_all_laplace_entries_is_the_guarantee(neighbours: Nei
 
 
 def test_a_record_that_moves_entries_by_two_costs_what_is_guaranteed() -> None:
-    budget = Budget.of(cost(0.9, ADD), {"scores": Change(3, 2)}, {"scores": 1.0})
+    budget = NoiseBudget.of(cost(0.9, ADD), {"scores": RecordChange(3, 2)}, {"scores": 1.0})
     noise, scores = budget.noises["scores"], np.full(3, 9)
     here = noise.log_likelihood(scores - 40, scores)
     there = noise.log_likelihood(scores - 40, scores + 2)
@@ -113,7 +117,7 @@ def test_a_record_that_moves_entries_by_two_costs_what_is_guaranteed() -> None:
 
 def test_noise_for_add_and_remove_does_not_do_for_substitution() -> None:
     """The twin: under substitution the same noise passes what it was planned for."""
-    noise = Budget.of(cost(0.8, ADD), {"t": table_change(2, ADD)}, {"t": 1.0}).noises["t"]
+    noise = NoiseBudget.of(cost(0.8, ADD), {"t": table_change(2, ADD)}, {"t": 1.0}).noises["t"]
     counts = np.full(4, 9)
     moved = counts + np.array([1, -1, 1, -1])
     gap = noise.log_likelihood(counts, counts) - noise.log_likelihood(counts, moved)
@@ -125,19 +129,19 @@ def test_noise_for_add_and_remove_does_not_do_for_substitution() -> None:
 )
 def test_costs_that_cannot_be_met_are_refused(epsilon: float, delta: float) -> None:
     with pytest.raises(BadParameter):
-        Budget.of(cost(epsilon, ADD, delta), {"t": table_change(12, ADD)}, {"t": 1.0})
+        NoiseBudget.of(cost(epsilon, ADD, delta), {"t": table_change(12, ADD)}, {"t": 1.0})
 
 
 @pytest.mark.parametrize("parts", [3, 7, 11])
 def test_shares_that_are_no_binary_fractions_never_pass_the_cost(parts: int) -> None:
     changes = {f"t{number}": table_change(parts, ADD) for number in range(parts)}
     for epsilon in (0.1, 0.3, 0.7, 1.1):
-        budget = Budget.of(cost(epsilon, ADD), changes, dict.fromkeys(changes, 1 / parts))
+        budget = NoiseBudget.of(cost(epsilon, ADD), changes, dict.fromkeys(changes, 1 / parts))
         assert 0.999 * epsilon < budget.guarantee.epsilon <= epsilon
 
 
 def test_the_table_ends_where_its_likelihood_does() -> None:
-    budget = Budget.of(cost(4.0, ADD, LEAST_DELTA), {"t": table_change(1, ADD)}, {"t": 1.0})
+    budget = NoiseBudget.of(cost(4.0, ADD, LEAST_DELTA), {"t": table_change(1, ADD)}, {"t": 1.0})
     noise = budget.noises["t"]
     assert isinstance(noise, GaussianEntries)
     zero, reach = np.zeros(1, dtype=np.int64), noise.table.reach
@@ -156,6 +160,6 @@ def test_shares_that_are_not_the_whole_are_refused() -> None:
         {"t": 1.0, "u": 0.0},
     ):
         with pytest.raises(BadParameter, match="shares"):
-            Budget.of(cost(1, ADD), groups, shares)
+            NoiseBudget.of(cost(1, ADD), groups, shares)
     with pytest.raises(BadParameter, match="central"):
-        Budget.of(Guarantee(1.0, ADD), {"t": table_change(1, ADD)}, {"t": 1.0})
+        NoiseBudget.of(Guarantee(1.0, ADD), {"t": table_change(1, ADD)}, {"t": 1.0})

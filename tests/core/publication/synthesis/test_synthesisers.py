@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Model, Neighbours
-from noisefloor.publication.records import Records
-from noisefloor.publication.schema import Bins, Categories, Schema
-from noisefloor.publication.synthesis import Cells, LabelHistograms, MarginalTree
-from noisefloor.publication.synthesis.consistency import fitted, projected
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.publication.synthesis import CellHistogram, LabelHistograms, MarginalTree
+from noisefloor.publication.synthesis.record_model import fitted, projected
 from noisefloor.randomness import SeededSource
+from noisefloor.tables.records import Records
+from noisefloor.tables.schema import Bins, Categories, Schema
 from statistics_of_tests import FALSE_ALARM, chi_square_p
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
@@ -28,11 +28,11 @@ SCHEMA = Schema(
 SIZES = (2, 3, 2, 2)
 DOMAIN = list(itertools.product(*(range(size) for size in SIZES)))
 
-Plan = LabelHistograms | Cells | MarginalTree
+Plan = LabelHistograms | CellHistogram | MarginalTree
 
 
 def cost(epsilon: float, neighbours: Neighbours = ADD, delta: float = 0.0) -> Guarantee:
-    return Guarantee(epsilon, neighbours, delta=delta, model=Model.CENTRAL)
+    return Guarantee(epsilon, neighbours, delta=delta, model=TrustModel.CENTRAL)
 
 
 def table(rows: list[tuple[int, ...]]) -> Records:
@@ -55,7 +55,7 @@ def plans(price: Guarantee) -> list[Plan]:
     return [
         LabelHistograms(SCHEMA, "label", price),
         LabelHistograms(SCHEMA, "label", price, printed=True),
-        Cells(SCHEMA, ("a", "b", "label"), price),
+        CellHistogram(SCHEMA, ("a", "b", "label"), price),
         MarginalTree(SCHEMA, "label", price),
     ]
 
@@ -198,7 +198,7 @@ def test_bad_requests_are_refused() -> None:
         two = Schema("row", {"label": Categories((0, 1)), "a": Categories((0, 1))})
         MarginalTree(two, "label", price)
     with pytest.raises(BadParameter, match="columns"):
-        Cells(SCHEMA, (), price)
+        CellHistogram(SCHEMA, (), price)
     with pytest.raises(BadParameter, match="epsilon"):
         MarginalTree(SCHEMA, "label", cost(1e-7, ADD, 1e-6))
     released = LabelHistograms(SCHEMA, "label", price).release(table(ROWS), SeededSource(1, "r"))

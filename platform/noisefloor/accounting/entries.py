@@ -1,0 +1,201 @@
+"""What a ledger writes down: amounts in whole numbers, entries, and lines of a statement.
+
+A float is taken for the shortest decimal that reads as it: 0.1 is one tenth, so that ten of them
+fit in 1.0. That differs from the float by less than 1e-16 of it. Costs are then rounded up and
+budgets down.
+
+What a spend becomes before it is booked, in any ledger: whole units, or a refusal.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from noisefloor.accounting.composition import check_compatible
+from noisefloor.checks import check_count
+from noisefloor.errors import BudgetExceeded, Shortage
+from noisefloor.privacy import Guarantee
+
+MICRO = 10**6
+"""Units of one epsilon."""
+
+DELTA_UNITS = 10**18
+"""Units of one delta."""
+
+VACUOUS = 10**12 * MICRO
+"""A proved epsilon from here on is written as infinite: no use is left in the difference."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Amount:
+    """An epsilon and a delta in whole units: millionths, and 1e-18.
+
+    Attributes:
+        micro_epsilon: Epsilon in millionths.
+        delta_units: Delta in units of 1e-18.
+    """
+
+    micro_epsilon: int
+    delta_units: int = 0
+
+    @classmethod
+    def cost(cls, guarantee: Guarantee, count: int = 1) -> "Amount":
+        """Round one finite guarantee up, then take it ``count`` times."""
+        return cls(
+            math.ceil(as_written(guarantee.epsilon) * MICRO) * count,
+            math.ceil(as_written(guarantee.delta) * DELTA_UNITS) * count,
+        )
+
+    @classmethod
+    def budget(cls, epsilon: float, delta: float) -> "Amount":
+        """Round a budget down."""
+        return cls(
+            math.floor(as_written(epsilon) * MICRO), math.floor(as_written(delta) * DELTA_UNITS)
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon as the nearest float, for showing."""
+        return _quotient(self.micro_epsilon, MICRO)
+
+    @property
+    def delta(self) -> float:
+        """Delta as the nearest float, for showing."""
+        return _quotient(self.delta_units, DELTA_UNITS)
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(
+            self.micro_epsilon + other.micro_epsilon, self.delta_units + other.delta_units
+        )
+
+    def fits(self, budget: "Amount") -> bool:
+        """Tell whether both parts lie within the budget."""
+        return (
+            self.micro_epsilon <= budget.micro_epsilon and self.delta_units <= budget.delta_units
+        )
+
+    def short_of(self, left: "Amount") -> tuple[Shortage, ...]:
+        """Return the parts of which more is requested than is left."""
+        return tuple(
+            Shortage(quantity, getattr(self, quantity), getattr(left, quantity))
+            for quantity, units in (("epsilon", "micro_epsilon"), ("delta", "delta_units"))
+            if getattr(self, units) > getattr(left, units)
+        )
+
+    def left_of(self, budget: "Amount") -> "Amount":
+        """Return what this leaves of a budget, never below zero."""
+        return Amount(
+            max(0, budget.micro_epsilon - self.micro_epsilon),
+            max(0, budget.delta_units - self.delta_units),
+        )
+
+    def __str__(self) -> str:
+        whole, rest = divmod(self.micro_epsilon, MICRO)
+        delta = f", delta {self.delta:.3g}" if self.delta_units else ""
+        return f"epsilon {whole}.{rest:06d}{delta}"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One spend.
+
+    Attributes:
+        spend_id: What makes a retry the same spend.
+        subject: Whose budget was debited.
+        release: What the budget went into.
+        count: How many times the cost was taken.
+        debited: What was taken from the budget, all counted.
+        proved: What was proved of it, all counted; None when nothing was.
+        reason: Why nothing, or less, was proved.
+    """
+
+    spend_id: str
+    subject: str
+    release: str
+    count: int
+    debited: Amount
+    proved: Amount | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementLine:
+    """One line of a statement: what a release took from one subject.
+
+    Attributes:
+        release: The release.
+        count: How many times it took its cost.
+        micro_epsilon: What it took, in millionths.
+        delta_units: The delta that it took, in units of 1e-18.
+        share: Its part of the epsilon that the subject has spent, in [0, 1].
+    """
+
+    release: str
+    count: int
+    micro_epsilon: int
+    delta_units: int
+    share: float
+
+
+def _quotient(units: int, whole: int) -> float:
+    try:
+        return units / whole
+    except OverflowError:  # costs have no bound, floats have
+        return math.inf
+
+
+def as_written(number: float) -> Fraction:
+    """Return the rational that a person would have written for the float."""
+    return Fraction(repr(float(number)))
+
+
+def proved_amount(proved: Guarantee, count: int) -> tuple[Amount | None, str]:
+    """Write a proof down: its amount, or None where it is infinite, and its reason."""
+    if not proved.is_finite:
+        return None, proved.reason
+    amount = Amount.cost(proved, count)
+    if amount.micro_epsilon >= VACUOUS:
+        return None, proved.reason or "the proved epsilon is too large to mean anything"
+    return amount, proved.reason
+
+
+RemainingBudget = Callable[[str], Amount]
+"""Says what is left to a subject."""
+
+
+def debit_of(
+    unit: Guarantee, subject: str, cost: Guarantee, count: int, left: RemainingBudget
+) -> Amount:
+    """Return what a cost takes in whole units; an infinite one is refused.
+
+    Args:
+        unit: Nothing, under the relation and model of the ledger.
+        subject: Whose budget.
+        cost: Of one release.
+        count: How many times.
+        left: Asked for the text of a refusal only.
+    """
+    check_count(count, "count")
+    check_compatible(unit, cost)
+    if not cost.is_finite:
+        short = Shortage("epsilon", cost.epsilon, left(subject).epsilon)
+        raise BudgetExceeded(subject, [short], cost.reason)
+    return Amount.cost(cost, count)
+
+
+def entry_of(
+    unit: Guarantee,
+    spend_id: str,
+    subject: str,
+    release: str,
+    cost: Guarantee,
+    proved: Guarantee | None,
+    count: int,
+    left: RemainingBudget,
+) -> LedgerEntry:
+    """Return the entry of a spend; whether the budget covers it is the ledger's to say."""
+    debited = debit_of(unit, subject, cost, count, left)
+    check_compatible(unit, proved or cost)
+    amount, reason = proved_amount(proved or cost, count)
+    return LedgerEntry(spend_id, subject, release, count, debited, amount, reason)

@@ -1,0 +1,37 @@
+"""clicks."""
+
+from noisefloor.ads.clicks.click_report import CLICKS, ClickEncoding, ClickReport, clicks_kind
+from noisefloor.ads.clicks.delivered_click import (
+    DELIVERED_CLICKS,
+    DeliveredClick,
+    delivered_clicks_kind,
+)
+from noisefloor.ads.clicks.impression_report import (
+    SHOWN_AD_SETS,
+    SHOWN_ADS,
+    ImpressionReport,
+    shown_ad_sets_kind,
+    shown_ads_kind,
+)
+from noisefloor.ads.clicks.memoised_clicks import MemoisedClicks
+from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, click_through, counts_of, normal_quantile
+
+__all__ = [
+    "CLICKS",
+    "CONFIDENCE_LEVEL",
+    "DELIVERED_CLICKS",
+    "SHOWN_ADS",
+    "SHOWN_AD_SETS",
+    "ClickEncoding",
+    "ClickReport",
+    "DeliveredClick",
+    "ImpressionReport",
+    "MemoisedClicks",
+    "click_through",
+    "clicks_kind",
+    "counts_of",
+    "delivered_clicks_kind",
+    "normal_quantile",
+    "shown_ad_sets_kind",
+    "shown_ads_kind",
+]

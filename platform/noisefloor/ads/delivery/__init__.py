@@ -1,0 +1,6 @@
+"""delivery."""
+
+from noisefloor.ads.delivery.ad_request import AdDelivery, AdSelection
+from noisefloor.ads.delivery.utility import utility_of
+
+__all__ = ["AdDelivery", "AdSelection", "utility_of"]

@@ -1,0 +1,228 @@
+"""What training messages give away: is an ad rated, and how?
+
+The worst case is granted: the attacker knows the device's taste and every broadcast, so that each
+candidate profile stands for known values in every round, and only the noise is between the two.
+One bit about one sampled coordinate (V2) and noise on every coordinate (V1) are both here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting import binary_success
+from noisefloor.ads.training import AdModel, Ratings, Single
+from noisefloor.adversary.audit import (
+    AttackOutcome,
+    Guess,
+    Prior,
+    ReportDistribution,
+    binomial_distribution,
+    draw_truth,
+    most_probable,
+    posterior,
+    score,
+)
+from noisefloor.checks import Floats, check_count
+from noisefloor.distributions import ONE
+from noisefloor.mechanisms import Mechanism, OneBitMean, Reports, TwoSidedGeometric
+from noisefloor.randomness import Source
+
+_DECAY = 40.0
+"""Noise beyond e**-40 of its peak does not count in a moment."""
+
+
+def guess_profile(
+    distribution: ReportDistribution,
+    messages: Reports,
+    candidates: Sequence[Any] | Reports,
+    prior: Prior = None,
+) -> Guess:
+    """Name the most probable profile behind the training messages of each user.
+
+    Sees:      one message per user and round, rounds along the second axis.
+    Knows:     the mechanism, every broadcast, the user's taste; so the values that each
+               candidate profile (which ads are rated, and how) leads to in every round.
+    Guesses:   the profile: rated or not, or which rating.
+    Reference: Bayes; no rule is right more often.
+
+    Args:
+        distribution: Of one message, given the round's values.
+        messages: One row per user, one column per round.
+        candidates: For each profile, the values of every round.
+        prior: Of the profiles.
+    """
+    return most_probable(posterior(distribution, messages, candidates, prior, is_changing=True))
+
+
+class BitGradients(Protocol):
+    """What is needed of a way of training by one bit: how a device gets at its values."""
+
+    @property
+    def clip(self) -> float:
+        """Values are clipped to [-clip, clip] and divided by it."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """How many coordinates there are."""
+        ...
+
+    def update_tastes(self, model: AdModel, tastes: Single, ratings: Ratings) -> None:
+        """Update tastes in place, as devices do before they report."""
+        ...
+
+    def gradients(
+        self, model: AdModel, tastes: Single, ratings: Ratings, cells: NDArray[np.uint32]
+    ) -> Single:
+        """Return each user's value at one coordinate."""
+        ...
+
+
+def candidate_values(
+    training: BitGradients, models: Sequence[AdModel], tastes: Single, profiles: Ratings
+) -> Floats:
+    """Return what a device would report about, for each profile, round and coordinate.
+
+    Args:
+        training: The way of training, as devices run it.
+        models: What was broadcast before each round.
+        tastes: What the device starts from, one row per profile.
+        profiles: The candidate ratings, one row per profile.
+    """
+    everything = np.arange(training.cells, dtype=np.uint32)
+    cells, near = np.tile(everything, len(profiles)), tastes.copy()
+    whose = np.repeat(np.arange(len(profiles)), training.cells)
+    rounds = []
+    for model in models:
+        training.update_tastes(model, near, profiles)
+        values = training.gradients(model, near[whose], profiles[whose], cells)
+        rounds.append(values.reshape(len(profiles), -1).astype(np.float64))
+    return np.clip(np.stack(rounds, axis=1) / training.clip, -1.0, 1.0)
+
+
+def bit_total_variation(epsilon: float, first: float, second: float) -> float:
+    """Return how far one bit tells two values in [-1, 1] apart.
+
+    Formula: ``|x - x'| / 2 * tanh(epsilon / 2)``, epsilon being that of one round.
+    """
+    return abs(first - second) / 2 * math.tanh(epsilon / 2)
+
+
+def expected_hits(rounds: int, coordinates: int) -> float:
+    """Return how many of a user's messages speak of one coordinate, on average."""
+    return rounds / coordinates
+
+
+def coordinate_success(
+    bit: OneBitMean, first: float, second: float, *, coordinates: int, rounds: int
+) -> float:
+    """Return how often two profiles that differ in one coordinate are told apart, exactly.
+
+    So many of the rounds as a binomial law says speak of the coordinate at all.
+    """
+    check_count(coordinates, "coordinates")
+    check_count(rounds, "rounds")
+    ends = bit.thresholds(np.array([first, second])).astype(np.float64) / ONE
+    hits = (
+        binomial_distribution(rounds, 1 / coordinates)
+        if coordinates > 1
+        else np.eye(rounds + 1)[-1]
+    )
+    told = [_bits_success(number, *ends) for number in range(rounds + 1)]
+    return float(hits @ told)
+
+
+def _bits_success(bits: int, first: float, second: float) -> float:
+    """Return how often so many coins tell which of two chances is theirs."""
+    laws = np.maximum(binomial_distribution(bits, first), binomial_distribution(bits, second))
+    return float(laws.sum() / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyVector:
+    """Integers on a grid with independent noise on each: what a V1 message holds of a gradient."""
+
+    noise: TwoSidedGeometric
+
+    def log_likelihood(self, reports: Reports, value: Any) -> Floats:
+        """Return ln P(row | the grid integers behind it)."""
+        shifts = np.asarray(reports, dtype=np.int64) - np.asarray(value, dtype=np.int64)
+        return np.asarray(self.noise.log_pmf(shifts).sum(axis=1))
+
+    def randomise(self, values: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
+        """Return one noisy row per user."""
+        sample = self.noise.sampler(source)
+        return np.asarray(values + sample(values.size).reshape(values.shape), dtype=np.int64)
+
+
+def shift_total_variation(rate: float, shift: int) -> float:
+    """Return how far two-sided geometric noise on one coordinate tells a shift.
+
+    Formula: ``1 - e^(-rate shift / 2)``, the continuous law's with shift / sigma = rate * shift;
+    for an odd shift ``1 - 2 r^((shift + 1) / 2) / (1 + r)`` with r = e^-rate.
+    """
+    steps = abs(shift)
+    if steps % 2 == 0:
+        return -math.expm1(-rate * steps / 2)
+    return 1 - 2 * math.exp(-rate * (steps + 1) / 2) / (1 + math.exp(-rate))
+
+
+def shifts_success(noise: TwoSidedGeometric, shifts: NDArray[np.integer]) -> float:
+    """Approximate how often many noisy coordinates, each shifted by so much, are told apart.
+
+    Gaussian approximation from the exact mean and variance of the log-likelihood ratio; good when
+    many coordinates say little each. For small shifts d' is the root of the sum of
+    (rate * shift)**2, and the success is Phi(d' / 2).
+    """
+    from scipy.special import ndtr  # lazy: scipy is slow to import
+
+    sizes, times = np.unique(np.abs(shifts[shifts != 0]), return_counts=True)
+    if not sizes.size:
+        return 0.5
+    moments = np.array([_ratio_moments(noise, int(size)) for size in sizes])
+    mean, variance = times @ moments
+    return float(ndtr(mean / math.sqrt(variance)))
+
+
+def _ratio_moments(noise: TwoSidedGeometric, shift: int) -> tuple[float, float]:
+    """Return mean and variance of ln P(k) / P(k - shift) when the noise is k."""
+    reach = math.ceil(_DECAY / float(noise.rate)) + shift
+    points = np.arange(-reach, reach + 1)
+    logs = noise.log_pmf(points)
+    ratio, chance = logs - noise.log_pmf(points - shift), np.exp(logs)
+    mean = float(chance @ ratio)
+    return mean, float(chance @ (ratio - mean) ** 2)
+
+
+def play_pair(
+    mechanism: Mechanism | NoisyVector,
+    pair: tuple[Reports, Reports],
+    canaries: int,
+    source: Source,
+    *,
+    epsilon: float,
+    closed_form: float | None = None,
+) -> AttackOutcome:
+    """Toss a fair coin for each device, let it train, and let the adversary name the profile.
+
+    Args:
+        mechanism: Randomises one round's values.
+        pair: Two profiles: the values of each round, rounds along the first axis.
+        canaries: How many devices.
+        source: Of all coins.
+        epsilon: What is proved of all rounds together; it sets the bound.
+        closed_form: The success by theory, if the caller knows it.
+    """
+    truth = draw_truth(np.full(2, 0.5), canaries, source)
+    profiles = np.stack([np.asarray(one) for one in pair])
+    messages = [
+        mechanism.randomise(profiles[truth, number], source.child("round", number))
+        for number in range(profiles.shape[1])
+    ]
+    guessed = guess_profile(mechanism, np.stack(messages, axis=1), profiles).candidate
+    bound = float(binary_success(epsilon))
+    return score(guessed, truth, baseline=0.5, bound=bound, closed_form=closed_form)

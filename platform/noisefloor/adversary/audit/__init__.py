@@ -1,0 +1,89 @@
+"""audit."""
+
+from noisefloor.adversary.audit.audit_cases import all_audit_cases, select_cases
+from noisefloor.adversary.audit.auditor import (
+    AuditCase,
+    AuditRow,
+    any_accused,
+    audit,
+    bound_from_reports,
+)
+from noisefloor.adversary.audit.bayes import (
+    Guess,
+    Prior,
+    ReportDistribution,
+    bayes_guess,
+    binomial_distribution,
+    check_prior,
+    grouped,
+    majority_success,
+    most_probable,
+    pair_success,
+    posterior,
+    vector_success,
+)
+from noisefloor.adversary.audit.held_out import held_out_bound
+from noisefloor.adversary.audit.intervals import (
+    ceiling,
+    lower_limit,
+    true_positive_rate,
+    upper_limit,
+)
+from noisefloor.adversary.audit.joint_releases import RepeatedRelease, joint_bound
+from noisefloor.adversary.audit.observations import (
+    compositions,
+    counts_distribution,
+    counts_table,
+    is_listable,
+    likelihood_table,
+    merged,
+    success_from,
+    success_of,
+)
+from noisefloor.adversary.audit.one_run import one_run_bound
+from noisefloor.adversary.audit.outcome import AttackOutcome, Indices, draw_truth, score
+from noisefloor.adversary.audit.roc import REPORTED_RATES, RocCurve
+
+__all__ = [
+    "REPORTED_RATES",
+    "AttackOutcome",
+    "AuditCase",
+    "AuditRow",
+    "Guess",
+    "Indices",
+    "Prior",
+    "RepeatedRelease",
+    "ReportDistribution",
+    "RocCurve",
+    "all_audit_cases",
+    "any_accused",
+    "audit",
+    "bayes_guess",
+    "binomial_distribution",
+    "bound_from_reports",
+    "ceiling",
+    "check_prior",
+    "compositions",
+    "counts_distribution",
+    "counts_table",
+    "draw_truth",
+    "grouped",
+    "held_out_bound",
+    "is_listable",
+    "joint_bound",
+    "likelihood_table",
+    "lower_limit",
+    "majority_success",
+    "merged",
+    "most_probable",
+    "one_run_bound",
+    "pair_success",
+    "posterior",
+    "score",
+    "select_cases",
+    "success_from",
+    "success_of",
+    "true_positive_rate",
+    "upper_limit",
+    "vector_success",
+]

@@ -1,0 +1,232 @@
+"""Naive Bayes from debiased counts of joint responses (jNB): integer sums are all it needs.
+
+A report is the truth with the known share ``lam`` and even noise with the rest, so counts are
+debiased by a line. What is left is noise of a known size: each attribute has ``n_eff`` plain
+records' worth of reports, and its shares are drawn towards even ones by as much as that demands.
+The model is a function of the tally: it costs nothing beyond the reports (post-processing).
+
+A naive Bayes classifier as it is published: log-odds of each class of each attribute.
+
+It is a function of reports alone, so publishing it costs nothing beyond them (post-processing).
+A device applies it to its own record, which then never leaves it.
+
+Naive Bayes by the likelihood of whole tuples, which knows the noise.
+
+Under the model, a joint response about attributes j with classes c_j and label y has probability
+
+    lam P(y) prod_j P(c_j | y) + (1 - lam) / M,
+
+lam being the share of truth beyond chance and M the number of symbols: both are known. Expectation
+maximisation gives each report the probability that it was kept, so that a tuple which nobody is
+likely to hold counts for little, and no share can become negative. What few reports leave open is
+settled by ``Shrinkage``.
+
+A function of the reports: it costs nothing beyond them (post-processing).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.checks import Floats, blocks, check_finite, check_reals
+from noisefloor.collection.encoding import Discretiser, JointResponse
+from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import Reports, Tally
+from noisefloor.tables import Categorical, Labels, ScaledSchema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NaiveBayes:
+    """What each attribute says for the positive label, added up.
+
+    Attributes:
+        classes: Of each attribute.
+        odds: ln P(class | positive) - ln P(class | negative), those of the first attribute
+            first.
+        prior: ln P(positive) - ln P(negative).
+    """
+
+    classes: Discretiser
+    odds: Floats
+    prior: float
+
+    def __post_init__(self) -> None:
+        if self.odds.shape != (sum(self.classes.sizes),) or not np.isfinite(self.odds).all():
+            raise BadParameter("odds", "<odds>", "one finite number for each class")
+        check_finite(self.prior, "prior")
+
+    def scores(self, values: Floats) -> Floats:
+        """Return the log-odds of the positive label for records in [-1, 1].
+
+        Between the centres of two classes of a range the odds run straight; categories have
+        those of their class.
+        """
+        numbers = check_reals(values, -1.0, 1.0, width=len(self.classes.schema))
+        scores = np.full(len(numbers), self.prior)
+        start = 0
+        for column, size in enumerate(self.classes.sizes):
+            odds = self.odds[start : start + size]
+            if isinstance(self.classes.schema.attributes[column], Categorical):
+                codes = self.classes.codes(numbers[:, column : column + 1], [column])
+                scores += odds[codes[:, 0]]
+            else:
+                scores += np.interp(numbers[:, column], self.classes.centres(column), odds)
+            start += size
+        return scores
+
+    def predict(self, values: Floats) -> Labels:
+        """Return whether each record is taken to be positive."""
+        return np.asarray(self.scores(values) > 0)
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        """Return plain data that ``of_json`` reads."""
+        return {
+            "schema": self.classes.schema.as_json(),
+            "classes": self.classes.most,
+            "odds": self.odds.tolist(),
+            "prior": self.prior,
+        }
+
+    @classmethod
+    def of_json(cls, payload: Mapping[str, Any]) -> "NaiveBayes":  # Any: JSON
+        """Read a model from plain data, or raise BadParameter."""
+        try:
+            classes = Discretiser(ScaledSchema.of_json(payload["schema"]), payload["classes"])
+            return cls(classes, np.array(payload["odds"], dtype=np.float64), payload["prior"])
+        except (TypeError, KeyError) as error:
+            raise BadParameter("model", type(error).__name__, "to be a model") from None
+
+
+def check_class_sizes(classes: Discretiser, sizes: tuple[int, ...]) -> None:
+    """Refuse a response that is not one about these classes."""
+    if classes.sizes != sizes:
+        raise BadParameter("classes", "<classes>", "of the sizes that the response has")
+
+
+STRENGTH = 1.0
+"""Plain records that each attribute is taken to have had before, even over its classes."""
+
+_LEAST_SHARE = 0.05
+"""Of a label: noise may put it outside [0, 1], and a prior of certainty helps nobody."""
+
+
+def fit_counts(
+    response: JointResponse, tally: Tally, classes: Discretiser, strength: float = STRENGTH
+) -> NaiveBayes:
+    """Fit a classifier to the tally of labelled joint responses.
+
+    Args:
+        response: What the reports were made by.
+        tally: Theirs.
+        classes: Of the attributes.
+        strength: Plain records' worth of even shares that each attribute starts from.
+    """
+    check_class_sizes(classes, response.sizes)
+    if not response.labelled:
+        raise BadParameter("response", "<response>", "to have a label")
+    n = max(1, int(np.sum(tally)) // response.chosen)
+    shares = np.maximum(response.estimate(tally, n).value, 0).reshape(-1, 2)
+    sizes = np.array(response.sizes)
+    effective = np.repeat(effective_counts(response, tally), sizes)[:, None]
+    labels = label_shares(response, tally)
+    counts = shares * effective + strength * labels / np.repeat(sizes, sizes)[:, None]
+    return model_from_counts(classes, counts, labels)
+
+
+def effective_counts(response: JointResponse, tally: Tally) -> Floats:
+    """Return the plain records' worth of reports about each attribute: their sum of lam^2."""
+    counts = np.asarray(tally, dtype=np.float64).reshape(len(response.spaces), response.cells)
+    drawn = np.add.reduceat(counts, np.array(response.starts), axis=1)
+    return np.asarray(response.kept_shares**2 @ drawn)
+
+
+def label_shares(response: JointResponse, tally: Tally) -> Floats:
+    """Return the shares of the negative and the positive label, debiased and within bounds."""
+    counts = np.asarray(tally, dtype=np.float64).reshape(len(response.spaces), -1, 2).sum(axis=1)
+    reported, kept = counts.sum(axis=1), response.kept_shares
+    weight = float(reported @ kept**2)
+    if weight == 0:
+        return np.array([0.5, 0.5])
+    positive = float(kept @ (counts[:, 1] - reported * (1 - kept) / 2)) / weight
+    positive = min(max(positive, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    return np.array([1 - positive, positive])
+
+
+def model_from_counts(classes: Discretiser, counts: Floats, labels: Floats) -> NaiveBayes:
+    """Make the model of positive weights, a row for each class and a column for each label."""
+    starts = np.cumsum([0, *classes.sizes[:-1]])
+    totals = np.repeat(np.add.reduceat(counts, starts, axis=0), classes.sizes, axis=0)
+    logs = np.log(counts / totals)
+    return NaiveBayes(classes, logs[:, 1] - logs[:, 0], math.log(labels[1] / labels[0]))
+
+
+_HOPELESS = -700.0
+"""Log-odds below which a report is a lie; the exponential would overflow."""
+
+_MOST_ROUNDS = 60
+_CLOSE = 1e-4
+
+
+def fit_tuples(response: JointResponse, reports: Reports, shrinkage: Shrinkage) -> NaiveBayes:
+    """Fit a classifier to labelled joint responses.
+
+    Args:
+        response: What the reports were made by.
+        reports: Rows of it.
+        shrinkage: How counts of the classes become shares.
+    """
+    check_class_sizes(shrinkage.classes, response.sizes)
+    if not response.labelled:
+        raise BadParameter("response", "<response>", "to have a label")
+    fit = _Fit.of(response, response.check_reports(reports))
+    shares, labels = shrinkage.even(), np.array([0.5, 0.5])
+    for _ in range(_MOST_ROUNDS):
+        seen, label_weights = fit.expected(shares, labels)
+        labels = (label_weights + 1) / (label_weights.sum() + 2)
+        after = shrinkage.shares(seen, labels)
+        moved, shares = float(np.abs(after - shares).max()), after
+        if moved < _CLOSE:
+            break
+    return model_from_counts(shrinkage.classes, shares, labels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """What stays the same over the rounds.
+
+    Attributes:
+        cells: Of each report, its (attribute, class, label), k of them.
+        labels: Of each report.
+        truth: ln(lam / ((1 - lam) / M)) of each report.
+    """
+
+    cells: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    truth: Floats
+
+    @classmethod
+    def of(cls, response: JointResponse, reports: Reports) -> "_Fit":
+        """Read what is needed from reports that were checked."""
+        kept, spaces = response.kept_shares, np.array(response.spaces, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            truth = np.log(kept) - np.log((1 - kept) / spaces)
+        labels = np.asarray(reports[:, -1], dtype=np.int64)
+        return cls(response.cells_of(reports), labels, truth[response.groups_of(reports)])
+
+    def expected(self, shares: Floats, labels: Floats) -> tuple[Floats, Floats]:
+        """Return how many kept reports each (class, label) and each label is expected to have."""
+        logs, prior = np.log(shares).reshape(-1), np.log(labels)
+        seen, label_weights = np.zeros(logs.size), np.zeros(2)
+        width = self.cells.shape[1]
+        for rows in blocks(len(self.labels), width):
+            cells, reported = self.cells[rows], self.labels[rows]
+            odds = logs[cells].sum(axis=1) + prior[reported] + self.truth[rows]
+            kept = 1 / (1 + np.exp(-np.maximum(odds, _HOPELESS)))
+            seen += np.bincount(cells.reshape(-1), np.repeat(kept, width), logs.size)
+            label_weights += np.bincount(reported, kept, 2)
+        return seen.reshape(-1, 2), label_weights

@@ -1,0 +1,303 @@
+"""Canaries: what one record can change at most, put through the noise of a plan.
+
+Each is two neighbouring inputs and the law of what is seen of them. Nothing else is needed: an
+adversary who knows all other records takes away what they add, and sees the noise on a change.
+
+The canary of noisy tables: a record that is in every one of them, or not.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.privacy import Neighbours
+from noisefloor.publication.methods.model_plan import LogRatios
+from noisefloor.publication.networks import HALF_STEPS, LearningFirst
+from noisefloor.publication.private_sgd import SgdPlan
+from noisefloor.publication.synthesis import (
+    EntryNoise,
+    GaussianEntries,
+    LaplaceEntries,
+    RecordChange,
+)
+from noisefloor.randomness import Source
+
+
+@dataclass(frozen=True, slots=True)
+class TableCanary:
+    """A record that is in every table of noisy counts, or not; exact likelihoods.
+
+    Attributes:
+        groups: The noise of each group of integers, and what one record does to it.
+    """
+
+    groups: Sequence[tuple[EntryNoise, RecordChange]]
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        return (
+            "Two tables that differ in one record, which changes as many noisy integers, by as "
+            "much, as any record can; the adversary sees the noisy integers and knows all other "
+            "records."
+        )
+
+    @property
+    def work(self) -> int:
+        """How much one game takes: exact likelihoods cost more than the draws."""
+        return 2 * sum(change.entries for _, change in self.groups)
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play so many games on each input; see ``Canary``."""
+        return (
+            self._played(games, source.child("in"), 1),
+            self._played(games, source.child("out"), 0),
+        )
+
+    def _played(self, games: int, source: Source, is_in: int) -> LogRatios:
+        total = np.zeros(games)
+        for number, (noise, change) in enumerate(self.groups):
+            truth = np.full((games, change.entries), is_in * change.step, dtype=np.int64)
+            seen = noise.add(truth, source.child("group", number))
+            total += (_log_pmf(noise, seen - change.step) - _log_pmf(noise, seen)).sum(axis=1)
+        return total
+
+
+def _log_pmf(noise: EntryNoise, values: NDArray[np.int64]) -> LogRatios:
+    """Return ln P of each noise, from the weights as they are drawn by."""
+    if isinstance(noise, LaplaceEntries):
+        return np.asarray(noise.mechanism.noise.log_pmf(values))
+    assert isinstance(noise, GaussianEntries)
+    place = values + noise.table.reach
+    is_on = (place >= 0) & (place < len(noise.table.distribution))
+    logs = np.log(noise.table.chances)[np.where(is_on, place, 0)]
+    # Beyond the table one input is ruled out: as sure as a score can be, and still a number.
+    return np.where(is_on, logs, -1e6)
+
+
+_BLOCK = 1 << 20
+"""Random numbers drawn at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradientCanary:
+    """A record whose gradient is as long as clipping lets it be, in the same direction each step.
+
+    Sees:       the noisy sum of gradients of every step, along that direction.
+    Knows:      all other records, so that it can take away what they add.
+    Guesses:    by the log-likelihood ratio of all steps.
+    Reference:  Nasr and others 2023, arXiv 2302.07956.
+
+    Attributes:
+        plan: Its sampling and its noise are drawn by the routines of the training.
+    """
+
+    plan: SgdPlan
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        other = (
+            "or another whose gradient is the opposite"
+            if self.plan.neighbours is Neighbours.RECORD_SUBSTITUTE
+            else "or not"
+        )
+        return (
+            "A record whose gradient has the norm that clipping allows, in one direction at every "
+            f"step, {other}; the adversary sees the noisy sum of every step along it, and knows "
+            "all other records. Sampling and noise are drawn by the routines of the training."
+        )
+
+    @property
+    def work(self) -> int:
+        """How much one game takes: sampling, noise and a likelihood for each step."""
+        return 2 * self.plan.steps
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play so many games on each input; see ``Canary``."""
+        first, second = self.shifts
+        return (
+            self._played(games, source.child("in"), first),
+            self._played(games, source.child("out"), second),
+        )
+
+    @property
+    def shifts(self) -> tuple[float, float]:
+        """By how much the canary moves a sum, on the two inputs, where it is in the sample."""
+        length = self.plan.sensitivity
+        is_substitute = self.plan.neighbours is Neighbours.RECORD_SUBSTITUTE
+        return length, -length if is_substitute else 0.0
+
+    def _played(self, games: int, source: Source, shift: float) -> LogRatios:
+        import torch  # lazy: a plan is made without
+
+        from noisefloor.publication.private_sgd import add_noise, poisson_sample
+
+        total = np.zeros(games)
+        for step in range(self.plan.steps):
+            coins = source.child("step", step)
+            # Every game is an example of its own: in with the plan's rate, by itself.
+            places = poisson_sample(self.plan, games, coins.stage("sample"))
+            sums = torch.zeros(games)
+            sums[slice(None) if places is None else places] = shift
+            add_noise(sums, self.plan.noise_scale, coins.stage("noise"))
+            total += self._ratio(sums.numpy().astype(np.float64))
+        return total
+
+    def _ratio(self, seen: LogRatios) -> LogRatios:
+        """Return the log-likelihood ratio of one step."""
+        rate, scale = self.plan.sampling_rate, self.plan.noise_scale
+
+        def log_mixture(shift: float) -> LogRatios:
+            tilt = shift * (seen - shift / 2) / scale**2
+            if rate == 1:
+                return np.asarray(tilt)
+            return np.logaddexp(math.log1p(-rate), math.log(rate) + tilt)
+
+        first, second = self.shifts
+        return log_mixture(first) - log_mixture(second)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalCanary:
+    """A record that moves every one of some noisy releases as far as clipping lets it.
+
+    Attributes:
+        multipliers: Noise over what one record that comes or goes moves, of each release; over
+            half of how far apart two records can move it, for one that becomes another.
+        neighbours: Whether it comes or goes, or becomes another.
+    """
+
+    multipliers: tuple[float, ...]
+    neighbours: Neighbours
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        is_substitute = self.neighbours is Neighbours.RECORD_SUBSTITUTE
+        other = "or another that moves them as far away" if is_substitute else "or not"
+        return (
+            "A record that moves the sums of features and the sum of gradients of every step as "
+            f"far as clipping allows, in one direction each, {other}; the adversary sees all "
+            "noisy sums along it, and knows all other records."
+        )
+
+    @property
+    def work(self) -> int:
+        """How much one game takes: a normal number for each release."""
+        return len(self.multipliers)
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play so many games on each input; see ``Canary``."""
+        second = -1.0 if self.neighbours is Neighbours.RECORD_SUBSTITUTE else 0.0
+        return (
+            self._played(games, source.child("in").stage("noise"), 1.0, second),
+            self._played(games, source.child("out").stage("noise"), second, second),
+        )
+
+    def _played(self, games: int, coins: Source, truth: float, second: float) -> LogRatios:
+        total = np.zeros(games)
+        for multiplier in self.multipliers:
+            seen = truth + multiplier * coins.normals(games).astype(np.float64)
+            total += ((seen - second) ** 2 - (seen - 1) ** 2) / (2 * multiplier**2)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterCanary:
+    """A record that moves every parameter from the one threshold to the other.
+
+    Attributes:
+        learning: Its noise, and the exact law of what is seen.
+    """
+
+    learning: LearningFirst
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        return (
+            "A record that moves every trained parameter from the lower threshold to the upper "
+            "one: training gives no smaller bound. The adversary sees all noisy parameters, and "
+            "adds up their log-likelihood ratios."
+        )
+
+    @property
+    def work(self) -> int:
+        """How much one game takes: exact likelihoods cost more than the draws."""
+        return 8 * self.learning.parameters
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play so many games on each input; see ``Canary``."""
+        return (
+            self._played(games, source.child("in"), 1),
+            self._played(games, source.child("out"), -1),
+        )
+
+    def _played(self, games: int, source: Source, sign: int) -> LogRatios:
+        learning, count = self.learning, self.learning.parameters
+        draw = learning.noise.sampler(source)
+        ends = [np.full(count, end * learning.bound, np.float32) for end in (1, -1)]
+        scores = np.empty(games)
+        at_once = max(1, _BLOCK // count)
+        for start in range(0, games, at_once):
+            block = slice(start, min(start + at_once, games))
+            noisy = sign * HALF_STEPS + draw((block.stop - start) * count)
+            places = np.clip(noisy, -HALF_STEPS, HALF_STEPS).reshape(-1, count)
+            seen = (places * (learning.bound / HALF_STEPS)).astype(np.float32)
+            high, low = (learning.log_likelihood(seen, end) for end in ends)
+            scores[block] = high - low
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementCanary:
+    """A record whose increments are as large as clipping lets them be, once in every epoch.
+
+    Attributes:
+        epsilon: What one coordinate of an increment costs in an epoch: how far a record moves it,
+            over the scale of its noise.
+        epochs: How often the record is seen.
+        coordinates: How many coordinates it moves that far.
+    """
+
+    epsilon: float
+    epochs: int
+    coordinates: int = 1
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        return (
+            f"A record whose increment fills what clipping allows of {self.coordinates} "
+            "coordinates, or another whose increment is the opposite, in one batch of every "
+            "epoch; the adversary sees the noisy sums of that batch before they are clamped, and "
+            "knows all other records."
+        )
+
+    @property
+    def work(self) -> int:
+        """How much one game takes: a number for each coordinate that moves in an epoch."""
+        return self.epochs * self.coordinates
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play so many games on each input; see ``Canary``."""
+        return (
+            self._played(games, source.child("in"), 1),
+            self._played(games, source.child("out"), -1),
+        )
+
+    def _played(self, games: int, source: Source, sign: int) -> LogRatios:
+        coins = source.stage("noise")
+        half = self.epsilon / 2  # from the middle to either input, in scales of the noise
+        at_once = max(1, _BLOCK // self.work)
+        scores = np.empty(games)
+        for start in range(0, games, at_once):
+            count = min(at_once, games - start)
+            noise = coins.laplaces(count * self.work).reshape(count, -1)
+            seen = noise.astype(np.float64) + sign * half
+            scores[start : start + count] = (np.abs(seen + half) - np.abs(seen - half)).sum(axis=1)
+        return scores

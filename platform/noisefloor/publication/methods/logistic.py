@@ -1,0 +1,103 @@
+"""Logistic regression by full-batch noisy gradient steps."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noisefloor.privacy import Guarantee, Neighbours
+from noisefloor.publication.logistic_regression import LogisticPlan
+from noisefloor.publication.methods.canaries import NormalCanary
+from noisefloor.publication.methods.model_plan import ModelPlan
+from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
+from noisefloor.publication.published_model import Floats, Layer, PublishedModel
+from noisefloor.randomness import Source
+from noisefloor.tables import Records
+
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticMethodPlan(ModelPlan):
+    """A linear classifier; the guarantee is ``LogisticPlan``'s.
+
+    Attributes:
+        spec: What was asked for.
+        plan: What the fit does.
+        guarantee: Of the sums of features and of all steps together.
+    """
+
+    NAME = "logistic"
+    HELP = f"""A linear classifier by full-batch noisy gradient steps, as safetensors. Parameters:
+`label`, the column that is told; `steps` (default 100, at most {MOST_STEPS}); `clip`, the norm of
+one record's gradient (default 1); `size`, the number of records, declared in public: needed where
+the relation is record-add-remove. The cost needs a delta."""
+
+    spec: ModelSpec
+    plan: LogisticPlan
+    guarantee: Guarantee
+
+    @classmethod
+    def of(cls, spec: ModelSpec) -> "LogisticMethodPlan":
+        """Plan a fit with the least noise that keeps to the cost."""
+        told = ParameterReader(spec.parameters, ("steps", "clip"))
+        spec.check_delta()
+        encoding = spec.encoding
+        plan = LogisticPlan.for_budget(
+            spec.cost,
+            width=encoding.width,
+            classes=encoding.classes,
+            size=spec.declared_size,
+            # A row has a one for each column.
+            length=math.sqrt(len(encoding.columns)),
+            steps=told.whole("steps", 100, 1, MOST_STEPS),
+            clip=told.number("clip", 1.0, 1e-3, 1e3),
+        )
+        return cls(spec, plan, plan.guarantee)
+
+    @property
+    def proved(self) -> Guarantee:
+        """Of the sums of features and of all steps together."""
+        return self.guarantee
+
+    @property
+    def settings(self) -> Mapping[str, Any]:  # Any: JSON
+        """How it is trained, with defaults filled in."""
+        sums, step = self.plan.multipliers
+        return {
+            "size": self.plan.size,
+            "steps": self.plan.steps,
+            "clip": self.plan.clip,
+            "learning_rate": self.plan.rate,
+            "noise_multiplier_of_sums": sums,
+            "noise_multiplier_of_steps": step,
+        }
+
+    @property
+    def canary(self) -> NormalCanary:
+        """A row and a gradient of the largest length, in every release.
+
+        Features are never negative: two rows lie at most the root of two of a length apart, and
+        not two lengths as gradients do.
+        """
+        sums, step = self.plan.multipliers
+        relation = self.spec.cost.neighbours
+        if relation is Neighbours.RECORD_SUBSTITUTE:
+            sums *= math.sqrt(2)
+        return NormalCanary((sums, *[step] * self.plan.steps), relation)
+
+    def release(self, records: Records, source: Source) -> bytes:
+        """Return the file that is published; each call is a release of its own."""
+        encoding = self.spec.encoding
+        model = self.plan.fit(encoding.examples(records), source.child("training"))
+        return PublishedModel(encoding, (_layer(model.weights, model.bias),)).written()
+
+
+def _layer(weights: Floats, bias: Floats) -> Layer:
+    """Return a column for each class; of two classes the first has the log-odds 0."""
+    if weights.shape[1] == 1:
+        weights = np.concatenate([np.zeros_like(weights), weights], axis=1)
+        bias = np.concatenate([np.zeros_like(bias), bias])
+    return weights.astype(np.float32), bias.astype(np.float32)

@@ -1,0 +1,120 @@
+"""What every way to publish a classifier has in common: planned in public, released once."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.privacy import Claim, Guarantee
+from noisefloor.publication.methods.model_spec import ModelSpec
+from noisefloor.publication.published_model import PublishedModel
+from noisefloor.randomness import Source
+from noisefloor.tables import Records
+
+WHOLE_MODEL = "whole model"
+ONE_PARAMETER = "one parameter"
+ONE_PARAMETER_NOTE = (
+    "It is about one parameter, looked at alone. It is not the model's: whoever fetches the model "
+    "gets all parameters, and one record may move all of them."
+)
+
+LogRatios = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseClaim:
+    """What is claimed and proved of a release, or of a part of it.
+
+    Attributes:
+        about: ``whole model`` or ``one parameter``.
+        claim: Claimed and proved.
+        note: What has to be said with it.
+    """
+
+    about: str
+    claim: Claim
+    note: str = ""
+
+
+class Canary(Protocol):
+    """Two neighbouring inputs that a plan's noise has to hide, and a game about them.
+
+    It needs no records: everything else that a release depends on is known to the adversary, so
+    it cancels out, and what is left is what one record changes and the noise upon it.
+    """
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+
+    @property
+    def work(self) -> int:
+        """How much one game on one input takes, in random numbers or so."""
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play so many games on each of the two inputs: log-likelihood ratios of first to second.
+
+        The noise is drawn by the same routines as that of a release.
+        """
+
+
+class ModelPlan(ABC):
+    """A release that is fixed before any record is looked at.
+
+    ``ModelPlan.of`` reads what is wanted; what it refuses costs nothing. A plan is used once for
+    each charge: ``release`` draws anew at each call.
+    """
+
+    NAME: ClassVar[str]
+    HELP: ClassVar[str]
+    """For whoever writes requests: the parameters, and what comes out."""
+
+    spec: ModelSpec
+    """What was asked for."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, spec: ModelSpec) -> "ModelPlan":
+        """Plan a release, or raise BadParameter that names parameter and rule."""
+
+    @property
+    @abstractmethod
+    def proved(self) -> Guarantee:
+        """What is proved of all that is released together; this is what has to be paid for."""
+
+    @property
+    def claims(self) -> tuple[ReleaseClaim, ...]:
+        """What is claimed and what is proved: of the whole, and of parts that a method names."""
+        return (ReleaseClaim(WHOLE_MODEL, Claim(self.spec.cost, self.proved)),)
+
+    @property
+    @abstractmethod
+    def settings(self) -> Mapping[str, Any]:  # Any: JSON
+        """How it is trained, with defaults filled in; follows from what was asked for."""
+
+    @property
+    def canary(self) -> Canary | None:
+        """The game that audits the plan, or None where there is none."""
+        return None
+
+    @abstractmethod
+    def release(self, records: Records, source: Source) -> bytes:
+        """Return the file that is published; each call is a release of its own."""
+
+    def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
+        """Return what a card says beside the guarantee: from the plan and the file alone."""
+        model = PublishedModel.read(content)
+        widths = [model.encoding.width, *(len(biases) for _, biases in model.layers)]
+        return {
+            "format": "safetensors",
+            "record": model.encoding.schema.record,
+            "label": model.encoding.label,
+            "learnt_from": list(model.encoding.columns),
+            "architecture": "dense layers, ReLU between them, one-hot inputs, a figure per class",
+            "widths": widths,
+            "parameter_count": model.parameters,
+            "training": dict(self.settings),
+        }

@@ -1,0 +1,167 @@
+"""Private tables as a step of a method: which kind, what it costs, what a canary changes in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.errors import BadParameter
+from noisefloor.privacy import Guarantee
+from noisefloor.publication.cell_noise import changed_cells
+from noisefloor.publication.histogram import MOST_CELLS
+from noisefloor.publication.methods.canaries import TableCanary
+from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
+from noisefloor.publication.synthesis import (
+    CELLS,
+    LABEL_HISTOGRAMS,
+    MARGINAL_TREE,
+    CellHistogram,
+    LabelHistograms,
+    MarginalTree,
+    NoiseBudget,
+    RecordChange,
+    Synthesiser,
+    table_change,
+)
+from noisefloor.randomness import Source
+from noisefloor.tables import OneHot, Records, Schema
+
+KINDS = (LABEL_HISTOGRAMS, CELLS, MARGINAL_TREE)
+PARAMETERS = ("tables", "columns", "rows")
+HELP = f"""`tables`: `{"`, `".join(KINDS)}` (default {MARGINAL_TREE}); `columns`, for
+`{CELLS}`, those that are counted with the label, chosen without looking at the data;
+`rows`, how many synthetic records are drawn (default: `size`, or what the noisy tables tell)"""
+MOST_ROWS = 1 << 22
+"""Of synthetic records: more tell no more, and have to fit into memory."""
+
+_MOST_COLUMNS = 64
+
+
+class _Tables(Protocol):
+    """What the three kinds have in common."""
+
+    @property
+    def budget(self) -> NoiseBudget: ...
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def release(self, records: Records, source: Source) -> Synthesiser: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateTables:
+    """Noisy tables under one budget, and how many synthetic records are made of them.
+
+    Attributes:
+        kind: ``label-histograms``, ``cells`` or ``marginal-tree``.
+        tables: What is counted, and with which noise.
+        changes: What one record changes, by the groups of the budget.
+        encoding: Of the synthetic records: the columns that were counted.
+        rows: How many are made, or None for as many as the tables tell.
+    """
+
+    kind: str
+    tables: _Tables
+    changes: Mapping[str, RecordChange]
+    encoding: OneHot
+    rows: int | None
+
+    @classmethod
+    def of(cls, told: ParameterReader, spec: ModelSpec) -> "PrivateTables":
+        """Read kind, columns and rows, and divide the cost."""
+        kind = told.choice("tables", MARGINAL_TREE, *KINDS)
+        rows = told.whole("rows", spec.size or 1, 1, MOST_ROWS)
+        if kind != CELLS and "columns" in told:
+            raise BadParameter("columns", "<text>", f"left out: only {CELLS} takes some")
+        if len(spec.encoding.columns) > _MOST_COLUMNS:
+            raise BadParameter("label", "<text>", f"to leave at most {_MOST_COLUMNS} columns")
+        tables, changes = _tables(kind, told, spec)
+        encoding = OneHot(_made(tables, spec), spec.encoding.label)
+        is_told = "rows" in told or spec.size is not None
+        return cls(kind, tables, MappingProxyType(changes), encoding, rows if is_told else None)
+
+    @property
+    def proved(self) -> Guarantee:
+        """Of all tables together, and so of whatever is made of them."""
+        return self.tables.guarantee
+
+    @property
+    def settings(self) -> dict[str, Any]:  # Any: JSON
+        """What a card says of them."""
+        deviations = {
+            name: noise.variance**0.5 for name, noise in self.tables.budget.noises.items()
+        }
+        return {
+            "tables": self.kind,
+            "columns": list(self.encoding.columns),
+            "rows": self.rows if self.rows is not None else "as many as the noisy tables tell",
+            "noise": {
+                "law": "discrete Gaussian" if self.proved.delta else "discrete Laplace",
+                "standard_deviations": deviations,
+            },
+        }
+
+    @property
+    def canary(self) -> TableCanary:
+        """A record that is in every table, or not."""
+        noises = self.tables.budget.noises
+        return TableCanary([(noises[name], change) for name, change in self.changes.items()])
+
+    def release(
+        self, records: Records, source: Source, most: int = MOST_ROWS
+    ) -> tuple[Synthesiser, Records]:
+        """Return the noisy tables and synthetic records of them, at most so many if not told."""
+        made = self.tables.release(records, source.child("tables"))
+        told = min(max(1, round(made.size)), most) if self.rows is None else self.rows
+        return made, made.sample(told, source.child("rows"))
+
+
+def _tables(
+    kind: str, told: ParameterReader, spec: ModelSpec
+) -> tuple[_Tables, dict[str, RecordChange]]:
+    encoding, cost = spec.encoding, spec.cost
+    schema, label, count = encoding.schema, encoding.label, len(encoding.columns)
+    relation = cost.neighbours
+    if kind == CELLS:
+        columns = _columns(told, encoding)
+        return CellHistogram(schema, (*columns, label), cost), {"cells": table_change(1, relation)}
+    _check_cells(encoding, pairs=kind == MARGINAL_TREE)
+    if kind == LABEL_HISTOGRAMS:
+        changes = {"tables": table_change(count, relation)}
+        return LabelHistograms(schema, label, cost), changes
+    changes = {
+        "ones": table_change(count, relation),
+        "scores": RecordChange(count * (count - 1) // 2, changed_cells(relation)),
+        "twos": table_change(count - 1, relation),
+    }
+    return MarginalTree(schema, label, cost), changes
+
+
+def _columns(told: ParameterReader, encoding: OneHot) -> tuple[str, ...]:
+    columns = told.names("columns")
+    if not columns or not set(columns) <= set(encoding.columns):
+        rule = f"one or several of {', '.join(encoding.columns)}"
+        raise BadParameter("columns", "<text>", rule)
+    return columns
+
+
+def _check_cells(encoding: OneHot, *, pairs: bool) -> None:
+    """Refuse tables that would not fit into memory; each pair may be taken."""
+    sizes = np.sort(encoding.sizes)[::-1]
+    largest = int(sizes[0]) * (int(sizes[1]) if pairs and len(sizes) > 1 else 1)
+    if largest * encoding.classes > MOST_CELLS:
+        raise BadParameter("label", "<text>", f"so that a table has at most {MOST_CELLS} cells")
+
+
+def _made(tables: _Tables, spec: ModelSpec) -> Schema:
+    return tables.made if isinstance(tables, CellHistogram) else spec.encoding.schema
+
+
+def release_tensors(made: Synthesiser, rows: Records) -> dict[str, NDArray[Any]]:
+    """Return noisy tables and synthetic records as tensors: ``tables/NAME`` and ``rows/NAME``."""
+    tensors: dict[str, NDArray[Any]] = {f"tables/{it}": one for it, one in made.tables.items()}
+    return tensors | {f"rows/{it}": one.astype(np.int32) for it, one in rows.codes.items()}

@@ -1,0 +1,45 @@
+"""Every way to publish a classifier of a labelled table, by name."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from noisefloor.errors import BadParameter
+from noisefloor.publication.methods.anonymising_first import (
+    AnonymisingFirstPlan,
+    SyntheticTablePlan,
+)
+from noisefloor.publication.methods.logistic import LogisticMethodPlan
+from noisefloor.publication.methods.model_plan import ModelPlan
+from noisefloor.publication.methods.model_spec import ModelSpec
+from noisefloor.publication.methods.noisy_networks import AnonymisedLearningPlan, LearningFirstPlan
+from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
+
+MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
+    {
+        kind.NAME: kind
+        for kind in (
+            LogisticMethodPlan,
+            PrivateSgdPlan,
+            AnonymisingFirstPlan,
+            LearningFirstPlan,
+            AnonymisedLearningPlan,
+            SyntheticTablePlan,
+        )
+    }
+)
+"""By the name that requests and scenarios use."""
+
+
+def plan_model(method: str, spec: ModelSpec) -> ModelPlan:
+    """Plan a release by the name of its method; no records are looked at.
+
+    Args:
+        method: One of ``MODEL_METHODS``.
+        spec: Encoding, cost, public size, parameters.
+
+    Raises:
+        BadParameter: An unknown method, or a parameter that breaks its rule.
+    """
+    if method not in MODEL_METHODS:
+        raise BadParameter("method", "<text>", f"one of {', '.join(MODEL_METHODS)}")
+    return MODEL_METHODS[method].of(spec)

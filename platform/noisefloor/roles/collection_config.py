@@ -1,0 +1,104 @@
+"""What is collected: catalogue, kinds of report, and what is learnt from them, as a document.
+
+Ad server and aggregator have to agree on it; Redis remembers it and refuses another.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from noisefloor.checks import check_count, check_types
+from noisefloor.errors import BadCollection, BadParameter
+from noisefloor.roles.ad_server import IMPRESSIONS
+from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.kind_registry import kind_description, kinds_from_sizes
+from noisefloor.tasks import TrainingTask, kinds_of_task, task_description, task_from_description
+from noisefloor.wire import MOST_EPOCH, Kind
+
+MOST_BYTES = 1 << 26
+_PARTS = frozenset({"catalogue", "kinds", "course", "first_epoch", "namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionConfig:
+    """One collection.
+
+    Attributes:
+        catalogue: Ads in order.
+        kinds: Kinds of report by name; impressions of the catalogue and the reports of the
+            course are always among them.
+        first_epoch: The oldest epoch that is open at the start.
+        namespace: First part of every key in Redis.
+        task: What is learnt from closed rounds, if anything; a round is an epoch.
+    """
+
+    catalogue: Catalogue
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    first_epoch: int = 0
+    namespace: str = "noisefloor"
+    task: TrainingTask | None = None
+
+    def __post_init__(self) -> None:
+        check_count(self.first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
+        if self.task is not None and self.first_epoch:
+            rule = "0 where something is learnt: its rounds are epochs from 0 on"
+            raise BadParameter("first_epoch", self.first_epoch, rule)
+        needed = kinds_from_sizes({IMPRESSIONS: {"size": len(self.catalogue)}})
+        if self.task is not None:
+            needed |= {kind.name: kind for kind in kinds_of_task(self.task)}
+        for name, kind in needed.items():
+            if self.kinds.get(name, kind) != kind:
+                raise BadParameter("kinds", name, "as catalogue and course have it")
+        object.__setattr__(self, "kinds", {**needed, **self.kinds})
+
+    @classmethod
+    def read(cls, path: Path) -> "CollectionConfig":
+        """Read a collection from its file, or raise BadCollection."""
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                raise BadCollection(f"A collection's file has at most {MOST_BYTES} bytes.")
+            return cls.parse(path.read_bytes())
+        except OSError as error:
+            raise BadCollection(f"A collection cannot be read: {type(error).__name__}.") from None
+
+    @classmethod
+    def parse(cls, content: bytes) -> "CollectionConfig":
+        """Read a collection from its document, or raise BadCollection."""
+        try:
+            payload = json.loads(content)
+            if not set(payload) <= _PARTS:
+                raise BadCollection(f"A collection has {', '.join(sorted(_PARTS))}.")
+            listed = payload["catalogue"]
+            catalogue = Catalogue(listed["version"], tuple(Ad(**ad) for ad in listed["ads"]))
+            rest = {
+                name: payload[name] for name in ("first_epoch", "namespace") if name in payload
+            }
+            check_types(cls, rest)
+            if payload.get("course") is not None:
+                rest["task"] = task_from_description(payload["course"])
+            return cls(catalogue, kinds_from_sizes(payload.get("kinds", {})), **rest)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            why = f"{error.name} has to be {error.rule}" if isinstance(error, BadParameter) else ""
+            text = "A collection cannot be used: " + (why or type(error).__name__)
+            raise BadCollection(f"{text}.") from None
+
+    @property
+    def content(self) -> bytes:
+        """The document, in one form only."""
+        payload: dict[str, Any] = {  # Any: JSON
+            "catalogue": json.loads(self.catalogue.content),
+            "kinds": {name: kind_description(self.kinds[name]) for name in sorted(self.kinds)},
+            "first_epoch": self.first_epoch,
+            "namespace": self.namespace,
+        }
+        if self.task is not None:
+            payload["course"] = task_description(self.task)
+        return json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+
+
+def example_collection(ads: int = 20) -> CollectionConfig:
+    """Return a small collection to try things with: some ads, and clicks on them."""
+    listed = tuple(Ad(f"ad-{place}", place % 5) for place in range(ads))
+    return CollectionConfig(Catalogue(1, listed), kinds_from_sizes({"clicks": {"size": ads}}))

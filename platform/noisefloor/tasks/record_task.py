@@ -1,0 +1,390 @@
+"""A collection of records as a course: select attributes, collect, learn, then answer questions.
+
+A frozen value of public parameters, so that server and devices agree on it by its description.
+What passes between them are contents (see ``contents``): the round, the chosen attributes and in
+the end the model. Owners who take part in both rounds pay for both.
+
+The parts of a course of records: its sizes, who selects, and what is taught.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from noisefloor.checks import check_count, check_types
+from noisefloor.collection.collecting import (
+    EveryAttribute,
+    JointCollector,
+    PiecewiseCollector,
+    PiecewiseSelection,
+    PrintedCollector,
+    RandomSelection,
+    ReportingCollector,
+    ReportingSelector,
+    ResponseSelection,
+    ScoreForm,
+    SelectionReports,
+    Selector,
+    UnifiedCollector,
+    WeakCollector,
+    WeakSelection,
+)
+from noisefloor.collection.encoding import (
+    Discretiser,
+    PrintedDiscretiser,
+    QueryMode,
+    ReportSize,
+    joint_choice,
+    tuple_choice,
+    unified_choice,
+)
+from noisefloor.collection.learners import check_classifier, check_table_size
+from noisefloor.errors import BadFrame, BadParameter
+from noisefloor.randomness import SeededSource, Source
+from noisefloor.tables import Labels, ScaledRecords, ScaledSchema
+from noisefloor.tasks.round_content import RoundContent, read_content, write_content
+from noisefloor.tasks.round_trainers import (
+    UNTRAINED_MODEL,
+    ClassifierTrainer,
+    ColumnArrays,
+    FittedModel,
+    NaiveBayesTrainer,
+    RoundTrainer,
+)
+from noisefloor.wire import Kind
+
+if TYPE_CHECKING:
+    pass  # MERGED
+
+
+RecordMethod = Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"]
+SelectionName = Literal["none", "random", "piecewise", "response", "weak"]
+RECORD_METHODS: tuple[str, ...] = get_args(RecordMethod)
+SELECTIONS: tuple[str, ...] = get_args(SelectionName)
+
+_WEAK_SIZES = ReportSize(10, 5, 1.0, 0.0)
+"""Of classes that are sent without noise: the most that the paper looks at."""
+
+_NUMBERS = ("svm", "linear-svm", "logistic")
+"""Classifiers of numbers that can be published; on classes, all can."""
+
+
+def report_sizes_of(task: "RecordTask") -> tuple[int, int]:
+    """Return how many attributes are told of, and how many classes each has at most."""
+    if task.method == "joint-bayes" and task.selection not in ("none", "random"):
+        raise BadParameter(
+            "selection", task.selection, "none or random: each owner draws attributes"
+        )
+    rule = _rule(task)
+    classes = task.classes or rule.classes
+    if task.method != "joint-bayes" and task.selection == "none":
+        if task.attributes not in (0, len(task.schema)):
+            raise BadParameter("attributes", task.attributes, "all: nothing selects")
+        return len(task.schema), classes
+    return task.attributes or min(rule.chosen, len(task.schema)), classes
+
+
+def selector_of(task: "RecordTask") -> Selector:
+    """Return who chooses the attributes."""
+    chosen, epsilon = task.chosen, task.epsilon
+    if task.method == "joint-bayes" or task.selection == "none":
+        return EveryAttribute()
+    if task.selection == "random":
+        return RandomSelection(chosen)
+    if task.selection == "piecewise":
+        return PiecewiseSelection(chosen, epsilon)
+    if task.selection == "weak":
+        return WeakSelection(chosen, task.discretiser, task.form)
+    return ResponseSelection(chosen, task.discretiser, epsilon, task.form)
+
+
+def trainer_of(task: "RecordTask") -> RoundTrainer:
+    """Return what is taught."""
+    if task.method == "joint-bayes":
+        return NaiveBayesTrainer(task.discretiser, task.chosen, task.epsilon)
+    check_classifier(task.classifier, task.weight)
+    classes: Discretiser | PrintedDiscretiser | None = task.discretiser
+    train: ReportingCollector
+    ask: ReportingCollector
+    if task.method == "piecewise":
+        if task.classifier not in _NUMBERS:
+            rule = f"one of {', '.join(_NUMBERS)}: what is learnt of numbers has to be published"
+            raise BadParameter("classifier", task.classifier, rule)
+        train = PiecewiseCollector(task.epsilon)
+        ask, classes = PiecewiseCollector(task.epsilon, "none"), None
+    elif task.method == "weak":
+        train = ask = WeakCollector(task.discretiser)
+    elif task.method == "joint-svm":
+        train = JointCollector(task.discretiser, task.epsilon)
+        ask = JointCollector(task.discretiser, task.epsilon, with_label=False)
+    elif task.variant == "paper":
+        classes = PrintedDiscretiser(task.schema, task.discretiser.most)
+        train = ask = PrintedCollector(classes, task.epsilon)  # its question has a label, too
+    else:
+        train = UnifiedCollector(task.discretiser, task.epsilon)
+        ask = UnifiedCollector(task.discretiser, task.epsilon, with_label=False)
+    trainer = ClassifierTrainer(train, ask, task.chosen, classes, task.classifier, task.weight)
+    _check_lesson(task, trainer)
+    return trainer
+
+
+def _check_lesson(task: "RecordTask", trainer: ClassifierTrainer) -> None:
+    """Refuse now what would fail when everybody has reported."""
+    if trainer.classes is not None and task.classifier not in _NUMBERS:
+        check_table_size([trainer.train.symbols(task.chosen)[0]] * task.chosen)
+    # The widest attributes: what they can carry, all others can.
+    widest = sorted(range(len(task.schema)), key=lambda one: -task.discretiser.sizes[one])
+    trainer.guarantee(widest[: task.chosen])
+
+
+def _rule(task: "RecordTask") -> ReportSize:
+    """Return the sizes that follow from public figures."""
+    owners, attributes, epsilon = task.owners, len(task.schema), task.epsilon
+    if task.method == "weak":
+        return _WEAK_SIZES
+    if task.method == "joint-bayes":
+        return joint_choice(owners, attributes, epsilon)
+    if task.method == "joint-svm":
+        return tuple_choice(owners, attributes, epsilon, task.queries)
+    return unified_choice(owners, attributes, epsilon, task.queries)
+
+
+Variant = Literal["corrected", "paper"]
+
+
+class ReleasedRows(Protocol):
+    """What a closed round released."""
+
+    @property
+    def count(self) -> int:
+        """Reports behind it."""
+        ...
+
+    @property
+    def rows(self) -> pa.RecordBatch | None:
+        """The rows of a kind that is collected."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTask:
+    """One collection of records.
+
+    Attributes:
+        schema: Of the records.
+        epsilon: Of each phase: a report to the selection, one in training, one question.
+        owners: How many will take part, as far as is publicly known; sizes follow from it.
+        method: ``joint-bayes``, ``joint-svm``, ``unified``, ``weak`` (no noise) or ``piecewise``.
+        attributes: How many are told of; 0: by the public rule.
+        classes: Of an attribute, at most; 0: by the public rule.
+        selection: How attributes are chosen; each owner of ``joint-bayes`` draws by itself.
+        form: How the selections ``response`` and ``weak`` score.
+        classifier: A key of ``CLASSIFIERS``; ``joint-bayes`` has its own.
+        weight: Its C.
+        variant: Whether the unified response is as it has to be or as its paper prints it.
+        queries: Whether those who ask later send protected values, or ask their own device.
+        seed: Of attributes that are chosen at random; public.
+    """
+
+    schema: ScaledSchema
+    epsilon: float
+    owners: int
+    method: RecordMethod = "joint-bayes"
+    attributes: int = 0
+    classes: int = 0
+    selection: SelectionName = "random"
+    form: ScoreForm = "prod"
+    classifier: str = "svm"
+    weight: float = 1.0
+    variant: Variant = "corrected"
+    queries: QueryMode = "on-device"
+    seed: int = 0
+    chosen: int = field(init=False, compare=False)
+    discretiser: Discretiser = field(init=False, repr=False, compare=False)
+    selector: Selector = field(init=False, repr=False, compare=False)
+    trainer: RoundTrainer = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._check()
+        chosen, classes = report_sizes_of(self)
+        object.__setattr__(self, "chosen", chosen)
+        object.__setattr__(self, "discretiser", Discretiser(self.schema, classes))
+        object.__setattr__(self, "selector", selector_of(self))
+        object.__setattr__(self, "trainer", trainer_of(self))
+
+    @property
+    def rounds(self) -> int:
+        """One of training, and one before it where the selection uses data."""
+        return 1 + isinstance(self.selector, ReportingSelector)
+
+    @property
+    def query_kind(self) -> Kind | None:
+        """The kind of frame of protected questions."""
+        return self.trainer.query_kind
+
+    def kind(self, number: int) -> Kind:
+        """Return the kind of frame of a round."""
+        check_count(number, "number", least=0, most=self.rounds - 1)
+        if isinstance(self.selector, ReportingSelector) and number == 0:
+            return self.selector.kind(len(self.schema))
+        return self.trainer.kind
+
+    def first(self) -> bytes:
+        """Return what devices are told first: attributes, if no data are needed to choose them."""
+        drawn = () if isinstance(self.selector, ReportingSelector) else self._drawn()
+        return self._written(0, drawn)
+
+    def round_of(self, content: bytes) -> int:
+        """Return the round of a content, or raise BadFrame if it is of another course."""
+        return int(self._read(content).payload["round"])
+
+    def columns(self, content: bytes) -> tuple[int, ...]:
+        """Return the chosen attributes; none are named before a selection by data."""
+        return tuple(self._read(content).payload["columns"])
+
+    def fitted_model(self, content: bytes) -> FittedModel:
+        """Return the model, or raise BadFrame before the last round is closed."""
+        read = self._read(content)
+        if read.payload["round"] < self.rounds:
+            raise BadFrame("content", "is of a round that is still open")
+        return FittedModel(read.payload["form"], read.arrays)
+
+    def report(
+        self, number: int, content: bytes, records: ScaledRecords, source: Source
+    ) -> ColumnArrays:
+        """Return what devices send in a round, as the columns of its kind."""
+        if self.round_of(content) != number:
+            raise BadFrame("content", "is of another round")
+        if isinstance(self.selector, ReportingSelector) and number == 0:
+            return self.selector.report(records, source).columns()
+        return self.trainer.report(records, self.columns(content), source)
+
+    def next(self, number: int, content: bytes, released: ReleasedRows) -> bytes:
+        """Return the next content.
+
+        A selection without reports chooses at random; training without reports teaches nothing.
+        """
+        rows: ColumnArrays = {}
+        if released.count and released.rows is not None:
+            rows = self.kind(number).decode(released.rows)
+        if isinstance(self.selector, ReportingSelector) and number == 0:
+            return self._written(1, self._selected(self.selector, rows))
+        columns = self.columns(content)
+        fitted_model = self.trainer.fit_model(rows, columns) if rows else UNTRAINED_MODEL
+        return self._written(number + 1, columns, fitted_model)
+
+    def predict(self, content: bytes, records: ScaledRecords) -> Labels:
+        """Return the labels of records that stay on their devices."""
+        return self.trainer.predict(
+            self.fitted_model(content), records.values, self.columns(content)
+        )
+
+    def query(self, content: bytes, records: ScaledRecords, source: Source) -> ColumnArrays:
+        """Return what devices send to ask about records, as the columns of ``query_kind``."""
+        columns = self.columns(content)
+        return self.trainer.query(self.fitted_model(content), records, columns, source)
+
+    def answers(self, content: bytes, queries: pa.RecordBatch) -> Labels:
+        """Return a decision for each protected question."""
+        rows = self.trainer.query_kind.decode(queries)
+        return self.trainer.answers(self.fitted_model(content), rows, self.columns(content))
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        """Return plain data that ``of_json`` reads."""
+        payload = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        return {**payload, "schema": self.schema.as_json()}
+
+    @classmethod
+    def of_json(cls, payload: Mapping[str, Any]) -> "RecordTask":  # Any: JSON
+        """Read a course from plain data, or raise BadParameter."""
+        check_types(cls, payload)
+        try:
+            return cls(**{**payload, "schema": ScaledSchema.of_json(payload["schema"])})
+        except (TypeError, KeyError):
+            rule = "to have schema, epsilon, owners and what else a course of records takes"
+            raise BadParameter("course", sorted(payload), rule) from None
+
+    def _check(self) -> None:
+        choices = {
+            "method": RECORD_METHODS,
+            "selection": SELECTIONS,
+            "variant": get_args(Variant),
+            "queries": get_args(QueryMode),
+        }
+        for name, listed in choices.items():
+            if getattr(self, name) not in listed:
+                raise BadParameter(name, getattr(self, name), f"one of {', '.join(listed)}")
+        check_count(self.attributes, "attributes", least=0, most=len(self.schema))
+        check_count(self.seed, "seed", least=0, most=1 << 53)
+
+    def _selected(self, selector: ReportingSelector, rows: ColumnArrays) -> tuple[int, ...]:
+        """Return the chosen attributes; answers that no device could give are left out."""
+        if not rows:
+            return self._drawn()
+        return selector.choose(SelectionReports.of(rows), len(self.schema)).columns
+
+    def _drawn(self) -> tuple[int, ...]:
+        """Return attributes that are chosen without data: all, or so many by the public seed."""
+        if self.method == "joint-bayes":
+            return ()  # every owner draws
+        if self.selection == "none":
+            return tuple(range(len(self.schema)))
+        order = SeededSource(self.seed, "attributes").generator().permutation(len(self.schema))
+        return tuple(int(one) for one in order[: self.chosen])
+
+    def _written(
+        self, number: int, columns: tuple[int, ...], fitted_model: FittedModel | None = None
+    ) -> bytes:
+        payload = {"course": self._digest(), "round": number, "columns": list(columns)}
+        if fitted_model is None:
+            return write_content(RoundContent(payload, {}))
+        return write_content(
+            RoundContent({**payload, "form": fitted_model.form}, fitted_model.arrays)
+        )
+
+    def _read(self, content: bytes) -> RoundContent:
+        """Read a content of this course; whatever else it is raises BadFrame."""
+        read = read_content(content)
+        payload, number = read.payload, read.payload.get("round")
+        is_done = type(number) is int and number == self.rounds
+        keys = {"course", "round", "columns", *({"form"} if is_done else ())}
+        if set(payload) != keys or type(number) is not int or not 0 <= number <= self.rounds:
+            raise BadFrame("content", "is not one of a collection of records")
+        if payload["course"] != self._digest():
+            raise BadFrame("content", "is of another course")
+        columns = payload["columns"]
+        places = range(len(self.schema))
+        if not isinstance(columns, list) or not all(
+            type(one) is int and one in places for one in columns
+        ):
+            raise BadFrame("content", "names attributes that the schema does not have")
+        is_chosen = bool(number) or not isinstance(self.selector, ReportingSelector)
+        expected_columns = self.chosen if is_chosen and self.method != "joint-bayes" else 0
+        if len(set(columns)) != len(columns) or len(columns) != expected_columns:
+            raise BadFrame("content", "does not name as many attributes as are told of")
+        if is_done:
+            self._check_model(FittedModel(payload["form"], read.arrays), columns)
+        return read
+
+    def _check_model(self, fitted_model: FittedModel, columns: list[int]) -> None:
+        """Refuse a model that does not go with the attributes, by trying it."""
+        try:
+            self.trainer.predict(fitted_model, np.zeros((1, len(self.schema))), columns)
+        except (BadParameter, KeyError, IndexError, ValueError, TypeError):
+            raise BadFrame("content", "has no model of this course") from None
+
+    def _digest(self) -> str:
+        return _digest_of(self)
+
+
+@lru_cache(maxsize=64)
+def _digest_of(task: RecordTask) -> str:
+    """Return a hash of a course's description."""
+    text = json.dumps(task.as_json(), sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,66 @@
+"""Every course that a server may be asked for, listed in one place, as plain data.
+
+A course is a frozen value whose parameters are public, so server and devices can agree on one by
+a description: ``{"method": "bits", "ads": 20, ...}``. What is not written here does not exist.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noisefloor.errors import BadParameter
+from noisefloor.tasks.ad_task import (
+    AD_TRAININGS,
+    AdTask,
+    ad_training_from_description,
+    training_description,
+)
+from noisefloor.tasks.record_task import RECORD_METHODS, RecordTask
+from noisefloor.tasks.training_task import TrainingTask
+
+Description = Mapping[str, Any]  # Any: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFamily:
+    """Courses of one type.
+
+    Attributes:
+        methods: The names by which they are asked for.
+        type: Of the course.
+        read: Makes the course of a description; raises BadParameter.
+        describe: Describes a course of the type as plain data that ``read`` reads.
+    """
+
+    methods: tuple[str, ...]
+    type: type[TrainingTask]
+    read: Callable[[Description], TrainingTask]
+    describe: Callable[[Any], dict[str, Any]]  # Any: a course of the type; JSON
+
+
+TASK_FAMILIES: tuple[TaskFamily, ...] = (
+    TaskFamily(
+        tuple(AD_TRAININGS),
+        AdTask,
+        lambda payload: AdTask(ad_training_from_description(payload)),
+        lambda task: training_description(task.training),
+    ),
+    TaskFamily(RECORD_METHODS, RecordTask, RecordTask.of_json, RecordTask.as_json),
+)
+
+
+def task_from_description(payload: Description) -> TrainingTask:
+    """Make the course that was asked for."""
+    methods = {name: family for family in TASK_FAMILIES for name in family.methods}
+    method = payload.get("method")
+    if method not in methods:
+        raise BadParameter("method", method, f"one of {', '.join(methods)}")
+    return methods[method].read(payload)
+
+
+def task_description(task: TrainingTask) -> dict[str, Any]:  # Any: JSON
+    """Describe a course as plain data that ``course_of`` reads."""
+    for family in TASK_FAMILIES:
+        if isinstance(task, family.type):
+            return family.describe(task)
+    raise BadParameter("course", type(task).__name__, "one that is listed")

@@ -1,0 +1,47 @@
+"""messages."""
+
+from noisefloor.wire.messages.ad_serving import (
+    MOST_TOKENS,
+    AdRequest,
+    AdResponse,
+    CatalogueAd,
+    SingleReport,
+    TokenRequest,
+)
+from noisefloor.wire.messages.aggregation import (
+    CollectionState,
+    ConservationReport,
+    EpochStatistics,
+    EpochStatus,
+    KindState,
+)
+from noisefloor.wire.messages.publication import (
+    BudgetBalance,
+    BudgetStatement,
+    LedgerLine,
+    PublicationMessage,
+    PublicationOutcome,
+    PublicationPrice,
+    PublicationStatus,
+)
+
+__all__ = [
+    "MOST_TOKENS",
+    "AdRequest",
+    "AdResponse",
+    "BudgetBalance",
+    "BudgetStatement",
+    "CatalogueAd",
+    "CollectionState",
+    "ConservationReport",
+    "EpochStatistics",
+    "EpochStatus",
+    "KindState",
+    "LedgerLine",
+    "PublicationMessage",
+    "PublicationOutcome",
+    "PublicationPrice",
+    "PublicationStatus",
+    "SingleReport",
+    "TokenRequest",
+]

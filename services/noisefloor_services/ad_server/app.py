@@ -1,0 +1,110 @@
+"""The ad server: catalogue and model out, ad requests and frames of reports in.
+
+Device routes carry no identity: no token, no cookie, no address is looked at or kept. What is
+answered with 202 is with Redis, on disk where that is the promise; the aggregator counts it.
+"""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter
+
+from noisefloor.randomness import Source
+from noisefloor.roles import CollectionConfig
+from noisefloor_services.ad_server.predictions import PredictionQueue
+from noisefloor_services.ad_server.routes import add_routes
+from noisefloor_services.ad_server.state import AdServerState
+from noisefloor_services.http import (
+    LOOK_S,
+    AnonymousAccess,
+    CollectionApps,
+    Readiness,
+    Rule,
+    Service,
+    ServiceSpec,
+    rate_limit,
+)
+from noisefloor_services.security import RateLimit, Role, secure_source
+from noisefloor_services.settings import Settings
+from noisefloor_services.store import CollectionRegistry, Durability, Layout, Server
+
+NAME = "ad-server"
+RULES: Mapping[str, Rule] = {
+    "GET /catalogue": AnonymousAccess.DEVICE,
+    "GET /model": AnonymousAccess.DEVICE,
+    "POST /requests": AnonymousAccess.DEVICE,
+    "POST /predictions": AnonymousAccess.DEVICE,
+    "POST /frames": AnonymousAccess.DEVICE,
+    "POST /reports/{kind}": AnonymousAccess.DEVICE,
+    "POST /tokens/{epoch}": Role.ADMIN,
+}
+DESCRIPTION = """Hands out the catalogue and the model, answers ad requests, takes reports.
+
+Devices send **frames**: an Arrow IPC stream of one record batch whose schema has four entries of
+metadata (version, kind, epoch, batch id). There is exactly one way to write a frame; see
+`noisefloor.wire.encode_frame`. A frame that was answered with 202 counts exactly once, however
+often it is sent. After no answer, 429 or 503 send the **same bytes** again, when Retry-After says.
+409 says that the epoch is too far ahead: keep the bytes and send the same later. 410 says that the
+epoch is closed or full: drop the frame. It does not count, unless it was taken before and only the
+answer was lost. No request needs a token, and none is looked at.
+
+Collections that are registered at the aggregator are served under `/collections/NAME`, each with
+all routes and a description of its own: `/collections/NAME/openapi.json`.
+"""
+
+
+def create(
+    settings: Settings,
+    collection: CollectionConfig,
+    *,
+    environment: Mapping[str, str] | None = None,
+    source: Source | None = None,
+) -> Service:
+    """Make the ad server, with rooms for collections that are registered beside its own.
+
+    Args:
+        settings: What it was told.
+        collection: Catalogue and kinds.
+        environment: As the process got it; a seed in it is refused.
+        source: Nothing, or a SecureSource.
+    """
+    drawn = secure_source(environment or {}, settings, source)
+    rate = rate_limit(settings)
+    registry = CollectionRegistry(
+        Server(settings.redis_url, timeout_s=LOOK_S),
+        Layout(collection.namespace, settings.partitions),
+    )
+
+    predictions = PredictionQueue()
+
+    def collection_app(other: CollectionConfig) -> Service:
+        return _service(settings, other, drawn, predictions, rate=rate)
+
+    collection_apps = CollectionApps(registry, collection_app, is_eager=False)
+    return _service(
+        settings, collection, drawn, predictions, rate=rate, collection_apps=collection_apps
+    )
+
+
+def _service(
+    settings: Settings,
+    collection: CollectionConfig,
+    source: Source,
+    predictions: PredictionQueue,
+    *,
+    rate: RateLimit,
+    collection_apps: CollectionApps | None = None,
+) -> Service:
+    readiness = Readiness(settings.redis_url, Durability(settings.durability))
+    shared = AdServerState(settings, collection, source, readiness, predictions)
+
+    def add(router: APIRouter) -> None:
+        add_routes(router, shared)
+
+    reports = {f"/reports/{name}": ("/reports/{kind}", {"kind": name}) for name in shared.kinds}
+    plain = {path: (path, dict[str, str]()) for path in ("/frames", "/requests")}
+    direct = plain | reports
+    unlogged = (*direct, "/predictions")
+    parts = ServiceSpec(
+        NAME, DESCRIPTION, add, RULES, shared.running, shared.samples, unlogged, direct
+    )
+    return Service(parts, settings, readiness, collection_apps=collection_apps, rate=rate)

@@ -1,0 +1,253 @@
+"""The routes of the ad server."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated, Any
+
+import pyarrow as pa
+from fastapi import APIRouter, Header, HTTPException, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from noisefloor.errors import BusFull, NotFitted, OutOfDomain
+from noisefloor.roles import IMPRESSIONS, Catalogue
+from noisefloor.tasks import MOST_QUERIES
+from noisefloor.wire import MOST_BYTES, Kind, decode_frame
+from noisefloor.wire.messages import AdRequest, AdResponse, CatalogueAd, SingleReport, TokenRequest
+from noisefloor_services.ad_server.state import TOKEN_HEADER, AdServerState
+from noisefloor_services.http import (
+    RETRY_AFTER,
+    UNAVAILABLE,
+    EpochNumber,
+    KindName,
+    frame_body,
+    json_body,
+    openapi_frame_body,
+    openapi_json_body,
+)
+from noisefloor_services.store import MODEL_TYPE
+
+_MOST_KEPT = 4096
+"""Ads whose impression and answer are kept ready."""
+
+_ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serves all
+_UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The device has this one already (If-None-Match)."}
+}
+_EPOCH: dict[int | str, dict[str, Any]] = {
+    409: {"description": "The epoch is too far ahead: keep the bytes, send the same later."},
+    410: {"description": "The epoch is closed or full: this counts no more, drop it."},
+}
+_TAKEN: dict[int | str, dict[str, Any]] = {
+    202: {"description": "Taken: it counts, once. The answer is empty."},
+    403: {"description": "Reports take a one-use token here, and none that admits this came."},
+    **_EPOCH,
+    429: {"description": "Too much waits: send the same again after Retry-After seconds."},
+    **UNAVAILABLE,
+}
+_TOKEN = {
+    "parameters": [
+        {
+            "name": TOKEN_HEADER,
+            "in": "header",
+            "required": False,
+            "description": "A one-use token of the epoch, where reports take one.",
+            "schema": {"type": "string"},
+        }
+    ]
+}
+
+
+def add_routes(router: APIRouter, shared: AdServerState) -> None:
+    """Add every route."""
+    adders = (_add_frames, _add_reports, _add_requests, _add_predictions, _add_downloads)
+    for part in (*adders, _add_tokens):
+        part(router, shared)
+
+
+def _add_downloads(router: APIRouter, shared: AdServerState) -> None:
+    @router.get(
+        "/catalogue",
+        tags=["device"],
+        summary="The catalogue of ads; a place in it is the index that reports carry.",
+        responses=_UNCHANGED,
+    )
+    async def catalogue(if_none_match: Annotated[str | None, Header()] = None) -> Response:
+        made = shared.catalogue
+        return _tagged(made.content, made.etag, if_none_match, "application/json")
+
+    @router.get(
+        "/model",
+        tags=["device"],
+        summary="What devices are told now, such as a model; the course reads it.",
+        responses={
+            200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            **_UNCHANGED,
+            404: {"description": "There is no model yet."},
+        },
+        response_class=Response,
+    )
+    async def model(if_none_match: Annotated[str | None, Header()] = None) -> Response:
+        notice = shared.broadcast_content
+        if notice is None:
+            raise HTTPException(404, "There is no model yet.")
+        return _tagged(notice.content, notice.etag, if_none_match, MODEL_TYPE)
+
+
+def _add_requests(router: APIRouter, shared: AdServerState) -> None:
+    # Nothing in either depends on who asks, and making them costs more than all the rest.
+    @lru_cache(_MOST_KEPT)
+    def impression(index: int) -> pa.RecordBatch:
+        kind = shared.kinds[IMPRESSIONS]
+        return kind.encode({kind.columns[0][0]: [index]})
+
+    @lru_cache(_MOST_KEPT)
+    def answer(index: int) -> Response:
+        return _shown([index], shared.catalogue)
+
+    @router.post(
+        "/requests",
+        tags=["device"],
+        summary="Ask for one ad by its index (counted as an impression), or for a slate.",
+        description="Of a request for one ad its index is counted, and nothing else; sent again, "
+        "it counts again. Of a slate nothing is counted: which ad was shown is the device's to "
+        "report, protected.",
+        openapi_extra=openapi_json_body(AdRequest),
+        response_model=AdResponse,
+        responses={**_EPOCH, 429: _TAKEN[429], **UNAVAILABLE},
+    )
+    async def requests(request: Request) -> Response:
+        asked = await json_body(request, AdRequest)
+        if (asked.index is None) == (asked.slate is None):
+            raise HTTPException(422, "Expected either index or slate.")
+        indices = [asked.index] if asked.index is not None else asked.slate or []
+        if max(indices) >= len(shared.catalogue):
+            raise HTTPException(422, f"Expected an index below {len(shared.catalogue)}.")
+        if asked.index is None:
+            return _shown(indices, shared.catalogue)
+        await shared.take_one(shared.kinds[IMPRESSIONS], asked.epoch, impression(asked.index))
+        return answer(asked.index)
+
+
+def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
+    @router.post(
+        "/predictions",
+        tags=["device"],
+        summary=f"Ask what was learnt: a frame of up to {MOST_QUERIES} protected queries.",
+        description="The frame is of the kind of the course's queries. Answered is 0 or 1 for "
+        "each of its rows, in their order; nothing is kept.",
+        openapi_extra=openapi_frame_body(),
+        response_model=list[Annotated[int, Field(ge=0, le=1)]],
+        responses={
+            400: {"description": "Not a frame of queries; `field` and `rule` say why."},
+            404: {"description": "There is nothing to ask here."},
+            409: {"description": "Nothing is learnt yet."},
+            503: {"description": "Too many ask: send the same after Retry-After seconds."},
+        },
+    )
+    async def predictions(request: Request) -> JSONResponse:
+        data = await frame_body(request)
+        course = shared.task
+        if course is None or course.query_kind is None:
+            raise HTTPException(404, "There is nothing to ask here.")
+        try:
+            found = await shared.predictions.answers(course, shared.broadcast_content, data)
+        except NotFitted:
+            raise HTTPException(409, "Nothing is learnt yet.") from None
+        except BusFull:
+            raise HTTPException(503, "Too many ask: send the same again.", RETRY_AFTER) from None
+        return JSONResponse(found.astype(int).tolist())
+
+
+def _add_frames(router: APIRouter, shared: AdServerState) -> None:
+    most_bytes = min(shared.settings.body_bytes, MOST_BYTES)
+
+    @router.post(
+        "/frames",
+        tags=["device"],
+        status_code=202,
+        summary="Send a frame of up to thousands of reports.",
+        openapi_extra=openapi_frame_body() | _TOKEN,
+        responses={400: {"description": "Not a frame; `field` and `rule` say why."}, **_TAKEN},
+        response_class=Response,
+    )
+    async def frames(request: Request) -> Response:
+        data = await frame_body(request)
+        frame = decode_frame(data, shared.kinds, most_bytes=most_bytes)
+        if shared.settings.report_tokens:
+            token = request.headers.get(TOKEN_HEADER)
+            await shared.admit(token, frame.epoch, frame.batch_id)
+        await shared.take(data, frame)
+        return _ACCEPTED
+
+
+def _add_reports(router: APIRouter, shared: AdServerState) -> None:
+    @router.post(
+        "/reports/{kind}",
+        tags=["device"],
+        status_code=202,
+        summary="Send one report as JSON, for people with curl; devices send frames.",
+        description="The report has to be protected already: what is sent is what is counted. "
+        "Sent again, it counts again.",
+        openapi_extra=openapi_json_body(SingleReport) | _TOKEN,
+        responses={404: {"description": "There is no such kind."}, **_TAKEN},
+        response_class=Response,
+    )
+    async def report(kind: KindName, request: Request) -> Response:
+        known = shared.kinds.get(kind)
+        if known is None:
+            raise HTTPException(404, "There is no such kind.")
+        told = await json_body(request, SingleReport)
+        try:
+            row = known.encode(_columns(known, told.report))
+            data, frame = shared.framed(known, told.epoch, row)
+        except (OutOfDomain, ValueError, TypeError, OverflowError):
+            names = ", ".join(name for name, _ in known.columns)
+            raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
+        await shared.admit(request.headers.get(TOKEN_HEADER), told.epoch, frame.batch_id)
+        await shared.take(data, frame)
+        return _ACCEPTED
+
+
+def _add_tokens(router: APIRouter, shared: AdServerState) -> None:
+    @router.post(
+        "/tokens/{epoch}",
+        tags=["administration"],
+        summary="Make one-use tokens, each of which admits one frame of an epoch.",
+        responses={404: {"description": "Reports take no tokens here."}, **UNAVAILABLE},
+    )
+    def tokens(epoch: EpochNumber, wanted: TokenRequest) -> list[str]:
+        if not shared.settings.report_tokens:
+            raise HTTPException(404, "Reports take no tokens here.")
+        return shared.tokens(epoch).issue(wanted.count)
+
+
+def _columns(kind: Kind, report: object) -> dict[str, list[object]]:
+    """Return a report as columns of one row."""
+    if isinstance(report, dict):
+        return {str(name): [value] for name, value in report.items()}
+    if len(kind.columns) != 1:
+        raise OutOfDomain(f"Expected an object of the columns of {kind.name}.")
+    return {kind.columns[0][0]: [report]}
+
+
+def _shown(indices: Iterable[int], catalogue: Catalogue) -> Response:
+    """Answer with some ads of the catalogue."""
+    pairs = [(index, catalogue.ads[index]) for index in indices]
+    shown = [
+        CatalogueAd(
+            index=index, ad_id=ad.ad_id, topic=ad.topic, price_floor_micros=ad.price_floor_micros
+        )
+        for index, ad in pairs
+    ]
+    found = AdResponse(catalogue_version=catalogue.version, ads=shown)
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+def _tagged(content: bytes, etag: str, held: str | None, media_type: str) -> Response:
+    """Return the content, or 304 to whoever has it; ETags in a list are tried one by one."""
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    tags = {tag.strip().removeprefix("W/") for tag in (held or "").split(",")}
+    if etag in tags or "*" in tags:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)

@@ -1,0 +1,171 @@
+"""What the routes of the ad server share: frames in, model out."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import pyarrow as pa
+from fastapi import HTTPException
+from redis import Redis
+from redis.exceptions import RedisError
+
+from noisefloor.errors import NoisefloorError
+from noisefloor.randomness import Source
+from noisefloor.roles import Catalogue, CollectionConfig
+from noisefloor.wire import Frame, Kind, seal
+from noisefloor_services.ad_server.predictions import PredictionQueue
+from noisefloor_services.ad_server.report_tokens import ReportTokens
+from noisefloor_services.http import Readiness
+from noisefloor_services.metrics import MetricCounter, MetricSample, available_samples
+from noisefloor_services.settings import Settings
+from noisefloor_services.store import (
+    BroadcastContent,
+    Command,
+    FrameRefused,
+    Layout,
+    ModelBroadcast,
+    Refusal,
+    Server,
+    StoreAway,
+)
+from noisefloor_services.streams import Ingest, WritePath
+
+TOKEN_HEADER = "Report-Token"
+_MODEL_EVERY_S = 0.2
+TIMEOUT_S = 5.0
+"""For Redis; short enough that a stop has time for requests that wait for it."""
+
+
+class AdServerState:
+    """What the routes share: the way of a frame into Redis, and of the model out of it.
+
+    Args:
+        settings: What the service was told.
+        collection: Catalogue and kinds.
+        source: Of batch ids for reports that came without one.
+        readiness: Whether anything may be promised.
+        predictions: Who answers queries.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        collection: CollectionConfig,
+        source: Source,
+        readiness: Readiness,
+        predictions: PredictionQueue,
+    ) -> None:
+        self.settings = settings
+        self.catalogue: Catalogue = collection.catalogue
+        self.task = collection.task
+        self.predictions = predictions
+        self.kinds: Mapping[str, Kind] = collection.kinds
+        self.layout = Layout(collection.namespace, settings.partitions)
+        self.source = source
+        self.readiness = readiness
+        self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
+        self.broadcast = ModelBroadcast(self.server, self.layout)
+        self.writes = WritePath(self.server, self.layout, self.kinds)
+        readiness.add(self.writes.lacks)
+        self.ingest: Ingest | None = None
+        self.broadcast_content: BroadcastContent | None = None
+        self.reports = MetricCounter(
+            "reports_accepted", "Reports that were taken.", "kind", self.kinds
+        )
+        self.frames = MetricCounter(
+            "frames_accepted", "Frames that were taken.", "kind", self.kinds
+        )
+        text = "Frames that were refused for their epoch."
+        reasons = [one.value for one in Refusal]
+        self.refused = MetricCounter("frames_refused", text, "reason", reasons)
+        # Redis itself keeps the tokens; an extra client since theirs is redis-py's own.
+        self.token_client = Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take frames, and look for a new model now and then."""
+        self.ingest = Ingest(
+            self.settings.redis_url,
+            self.layout,
+            high_water=self.settings.high_water,
+            timeout_s=TIMEOUT_S,
+            writes=self.writes,
+        )
+        await self.ingest.start()
+        await asyncio.to_thread(self.look)
+        watch = asyncio.create_task(self._watch(), name="model")
+        try:
+            yield
+        finally:
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+            await self.ingest.stop()
+            self.server.close()
+            self.token_client.close()
+
+    def look(self) -> None:
+        """Look for a new model; without Redis the last one stays."""
+        with suppress(NoisefloorError, RedisError):
+            found = self.broadcast.read()
+            if (
+                found != self.broadcast_content
+            ):  # else answers under way would each hold a copy of their own
+                self.broadcast_content = found
+
+    async def take(self, data: bytes, frame: Frame) -> None:
+        """Hand a checked frame to Redis, or raise and promise nothing."""
+        if self.ingest is None or not self.readiness.is_promise_kept:
+            raise StoreAway("it does not keep what is promised")
+        try:
+            await self.ingest.append(data, frame)
+        except FrameRefused as refused:
+            self.refused.add(refused.reason.value)
+            raise
+        self.frames.add(frame.kind.name)
+        self.reports.add(frame.kind.name, frame.batch.num_rows)
+
+    async def take_one(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> None:
+        """Hand one report to Redis, as a frame of one row."""
+        await self.take(*self.framed(kind, epoch, row))
+
+    def framed(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> tuple[bytes, Frame]:
+        """Write one report as a frame, and return that as well; one row needs no order."""
+        frame = Frame(kind, epoch, self.source.words(2).tobytes(), row)
+        return seal(kind, epoch, row, frame.batch_id), frame
+
+    async def admit(self, token: str | None, epoch: int, batch_id: bytes) -> None:
+        """Spend a one-use token where reports need one."""
+        if not self.settings.report_tokens:
+            return
+        tokens = self.tokens(epoch)
+        if token is None or not await asyncio.to_thread(tokens.spend, token, batch_id):
+            raise HTTPException(403, f"Reports take a one-use token here: header {TOKEN_HEADER}.")
+
+    def tokens(self, epoch: int) -> ReportTokens:
+        """Return the one-use tokens of an epoch."""
+        return ReportTokens(self.token_client, epoch, namespace=self.layout.namespace)
+
+    def samples(self) -> Iterable[MetricSample]:
+        """Return what was taken and what waits."""
+        yield from self.frames.samples()
+        yield from self.reports.samples()
+        yield from self.refused.samples()
+        yield from self.writes.samples()
+        if self.ingest is not None:
+            text = "Requests that wait for the next micro-batch."
+            yield MetricSample("ingest_waiting", text, self.ingest.waiting)
+        yield from available_samples(self._lengths)
+
+    def _lengths(self) -> Iterable[MetricSample]:
+        """Return how long the streams are, unless the collection was dropped."""
+        settings: Command = ("HMGET", self.layout.settings, "partitions")
+        keys = [self.layout.keys(place) for place in range(self.layout.partitions)]
+        (held,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
+        if held is not None:
+            yield MetricSample("stream_length", "Frames that wait in the streams.", sum(lengths))
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_MODEL_EVERY_S)
+            await asyncio.to_thread(self.look)

@@ -1,0 +1,169 @@
+"""Rounds on the streams: what a closed round released becomes what devices are told next.
+
+The learner role with Redis for its memory. Nobody who closes a round waits for it: a thread sees
+that the round is closed and takes the step. A step follows from the round's release and the
+content before it, so whoever dies in between is made good by whoever looks next, and of several
+who learn at the same time all come to the same bytes and the first one counts.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+from redis.exceptions import RedisError
+
+from noisefloor.errors import NoisefloorError
+from noisefloor.roles import release_round
+from noisefloor.tasks import TrainingTask, kinds_of_task
+from noisefloor_services.metrics import MetricSample
+from noisefloor_services.store import ModelBroadcast, StoreAway, StreamFull
+from noisefloor_services.streams import EpochStore
+
+EVERY_S = 0.25
+TRIES = 3
+"""After so many failures in a row it is said that a round is not learnt."""
+
+_MOST_PAUSE_S = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class RoundTraining:
+    """Learns from closed rounds until told to stop.
+
+    Args:
+        store: Where the reports are; the round is their epoch.
+        broadcast: Where it is left what devices are told.
+        course: What is learnt.
+        restarts: Whether to begin anew on a Redis that lost everything.
+    """
+
+    def __init__(
+        self,
+        store: EpochStore,
+        broadcast: ModelBroadcast,
+        course: TrainingTask,
+        *,
+        restarts: bool = False,
+    ) -> None:
+        self._store = store
+        self._board = broadcast
+        self._course = course
+        self._restarts = restarts
+        self._kinds = frozenset(kind.name for kind in kinds_of_task(course))
+        self._content: bytes | None = None
+        self._number = 0
+        self._failures = 0
+        self._step_s: float | None = None
+        self._is_stopping = False
+        self._wakes = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rounds", daemon=True)
+
+    def start(self) -> None:
+        """Start to learn."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 1.0) -> bool:
+        """Begin no further step, and say whether none is under way; it blocks.
+
+        A step that is cut off by the end of the process is taken again by the next one.
+        """
+        self._is_stopping = True
+        self._wakes.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def wake(self) -> None:
+        """Look at once: a round may have been closed."""
+        self._wakes.set()
+
+    def awaits(self, kind: str, epoch: int) -> bool:
+        """Whether an epoch is a round that was not learnt from yet."""
+        if kind not in self._kinds or epoch >= self._course.rounds:
+            return False
+        if self._course.kind(epoch).name != kind:
+            return False
+        notice = self._board.read()
+        return notice is None or epoch >= self._course.round_of(notice.content)
+
+    def lacks(self) -> str:
+        """Return why devices are not told what they should be, or nothing."""
+        if self._content is None:
+            return "The first broadcast is not out."
+        return "The last closed round is not learnt yet." if self._failures >= TRIES else ""
+
+    def samples(self) -> Iterable[MetricSample]:
+        """Return what this process knows of the course."""
+        yield MetricSample("course_rounds", "Rounds that the course has.", self._course.rounds)
+        text = "Failures in a row to learn from a closed round."
+        yield MetricSample("course_step_failures", text, self._failures)
+        if self._step_s is not None:
+            text = "Seconds that the last step of learning took."
+            yield MetricSample("course_step_seconds", text, self._step_s)
+
+    def progress(self) -> Iterable[MetricSample]:
+        """Return how far the course is, as long as its broadcast is there."""
+        if self._board.is_there():
+            text = "The round that is open; as many as there are rounds once all are learnt."
+            yield MetricSample("course_round_open", text, self._number)
+
+    def _run(self) -> None:
+        while not self._is_stopping:
+            pause_s = EVERY_S
+            try:
+                if self._turn():
+                    pause_s = 0.0
+                self._failures = 0
+            except (StoreAway, StreamFull, RedisError):
+                pass  # readiness says so, and nothing is lost
+            except Exception as error:  # of a course: whatever it is, it is tried again
+                pause_s = self._failed(error)
+            if pause_s:
+                self._wakes.wait(pause_s)
+                self._wakes.clear()
+
+    def _turn(self) -> bool:
+        """Do what is due, if anything, and say so."""
+        if self._content is None:
+            self._hold(self._board.started(self._course.first()))
+            return True
+        if self._restarts and not self._board.is_there():
+            self._content = None
+            return True
+        if not self._is_due():
+            return False
+        notice = self._board.read()
+        if notice is None:
+            return False
+        if notice.content == self._content:
+            self._learn(self._content)
+        else:  # somebody else was quicker
+            self._hold(notice.content)
+        return True
+
+    def _is_due(self) -> bool:
+        if self._number >= self._course.rounds:
+            return False
+        return self._store.is_closed(self._course.kind(self._number).name, self._number)
+
+    def _learn(self, content: bytes) -> None:
+        """Take the step after the round that is closed."""
+        start_s = time.monotonic()
+        given = release_round(self._store, self._course.kind(self._number), self._number)
+        following = self._course.next(self._number, content, given)
+        self._hold(self._board.replaced(content, following))
+        self._step_s = time.monotonic() - start_s
+        _log.info("learnt from round %d: %d reports", self._number - 1, given.count)
+
+    def _hold(self, content: bytes | None) -> None:
+        self._number = 0 if content is None else self._course.round_of(content)
+        self._content = content
+
+    def _failed(self, error: Exception) -> float:
+        """Note a failure, and return how long to wait before the next try."""
+        self._failures += 1
+        text = str(error) if isinstance(error, NoisefloorError) else type(error).__name__
+        _log.error("round %d cannot be learnt from: %s", self._number, text)
+        return float(min(_MOST_PAUSE_S, EVERY_S * 2 ** min(self._failures, 10)))

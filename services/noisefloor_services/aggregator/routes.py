@@ -1,0 +1,193 @@
+"""The routes of the aggregator for one collection."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from fastapi import APIRouter, HTTPException, Response
+
+from noisefloor.errors import BadParameter, EpochOpen
+from noisefloor.roles import EpochSummary
+from noisefloor.wire import Kind, Reduction
+from noisefloor.wire.messages import (
+    CollectionState,
+    ConservationReport,
+    EpochStatistics,
+    EpochStatus,
+    KindState,
+)
+from noisefloor_services.aggregator.alarms import Alarm
+from noisefloor_services.aggregator.state import AggregatorState
+from noisefloor_services.http import FRAME_TYPE, UNAVAILABLE, EpochNumber, KindName
+from noisefloor_services.store import MODEL_TYPE
+from noisefloor_services.streams import Conservation, EpochStore
+
+_UNKNOWN: dict[int | str, dict[str, Any]] = {
+    404: {"description": "There is no such kind, or nothing is kept of this epoch."},
+    **UNAVAILABLE,
+}
+
+
+def add_routes(router: APIRouter, shared: AggregatorState) -> None:
+    """Add every route of a collection."""
+    for part in (_add_statistics, _add_closing, _add_state, _add_model):
+        part(router, shared)
+
+
+def _add_statistics(router: APIRouter, shared: AggregatorState) -> None:
+    @router.get(
+        "/statistics/{kind}/{epoch}",
+        tags=["statistics"],
+        summary="The sums of a closed epoch, or the rows that it collected.",
+        response_model=EpochStatistics,
+        responses={
+            200: {"content": {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            409: {"description": "The epoch is open."},
+            **_UNKNOWN,
+        },
+    )
+    def statistics(kind: KindName, epoch: EpochNumber) -> Any:  # Any: one of two forms
+        known = shared.kind(kind)
+        try:
+            if known.reduction is Reduction.COLLECT:
+                return Response(
+                    _stream(shared.store.release_rows(kind, epoch)), 200, None, FRAME_TYPE
+                )
+            cells, rows = shared.store.release(kind, epoch)
+        except BadParameter:
+            raise HTTPException(404, "Nothing is kept of this epoch.") from None
+        return EpochStatistics(kind=kind, epoch=epoch, rows=rows, cells=cells.tolist())
+
+
+def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
+    @router.post(
+        "/epochs/{kind}/{epoch}/close",
+        tags=["administration"],
+        summary="Close an epoch, once or again; every frame that was answered with 202 counts.",
+        description="From now on no ad server takes a frame of the epoch. Once the frames that "
+        "were taken before are counted, its sums are final. If that takes longer than some "
+        "seconds the answer is 503: close it again. Where something is learnt in rounds, that "
+        "happens soon, in the background.",
+        responses={
+            422: {"description": "The epoch is too far ahead."},
+            **_UNKNOWN,
+            503: {"description": "Not closed yet: repeat this after Retry-After seconds."},
+        },
+    )
+    def close(kind: KindName, epoch: EpochNumber) -> EpochStatus:
+        shared.kind(kind)
+        shared.store.close(kind, epoch)
+        if shared.rounds is not None:
+            shared.rounds.wake()
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+    @router.post(
+        "/epochs/{kind}/{epoch}/retire",
+        tags=["administration"],
+        summary="Drop what is kept of a closed epoch, once or again; it cannot be undone.",
+        description="Sums, rows and the ids of its frames go, soon afterwards from the disk as "
+        "well. The epoch stays closed for ever: frames that come for it are still refused.",
+        responses={
+            409: {"description": "The epoch is open, or a round that is not learnt yet."},
+            **_UNKNOWN,
+        },
+    )
+    def retire(kind: KindName, epoch: EpochNumber) -> EpochStatus:
+        shared.kind(kind)
+        if shared.rounds is not None and shared.rounds.awaits(kind, epoch):
+            raise HTTPException(409, "The epoch is a round that is not learnt yet.")
+        try:
+            shared.retire(kind, epoch)
+        except EpochOpen:
+            raise HTTPException(409, "The epoch is open: close it first.") from None
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+
+def _add_model(router: APIRouter, shared: AggregatorState) -> None:
+    @router.get(
+        "/model",
+        tags=["statistics"],
+        summary="What devices are told now; the course reads it.",
+        responses={
+            200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
+            404: {"description": "There is no model yet."},
+            **UNAVAILABLE,
+        },
+        response_class=Response,
+    )
+    def model() -> Response:
+        notice = shared.broadcast.read()
+        if notice is None:
+            raise HTTPException(404, "There is no model yet.")
+        return Response(notice.content, media_type=MODEL_TYPE, headers={"ETag": notice.etag})
+
+
+def _add_state(router: APIRouter, shared: AggregatorState) -> None:
+    @router.get(
+        "/epochs/{kind}/{epoch}",
+        tags=["state"],
+        summary="One epoch in numbers, open or closed; its sums are not among them.",
+        responses=_UNKNOWN,
+    )
+    def epoch_state(kind: KindName, epoch: EpochNumber) -> EpochStatus:
+        shared.kind(kind)
+        return _epoch(epoch, shared.store.summary(kind, epoch))
+
+    @router.get(
+        "/conservation",
+        tags=["state"],
+        summary="What became of every frame that was accepted.",
+        responses=UNAVAILABLE,
+    )
+    def conservation() -> ConservationReport:
+        found = shared.store.conservation()
+        return _account(found, shared.alarms(found))
+
+    @router.get(
+        "/state", tags=["state"], summary="The state of the collection.", responses=UNAVAILABLE
+    )
+    def state() -> CollectionState:
+        readiness = shared.readiness
+        return CollectionState(
+            durability=shared.durability.value,
+            promise=shared.durability.promise,
+            unkept=[one.text for one in readiness.unkept],
+            lacks=list(readiness.lacks),
+            partitions=shared.store.layout.partitions,
+            waiting=shared.store.waiting(),
+            kinds=[_kind_state(shared.store, kind) for kind in shared.store.kinds.values()],
+        )
+
+
+def _kind_state(store: EpochStore, kind: Kind) -> KindState:
+    """Describe a kind and its epochs in numbers; sums are not among them."""
+    epochs = [_epoch(epoch, store.summary(kind.name, epoch)) for epoch in store.epochs(kind.name)]
+    return KindState(
+        kind=kind.name,
+        reduction=kind.reduction.value,
+        cells=kind.cells,
+        columns=[name for name, _ in kind.columns],
+        epochs=epochs,
+    )
+
+
+def _epoch(epoch: int, summary: EpochSummary) -> EpochStatus:
+    return EpochStatus(epoch=epoch, **asdict(summary))
+
+
+def _account(found: Conservation, alarms: Iterable[Alarm]) -> ConservationReport:
+    return ConservationReport(
+        **asdict(found),
+        missing=found.missing,
+        is_conserved=found.is_conserved,
+        alarms=[one.text for one in alarms if one.text],
+    )
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

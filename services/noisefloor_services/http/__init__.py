@@ -1,0 +1,40 @@
+"""http."""
+
+from noisefloor_services.http.collection_apps import LOOK_S, CollectionApps
+from noisefloor_services.http.error_handlers import RETRY_AFTER
+from noisefloor_services.http.logs import configure_logging
+from noisefloor_services.http.policy import AnonymousAccess, Rule
+from noisefloor_services.http.readiness import Readiness
+from noisefloor_services.http.request_bodies import (
+    FRAME_TYPE,
+    EpochNumber,
+    KindName,
+    frame_body,
+    json_body,
+    openapi_frame_body,
+    openapi_json_body,
+)
+from noisefloor_services.http.service import UNAVAILABLE, Service, ServiceSpec, rate_limit
+from noisefloor_services.http.serving import serve
+
+__all__ = [
+    "FRAME_TYPE",
+    "LOOK_S",
+    "RETRY_AFTER",
+    "UNAVAILABLE",
+    "AnonymousAccess",
+    "CollectionApps",
+    "EpochNumber",
+    "KindName",
+    "Readiness",
+    "Rule",
+    "Service",
+    "ServiceSpec",
+    "configure_logging",
+    "frame_body",
+    "json_body",
+    "openapi_frame_body",
+    "openapi_json_body",
+    "rate_limit",
+    "serve",
+]

@@ -1,0 +1,262 @@
+"""Answers to failed requests: what was wrong and where, never what was sent.
+
+FastAPI's own answers repeat the input. These name fields that the interface itself describes, and
+the rule that was broken; an unknown field is called unknown, since its name is input as well.
+
+Refusals in the description of an interface: every one has the same form, and is listed.
+
+FastAPI describes its own answers to bad input, which are not given here, and knows nothing of what
+is refused before a route is reached.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from redis.exceptions import RedisError
+from starlette.exceptions import HTTPException
+
+from noisefloor.errors import (
+    BadFrame,
+    BadParameter,
+    BudgetExceeded,
+    BusFull,
+    IncompatibleGuarantees,
+    MissingExtra,
+    NoisefloorError,
+    PublicationFailed,
+    SpendConflict,
+)
+from noisefloor.privacy import number_or_inf
+from noisefloor_services.http.policy import METHODS
+from noisefloor_services.ledger import (
+    BadAnchor,
+    LedgerAbsent,
+    LedgerBehind,
+    ReleaseSealed,
+    ReleaseUnspent,
+)
+
+JSON = "application/json"
+NAME = "Refusal"
+
+_FAULT = {
+    "type": "object",
+    "description": "One fault: where it is, the rule that it breaks, and the rule's own bounds.",
+    "properties": {"where": {"type": "string"}, "rule": {"type": "string"}},
+    "required": ["where", "rule"],
+}
+_SHORTAGE = {
+    "type": "object",
+    "properties": {
+        "quantity": {"enum": ["epsilon", "delta"]},
+        "asked": {"type": ["number", "string"]},
+        "left": {"type": "number"},
+    },
+    "required": ["quantity", "asked", "left"],
+}
+REFUSAL: Mapping[str, Any] = {  # Any: JSON
+    "title": NAME,
+    "type": "object",
+    "description": "Why nothing was done. `error` is for programs, `detail` for people; neither "
+    "repeats what was sent. Of a bad frame, `field` and `rule` are given too; of a budget that "
+    "was exceeded, `short`: each quantity that ran out, what was asked for and what is left.",
+    "properties": {
+        "error": {"type": "string"},
+        "detail": {"anyOf": [{"type": "string"}, {"type": "array", "items": _FAULT}]},
+        "field": {"type": "string"},
+        "rule": {"type": "string"},
+        "short": {"type": "array", "items": _SHORTAGE},
+    },
+    "required": ["error", "detail"],
+}
+_INPUT = "The input breaks a rule; `detail` says where and which."
+_OF_BODIES = {
+    "400": "The body cannot be read.",
+    "408": "The body took too long to come.",
+    "413": "The body is too long.",
+    "415": "The body is of another type, or encoded.",
+    "422": _INPUT,
+}
+_OF_PATHS = {"401": "No token, or no route takes such a path.", "422": _INPUT}
+_OF_FASTAPI = ("HTTPValidationError", "ValidationError")
+
+
+def describe_refusals(openapi: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+    """Write into a description what every operation may refuse; it is changed and returned."""
+    schemas = openapi.setdefault("components", {}).setdefault("schemas", {})
+    for name in _OF_FASTAPI:
+        schemas.pop(name, None)
+    schemas[NAME] = dict(REFUSAL)
+    for path, operation in _operations(openapi):
+        answers = operation.setdefault("responses", {})
+        for status, text in _common(path, operation):
+            answers.setdefault(status, {"description": text})
+        for status, answer in answers.items():
+            if status >= "400" and ("content" not in answer or _is_of_fastapi(answer)):
+                answer["content"] = {JSON: {"schema": {"$ref": f"#/components/schemas/{NAME}"}}}
+                if answer["description"] == "Validation Error":
+                    answer["description"] = _INPUT
+    return openapi
+
+
+def _common(path: str, operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if "requestBody" in operation:
+        yield from _OF_BODIES.items()
+    if "{" in path:
+        yield from _OF_PATHS.items()
+
+
+def _is_of_fastapi(answer: Mapping[str, Any]) -> bool:
+    schema = answer["content"].get(JSON, {}).get("schema", {})
+    return str(schema.get("$ref", "")).endswith(_OF_FASTAPI)
+
+
+def _operations(openapi: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in openapi.get("paths", {}).items():
+        for method, operation in item.items():
+            if method.upper() in METHODS:
+                yield path, operation
+
+
+RETRY_AFTER = {"Retry-After": "1"}
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
+_MOST_FAULTS = 20
+
+_ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
+    (BudgetExceeded, 409, "budget-exceeded"),
+    (SpendConflict, 409, "spend-conflict"),
+    (PublicationFailed, 410, "publication-failed"),
+    (IncompatibleGuarantees, 422, "unlike-neighbours"),
+    (MissingExtra, 422, "missing-extra"),
+    (BadFrame, 422, "bad-frame"),
+    (ReleaseSealed, 409, "release-sealed"),
+    (ReleaseUnspent, 409, "release-unspent"),
+    (LedgerAbsent, 503, "ledger-absent"),
+    (LedgerBehind, 503, "ledger-behind"),
+    (BadAnchor, 503, "bad-anchor"),
+    (BusFull, 503, "busy"),
+)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Make an application answer failures without repeating input."""
+    known: set[str] = set()
+
+    async def bad_input(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        if not known:
+            known.update(_names(app.openapi()))
+        return JSONResponse(
+            {"error": "bad-input", "detail": faults(error.errors(), known)}, status_code=422
+        )
+
+    async def plain(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        name = "http-error" if error.status_code >= 500 else "refused"
+        later = RETRY_AFTER if error.status_code == 503 else {}
+        return JSONResponse(
+            {"error": name, "detail": str(error.detail)},
+            status_code=error.status_code,
+            headers={**later, **(error.headers or {})},
+        )
+
+    async def known_error(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, NoisefloorError)
+        return _known(error)
+
+    async def away(_: Request, __: Exception) -> JSONResponse:
+        detail = "The store does not answer; nothing is promised. Send the same again."
+        return JSONResponse({"error": "store-away", "detail": detail}, 503, RETRY_AFTER)
+
+    async def fault(_: Request, __: Exception) -> JSONResponse:
+        return JSONResponse({"error": "fault", "detail": "A fault of the service."}, 500)
+
+    app.add_exception_handler(RequestValidationError, bad_input)
+    app.add_exception_handler(HTTPException, plain)
+    app.add_exception_handler(NoisefloorError, known_error)
+    app.add_exception_handler(RedisError, away)
+    app.add_exception_handler(Exception, fault)
+
+
+def faults(errors: Iterable[Mapping[str, Any]], known: Iterable[str]) -> list[dict[str, object]]:
+    """Write what a validator found: where, which rule, and the bounds of the rule.
+
+    Args:
+        errors: As pydantic lists them (Any: their context is free in form).
+        known: Every name that the interface itself uses.
+    """
+    names = set(known) | {"body", "query", "path", "header", "cookie"}
+    listed = []
+    for error in list(errors)[:_MOST_FAULTS]:
+        context = error.get("ctx") or {}
+        bounds = {name: context[name] for name in _BOUNDS if name in context}
+        where = _where(error.get("loc", ()), names)
+        listed.append({"where": where, "rule": str(error.get("type", "")), **bounds})
+    return listed
+
+
+def _where(places: Sequence[object], names: set[str]) -> str:
+    shown = [
+        str(place) if isinstance(place, int) or place in names else "<unknown>" for place in places
+    ]
+    return ".".join(shown)
+
+
+def _names(value: object) -> Iterable[str]:
+    """Walk a description and yield the names of its parameters and properties."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _names(item)
+    if isinstance(value, dict):
+        properties = value.get("properties")
+        if isinstance(properties, dict):
+            yield from properties
+        if isinstance(value.get("name"), str) and "in" in value:
+            yield value["name"]
+        for item in value.values():
+            yield from _names(item)
+
+
+def _known(error: NoisefloorError) -> JSONResponse:
+    """Answer an error that was raised on purpose; of a parameter, name and rule only."""
+    if isinstance(error, BadParameter):
+        detail = f"Expected {error.name} {error.rule}."
+        return JSONResponse({"error": "bad-parameter", "detail": detail}, 422)
+    wait_s = getattr(error, "retry_after_s", None)  # errors that pass have it
+    if wait_s is not None:
+        detail = f"Try again in {int(wait_s)} s: send the same."
+        headers = {"Retry-After": str(int(wait_s))}
+        return JSONResponse({"error": "busy", "detail": detail}, 503, headers)
+    for kind, status, name in _ANSWERS:
+        if isinstance(error, kind):
+            later = RETRY_AFTER if status == 503 else None
+            body = {"error": name, "detail": _detail(error), **_fields(error)}
+            return JSONResponse(body, status, later)
+    return JSONResponse({"error": "refused", "detail": type(error).__name__}, 400)
+
+
+def _fields(error: NoisefloorError) -> dict[str, object]:
+    """Return what a program can read beside the text: of a budget, which parts ran out."""
+    if not isinstance(error, BudgetExceeded):
+        return {}
+    short = [{**one._asdict(), "asked": number_or_inf(one.asked)} for one in error.short]
+    return {"short": short}
+
+
+def _detail(error: NoisefloorError) -> str:
+    if isinstance(error, BudgetExceeded):
+        short = "; ".join(map(str, error.short))
+        return f"Nothing was spent: {short}. Ask the ledger what spent it."
+    if isinstance(error, BadFrame | MissingExtra):
+        return str(error)  # names of ours; such errors never hold a value
+    if isinstance(error, PublicationFailed):
+        return "It was paid for and failed. Nothing is drawn again; a new one needs a new id."
+    if isinstance(error, SpendConflict):
+        return (
+            "The id stands for another request, or for a release that was lost with a restored "
+            "ledger. A retry has to repeat the first request; after a loss take another id."
+        )
+    return type(error).__name__

@@ -1,0 +1,152 @@
+"""Whether a service may be sent requests: its Redis answers and keeps what is promised.
+
+Looked at in the background, so that asking costs nothing. What the probe at the start finds holds
+until Redis goes away; when it comes back, it is probed again, for it may be another one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from redis.exceptions import RedisError, ResponseError
+
+from noisefloor.errors import NoisefloorError
+from noisefloor_services.store import (
+    Durability,
+    Server,
+    StoreAway,
+    StoreRequirement,
+    UnmetRequirement,
+    probe_server,
+)
+
+EVERY_S = 0.25
+TIMEOUT_S = 2.0
+_NEEDED = (
+    StoreRequirement.COMMANDS,
+    StoreRequirement.DISK,
+    StoreRequirement.NO_EVICTION,
+    StoreRequirement.WRITABLE,
+)
+
+Check = Callable[[], str]
+"""Returns what is missing, in a sentence without input, or nothing."""
+
+_log = logging.getLogger(__name__)
+
+
+class Readiness:
+    """What a service lacks to serve, if anything.
+
+    Args:
+        url: Of the Redis server; it may hold a password and is never shown.
+        durability: What an acknowledgement promises.
+        checks: What else has to hold; each may block.
+    """
+
+    def __init__(self, url: str, durability: Durability, checks: Sequence[Check] = ()) -> None:
+        self._server = Server(url, timeout_s=TIMEOUT_S)
+        self._durability = durability
+        self._checks = tuple(checks)
+        self._unkept: tuple[UnmetRequirement, ...] | None = None
+        self._lacks: tuple[str, ...] = ("The service starts.",)
+        self._is_stopping = False
+
+    def add(self, check: Check) -> None:
+        """Add something that has to hold as well."""
+        self._checks = (*self._checks, check)
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Why nothing should be sent here; empty if all is well."""
+        return ("The service stops.",) if self._is_stopping else self._lacks
+
+    @property
+    def unkept(self) -> tuple[UnmetRequirement, ...]:
+        """The promises that the server cannot make."""
+        return self._unkept or ()
+
+    @property
+    def is_promise_kept(self) -> bool:
+        """Whether the server was probed and keeps what has to be kept."""
+        if not self._unkept:
+            return self._unkept is not None
+        return not self._broken()
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the server answered when last asked."""
+        return self._unkept is not None
+
+    @property
+    def durability(self) -> Durability:
+        """What an acknowledgement promises."""
+        return self._durability
+
+    def stop(self) -> None:
+        """Ask for no more requests."""
+        self._is_stopping = True
+
+    def look(self) -> None:
+        """Ask the server and the checks; it blocks."""
+        lacks: list[str] = []
+        try:
+            self._server.call("PING")
+            if self._unkept is None:
+                self._unkept = self._probed()
+        except (NoisefloorError, RedisError):
+            # The checks ask the store as well: one that hangs would keep us from saying so.
+            self._unkept = None
+            self._tell(("The store does not answer.",))
+            return
+        for promise in dict.fromkeys(one.promise.value for one in self._broken()):
+            lacks.append(f"The store does not keep a promise: {promise}.")
+        lacks += filter(None, map(_said, self._checks))
+        self._tell(tuple(lacks))
+
+    async def watch(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            await asyncio.to_thread(self.look)
+            await asyncio.sleep(EVERY_S)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._server.close()
+
+    def _tell(self, lacks: tuple[str, ...]) -> None:
+        if lacks != self._lacks:
+            _log.warning("readiness: %s", " ".join(lacks) or "ready")
+        self._lacks = lacks
+
+    def _probed(self) -> tuple[UnmetRequirement, ...]:
+        """Probe the server; one whose rights do not let us look was probed by its operator."""
+        try:
+            facts = probe_server(self._server, tries_waitaof=False)
+        except StoreAway:
+            raise
+        except (NoisefloorError, ResponseError):
+            return ()
+        is_told = facts.appendonly is not None
+        unkept = tuple(
+            one
+            for one in facts.unkept(self._durability)
+            # Without the right to look at the server's settings nothing is known, so nothing is
+            # held against it: whoever started it has looked.
+            if is_told or one.promise is not StoreRequirement.DISK
+        )
+        for one in unkept:
+            _log.warning("promise not kept: %s", one.text)
+        return unkept
+
+    def _broken(self) -> list[UnmetRequirement]:
+        """Return the promises without which nothing is taken."""
+        return [one for one in self.unkept if one.promise in _NEEDED]
+
+
+def _said(check: Check) -> str:
+    """Return what a check says; one that fails must not end the watch over the others."""
+    try:
+        return check()
+    except (NoisefloorError, RedisError) as error:
+        return f"A check cannot be made ({type(error).__name__})."

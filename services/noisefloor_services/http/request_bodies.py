@@ -1,0 +1,59 @@
+"""Bodies as they came: their type is checked, and JSON is read in one pass.
+
+What stands in paths: names of kinds and numbers of epochs, each with its rule.
+"""
+
+from typing import Annotated, Any, TypeVar
+
+from fastapi import HTTPException, Path, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+
+from noisefloor.wire import MOST_EPOCH
+from noisefloor_services.http.refusals import header
+
+KindName = Annotated[
+    str, Path(pattern=r"^[a-z][a-z0-9-]{0,31}$", description="Name of a kind of report.")
+]
+EpochNumber = Annotated[int, Path(ge=0, le=MOST_EPOCH)]
+
+
+FRAME_TYPE = "application/vnd.apache.arrow.stream"
+_FRAME_TYPES = [FRAME_TYPE.encode()]
+_JSON_TYPE = "application/json"
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+async def frame_body(request: Request) -> bytes:
+    """Return a body that is called a frame."""
+    if header(request.scope["headers"], b"content-type")[:1] != _FRAME_TYPES:
+        raise HTTPException(415, f"Expected a body of type {FRAME_TYPE}.")
+    return await request.body()
+
+
+async def json_body(request: Request, model: type[_Body]) -> _Body:
+    """Return a body of JSON that obeys every rule of the model."""
+    told = header(request.scope["headers"], b"content-type")
+    if not told or told[0].partition(b";")[0].strip().lower() != _JSON_TYPE.encode():
+        raise HTTPException(415, f"Expected a body of type {_JSON_TYPE}.")
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        found = [
+            {**one, "loc": ("body", *one["loc"])}
+            for one in error.errors(include_url=False, include_input=False)
+        ]
+        raise RequestValidationError(found) from None
+
+
+def openapi_json_body(model: type[BaseModel]) -> dict[str, Any]:  # Any: JSON
+    """Describe a body of JSON for the interface."""
+    content = {_JSON_TYPE: {"schema": model.model_json_schema()}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def openapi_frame_body() -> dict[str, Any]:  # Any: JSON
+    """Describe a body that is a frame for the interface."""
+    content = {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}
+    return {"requestBody": {"required": True, "content": content}}

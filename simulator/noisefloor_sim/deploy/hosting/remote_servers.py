@@ -1,0 +1,120 @@
+"""Running services as the host of worlds: a collection for each, dropped afterwards.
+
+The learner behind a socket: closing a round makes the services learn from it.
+"""
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.errors import ServicesRefused, ServicesUnavailable
+from noisefloor.randomness import SecureSource
+from noisefloor.roles import CollectionConfig, EpochSummary, FrameCounters, TrainingServer
+from noisefloor.tasks import TrainingTask, kinds_of_task
+from noisefloor_sim.deploy.hosting.remote_aggregation import RemoteAggregation, RemoteImpressions
+from noisefloor_sim.deploy.hosting.servers import Receiver, Servers
+from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient
+
+PATIENCE_S = 600.0
+"""How long a step may take: with many collected rows it is minutes."""
+
+_PAUSE_S = 0.01
+
+
+class RemoteLearner:
+    """One course at running services.
+
+    Args:
+        aggregation: Who counts its reports.
+        task: As it is registered there.
+    """
+
+    def __init__(self, aggregation: RemoteAggregation, task: TrainingTask) -> None:
+        self._aggregation = aggregation
+        self._task = task
+        self._kinds = tuple(kind.name for kind in kinds_of_task(task))
+        self.counters = FrameCounters()  # those of the collection hold these frames
+        self.content: bytes = self._fetched(0)
+
+    def apply(self, data: bytes) -> None:
+        """Send one frame of reports."""
+        self._aggregation.apply(data)
+
+    def close(self, number: int) -> None:
+        """Close a round for every kind, its own last, and fetch what was learnt from it."""
+        own = self._task.kind(number).name
+        for kind in (*(name for name in self._kinds if name != own), own):
+            self._aggregation.close(kind, number)
+        self.content = self._fetched(number + 1)
+
+    def summary(self, number: int) -> EpochSummary:
+        """Return a round in numbers."""
+        return self._aggregation.summary(self._task.kind(number).name, number)
+
+    def answers(self, data: bytes) -> NDArray[np.bool_]:
+        """Ask for a decision on each protected query of a frame."""
+        return self._aggregation.answers(data)
+
+    def _fetched(self, number: int) -> bytes:
+        """Wait until devices are told what belongs to a round."""
+        deadline, pause_s = time.monotonic() + PATIENCE_S, _PAUSE_S
+        previous: bytes | None = None
+        while time.monotonic() < deadline:
+            content = self._aggregation.model()
+            if content is not None and content != previous:
+                if self._task.round_of(content) == number:
+                    return content
+                previous = content
+            time.sleep(pause_s)
+            pause_s = min(0.2, 1.5 * pause_s)
+        raise ServicesUnavailable(f"The services do not get to round {number}.")
+
+
+class RemoteHost:
+    """Hosts worlds at running services.
+
+    Args:
+        addresses: Of the services.
+    """
+
+    def __init__(self, addresses: ServiceAddresses) -> None:
+        self._addresses = addresses
+
+    def open(self, collection: CollectionConfig) -> "RemoteServers":
+        """Register a collection for a world."""
+        return RemoteServers(self._addresses, collection)
+
+
+class RemoteServers:
+    """The servers of one world, at running services.
+
+    The collection's name is no part of any result: names are used once, so a run that is repeated
+    takes another.
+    """
+
+    def __init__(self, addresses: ServiceAddresses, collection: CollectionConfig) -> None:
+        self._path = f"/collections/run-{SecureSource().words(2).tobytes().hex()}"
+        self._collection = collection
+        self._operator = ServiceClient(addresses.aggregator)
+        self._admin = {"Authorization": f"Bearer {addresses.admin_token or addresses.token}"}
+        headers = {**self._admin, "Content-Type": "application/json"}
+        self._operator.call("PUT", self._path, collection.content, headers)
+        self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
+        self.servers = Servers(self._aggregation, RemoteImpressions(self._aggregation, collection))
+
+    def learner(self, task: TrainingTask) -> TrainingServer:
+        """Return who learns the course of the collection; it has one."""
+        if task != self._collection.task:
+            raise ServicesRefused("A world at services learns in one pipeline.")
+        return RemoteLearner(self._aggregation, task)
+
+    def receiver(self, topic: str, handle: Receiver) -> Receiver:
+        """Return the role's own: the bus is on the other side of the socket."""
+        return handle
+
+    def close(self) -> None:
+        """Drop the collection."""
+        self._operator.call("DELETE", self._path, None, self._admin, known=(404,))
+        self._aggregation.disconnect()
+        self._operator.close()

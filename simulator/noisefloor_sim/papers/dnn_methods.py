@@ -1,0 +1,371 @@
+"""The methods of the DNN reproduction, in one list; another one is one more entry.
+
+A method is trained on one fold at one epsilon and tells the classes of held-out records. What it
+is called, what its epsilon is said to be and what is proved of the whole model stand beside it.
+
+Audits of the paper's two ways: one record that moves everything, through each form's noise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.adversary.models import audit_canary, games_for
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.publication import ClassificationScores, LogisticPlan, classification_scores
+from noisefloor.publication.methods import (
+    MOST_COORDINATES,
+    WHOLE_MODEL,
+    IncrementCanary,
+    ParameterCanary,
+)
+from noisefloor.publication.networks import (
+    AnonymisedLearning,
+    DenseNetwork,
+    LearningFirst,
+    NetworkClaim,
+    NetworkTraining,
+    claims_of,
+    train,
+)
+from noisefloor.publication.synthesis import LabelHistograms, MarginalTree
+from noisefloor.randomness import SeededSource, Source, new_run
+from noisefloor.tables import LABEL, Examples, OneHot, Records, folds, load_adult
+
+MOST_GAMES = 20_000
+"""On each input: enough to tell the printed epsilon from the claimed one."""
+
+
+def audited(
+    said: NetworkClaim, learning: LearningFirst | AnonymisedLearning, parameters: int
+) -> NetworkClaim:
+    """Return a claim about the whole model with what an attacker reached; others as they are."""
+    if said.about != WHOLE_MODEL:
+        return said
+    canary = _canary(learning, parameters)
+    bound = audit_canary(
+        canary,
+        0.0,
+        f"reproduce dnn, {said.method}, {said.form}",
+        games=min(games_for(canary), MOST_GAMES),
+    )
+    return replace(said, claim=replace(said.claim, audited=bound))
+
+
+def _canary(
+    learning: LearningFirst | AnonymisedLearning, parameters: int
+) -> ParameterCanary | IncrementCanary:
+    """Return the record: it fills what every parameter, or the whole norm, may be moved by."""
+    if isinstance(learning, LearningFirst):
+        return ParameterCanary(learning)
+    epochs = learning.training.epochs
+    moved = 1 if learning.form == "norm" else min(parameters, MOST_COORDINATES)
+    return IncrementCanary(learning.epsilon / epochs, epochs, moved)
+
+
+FOLDS, DELTA = 10, 1e-5
+SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
+
+EpsilonKind: TypeAlias = Literal["reference", "reading", "printed", "per parameter", "whole model"]
+PredictedLabels: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DnnPlan:
+    """How much is run; public choices, the same for every method.
+
+    Attributes:
+        folds: How many of ten are run.
+        epsilons: The grid.
+        training: Of every network.
+        seed: Of folds and of all coins.
+    """
+
+    folds: int
+    epsilons: tuple[float, ...]
+    training: NetworkTraining
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DnnFold:
+    """One fold: what is learnt from, and what is held out.
+
+    Attributes:
+        place: Which of ten.
+        encoding: How records become examples.
+        records: To learn from.
+        train: The same as examples.
+        held_out: To be told.
+    """
+
+    place: int
+    encoding: OneHot
+    records: Records
+    train: Examples
+    held_out: Examples
+
+
+TrainAndPredict: TypeAlias = Callable[[DnnFold, float, DnnPlan, Source], PredictedLabels]
+"""Trains on a fold at an epsilon, and tells the held-out records."""
+
+
+@dataclass(frozen=True, slots=True)
+class DnnMethod:
+    """One line of the figure.
+
+    Attributes:
+        key: Short name.
+        title: As in the figure.
+        approach: The paper's approach that it belongs to; empty for references.
+        kind: What its epsilon is: of nothing, for a reference line or another reading of one; of a
+            proof that is none; of each parameter alone; of the whole model.
+        run: Trains and tells.
+        most: The largest epsilon that it can be run at.
+    """
+
+    key: str
+    title: str
+    approach: str
+    kind: EpsilonKind
+    run: TrainAndPredict
+    most: float = 100.0
+
+    def epsilons(self, plan: DnnPlan) -> tuple[float, ...]:
+        """Return where it is run; references have one point only."""
+        if self.kind in ("reference", "reading"):
+            return (0.0,)
+        return tuple(one for one in plan.epsilons if one <= self.most)
+
+    def proved(self, epsilon: float, parameters: int) -> float:
+        """Return the epsilon that is proved of the whole model."""
+        factors = {"per parameter": float(parameters), "whole model": 1.0}
+        return epsilon * factors.get(self.kind, np.inf)
+
+
+@lru_cache(maxsize=1)
+def adult() -> Records:
+    """Return the 45,222 complete records."""
+    return load_adult()
+
+
+def fold_of(place: int, seed: int) -> DnnFold:
+    """Return one of ten folds."""
+    records = adult()
+    encoding = OneHot(records.schema, LABEL)
+    with new_run():
+        source = SeededSource(seed, "dnn", "folds")
+        places = folds(len(records.codes[LABEL]), FOLDS, source)
+    kept = records[places != place]
+    held_out = encoding.examples(records[places == place])
+    return DnnFold(place, encoding, kept, encoding.examples(kept), held_out)
+
+
+@lru_cache(maxsize=1)
+def plain_network(place: int, plan: DnnPlan) -> DenseNetwork:
+    """Return the network of a fold that was trained without noise; the last one is kept."""
+    with new_run():
+        source = SeededSource(plan.seed, "dnn", "plain", place)
+        return train(fold_of(place, plan.seed).train, plan.training, source)
+
+
+def _majority(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+    larger = np.bincount(fold.train.labels).argmax()
+    return np.full(len(fold.held_out), larger, dtype=np.int64)
+
+
+def _plain(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+    return plain_network(fold.place, plan).predict_classes(fold.held_out.features)
+
+
+def _narrower(width: int) -> TrainAndPredict:
+    def run(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+        hidden = (width,) * len(plan.training.hidden)
+        network = train(fold.train, replace(plan.training, hidden=hidden), source)
+        return network.predict_classes(fold.held_out.features)
+
+    return run
+
+
+def _anonymising_first(
+    make: Callable[[DnnFold, Guarantee], LabelHistograms | MarginalTree],
+) -> TrainAndPredict:
+    def run(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+        way = make(fold, Guarantee(epsilon, SUBSTITUTE, model=TrustModel.CENTRAL))
+        # Under substitution the number of records is public.
+        count = len(fold.train)
+        made = way.release(fold.records, source.child("tables"))
+        synthetic = fold.encoding.examples(made.sample(count, source.child("records")))
+        network = train(synthetic, plan.training, source.child("network"))
+        return network.predict_classes(fold.held_out.features)
+
+    return run
+
+
+def _histograms(fold: DnnFold, cost: Guarantee) -> LabelHistograms:
+    return LabelHistograms(fold.records.schema, fold.encoding.label, cost, printed=True)
+
+
+def _tree(fold: DnnFold, cost: Guarantee) -> MarginalTree:
+    return MarginalTree(fold.records.schema, fold.encoding.label, cost)
+
+
+def _learning_first(form: Literal["printed", "clamped", "corrected"]) -> TrainAndPredict:
+    def run(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+        clean = plain_network(fold.place, plan)
+        noise = LearningFirst(epsilon, clean.shape.count, form)
+        return noise.release(clean, source).predict_classes(fold.held_out.features)
+
+    return run
+
+
+def _anonymised_learning(form: Literal["printed", "clipped", "norm"]) -> TrainAndPredict:
+    def run(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+        learning = AnonymisedLearning(epsilon, plan.training, form)
+        return learning.train(fold.train, source).predict_classes(fold.held_out.features)
+
+    return run
+
+
+def _private_sgd(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+    import torch  # lazy: nothing else here needs it
+
+    from noisefloor.publication.private_sgd import SgdPlan, initialise
+    from noisefloor.publication.private_sgd import train as train_privately
+
+    torch.set_num_threads(1)
+    width = fold.train.features.shape[1]
+    module = torch.nn.Sequential(
+        torch.nn.Linear(width, 32), torch.nn.ReLU(), torch.nn.Linear(32, fold.train.classes)
+    )
+    initialise(module, source.child("weights"))
+    budget = Guarantee(epsilon, SUBSTITUTE, delta=DELTA, model=TrustModel.CENTRAL)
+    count = len(fold.train)
+    sgd = SgdPlan.for_budget(
+        budget, examples=count, expected_batch=min(4096, count), epochs=10, learning_rate=0.01
+    )
+    arrays = torch.from_numpy(fold.train.features), torch.from_numpy(fold.train.labels)
+    train_privately(module, *arrays, sgd, source.child("training"))
+    with torch.no_grad():
+        logits = module(torch.from_numpy(fold.held_out.features))
+    return np.asarray(logits.argmax(dim=1).numpy())
+
+
+def _logistic(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
+    logistic = LogisticPlan.for_budget(
+        Guarantee(epsilon, SUBSTITUTE, delta=DELTA, model=TrustModel.CENTRAL),
+        width=fold.encoding.width,
+        classes=fold.encoding.classes,
+        size=len(fold.train),
+        length=math.sqrt(len(fold.encoding.columns)),
+    )
+    return logistic.fit(fold.train, source).predict_classes(fold.held_out.features)
+
+
+FIRST, LEARNING_FIRST, ANONYMISED = "AnonymizingFirst", "LearningFirst", "AnonymizedLearning"
+MOST = 10.0
+"""The largest epsilon of methods whose epsilon is the model's: beyond, nothing changes."""
+
+METHODS: tuple[DnnMethod, ...] = (
+    DnnMethod("majority", "larger class", "", "reference", _majority),
+    DnnMethod("plain", "plain network", "", "reference", _plain),
+    DnnMethod("plain-32", "plain network, layers of 32", "", "reading", _narrower(32)),
+    DnnMethod("plain-16", "plain network, layers of 16", "", "reading", _narrower(16)),
+    DnnMethod(
+        "af-histograms",
+        "AnonymizingFirst, histograms",
+        FIRST,
+        "whole model",
+        _anonymising_first(_histograms),
+        most=MOST,
+    ),
+    DnnMethod(
+        "af-tree",
+        "AnonymizingFirst, tree of tables",
+        FIRST,
+        "whole model",
+        _anonymising_first(_tree),
+        most=MOST,
+    ),
+    DnnMethod(
+        "lf-printed",
+        "LearningFirst, printed",
+        LEARNING_FIRST,
+        "printed",
+        _learning_first("printed"),
+    ),
+    DnnMethod(
+        "lf-clamped",
+        "LearningFirst",
+        LEARNING_FIRST,
+        "per parameter",
+        _learning_first("clamped"),
+    ),
+    DnnMethod(
+        "lf-corrected",
+        "LearningFirst, corrected",
+        LEARNING_FIRST,
+        "whole model",
+        _learning_first("corrected"),
+    ),
+    DnnMethod(
+        "al-printed",
+        "AnonymizedLearning, printed",
+        ANONYMISED,
+        "printed",
+        _anonymised_learning("printed"),
+    ),
+    DnnMethod(
+        "al-clipped",
+        "AnonymizedLearning",
+        ANONYMISED,
+        "per parameter",
+        _anonymised_learning("clipped"),
+    ),
+    DnnMethod(
+        "al-corrected",
+        "AnonymizedLearning, corrected",
+        ANONYMISED,
+        "whole model",
+        _anonymised_learning("norm"),
+    ),
+    DnnMethod("dp-logistic", "DP logistic regression", "", "whole model", _logistic, most=MOST),
+    DnnMethod("dp-sgd", "DP-SGD", "", "whole model", _private_sgd, most=MOST),
+)
+"""Every method, in the order of the figure. Those of other approaches are added here."""
+
+BY_KEY = {one.key: one for one in METHODS}
+
+
+def run_point(key: str, epsilon: float, place: int, plan: DnnPlan) -> ClassificationScores:
+    """Return what a method reaches on a fold; a worker's whole job."""
+    fold = fold_of(place, plan.seed)
+    with new_run():
+        source = SeededSource(plan.seed, "dnn", key, repr(epsilon), place)
+        predicted = BY_KEY[key].run(fold, epsilon, plan, source)
+    return classification_scores(predicted, fold.held_out.labels, fold.held_out.classes)
+
+
+def claims(plan: DnnPlan, epsilon: float = 1.0) -> list[NetworkClaim]:
+    """Return what is claimed, proved and audited of the paper's two ways, in every form."""
+    encoding = OneHot(adult().schema, LABEL)
+    count = plan.training.shape(encoding.width, encoding.classes).count
+    learnings = (
+        LearningFirst(epsilon, count, "printed"),
+        LearningFirst(epsilon, count, "clamped"),
+        LearningFirst(epsilon, count, "corrected"),
+        AnonymisedLearning(epsilon, plan.training, "printed"),
+        AnonymisedLearning(epsilon, plan.training, "clipped"),
+        AnonymisedLearning(epsilon, plan.training, "norm"),
+    )
+    with new_run():
+        return [
+            audited(claim, learning, count)
+            for learning in learnings
+            for claim in claims_of(learning, count, DELTA)
+        ]

@@ -1,0 +1,76 @@
+"""What ``noisefloor reproduce dnn`` does, behind the command line."""
+
+import time
+from pathlib import Path
+
+from noisefloor.checks import check_count, check_extra
+from noisefloor.tables import LABEL, OneHot
+from noisefloor_sim.papers.dnn_figures import (
+    FULL,
+    QUICK,
+    READINGS,
+    TITLES,
+    DnnPoint,
+    items,
+    points_of,
+    scores_by_point,
+)
+from noisefloor_sim.papers.dnn_methods import DnnPlan, adult, claims, run_point
+from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
+from noisefloor_sim.papers.output import check_folder, reproduction_document, rows_of, write_all
+from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
+from noisefloor_sim.papers.verdicts import Runs, interval, judge
+from noisefloor_sim.runs import run_in_pool
+
+
+def reproduce_dnn(
+    *, quick: bool, jobs: int, out: Path, force: bool, plan: DnnPlan | None = None
+) -> int:
+    """Run every method, write the run directory, print the table; return the exit code."""
+    chosen = plan or (QUICK if quick else FULL)
+    check_count(jobs, "jobs", most=1024)
+    check_extra("reproduce dnn", "models", "torch", "safetensors")
+    check_folder(out, force=force)
+    encoding = OneHot(adult().schema, LABEL)  # what is missing is told at once
+    parameters = chosen.training.shape(encoding.width, encoding.classes).count
+    start, cpu = time.monotonic(), time.process_time()
+    runs = run_all(chosen, jobs)
+    judged = [judge(item, runs) for item in items(chosen)]
+    said = claims(chosen)
+    manifest: dict[str, object] = {
+        "folds": chosen.folds,
+        "epsilons": list(chosen.epsilons),
+        "epochs": chosen.training.epochs,
+        "learning_rate": chosen.training.learning_rate,
+        "parameters": parameters,
+        "jobs": jobs,
+    }
+    manifest |= versions("numpy", "scipy", "torch")
+    card = [(name, str(value)) for name, value in manifest.items()]
+    page = page_of(judged, runs, plan=chosen, claims=said, parameters=parameters, card=card)
+    took = {"wall_s": time.monotonic() - start, "own_cpu_s": time.process_time() - cpu}
+    rows = rows_of(judged, {"adult": interval(runs[DnnPoint("majority")])[0]})
+    document = reproduction_document("DNN", READINGS, judged, rows, runs)
+    write_all(out, document, rows, page=page, manifest=manifest | took)
+    print_verdicts(judged, TITLES, 3)
+    for line in (whole_model(said, parameters), *warnings_of(chosen)):
+        print(line)
+    print(f"took {took['wall_s']:.0f} s; report: {out / 'report.html'}")
+    return 0
+
+
+def run_all(plan: DnnPlan, jobs: int) -> Runs:
+    """Return what every method reaches at every epsilon, fold by fold."""
+    # Fold by fold, so that a worker finds the plain network of a fold already trained.
+    tasks = [
+        (key, epsilon, place, plan)
+        for place in range(plan.folds)
+        for key, epsilon in points_of(plan)
+    ]
+    found = {}
+    with progress() as bar:
+        task = bar.add_task("methods x folds", total=len(tasks))
+        for (key, epsilon, place, _), reached in run_in_pool(run_point, tasks, jobs):
+            found[key, epsilon, place] = (reached.accuracy, reached.macro_f1)
+            bar.advance(task)
+    return scores_by_point(found)

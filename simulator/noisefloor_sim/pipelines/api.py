@@ -1,0 +1,186 @@
+"""What a pipeline is to the simulator: the one interface that engine, runner and report know."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+
+from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
+from noisefloor.privacy import Claim
+from noisefloor.roles import FrameCounters, TrainingServer
+from noisefloor.tasks import TrainingTask
+from noisefloor.wire import Kind
+from noisefloor_sim.deploy.hosting import Receiver, Servers
+from noisefloor_sim.report import Section
+from noisefloor_sim.scenario import PipelineBlock, Scenario
+from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
+
+Z = normal_quantile(CONFIDENCE_LEVEL)
+"""Half the width of a 95 % normal interval, in standard errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measured number, with its confidence interval where it has one.
+
+    Attributes:
+        name: Without the pipeline's name, which the runner puts before it.
+        value: The number.
+        low: Lower end of the 95 % interval; NaN if there is none.
+        high: Upper end.
+        n: What it was measured on: users, reports, guesses.
+    """
+
+    name: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+
+    @classmethod
+    def normal(cls, name: str, value: float, error: float, n: int = 0) -> "Metric":
+        """Make a number whose interval is normal, from its standard error."""
+        return cls(name, value, value - Z * error, value + Z * error, n)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClaim:
+    """A claim and the mechanism it is about."""
+
+    mechanism: str
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What one pipeline found at one point of a sweep."""
+
+    metrics: tuple[Metric, ...]
+    claims: tuple[NamedClaim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PointFindings:
+    """The findings of a pipeline at one point, for its report section."""
+
+    settings: tuple[tuple[str, object], ...]
+    scenario: Scenario
+    findings: Findings
+
+    def metric(self, name: str) -> Metric | None:
+        """Return a metric by name, if it was measured here."""
+        return next((found for found in self.findings.metrics if found.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedAds:
+    """What a pipeline that serves ads put into the slots of a cohort's day.
+
+    Attributes:
+        ad: The ad in each slot.
+        is_public: Whether the server knows which ads were shown, because devices asked for them.
+            Where it does not, impressions are not counted in the open.
+    """
+
+    ad: NDArray[np.uint16]
+    is_public: bool = True
+
+
+class SimulationContext(Protocol):
+    """The world as a pipeline with phases of its own uses it, beyond its daily wakes."""
+
+    @property
+    def env(self) -> simpy.Environment:
+        """Whoever owns time."""
+        ...
+
+    @property
+    def world(self) -> AdWorld:
+        """The ads."""
+        ...
+
+    def cohorts(self) -> Iterator[Cohort]:
+        """Make every cohort anew, one after the other."""
+        ...
+
+    def cohort(self, number: int) -> Cohort:
+        """Make one cohort anew: whoever looks at one or few takes these, in any world alike."""
+        ...
+
+    def account(self, cohort: Cohort) -> BudgetAccount:
+        """Return where the cohort's users spend."""
+        ...
+
+    def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
+        """Start a frame on its way to a role; ``name`` names its stream of chances."""
+        ...
+
+    def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
+        """Return who learns from the rounds of a course, and how frames reach it."""
+        ...
+
+
+class Pipeline(ABC):
+    """A pipeline at work in one world."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of frames that it sends to the aggregator."""
+        return ()
+
+    @property
+    def training_task(self) -> TrainingTask | None:
+        """What a server learns from rounds of reports, if anything."""
+        return None
+
+    def phases(self, context: SimulationContext) -> Iterable[Steps]:
+        """Return processes of its own on the clock, such as rounds of training."""
+        return ()
+
+    @property
+    def phase_wakes(self) -> int:
+        """How often its phases wake each cohort, for the progress bar."""
+        return 0
+
+    @property
+    def counters(self) -> tuple[FrameCounters, ...]:
+        """Frames by outcome, at roles of its own."""
+        return ()
+
+    def serve(
+        self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: BudgetAccount
+    ) -> ServedAds | None:
+        """Fill the slots of a cohort's day, if this pipeline serves ads."""
+        return None
+
+    @abstractmethod
+    def wake(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Iterator[bytes]:
+        """Let a cohort's devices report at the end of a day: frames that go to the server."""
+
+    @abstractmethod
+    def finish(self, servers: Servers) -> Findings:
+        """Read what the servers released, let the adversary guess, and score."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineType:
+    """Everything a pipeline adds, in one place.
+
+    Attributes:
+        name: As in a scenario's ``pipelines``.
+        block: The model of its settings there.
+        build: Makes the pipeline for a scenario.
+        section: Describes its part of the report from the findings at all points.
+    """
+
+    name: str
+    block: type[PipelineBlock]
+    build: Callable[[Scenario], Pipeline]
+    section: Callable[[Sequence[PointFindings]], Section]

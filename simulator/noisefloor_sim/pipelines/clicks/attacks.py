@@ -1,0 +1,246 @@
+"""Guessing games: devices with known clicks, and an adversary that sees their reports.
+
+A game tosses a fair coin for each canary: one of two inputs, mostly vectors of clicks, the same in
+all its periods. The canary's device reports as any other; the adversary sees the reports of a
+connection, knows both inputs, and names one. So there is a truth to score against and a closed
+form to meet.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting import binary_success
+from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
+from noisefloor.adversary.audit import (
+    bayes_guess,
+    bound_from_reports,
+    lower_limit,
+    majority_success,
+    pair_success,
+    upper_limit,
+    vector_success,
+)
+from noisefloor.distributions import ONE
+from noisefloor.mechanisms import Reports
+from noisefloor.privacy import LowerBound, Neighbours
+from noisefloor.randomness import SeededSource
+from noisefloor_sim.pipelines.api import Metric
+
+ALPHA = 1e-5
+"""The probability that an audited bound is wrong."""
+
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class DistinguishingGame:
+    """Two inputs to be told apart.
+
+    Attributes:
+        name: Of the metrics.
+        first: One vector of clicks, or one symbol of a delivered ad and its click.
+        second: The other.
+        periods: Days on which a canary reports.
+    """
+
+    name: str
+    first: Reports
+    second: Reports
+    periods: int
+
+
+def games_of(report: ClickReport, days: int, *, is_linked: bool) -> list[DistinguishingGame]:
+    """Return the games: one bit, the worst two profiles, and one bit over several fresh reports.
+
+    Days are joined only by a server that can link a connection's reports. Reports that are sent
+    again tell nothing new, so ``days`` counts the fresh ones.
+    """
+    none = np.zeros(report.ads, dtype=np.bool_)
+    bit = np.arange(report.ads) == 0
+    worst = report.worst_pairs(Neighbours.USER)[0]
+    games = [
+        DistinguishingGame("single_bit", bit, none, 1),
+        DistinguishingGame("profiles", worst[0], worst[1], 1),
+    ]
+    return (
+        [*games, DistinguishingGame("all_days", bit, none, days)]
+        if is_linked and days > 1
+        else games
+    )
+
+
+def delivered_games_of(days: int, *, is_linked: bool) -> list[DistinguishingGame]:
+    """Return the games about one delivered ad: its click, once and over several fresh reports."""
+    clicked, none = np.array(1), np.array(0)
+    games = [DistinguishingGame("single_bit", clicked, none, 1)]
+    return (
+        [*games, DistinguishingGame("all_days", clicked, none, days)]
+        if is_linked and days > 1
+        else games
+    )
+
+
+def play(
+    report: ClickReport | DeliveredClick,
+    game: DistinguishingGame,
+    canaries: int,
+    source: SeededSource,
+) -> list[Metric]:
+    """Let the adversary guess for every canary, and score it in whole counts."""
+    truth, periods = _reports(report, game, canaries, source.child(game.name))
+    guessed = bayes_guess(report, periods, [game.first, game.second]).candidate
+    right = int(np.count_nonzero(guessed == truth))
+    proved = game.periods * report.guarantee(Neighbours.USER).epsilon
+    metrics = [
+        proportion_metric(f"attack.{game.name}.success", right, canaries),
+        Metric(f"attack.{game.name}.bound", float(binary_success(proved)), n=canaries),
+    ]
+    expected = closed_form(report, game)
+    if expected is not None:
+        metrics.append(Metric(f"attack.{game.name}.closed_form", expected, n=canaries))
+    return metrics
+
+
+def _reports(
+    report: ClickReport | DeliveredClick,
+    game: DistinguishingGame,
+    canaries: int,
+    source: SeededSource,
+) -> tuple[Bits, list[Reports]]:
+    """Toss each canary's coin, and return it with the reports of all periods."""
+    truth = source.child("truth").bernoulli(ONE // 2, canaries)
+    inputs = np.stack([game.first, game.second])[truth.view(np.uint8)]
+    return truth, [
+        report.randomise(inputs, source.child("day", day)) for day in range(game.periods)
+    ]
+
+
+def play_row_order(
+    report: ClickReport, days: int, canaries: int, source: SeededSource, *, is_kept: bool
+) -> list[Metric]:
+    """Let an adversary without labels take the place of a row in its frame for a label.
+
+    Sees:      one frame a day, rows in the order of the frame; no connection.
+    Knows:     both vectors; that a frame holds the same devices every day.
+    Guesses:   what the device in each place of the first day's frame holds.
+    Reference: closed form of all days linked, if the order is kept; of one day, if it is not.
+    """
+    game = DistinguishingGame(
+        "row_order", np.arange(report.ads) == 0, np.zeros(report.ads, dtype=np.bool_), days
+    )
+    randomness = source.child(game.name)
+    truth, periods = _reports(report, game, canaries, randomness)
+    orders = [np.arange(canaries)] * days
+    if not is_kept:
+        orders = [randomness.child("order", day).permutation(canaries) for day in range(days)]
+    frames = [rows[order] for rows, order in zip(periods, orders, strict=True)]
+    guessed = bayes_guess(report, frames, [game.first, game.second]).candidate
+    right = int(np.count_nonzero(guessed == truth[orders[0]]))
+    return [proportion_metric("attack.row_order.success", right, canaries)]
+
+
+def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> list[Metric]:
+    """Let the adversary name whole vectors of fair coins; only for forms that answer each bit.
+
+    Sees:      one report.
+    Knows:     that every bit is a fair coin.
+    Guesses:   the whole vector: the report itself is the best guess.
+    Reference: every bit is right with the chance to stay, independently.
+    """
+    if report.form not in (ClickEncoding.PER_BIT, ClickEncoding.SPLIT):
+        return []
+    randomness = source.child("vector")
+    truth = (
+        randomness.child("truth")
+        .bernoulli(ONE // 2, canaries * report.ads)
+        .reshape(-1, report.ads)
+    )
+    rows = report.randomise(truth, randomness.child("reports"))
+    right = int(np.count_nonzero((rows == truth).all(axis=1)))
+    expected = vector_success(report.ads, report.encoding.stay / ONE)
+    return [
+        proportion_metric("attack.vector.success", right, canaries),
+        Metric("attack.vector.closed_form", expected, n=canaries),
+    ]
+
+
+def delivered_metrics(counts: NDArray[np.int64], report: ClickReport) -> list[Metric]:
+    """Score guesses about real users' bits with a strong prior: only delivered ads are clicked.
+
+    Sees:      one report of each user and day, linked to what was delivered to them.
+    Knows:     how often a delivered ad is clicked.
+    Guesses:   each bit of a delivered ad.
+    Reference: sum over reports of the larger of prior times likelihood.
+
+    ``counts[bit, report]`` are the delivered bits by their value and by what was reported.
+    """
+    total = int(counts.sum())
+    if not total:
+        return []
+    right = int(counts.max(axis=0).sum())
+    prior = counts.sum(axis=1) / total
+    stay, rise = report.encoding.stay / ONE, report.encoding.rise / ONE
+    distribution = np.array([[1 - rise, rise], [1 - stay, stay]])
+    expected = float((prior[:, None] * distribution).max(axis=0).sum())
+    metrics = [
+        proportion_metric("attack.delivered.success", right, total),
+        Metric("attack.delivered.prior", float(prior.max()), n=total),
+    ]
+    # Under a cap a click may have been dropped before the noise: no closed form for the bit.
+    is_exact = report.form in (ClickEncoding.PER_BIT, ClickEncoding.SPLIT)
+    closed = [Metric("attack.delivered.closed_form", expected, n=total)] if is_exact else []
+    return metrics + closed
+
+
+def closed_form(report: ClickReport | DeliveredClick, game: DistinguishingGame) -> float | None:
+    """Return how often the best guess is right, where a formula tells."""
+    if isinstance(report, DeliveredClick):
+        return majority_success(game.periods, 1 - report.response.flip / ONE)
+    if report.form is ClickEncoding.PAD_AND_SAMPLE:
+        return None
+    return pair_success(report.encoding, game.first, game.second, game.periods)
+
+
+def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -> list[Metric]:
+    """Let the adversary average over the days of a steady bit: it learns the permanent answer.
+
+    Sees:      all reports of a connection.
+    Knows:     that the bit does not change.
+    Guesses:   the bit.
+    Reference: closed form over the number of ones, mixed over the permanent answer.
+    """
+    randomness = source.child("all_days")
+    truth = randomness.child("truth").bernoulli(ONE // 2, canaries)
+    bit, none = np.arange(clicks.ads) == 0, np.zeros(clicks.ads, dtype=np.bool_)
+    reports = clicks.randomise(np.where(truth[:, None], bit, none), randomness.child("reports"))
+    right = int(np.count_nonzero(bayes_guess(clicks, [reports], [none, bit]).candidate == truth))
+    proved = clicks.guarantee(Neighbours.USER).epsilon
+    return [
+        proportion_metric("attack.all_days.success", right, canaries),
+        Metric("attack.all_days.closed_form", clicks.bit_success(), n=canaries),
+        Metric("attack.all_days.bound", float(binary_success(proved)), n=canaries),
+    ]
+
+
+def audited_bound(
+    report: ClickReport | MemoisedClicks | DeliveredClick, canaries: int, source: SeededSource
+) -> LowerBound:
+    """Return the epsilon that the worst two profiles prove, from canaries of their own."""
+    pair: tuple[object, object]
+    if isinstance(report, MemoisedClicks):
+        pair = (np.ones(report.ads, dtype=np.bool_), np.zeros(report.ads, dtype=np.bool_))
+    else:
+        pair = report.worst_pairs(Neighbours.USER)[0]
+    inputs = [np.repeat(np.asarray(value)[None], canaries, axis=0) for value in pair]
+    reports = [
+        report.randomise(rows, source.child("audit", place)) for place, rows in enumerate(inputs)
+    ]
+    return bound_from_reports(report, reports, pair, alpha=ALPHA)
+
+
+def proportion_metric(name: str, right: int, of: int) -> Metric:
+    """Return a share with its 95 % Clopper-Pearson interval."""
+    low, high = float(lower_limit(right, of, 0.025)), float(upper_limit(right, of, 0.025))
+    return Metric(name, right / of, low, high, of)

@@ -1,0 +1,137 @@
+"""The way of a day's reports from devices to the server, whatever they hold, and its scores."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting import Amount
+from noisefloor.ads.clicks import MemoisedClicks
+from noisefloor.privacy import Neighbours
+from noisefloor.randomness import SeededSource
+from noisefloor.wire import Kind, split_frames
+from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.clicks.block import policy_of
+from noisefloor_sim.pipelines.clicks.day_statistics import (
+    ClickDayStatistics,
+    budget_metrics,
+    exhausted_metrics,
+)
+from noisefloor_sim.pipelines.clicks.estimates import (
+    estimate_metrics,
+    rate_metrics,
+    released_estimates,
+)
+from noisefloor_sim.pipelines.clicks.fraud import ClickMechanism, Forger, fraud_metrics
+from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
+from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Exhausted, in_contact
+
+CLICK_REPORT = "click report"
+"""What the account calls a daily report."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class ClickReporting:
+    """Reports of clicks in one world.
+
+    Attributes:
+        scenario: At one point of a sweep.
+        mechanism: What guards the clicks.
+        kind: Of the frames.
+        source: Of the pipeline's coins.
+        cost: Of a report, in micro-epsilon.
+        days: What happened on each day.
+        accounts: Of the cohorts that have woken.
+        memory: What devices do without budget.
+        forger: Of the fakes among them, if there are any.
+    """
+
+    scenario: Scenario
+    mechanism: ClickMechanism
+    kind: Kind
+    source: SeededSource = field(init=False)
+    cost: int = field(init=False)
+    days: list[ClickDayStatistics] = field(init=False)
+    accounts: dict[int, BudgetAccount] = field(default_factory=dict)
+    memory: ReportCache = field(init=False)
+    forger: Forger | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
+        # The paper's variant debits what the paper claims; what is proved is told beside it.
+        self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
+        ads, cells = self.scenario.behaviour.ads, self.kind.cells
+        self.days = [ClickDayStatistics.empty(ads, cells) for _ in range(self.scenario.days)]
+        self.memory = ReportCache(policy_of(self.scenario))
+        self.forger = Forger.of(self.scenario, self.mechanism)
+
+    def open_day(
+        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    ) -> Flags:
+        """Write down what a cohort clicked, and return which of its devices are in contact."""
+        contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
+        self.accounts[cohort.number] = account
+        stats, here = self.days[day], cohort.leaves > day
+        stats.clicked += events.matrix(events.clicked, self.scenario.behaviour.ads).sum(axis=0)
+        stats.out_of_contact += int(np.count_nonzero(here & ~contact.any(axis=1)))
+        return contact
+
+    def frames(
+        self, cohort: int, day: int, *, asked: Flags, paid: Flags, fresh: SentReports
+    ) -> Iterator[bytes]:
+        """Send a cohort's reports: fresh ones, old ones again, and forged ones among them.
+
+        Args:
+            cohort: Its number.
+            day: Of the reports.
+            asked: Users who have something to report.
+            paid: Users who paid for a fresh report.
+            fresh: The reports of those.
+        """
+        stats = self.days[day]
+        stats.fresh += len(fresh.reports)
+        sent = self.memory.complete(cohort, asked, paid, fresh, stats)
+        reports = sent.reports
+        if self.forger is not None:
+            reports = self.forger.join(sent, stats, self.source.child("fakes", cohort, day))
+        if len(reports):
+            randomness = self.source.child("frame", cohort, day)
+            yield from split_frames(self.kind, day, reports, randomness)
+
+    def metrics(self, servers: Servers, joined: Mapping[int, Flags]) -> list[Metric]:
+        """Score what was released, and tell what was spent.
+
+        Args:
+            servers: What was released and counted.
+            joined: Who of each cohort has paid for all reports at once.
+        """
+        name, days = self.kind.name, len(self.days)
+        found = released_estimates(self.mechanism, servers.aggregator, name, days)
+        shown = np.sum([servers.ad_server.impressions(day) for day in range(days)], axis=0)
+        proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
+        users, share_randomness = self.scenario.population.users, self._days_share_randomness
+        return [
+            *estimate_metrics(found, self.days),
+            *rate_metrics(found, self.days, shown, share_randomness=share_randomness),
+            *budget_metrics(self.days, users, proved),
+            *exhausted_metrics(self.accounts, self.cost, joined),
+            *fraud_metrics(
+                self.forger,
+                self.days,
+                servers.aggregator,
+                name,
+                self.source,
+                share_randomness=share_randomness,
+            ),
+        ]
+
+    @property
+    def _days_share_randomness(self) -> bool:
+        """Whether a user's reports on two days may rest on the same coins."""
+        is_permanent = isinstance(self.mechanism, MemoisedClicks)
+        return is_permanent or self.memory.policy is Exhausted.MEMORY

@@ -1,0 +1,189 @@
+"""The adversary against a collection, tested on owners with known records.
+
+Canaries hold records as owners do and report by the same code; what is guessed and what the
+closed forms are is told in ``noisefloor.adversary``.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from noisefloor.adversary.audit import AttackOutcome
+from noisefloor.adversary.records import (
+    MOST_REPORTS,
+    attack_attribute,
+    attack_class_zero,
+    attack_decisions,
+    attack_interval,
+    attack_known_records,
+    attack_members,
+    attack_pair,
+    attack_part,
+    attack_printed_label,
+    attack_products,
+    attack_record,
+    attack_repeated,
+    attack_tuple,
+    collector_publisher,
+    empirical_prior,
+    joint_publisher,
+    shares_of,
+)
+from noisefloor.collection.collecting import (
+    JointCollector,
+    PiecewiseCollector,
+    PrintedCollector,
+    UnifiedCollector,
+    WeakCollector,
+    WeakSelection,
+)
+from noisefloor.collection.encoding import Codes, JointResponse, joint_rows
+from noisefloor.mechanisms import BinaryResponse
+from noisefloor.randomness import SeededSource
+from noisefloor.tables import ScaledRecords
+from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.scoring import attack_metrics
+
+NamedOutcomes = Iterator[tuple[str, AttackOutcome]]
+
+_MOST_CANDIDATES = 1 << 12
+"""Different records that an adversary who knows them all looks through."""
+
+_POOL, _TRAINED, _TRAININGS = 400, 40, 400
+"""Owners of whom some train, how many of them do, and how often a model is published."""
+
+
+def attack(
+    task: RecordTask,
+    columns: Sequence[int],
+    canaries: ScaledRecords,
+    questions: int,
+    source: SeededSource,
+) -> list[Metric]:
+    """Play every game, and return what came out.
+
+    Args:
+        task: What was run.
+        columns: The attributes that were chosen.
+        canaries: Records of known owners.
+        questions: How often one user may ask the server.
+        source: Of the games' coins.
+    """
+    games = [
+        *_training_games(task, columns, canaries, source),
+        *_question_games(task, columns, canaries, questions, source),
+        *_member_games(task, columns, canaries, source),
+    ]
+    selector = task.selector
+    both = bool(canaries.labels.any() and not canaries.labels.all())
+    if isinstance(selector, WeakSelection) and selector.form != "corr" and both:
+        products = source.child("products")
+        games.append(
+            ("products", attack_products(task.discretiser, canaries, selector.count, products))
+        )
+    return [metric for name, outcome in games for metric in attack_metrics(name, outcome)]
+
+
+def _training_games(
+    task: RecordTask, columns: Sequence[int], canaries: ScaledRecords, source: SeededSource
+) -> NamedOutcomes:
+    """Guess a value, the label and the whole record from a report in training."""
+    trainer = task.trainer
+    if isinstance(trainer, NaiveBayesTrainer):
+        rows = joint_rows(trainer.classes.codes(canaries.values), canaries.labels)
+        yield from _joint_games(trainer.response, rows, source)
+    if not isinstance(trainer, ClassifierTrainer):
+        return
+    train, chosen_values = trainer.train, canaries.values[:, list(columns)]
+    if isinstance(train, JointCollector):
+        rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
+        yield from _joint_games(train.response(columns), rows, source)
+    elif isinstance(train, UnifiedCollector):
+        rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
+        yield from _unified_games(train, columns, rows, source)
+    elif isinstance(train, PrintedCollector):
+        codes = train.classes.codes(chosen_values, columns)
+        rows = np.column_stack([codes, train.classes.label_codes(canaries.labels)])
+        response = train.response(columns)
+        yield "label", attack_printed_label(response, rows, source.child("label"))
+        if (rows == 0).any():
+            yield "class_zero", attack_class_zero(response, rows, source.child("zero")).proved
+    elif isinstance(train, PiecewiseCollector):
+        response_ = train.response(len(columns))
+        yield (
+            "attribute",
+            attack_interval(response_, chosen_values[:, 0], source.child("attribute")),
+        )
+        yield "label", attack_pair(response_, -1.0, 1.0, len(chosen_values), source.child("label"))
+    elif isinstance(train, WeakCollector):
+        yield (
+            "record",
+            AttackOutcome(len(chosen_values), len(chosen_values), 0.0, 1.0, 1.0),
+        )  # it is sent as it is
+
+
+def _joint_games(response: JointResponse, rows: Codes, source: SeededSource) -> NamedOutcomes:
+    label = len(response.sizes)
+    known = shares_of(rows[:, label], 2)
+    yield "attribute", attack_part(response, rows, source.child("attribute"), 0)
+    yield "label", attack_part(response, rows, source.child("label"), label)
+    yield "label_known", attack_part(response, rows, source.child("known"), label, known)
+    yield "record", attack_tuple(response, rows, source.child("record"))
+
+
+def _unified_games(
+    collector: UnifiedCollector,
+    columns: Sequence[int],
+    rows: Codes,
+    source: SeededSource,
+) -> NamedOutcomes:
+    response = collector.response(columns)
+    last = len(columns)
+    known = shares_of(rows[:, last], 2)
+    yield "attribute", attack_attribute(response, rows, source.child("attribute"), 0)
+    yield "label", attack_attribute(response, rows, source.child("label"), last)
+    yield "label_known", attack_attribute(response, rows, source.child("known"), last, known)
+    yield "record", attack_record(response, rows, source.child("record"))
+    prior = empirical_prior(rows)
+    if len(prior.rows) <= _MOST_CANDIDATES:
+        correlated = source.child("correlated")
+        yield "record_known", attack_known_records(response, rows, correlated, prior)
+
+
+def _question_games(
+    task: RecordTask,
+    columns: Sequence[int],
+    canaries: ScaledRecords,
+    questions: int,
+    source: SeededSource,
+) -> NamedOutcomes:
+    """Guess what all questions of one user are about."""
+    trainer = task.trainer
+    if not 1 <= questions <= MOST_REPORTS:
+        return
+    if isinstance(trainer, NaiveBayesTrainer):
+        response, randomness = BinaryResponse(trainer.epsilon), source.child("repeated")
+        yield "repeated", attack_decisions(response, canaries.labels, questions, randomness)
+    elif isinstance(trainer, ClassifierTrainer) and isinstance(trainer.ask, UnifiedCollector):
+        codes = task.discretiser.codes(canaries.values[:, list(columns)], columns)
+        asked = trainer.ask.response(columns)
+        yield "repeated", attack_repeated(asked, codes, questions, source.child("repeated"), 0)
+
+
+def _member_games(
+    task: RecordTask, columns: Sequence[int], canaries: ScaledRecords, source: SeededSource
+) -> NamedOutcomes:
+    """Guess who took part in a small training, from the support vectors that are published."""
+    trainer, pool = task.trainer, canaries[slice(0, _POOL)]
+    if not isinstance(trainer, ClassifierTrainer) or trainer.classifier != "svm":
+        return
+    if isinstance(trainer.train, JointCollector):
+        publisher = joint_publisher(task.discretiser, columns, task.epsilon, trainer.weight)
+    elif isinstance(trainer.train, UnifiedCollector | WeakCollector):
+        publisher = collector_publisher(trainer.train, columns, trainer.weight)
+    else:
+        return
+    found = attack_members(publisher, pool, _TRAINED, _TRAININGS, source.child("members"))
+    right = found.members.right + found.others.n - found.others.right
+    yield "members", AttackOutcome(right, found.members.n + found.others.n, 0.5, found.bound)

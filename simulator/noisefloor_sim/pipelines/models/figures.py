@@ -1,0 +1,386 @@
+"""Figures of the attacks on published models, each with the bound of what is proved.
+
+Figures of the releases themselves: accuracy, nominal and whole-model epsilon, budget.
+
+How the curves of the section are called, and lines that all of them share.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from noisefloor.accounting import true_positive_rate
+from noisefloor_sim.pipelines.api import PointFindings
+from noisefloor_sim.pipelines.models.roc_metrics import FALSE_POSITIVE_RATES
+from noisefloor_sim.pipelines.plotting import (
+    Axis,
+    Groups,
+    curves_with_theory,
+    interval_ends,
+    is_logarithmic,
+    measured_curves,
+    metric_along_axis,
+)
+from noisefloor_sim.report import Curve, Plot, Role
+
+HIDDEN = "pipelines.models.hidden"
+
+
+def named_groups(axis: Axis, points: Sequence[PointFindings]) -> Groups:
+    """Return the points by curve; the variant is named where there are two.
+
+    Methods are named without the word; what is the same for all curves is left out.
+    """
+    variants = {point.scenario.variant for point in points}
+    groups: Groups = {}
+    for name, by_place in axis.grouped(points).items():
+        words = [word.removeprefix("method ") for word in name.split(", ")]
+        kept = words if len(variants) > 1 or len(words) == 1 else words[1:]
+        groups[", ".join(kept)] = by_place
+    return groups
+
+
+def widest(points: Sequence[PointFindings]) -> list[PointFindings]:
+    """Return the points of the widest networks, where several widths were swept; else all.
+
+    A figure of every width has too many curves to be read; tables hold them all.
+    """
+    counts = [
+        sum(int(word) for word in str(dict(point.settings)[HIDDEN]).split(",") if word != "none")
+        for point in points
+        if HIDDEN in dict(point.settings)
+    ]
+    if len(counts) < len(points):
+        return list(points)
+    return [point for point, count in zip(points, counts, strict=True) if count == max(counts)]
+
+
+def shared_curves(groups: Groups, lines: Mapping[str, tuple[str, Role]]) -> list[Curve]:
+    """Return metrics that are alike for all groups, averaged over them: one line each.
+
+    Args:
+        groups: The points.
+        lines: Name and role of each line, by its metric.
+    """
+    everybody: dict[float, list[PointFindings]] = {}
+    for by_place in groups.values():
+        for place, some in by_place.items():
+            everybody.setdefault(place, []).extend(some)
+    curves = []
+    for metric, (name, role) in lines.items():
+        x, found = metric_along_axis(everybody, metric)
+        if x:
+            curves.append(Curve(name, x, [one.value for one in found], role=role))
+    return curves
+
+
+_RIGHT = "right labels of people who were left out"
+_APART = 1.5
+"""Prices that differ by less are drawn as one."""
+
+_BASELINES: dict[str, tuple[str, Role]] = {
+    "accuracy.open": ("without privacy", "baseline"),
+    "accuracy.majority": ("majority class", "baseline"),
+}
+
+
+def accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw the last release along the axis, beside no privacy and the most frequent class."""
+    curves = measured_curves(groups, "accuracy.last")
+    if not curves:
+        return
+    by_claim = ", by what is claimed" if axis.key.endswith(".epsilon") else ""
+    yield Plot(
+        f"How often the true label is told{by_claim}",
+        "A release is worth something where it lies above the majority class. What is claimed is "
+        "not always what is proved of the whole model.",
+        axis.label,
+        _RIGHT,
+        [*curves, *shared_curves(groups, _BASELINES)],
+        log_x=is_logarithmic(groups),
+    )
+
+
+def whole_model_plot(groups: Groups) -> Iterator[Plot]:
+    """Draw accuracy by what is proved of the whole model: the price that is really paid."""
+    curves = []
+    for name, by_place in sorted(groups.items()):
+        x, y = [], []
+        for place in sorted(by_place):
+            at = {place: by_place[place]}
+            proved, reached = (
+                metric_along_axis(at, "model.proved")[1],
+                metric_along_axis(at, "accuracy.last")[1],
+            )
+            if proved and reached:
+                x.append(proved[0].value)
+                y.append(reached[0])
+        if x:
+            curves.append(Curve(name, x, [one.value for one in y], *interval_ends(y)))
+    prices = [float(at) for one in curves for at in one.x]
+    if prices and max(prices) > _APART * min(prices):
+        yield Plot(
+            "How often the true label is told, by what is proved of the whole model",
+            "The same releases at the epsilon of all that is published. Noise for one parameter "
+            "at a time costs as many times its epsilon as there are parameters; where nothing is "
+            "proved, nothing is drawn.",
+            "proved epsilon of a release, whole model",
+            _RIGHT,
+            curves,
+            log_x=True,
+        )
+
+
+def parameter_plots(points: Sequence[PointFindings]) -> Iterator[Plot]:
+    """Draw the audit against the number of parameters, where networks of several sizes were run.
+
+    One figure for each method, at the smallest epsilon: there games resolve what is audited.
+    """
+    least = min((_setting(point, "epsilon") for point in points), default=0.0)
+    some = [point for point in points if _setting(point, "epsilon") == least]
+    for method in sorted({str(_setting(point, "method")) for point in some}):
+        own = [point for point in some if _setting(point, "method") == method]
+        curves: list[Curve] = []
+        for variant in sorted({point.scenario.variant for point in own}):
+            curves += _by_parameters(
+                [point for point in own if point.scenario.variant == variant], variant
+            )
+        if curves:
+            yield Plot(
+                f"What an audit proves, by the number of parameters: {method}, epsilon {least:g}",
+                "As printed, one record may move every parameter: what is proved is as many times "
+                "the claim as there are parameters, and the audit rises with their number, above "
+                "the claim. Corrected, it stays below. No audit passes what its games resolve.",
+                "parameters",
+                "epsilon of a release",
+                curves,
+                log_x=True,
+            )
+
+
+def _by_parameters(points: Sequence[PointFindings], variant: str) -> list[Curve]:
+    """Return claimed and audited along the number of parameters, if there are several."""
+    by_count: dict[float, list[PointFindings]] = {}
+    for point in points:
+        if count := point.metric("model.parameters"):
+            by_count.setdefault(count.value, []).append(point)
+    if len(by_count) < 2:
+        return []
+    curves = []
+    rows: tuple[tuple[str, str, Role], ...] = (
+        ("attack.canary.audited", "audited", "measured"),
+        ("model.claimed", "claimed", "bound"),
+    )
+    for metric, word, role in rows:
+        x, found = metric_along_axis(by_count, metric)
+        if x:
+            y = [one.value for one in found]
+            curves.append(Curve(f"{variant}, {word}", x, y, role=role, group=variant))
+    return curves
+
+
+def release_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw budget and accuracy from release to release, where there are several."""
+    spent, right = [], []
+    for name, by_place in sorted(groups.items()):
+        for place in sorted(by_place):
+            point = by_place[place][0]
+            days = _values(point, "releases.day")
+            if len(days) > 1:
+                days = [day + 1 for day in days]
+                label = name if len(by_place) == 1 else f"{name}, {axis.word} {place:g}"
+                spent.append(Curve(label, days, _values(point, "spent.claimed")))
+                right.append(Curve(label, days, _values(point, "accuracy")))
+    if not spent:
+        return
+    yield Plot(
+        "What was debited from the budget of the data set, day by day",
+        "Every release is charged before it is drawn. When the budget is used up the publisher "
+        "refuses, and the line ends.",
+        "day",
+        "epsilon debited so far",
+        spent,
+        kind="step",
+    )
+    yield Plot(
+        "How often the true label is told, from release to release",
+        "Later releases have more records to learn from; none has more than its own epsilon.",
+        "day",
+        _RIGHT,
+        right,
+    )
+
+
+def _values(point: PointFindings, name: str) -> list[float]:
+    """Return a metric of each release in turn."""
+    found: list[float] = []
+    while metric := point.metric(f"{name}.release_{len(found)}"):
+        found.append(metric.value)
+    return found
+
+
+def _setting(point: PointFindings, name: str) -> Any:  # Any: a number or a text
+    return getattr(point.scenario.pipelines["models"], name)
+
+
+GAMES = {
+    "canary": "one record that changes as much as any can",
+    "missing_record": "which of four records is missing, all others known",
+    "difference": "which of four came between two releases, no other record known",
+}
+READINGS = {
+    "canary": "The adversary sees the noise of the release and knows everything else. Measured "
+    "success lies below the bound if the claim holds; where noise is Gaussian it lies on its "
+    "closed form.",
+    "missing_record": "From noisy counts, or noisy parameters, by their exact likelihood. Noise "
+    "for the whole model hides the record; so does training, which one record moves little.",
+    "difference": "The noisy counts of one week are taken from those of the next: what all others "
+    "add cancels out, and twice the noise is left.",
+}
+_BOUND: tuple[str, Role] = ("bound of what is claimed", "bound")
+AUC_PLOTS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, Role]]]] = {
+    "lira": (
+        "Membership by shadow models (LiRA)",
+        "The adversary trains models as the holder does. 0.5 is guessing; dashed is what the "
+        "claim allows. The network without noise shows that the attack works.",
+        {
+            "attack.lira.claimed_auc": _BOUND,
+            "attack.planted.auc": ("planted: no noise", "baseline"),
+            "attack.null.auc": ("null: other coins", "baseline"),
+        },
+    ),
+    "newcomer": (
+        "Who came between two releases, by differencing them",
+        "How often somebody who came in between scores above somebody who never came. The "
+        "interval is Hoeffding's: wide, and right whatever the scores.",
+        {"attack.newcomer.claimed_auc": _BOUND},
+    ),
+}
+_AUC_LABEL = "area under the curve"
+
+
+def success_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw how often each attack is right along the axis, beside the bound of what is claimed."""
+    for name, what in GAMES.items():
+        curves = measured_curves(groups, f"attack.{name}.success")
+        if not curves:
+            continue
+        lines: dict[str, tuple[str, Role]] = {
+            f"attack.{name}.claimed_bound": ("bound of what is claimed", "bound"),
+            f"attack.{name}.prior": ("guessing", "baseline"),
+        }
+        yield Plot(
+            f"How often the adversary is right: {what}",
+            READINGS[name],
+            axis.label,
+            "right guesses",
+            [*curves, *_closed_forms(groups, name), *shared_curves(groups, lines)],
+            log_x=is_logarithmic(groups),
+        )
+    for name, (title, reading, theory) in AUC_PLOTS.items():
+        curves = measured_curves(groups, f"attack.{name}.auc")
+        if curves:
+            curves += shared_curves(groups, theory)
+            yield Plot(
+                title, reading, axis.label, _AUC_LABEL, curves, log_x=is_logarithmic(groups)
+            )
+
+
+def _closed_forms(groups: Groups, name: str) -> list[Curve]:
+    """Return the closed form of each group that has one."""
+    curves = []
+    for curve, by_place in sorted(groups.items()):
+        x, found = metric_along_axis(by_place, f"attack.{name}.closed_form")
+        if x:
+            y = [one.value for one in found]
+            label = f"{curve}, closed form"
+            curves.append(Curve(label, x, y, role="closed-form", group=curve))
+    return curves
+
+
+def weekly_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw what all releases together give away of somebody who is in all of them."""
+    theory: list[tuple[str, Role]] = [
+        ("attack.stayer.bound", "bound"),
+        ("attack.stayer.prior", "baseline"),
+    ]
+    curves = curves_with_theory(groups, "attack.stayer.success", theory)
+    if curves:
+        yield Plot(
+            "How often the adversary is right: a record that was in every release",
+            "Releases add up: the bound is that of all of them together.",
+            axis.label,
+            "right guesses",
+            curves,
+            log_x=is_logarithmic(groups),
+        )
+
+
+def curve_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw curves of true against false positive rates on logarithmic axes, at one place."""
+    place = _middle(groups)
+    for name, title in (
+        ("lira", "Membership by shadow models"),
+        ("canary", "A record that changes as much as any can"),
+    ):
+        curves = []
+        for curve, by_place in sorted(groups.items()):
+            curves += _rates(f"attack.{name}", curve, {place: by_place.get(place, [])})
+        if not curves:
+            continue
+        curves += _bounds(groups, place)
+        yield Plot(
+            f"{title}: true against false positives, at {axis.word} {place:g}",
+            "On logarithmic axes, since a few sure guesses matter more than many poor ones. "
+            "Dashed: e^epsilon times the false positive rate plus delta, for what is claimed. "
+            "Rates that the sample does not resolve are left out.",
+            "false positive rate",
+            "true positive rate",
+            curves,
+            log_x=True,
+            log_y=True,
+        )
+
+
+def _middle(groups: Groups) -> float:
+    """Return the place nearest to 1, in ratio: where an epsilon is a matter of dispute."""
+    places = {place for by_place in groups.values() for place in by_place}
+    return min(places, key=lambda place: abs(math.log(place)) if place > 0 else math.inf)
+
+
+def _rates(attack: str, curve: str, by_place: dict[float, list[PointFindings]]) -> list[Curve]:
+    x, found = [], []
+    for rate in FALSE_POSITIVE_RATES:
+        metrics = metric_along_axis(by_place, f"{attack}.tpr.at_{rate:g}")[1]
+        if metrics and metrics[0].value > 0:
+            x.append(rate)
+            found.append(metrics[0])
+    if not x:
+        return []
+    low, high = interval_ends(found)
+    floor = min(x) / 10  # an interval that reaches 0 has no place on a logarithmic axis
+    kept = [max(floor, end) for end in low] if low is not None else None
+    return [Curve(curve, x, [one.value for one in found], kept, high)]
+
+
+def _bounds(groups: Groups, place: float) -> list[Curve]:
+    """Return the bound of each claim at a place; most often that is one."""
+    claims = set()
+    for by_place in groups.values():
+        for point in by_place.get(place, []):
+            claimed, delta = point.metric("model.claimed"), point.metric("model.delta")
+            if claimed and delta:
+                claims.add((claimed.value, delta.value))
+    rates = np.array(FALSE_POSITIVE_RATES)
+    largest = {epsilon: max(d for e, d in claims if e == epsilon) for epsilon, _ in claims}
+    return [
+        Curve(
+            f"bound at epsilon {epsilon:g}",
+            list(FALSE_POSITIVE_RATES),
+            np.asarray(true_positive_rate(rates, epsilon, delta)).tolist(),
+            role="bound",
+        )
+        for epsilon, delta in sorted(largest.items())
+    ]

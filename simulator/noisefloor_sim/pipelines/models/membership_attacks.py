@@ -1,0 +1,144 @@
+"""Membership by shadow models: the adversary trains as the data holder does, by the same code.
+
+A pool of records is dealt out by fair coins, half to each shadow model. Where a record may be
+swapped, records are paired and a coin says which of the two is in: so neighbours in the game are
+neighbours in the sense of the guarantee, and the bound is the guarantee's own.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.adversary.audit import one_run_bound
+from noisefloor.adversary.models import (
+    ShadowRuns,
+    fair_members,
+    lira,
+    loss_threshold,
+    membership_curve,
+)
+from noisefloor.privacy import LowerBound, Neighbours
+from noisefloor.publication.methods import ModelPlan
+from noisefloor.randomness import SeededSource
+from noisefloor.tables import Records
+from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.models.evaluation import log_odds, model_of
+from noisefloor_sim.pipelines.models.roc_metrics import auc_metric, roc_curve_metrics
+
+Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+_FEWEST_MODELS = 2
+"""With a record, and without it: fewer do not tell what membership looks like."""
+
+
+def pooled_lira(runs: ShadowRuns) -> Floats:
+    """Score memberships by LiRA with one variance for all records: better for few shadows."""
+    return lira(runs, is_pooled=True)
+
+
+ATTACKS: Mapping[str, Callable[[ShadowRuns], Floats]] = {
+    "loss": loss_threshold,
+    "lira": pooled_lira,
+}
+"""By the names of their metrics."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShadowModelAttack:
+    """Many releases of one plan, from halves of a pool.
+
+    Attributes:
+        plan: Of each release; its size is half of the pool.
+        pool: Records of known people.
+        models: How many releases.
+        source: Of all coins.
+    """
+
+    plan: ModelPlan
+    pool: Records
+    models: int
+    source: SeededSource
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether one of two records is in, rather than one record or none."""
+        return self.plan.spec.cost.neighbours is Neighbours.RECORD_SUBSTITUTE
+
+    def run(self) -> ShadowRuns:
+        """Make all releases, and note how sure each is of each record."""
+        count = self.pool.count
+        draws = self.source.child("members")
+        members = self.members(draws)
+        odds = np.empty((self.models, count))
+        for number, row in enumerate(members):
+            own = self.source.child("model", number)
+            content = self.plan.release(self.pool[row], own.child("release"))
+            model = model_of(self.plan.NAME, content, own.child("recipient"))
+            odds[number] = log_odds(model, self.pool)
+        runs = ShadowRuns(members, odds, odds > 0, is_fair=not self.is_paired)
+        return _some(runs, _resolved_records(members))
+
+    def members(self, draws: SeededSource) -> Bits:
+        """Deal the pool out."""
+        if not self.is_paired:
+            return fair_members(self.models, self.pool.count, draws)
+        firsts = fair_members(self.models, self.pool.count // 2, draws)
+        return np.stack([firsts, ~firsts], axis=2).reshape(self.models, -1)
+
+    def audit(self, runs: ShadowRuns, *, alpha: float, delta: float) -> LowerBound:
+        """Return the epsilon that the second half of the models proves against the first.
+
+        Every coin of theirs is a canary of one run of many.
+        """
+        first = self.models // 2
+        kept = _resolved_records(runs.members[:first])
+        shadows, targets = (_some(part, kept) for part in (runs[:first], runs[first:]))
+        scores = lira(shadows, targets.log_odds, is_pooled=True)
+        draws = targets.members
+        if self.is_paired:
+            scores, draws = scores[:, ::2] - scores[:, 1::2], draws[:, ::2]
+        return one_run_bound(scores.ravel(), draws.ravel(), alpha=alpha, delta=delta)
+
+    def metrics(self, runs: ShadowRuns) -> list[Metric]:
+        """Tell what each attack reached, and what it makes of members by other coins: nothing."""
+        found = []
+        for name, attack in ATTACKS.items():
+            scored = membership_curve(attack(runs), runs.members)
+            found += roc_curve_metrics(name, scored, self.plan.proved, self.plan.spec.cost)
+        # Coins of their own, for as many records: they have nothing to do with the models.
+        others = self.members(self.source.child("null"))[:, : runs.records]
+        member_accuracy, left = runs.accuracy
+        half = runs.members.size // 2
+        return [
+            *found,
+            auc_metric("null", membership_curve(ATTACKS["lira"](runs), others)),
+            Metric("shadows.accuracy_members", member_accuracy, n=half),
+            Metric("shadows.accuracy_others", left, n=half),
+            Metric("shadows.records", float(self.pool.count // 2), n=self.models),
+        ]
+
+    def planted_metrics(self) -> list[Metric]:
+        """Tell what the attack reaches where it has to succeed."""
+        runs = self.run()
+        return [
+            auc_metric("planted", membership_curve(ATTACKS["lira"](runs), runs.members)),
+            Metric("attack.planted.accuracy_members", runs.accuracy[0]),
+        ]
+
+
+def _resolved_records(members: Bits) -> Bits:
+    """Return the records that enough models learnt from, and enough did not; the most are.
+
+    By memberships alone. Of a pair the two are always kept together.
+    """
+    inside = members.sum(axis=0)
+    return np.asarray(np.minimum(inside, len(members) - inside) >= _FEWEST_MODELS)
+
+
+def _some(runs: ShadowRuns, kept: Bits) -> ShadowRuns:
+    """Return what is known of some records."""
+    correct = None if runs.correct is None else runs.correct[:, kept]
+    return ShadowRuns(runs.members[:, kept], runs.log_odds[:, kept], correct, runs.is_fair)

@@ -1,0 +1,19 @@
+"""Every pipeline, in one line each. Nothing else in the simulator names a pipeline."""
+
+from collections.abc import Mapping
+
+from noisefloor_sim.pipelines.ads import ADS
+from noisefloor_sim.pipelines.api import PipelineType
+from noisefloor_sim.pipelines.clicks import CLICKS
+from noisefloor_sim.pipelines.collection import COLLECTION
+from noisefloor_sim.pipelines.models import MODELS
+
+PIPELINES: Mapping[str, PipelineType] = {
+    ADS.name: ADS,
+    CLICKS.name: CLICKS,
+    COLLECTION.name: COLLECTION,
+    MODELS.name: MODELS,
+}
+
+BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}
+"""What the scenario reader needs to know of them."""

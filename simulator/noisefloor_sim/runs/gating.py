@@ -1,0 +1,60 @@
+"""Gates at work: conditions of a scenario against what a run found."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from noisefloor_sim.runs.results import PointResult
+from noisefloor_sim.scenario import (
+    ClaimGate,
+    Gate,
+    MetricGate,
+    SweepPoint,
+    applies,
+    parse_gate,
+    resolved,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether a gate held, and where it did not."""
+
+    gate: str
+    passed: bool
+    detail: str
+
+
+def check_gates(
+    texts: Sequence[str], points: Sequence[SweepPoint], results: Mapping[str, PointResult]
+) -> list[GateResult]:
+    """Check every gate; one that selects nothing has not been shown, and fails."""
+    data = {point.id: resolved(point.scenario) for point in points}
+    return [_checked(text, data, results) for text in texts]
+
+
+def _checked(
+    text: str, data: Mapping[str, Mapping[str, object]], results: Mapping[str, PointResult]
+) -> GateResult:
+    gate = parse_gate(text)
+    chosen = [result for name, result in results.items() if applies(gate, data[name])]
+    outcomes = [outcome for result in chosen for outcome in _outcomes(gate, result)]
+    failed = [where for where, is_met in outcomes if not is_met]
+    if not outcomes:
+        return GateResult(text, False, "selects nothing that was measured")
+    if failed:
+        return GateResult(text, False, f"fails at {len(failed)} of {len(outcomes)}: {failed[0]}")
+    return GateResult(text, True, f"holds at all {len(outcomes)}")
+
+
+def _outcomes(gate: Gate, result: PointResult) -> Iterator[tuple[str, bool]]:
+    """Yield what the gate selects at a point, and whether it is met."""
+    for pipeline, found in result.findings.items():
+        if isinstance(gate, MetricGate):
+            for metric in found.metrics:
+                if f"{pipeline}.{metric.name}" == gate.metric:
+                    yield f"{result.id} ({metric.value:g})", gate.is_met(metric.value)
+        elif isinstance(gate, ClaimGate):
+            for named in found.claims:
+                neighbours = named.claim.proved.neighbours.value
+                if gate.selects(pipeline, named.mechanism, neighbours):
+                    yield f"{result.id} ({named.claim.verdict})", gate.is_met(named.claim)

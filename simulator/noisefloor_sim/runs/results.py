@@ -1,0 +1,292 @@
+"""The run directory: what a run writes, and how it is read back.
+
+``manifest.json`` (run card), ``scenario.yaml`` (resolved), ``points/`` (one file per finished
+point, so that an interrupted run can go on), ``metrics.parquet`` and ``metrics.csv`` (tidy),
+``privacy.json`` (claims), ``report.html``. Files appear whole or not at all.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from noisefloor.errors import BadRunDirectory, NoisefloorError
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, TrustModel, number_or_inf
+from noisefloor_sim.pipelines import Findings, Metric, NamedClaim
+
+COLUMNS = (
+    *("point", "settings", "seed", "pipeline", "variant", "metric"),
+    *("value", "ci_low", "ci_high", "n"),
+)
+
+Json = dict[str, Any]  # what json reads and writes
+
+
+@dataclass(frozen=True, slots=True)
+class PointResult:
+    """What one point of a sweep gave.
+
+    Attributes:
+        id: Of the point.
+        settings: Swept keys and their values here, as text.
+        seed: Of its coins.
+        variant: ``paper`` or ``corrected``.
+        findings: By pipeline; ``world`` holds the metrics of the generated world.
+        cpu_s: Processor time; goes to the manifest only.
+        peak_mb: Peak memory of the process that ran it.
+    """
+
+    id: str
+    settings: str
+    seed: int
+    variant: str
+    findings: Mapping[str, Findings]
+    cpu_s: float
+    peak_mb: float
+
+    def as_json(self) -> Json:
+        """Return plain data that reads back to the same result."""
+        return {
+            "id": self.id,
+            "settings": self.settings,
+            "seed": self.seed,
+            "variant": self.variant,
+            "cpu_s": self.cpu_s,
+            "peak_mb": self.peak_mb,
+            "findings": {
+                name: {
+                    "metrics": [_metric_json(metric) for metric in found.metrics],
+                    "claims": [claim_json(claim) for claim in found.claims],
+                }
+                for name, found in sorted(self.findings.items())
+            },
+        }
+
+    @classmethod
+    def from_json(cls, data: Json) -> "PointResult":
+        """Read a result back."""
+        findings = {
+            name: Findings(
+                tuple(_metric(row) for row in found["metrics"]),
+                tuple(_claim(row) for row in found["claims"]),
+            )
+            for name, found in data["findings"].items()
+        }
+        return cls(
+            str(data["id"]),
+            str(data["settings"]),
+            int(data["seed"]),
+            str(data["variant"]),
+            findings,
+            float(data["cpu_s"]),
+            float(data["peak_mb"]),
+        )
+
+
+def _number(value: float) -> float | str | None:
+    return None if math.isnan(value) else number_or_inf(value)
+
+
+def _read_number(value: float | str | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _metric_json(metric: Metric) -> list[object]:
+    return [metric.name, *map(_number, (metric.value, metric.low, metric.high)), metric.n]
+
+
+def _metric(row: Sequence[Any]) -> Metric:
+    value, low, high = map(_read_number, row[1:4])
+    return Metric(str(row[0]), value, low, high, int(row[4]))
+
+
+def claim_json(named: NamedClaim) -> Json:
+    """Return a claim as one object: claimed, proved, audited, and the verdict."""
+    claim, bound = named.claim, named.claim.audited
+    return {
+        "mechanism": named.mechanism,
+        "neighbours": claim.proved.neighbours.value,
+        "model": claim.proved.model.value,
+        "claimed": number_or_inf(claim.claimed.epsilon),
+        "claimed_delta": claim.claimed.delta,
+        "proved": number_or_inf(claim.proved.epsilon),
+        "proved_delta": claim.proved.delta,
+        "reason": claim.proved.reason,
+        "audited": None if bound is None else number_or_inf(bound.epsilon),
+        "confidence": None if bound is None else bound.confidence,
+        "trials": None if bound is None else bound.trials,
+        "ceiling": None if bound is None else number_or_inf(bound.ceiling),
+        "verdict": claim.verdict,
+        "audit_verdict": claim.audit_verdict,
+    }
+
+
+def _claim(row: Json) -> NamedClaim:
+    neighbours, model = Neighbours(row["neighbours"]), TrustModel(row["model"])
+
+    def guarantee(name: str) -> Guarantee:
+        epsilon, delta = float(row[name]), float(row[f"{name}_delta"])
+        return Guarantee(epsilon, neighbours, delta=delta, model=model, reason=row["reason"])
+
+    bound = None
+    if row["audited"] is not None:
+        numbers = float(row["audited"]), float(row["confidence"])
+        bound = LowerBound(*numbers, int(row["trials"]), float(row["ceiling"]))
+    return NamedClaim(row["mechanism"], Claim(guarantee("claimed"), guarantee("proved"), bound))
+
+
+def metric_rows(results: Iterable[PointResult]) -> list[tuple[object, ...]]:
+    """Return the tidy table: one row per point, pipeline and metric."""
+    return [
+        (
+            *(result.id, result.settings, result.seed, name, result.variant, metric.name),
+            *(metric.value, metric.low, metric.high, metric.n),
+        )
+        for result in results
+        for name, found in sorted(result.findings.items())
+        for metric in found.metrics
+    ]
+
+
+def privacy_rows(results: Iterable[PointResult]) -> list[Json]:
+    """Return every claim with the point it was made at."""
+    return [
+        {"point": result.id, "settings": result.settings, "seed": result.seed}
+        | {"pipeline": name, "variant": result.variant}
+        | claim_json(claim)
+        for result in results
+        for name, found in sorted(result.findings.items())
+        for claim in found.claims
+    ]
+
+
+class RunDirectory:
+    """One folder of results.
+
+    Args:
+        path: Where it is, or will be.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self, scenario_text: str, *, force: bool, resume: bool) -> None:
+        """Make the folder, or take up an unfinished one of the same scenario."""
+        if self.path.exists() and resume:
+            self._check_same(scenario_text)
+            return
+        if self.path.exists() and not force:
+            raise BadRunDirectory(
+                f"{self.path}: exists already. Use --resume to go on with it, --force to replace "
+                "it, or --out for another place."
+            )
+        if self.path.exists():
+            self._remove()
+        try:
+            (self.path / "points").mkdir(parents=True)
+        except OSError as error:
+            raise BadRunDirectory(f"{self.path}: cannot be written: {error.strerror}.") from None
+        self.write("scenario.yaml", scenario_text)
+
+    @contextmanager
+    def kept_if_begun(self) -> Iterator[None]:
+        """Take the folder away again if the run is refused before its first point is done."""
+        try:
+            yield
+        except NoisefloorError:
+            if not any((self.path / "points").iterdir()):
+                self._remove()
+            raise
+
+    def _remove(self) -> None:
+        """Replace only what is a run directory: anything else may be dear to somebody."""
+        if not (self.path / "scenario.yaml").is_file() or not (self.path / "points").is_dir():
+            raise BadRunDirectory(
+                f"{self.path}: is not a run directory; --force replaces no other."
+            )
+        shutil.rmtree(self.path)
+
+    def _check_same(self, scenario_text: str) -> None:
+        if self.read("scenario.yaml") != scenario_text:
+            raise BadRunDirectory(
+                f"{self.path}: holds a run of another scenario or other settings; it cannot be "
+                "resumed with these. Use --force or --out."
+            )
+
+    def read(self, name: str) -> str:
+        """Return the text of a file, or say what is missing."""
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except OSError:
+            raise BadRunDirectory(
+                f"{self.path}: {name} is missing or unreadable; this is no complete run directory."
+            ) from None
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file whole: a reader never sees half of it."""
+        data = content.encode() if isinstance(content, str) else content
+        target = self.path / name
+        draft = target.with_name(f".{target.name}.part")
+        try:
+            draft.write_bytes(data)
+            os.replace(draft, target)
+        except OSError as error:
+            raise BadRunDirectory(f"{target}: cannot be written: {error.strerror}.") from None
+
+    def write_point(self, result: PointResult) -> None:
+        """Keep a finished point."""
+        text = json.dumps(result.as_json(), allow_nan=False)
+        self.write(f"points/{result.id}.json", text)
+
+    def read_point(self, point_id: str) -> PointResult | None:
+        """Return a finished point, or nothing if it is not there."""
+        if not (self.path / "points" / f"{point_id}.json").is_file():
+            return None
+        try:
+            return PointResult.from_json(json.loads(self.read(f"points/{point_id}.json")))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadRunDirectory(
+                f"{self.path}: points/{point_id}.json is damaged ({type(error).__name__}); remove "
+                "it and resume."
+            ) from None
+
+    def write_tables(self, results: Sequence[PointResult]) -> None:
+        """Write metrics and claims of all points."""
+        rows = metric_rows(results)
+        self.write("metrics.csv", _csv(rows))
+        self.write("metrics.parquet", _parquet(rows))
+        text = json.dumps(privacy_rows(results), indent=1, allow_nan=False)
+        self.write("privacy.json", text + "\n")
+
+
+def _csv(rows: Iterable[tuple[object, ...]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        cells = ("" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row)
+        writer.writerow(cells)
+    return out.getvalue()
+
+
+def _parquet(rows: Sequence[tuple[object, ...]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = [pa.string(), pa.string(), pa.int64(), *[pa.string()] * 3, *[pa.float64()] * 3]
+    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    arrays = [
+        pa.array(column, kind) for column, kind in zip(columns, [*types, pa.int64()], strict=True)
+    ]
+    sink = io.BytesIO()
+    pq.write_table(pa.table(arrays, names=list(COLUMNS)), sink)
+    return sink.getvalue()

@@ -1,0 +1,200 @@
+"""Running a scenario: its points over a pool of processes, into a run directory.
+
+Points are independent: each is one world with named coins, so results do not depend on how many
+workers there are. Workers are spawned, never forked, and get a point as text. Finished points are
+kept at once: after an interruption ``--resume`` goes on where it stopped.
+"""
+
+import multiprocessing
+import os
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from noisefloor.checks import check_count
+from noisefloor.randomness import new_run
+from noisefloor_sim.deploy import ServiceAddresses
+from noisefloor_sim.deploy.hosting import BusConnection, RemoteHost
+from noisefloor_sim.pipelines import BLOCKS, PIPELINES, Findings
+from noisefloor_sim.runs.engine import Engine, Progress
+from noisefloor_sim.runs.gating import GateResult, check_gates
+from noisefloor_sim.runs.results import PointResult, RunDirectory
+from noisefloor_sim.scenario import (
+    Scenario,
+    SweepPoint,
+    expand,
+    loads,
+    scenario_hash,
+    scenario_text,
+)
+
+_ONE_THREAD = {
+    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+}
+
+Job = tuple[str, str, str, ServiceAddresses | None]
+"""What a worker is told: point, settings, scenario as text, and where the roles run."""
+
+Done = Callable[[float, int], None]
+"""Called with the number of finished points, parts of one included, and of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: its points, their results, and the gates."""
+
+    scenario: Scenario
+    points: tuple[SweepPoint, ...]
+    results: dict[str, PointResult]
+    gates: tuple[GateResult, ...]
+    card: dict[str, object]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate held."""
+        return all(gate.passed for gate in self.gates)
+
+    def in_order(self) -> list[PointResult]:
+        """Return the results in the order of the points."""
+        return [self.results[point.id] for point in self.points]
+
+
+def simulate(
+    point_id: str,
+    settings: str,
+    text: str,
+    services: ServiceAddresses | None = None,
+    progress: Progress | None = None,
+) -> PointResult:
+    """Run one point in this process; a worker's whole job.
+
+    Args:
+        point_id: Of the point.
+        settings: Its swept keys, as text.
+        text: Its scenario.
+        services: Where the server's roles run, if not here.
+        progress: Told how many cohorts have woken.
+    """
+    start = time.process_time()
+    scenario = loads(text, BLOCKS)
+    hosting = None if services is None else RemoteHost(services)
+    with new_run():
+        outcome = Engine(scenario, PIPELINES, hosting=hosting).run(progress)
+    findings = {**outcome.findings, "world": Findings(outcome.world, ())}
+    return PointResult(
+        point_id,
+        settings,
+        scenario.seed,
+        scenario.variant,
+        findings,
+        time.process_time() - start,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+
+
+def run_scenario(
+    scenario: Scenario,
+    directory: RunDirectory,
+    *,
+    jobs: int,
+    bus: BusConnection | None = None,
+    done: Done | None = None,
+) -> Run:
+    """Run all points that the directory does not hold yet, then write tables and manifest."""
+    start = time.monotonic()
+    points = expand(scenario, BLOCKS)
+    results: dict[str, PointResult] = {}
+    for point in points:
+        kept = directory.read_point(point.id)
+        if kept is not None:
+            results[point.id] = kept
+    missing = [point for point in points if point.id not in results]
+
+    def part(woken: int, of: int) -> None:
+        if done:
+            done(len(results) + woken / of, len(points))
+
+    check_count(jobs, "jobs", most=1024)
+    services = None if bus is None else bus.services
+    for result in _results([_job(point, services) for point in missing], jobs, part):
+        directory.write_point(result)
+        results[result.id] = result
+        if done:
+            done(len(results), len(points))
+    gates = tuple(check_gates(scenario.gates, points, results))
+    card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
+    card |= {"bus": "memory"} if bus is None else bus.card
+    run = Run(scenario, points, results, gates, card)
+    directory.write_tables(run.in_order())
+    return run
+
+
+def _job(point: SweepPoint, services: ServiceAddresses | None) -> Job:
+    settings = ", ".join(f"{key}={value}" for key, value in point.settings)
+    return point.id, settings, scenario_text(point.scenario), services
+
+
+def _results(points: Sequence[Job], jobs: int, part: Progress) -> Iterator[PointResult]:
+    """Yield results as they come: here for one job, from a pool for more."""
+    if jobs == 1 or len(points) < 2:
+        for point in points:
+            yield simulate(*point, part)
+        return
+    os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(points)), mp_context=context) as pool:
+        left: set[Future[PointResult]] = {pool.submit(simulate, *point) for point in points}
+        try:
+            while left:
+                finished, left = wait(left, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+        except BaseException:  # an interruption: what has not begun need not begin
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _card(
+    scenario: Scenario,
+    points: Sequence[SweepPoint],
+    results: dict[str, PointResult],
+    gates: Sequence[GateResult],
+) -> dict[str, object]:
+    """Return the run card: what was run, with what, and what it took."""
+    return {
+        "name": scenario.name,
+        "scenario_hash": scenario_hash(scenario),
+        "seeds": sorted({point.scenario.seed for point in points}),
+        "points": len(points),
+        "noisefloor": version("noisefloor"),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in ("numpy", "scipy", "simpy", "pyarrow")},
+        "commit": _commit(),
+        "cpu_s": sum(result.cpu_s for result in results.values()),
+        "peak_mb": max((result.peak_mb for result in results.values()), default=0.0),
+        "gates": [
+            {"gate": gate.gate, "passed": gate.passed, "detail": gate.detail} for gate in gates
+        ],
+    }
+
+
+def _commit() -> str:
+    """Return the commit of the source tree, if this is one."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.strip()

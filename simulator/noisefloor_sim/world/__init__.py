@@ -1,0 +1,36 @@
+"""world."""
+
+from noisefloor_sim.world.behaviour import (
+    AdWorld,
+    DayActivity,
+    Visits,
+    click_chances,
+    draw_clicks,
+    draw_visits,
+)
+from noisefloor_sim.world.budgets import BudgetAccount, Exhausted, SpendRecord, in_contact
+from noisefloor_sim.world.network import HOUR_S, SimulatedNetwork, Steps, TrafficCounts
+from noisefloor_sim.world.population import DEVICES, Cohort, cohort_sizes, make_cohort
+from noisefloor_sim.world.tastes import TasteModel
+
+__all__ = [
+    "DEVICES",
+    "HOUR_S",
+    "AdWorld",
+    "BudgetAccount",
+    "Cohort",
+    "DayActivity",
+    "Exhausted",
+    "SimulatedNetwork",
+    "SpendRecord",
+    "Steps",
+    "TasteModel",
+    "TrafficCounts",
+    "Visits",
+    "click_chances",
+    "cohort_sizes",
+    "draw_clicks",
+    "draw_visits",
+    "in_contact",
+    "make_cohort",
+]

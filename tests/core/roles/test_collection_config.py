@@ -1,0 +1,93 @@
+"""A collection as a document: what is read is what was written, for every kind and training."""
+
+import json
+
+import pytest
+
+from collection_worlds import schema
+from noisefloor.ads.training.bit_training import BitTraining
+from noisefloor.ads.training.gradient_noise import GradientBound
+from noisefloor.ads.training.laplace_training import LaplaceTraining
+from noisefloor.ads.training.rounds import AdTraining
+from noisefloor.ads.training.spectral_training import SpectralTraining
+from noisefloor.errors import BadCollection, BadParameter
+from noisefloor.roles import kind_registry
+from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.collection_config import CollectionConfig
+from noisefloor.tasks import task_registry
+from noisefloor.tasks.ad_task import AdTask
+from noisefloor.tasks.record_task import RecordTask
+from noisefloor.tasks.training_task import TrainingTask
+from noisefloor.wire.columns import Column, Integers, Symbols, Text
+from noisefloor.wire.kinds import record_kind
+from wrong_types import leaves, replaced, wrong_types
+
+SIZES: dict[str, dict[str, int]] = {
+    "gradient-noise": {"ads": 4, "dimension": 3},
+    "joint-rows": {"attributes": 6, "classes": 4, "chosen": 2},
+    "decisions": {},
+    "asked-values": {"attributes": 6, "chosen": 2, "values": 9, "labels": 2},
+    "told-values": {"chosen": 3, "values": 4, "labels": 2},
+    "query-values": {"chosen": 3, "values": 4, "labels": 0},
+}
+TRAININGS: list[AdTraining] = [
+    BitTraining(8, 3, 1.5, 4, clip=0.1, rate=0.3, once=True, local="step"),
+    LaplaceTraining(8, 3, 2, epsilon_bits=1 / 3, epsilon_values=0.1, form=GradientBound.BLOCK),
+    SpectralTraining(8, 3, 2.0, shares=(0.1, 0.2, 0.7), form="lite"),
+]
+CATALOGUE = Catalogue(3, tuple(Ad(f"ad-{place}", place) for place in range(8)))
+
+
+@pytest.mark.parametrize("name", sorted(kind_registry.KIND_BUILDERS))
+def test_every_kind_reads_back_from_its_columns(name: str) -> None:
+    (kind,) = kind_registry.kinds_from_sizes({name: SIZES.get(name, {"size": 6})}).values()
+    assert kind_registry.kinds_from_sizes({name: kind_registry.kind_description(kind)}) == {
+        name: kind
+    }
+
+
+def test_records_of_somebody_s_own_read_back() -> None:
+    columns: dict[str, Column] = {"age": Integers(-3, 99), "blood": Symbols(4), "note": Text(80)}
+    kind = record_kind("records", columns)
+    read = kind_registry.kinds_from_sizes({"records": kind_registry.kind_description(kind)})[
+        "records"
+    ]
+    assert read == kind
+    assert read.reduction is kind.reduction
+
+
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda one: type(one).__name__)
+def test_every_training_reads_back(training: AdTraining) -> None:
+    course = AdTask(training)
+    assert task_registry.task_from_description(task_registry.task_description(course)) == course
+    collection = CollectionConfig(CATALOGUE, task=course)
+    read = CollectionConfig.parse(collection.content)
+    assert read == collection
+    assert read.content == collection.content
+    assert {training.kind(number).name for number in range(training.rounds)} <= set(read.kinds)
+
+
+@pytest.mark.parametrize(
+    "course",
+    [None, *map(AdTask, TRAININGS), RecordTask(schema(4, 3), 2.0, 1000)],
+    ids=lambda one: type(getattr(one, "training", one)).__name__,
+)
+def test_no_number_or_flag_of_a_document_is_coerced(course: TrainingTask | None) -> None:
+    document = json.loads(CollectionConfig(CATALOGUE, task=course).content)
+    for path, value in leaves(document):
+        for wrong in wrong_types(value):
+            changed = json.dumps(replaced(document, path, wrong)).encode()
+            with pytest.raises(BadCollection) as refusal:
+                CollectionConfig.parse(changed)
+            assert f"{path[-1]} has to be" in str(refusal.value) or len(path) > 2, path
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff", b"[" * 100_000])
+def test_anything_else_is_refused(content: bytes) -> None:
+    with pytest.raises(BadCollection):
+        CollectionConfig.parse(content)
+
+
+def test_kinds_are_as_catalogue_and_course_have_them() -> None:
+    with pytest.raises(BadParameter, match="kinds"):
+        CollectionConfig(CATALOGUE, kind_registry.kinds_from_sizes({"impressions": {"size": 7}}))

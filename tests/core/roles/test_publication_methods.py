@@ -1,0 +1,169 @@
+"""Models through the publisher: what is proved is charged, and the card says all of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from labelled_tables import ADD, SWAP, a_cost, visits
+from noisefloor.accounting import Amount, Ledger
+from noisefloor.adversary.models.canary_audit import audit_canary
+from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded
+from noisefloor.privacy import Guarantee, LowerBound, TrustModel
+from noisefloor.publication import load, load_model
+from noisefloor.publication.methods.model_plan import Canary
+from noisefloor.publication.methods.registry import MODEL_METHODS
+from noisefloor.randomness import SecureSource
+from noisefloor.roles.model_publisher import (
+    MemoryArtefactStore,
+    ModelPublisher,
+    PublicationState,
+    ReleaseRequest,
+)
+from noisefloor.roles.publication_methods import LOADING, methods_of
+
+DATA_SETS = {"visits": visits(400)}
+PARAMETERS = {
+    "logistic": {"steps": 10},
+    "private-sgd": {"hidden": 4, "epochs": 1, "batch": 100},
+    "anonymising-first": {"epochs": 1},
+    "learning-first": {"hidden": 4, "epochs": 1},
+    "anonymised-learning": {"hidden": 4, "epochs": 1},
+    "synthetic-table": {"rows": 50},
+}
+ROWS: dict[str, list[Any]] = {"age": [17, 70], "country": ["CH", "DE"], "pages": [3, 1]}
+
+
+def quick_audit(canary: Canary, delta: float, seed: str) -> LowerBound:
+    return audit_canary(canary, delta, seed, games=400)
+
+
+def a_publisher(budget: float = 100.0, **more: bool) -> tuple[ModelPublisher, Ledger]:
+    ledger = Ledger(budget, 1e-4, neighbours=SWAP, model=TrustModel.CENTRAL)
+    methods = methods_of(DATA_SETS, quick_audit).values()
+    made = ModelPublisher(ledger, MemoryArtefactStore(), methods, data_sets=DATA_SETS, **more)
+    return made, ledger
+
+
+def a_request(
+    method: str, cost: Guarantee | None = None, name: str = "m-1", **more: Any
+) -> ReleaseRequest:
+    parameters = {"label": "buys", **PARAMETERS[method], **more}
+    return ReleaseRequest(name, "visits", method, cost or a_cost(1.0, SWAP), parameters)
+
+
+@pytest.mark.parametrize("method", MODEL_METHODS)
+def test_a_card_says_what_was_published_and_what_is_guaranteed(method: str) -> None:
+    publisher, ledger = a_publisher()
+    request = a_request(method)
+    assert publisher.is_long(request)
+    made = publisher.publish(request, SecureSource())
+    assert ledger.spent("visits") == Amount.cost(request.cost)
+    card = json.loads(json.dumps(made.card))
+    assert card == made.card
+    whole = card["privacy"][0]
+    assert (whole["about"], whole["verdict"]) == ("whole model", "holds")
+    assert whole["proved"] == card["claims"]["proved"]
+    assert whole["proved"]["epsilon"] <= 1
+    assert whole["proved"]["neighbours"] == "record-substitute"
+    assert "or another in its place" in card["guarantee"]
+    assert card["public_size"] == 400
+    audit = card["audit"]
+    assert audit["is_audited"] and audit["games_on_each_input"] == 400
+    assert audit["epsilon_at_least"] <= whole["proved"]["epsilon"] + 1e-9
+    assert audit["confidence"] == 1 - 1e-6
+    # An audit never says "holds": 200 held-out games may show nothing, and then decide nothing.
+    has_found = audit["epsilon_at_least"] > 0
+    assert audit["verdict"] == ("consistent" if has_found else "undecided")
+    assert audit["found"].startswith("epsilon is at least" if has_found else "nothing found; 200")
+    assert audit["ceiling"] > whole["proved"]["epsilon"]
+    assert audit["canary"] and audit["data"].startswith("none")
+    assert len(card["loading"]) == 3
+    if method == "synthetic-table":
+        assert len(load(made.content, card)["rows/age"]) == 50
+        return
+    model = load_model(made.content, card)
+    assert card["parameter_count"] == model.parameters
+    assert set(model.predict(ROWS)) <= {"no", "yes"}
+    with pytest.raises(BadSnapshot):
+        load_model(made.content[:-1] + bytes([made.content[-1] ^ 1]), card)
+    is_by_parameter = method in ("learning-first", "anonymised-learning")
+    assert ("one parameter" in [one["about"] for one in card["privacy"]]) == is_by_parameter
+    if is_by_parameter:
+        assert "not the model's" in card["privacy"][1]["note"]
+
+
+def test_the_noise_of_the_paper_has_to_be_paid_as_proved() -> None:
+    publisher, ledger = a_publisher(1_000.0)
+    for method in ("learning-first", "anonymised-learning"):
+        with pytest.raises(BadParameter, match="no cost covers it"):
+            publisher.publish(a_request(method, variant="paper"), SecureSource())
+        clamped: dict[str, Any] = {"variant": "clamped", "parameter_epsilon": 1.0}
+        with pytest.raises(BadParameter, match="charges what is proved of all that is released"):
+            publisher.publish(a_request(method, **clamped), SecureSource())
+    assert ledger.spent("visits") == Amount(0)
+    # 50 parameters of epsilon 1 each: whoever pays for that may have it.
+    paid = a_request("learning-first", a_cost(50.0, SWAP, 0.0), **clamped)
+    card = publisher.publish(paid, SecureSource()).card
+    assert card["parameter_count"] == 50
+    assert card["claims"]["proved"]["epsilon"] == pytest.approx(50, rel=1e-5)
+    assert ledger.spent("visits") == Amount(50_000_000)
+    one = card["privacy"][1]
+    assert (one["about"], one["claimed"]["epsilon"]) == ("one parameter", 1.0)
+
+
+def test_an_experiment_shows_the_fault_on_its_card() -> None:
+    publisher, _ = a_publisher(is_experiment=True)
+    card = publisher.publish(a_request("learning-first", variant="paper"), SecureSource()).card
+    assert card["claims"]["verdict"] == "overclaimed"
+    assert card["claims"]["proved"]["epsilon"] == "inf"
+    assert "Nothing is guaranteed" in card["guarantee"]
+
+
+def test_an_over_budget_request_draws_nothing() -> None:
+    publisher, ledger = a_publisher(0.5)
+    request = a_request("logistic")
+    with pytest.raises(BudgetExceeded):
+        publisher.publish(request, SecureSource())
+    assert publisher.state(request) is PublicationState.UNKNOWN
+    assert publisher.artefact("m-1") is None
+    assert ledger.spent("visits") == Amount(0)
+
+
+def test_the_number_of_rows_is_taken_from_the_table_only_where_it_is_public() -> None:
+    ledger = Ledger(1.0, 1e-4, neighbours=ADD, model=TrustModel.CENTRAL)
+    publisher = ModelPublisher(
+        ledger, MemoryArtefactStore(), methods_of(DATA_SETS).values(), data_sets=DATA_SETS
+    )
+    with pytest.raises(BadParameter, match="size='<none>' declared"):
+        publisher.publish(a_request("logistic", a_cost(1.0, ADD)), SecureSource())
+    made = publisher.publish(a_request("logistic", a_cost(1.0, ADD), size=300), SecureSource())
+    assert made.card["public_size"] == 300
+    assert made.card["audit"] == {"is_audited": False, "why": "this publisher has no auditor"}
+
+
+def test_equal_parameters_of_other_kinds_are_other_requests() -> None:
+    publisher, _ = a_publisher()
+    publisher.charge(a_request("learning-first", bound=1))
+    with pytest.raises(BadParameter, match="bound=True a number"):
+        publisher.charge(a_request("learning-first", name="m-2", bound=True))
+
+
+def test_the_three_lines_are_three() -> None:
+    assert len(LOADING) == 3
+
+
+@pytest.mark.parametrize("batch", [399, 401, 10**9])
+def test_another_relation_than_that_of_the_budget_does_not_tell_how_many_rows_there_are(
+    batch: int,
+) -> None:
+    """By substitution the number is public; a budget for added records must not hear of it."""
+    ledger = Ledger(1.0, 1e-4, neighbours=ADD, model=TrustModel.CENTRAL)
+    publisher = ModelPublisher(
+        ledger, MemoryArtefactStore(), methods_of(DATA_SETS).values(), data_sets=DATA_SETS
+    )
+    request = a_request("private-sgd", a_cost(1.0, SWAP), batch=batch)
+    for ask in (publisher.would_publish, publisher.charge, publisher.is_long):
+        with pytest.raises(BadParameter, match="the relation of the budget") as refused:
+            ask(request)
+        assert "400" not in str(refused.value)

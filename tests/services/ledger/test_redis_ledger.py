@@ -1,0 +1,451 @@
+"""The ledger on the server gives the answers of the ledger in memory, to many at once."""
+
+import hashlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count as counting
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from noisefloor.accounting import Amount, Ledger, LedgerEntry
+from noisefloor.accounting import snapshot as snapshots
+from noisefloor.errors import (
+    BadParameter,
+    BadSnapshot,
+    BudgetExceeded,
+    IncompatibleGuarantees,
+    NoisefloorError,
+    SpendConflict,
+)
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor_services.ledger.errors import (
+    LedgerAbsent,
+    ReleaseSealed,
+    ReleaseUnspent,
+    UnlikeTerms,
+)
+from noisefloor_services.ledger.redis_ledger import MOST_RELEASE_BYTES, RedisLedger
+from noisefloor_services.ledger.terms import EXACT, MOST_TEXT_BYTES, LedgerKeys, LedgerTerms
+from valkeys import running_valkey
+
+USER = Neighbours.USER
+HALF = Guarantee(0.5, USER)
+NOTHING = Guarantee.none("noise was never added", USER)
+TERMS = LedgerTerms.of(2.0, 2e-6, neighbours=USER)
+SUBJECTS = ("ann", "bob", "réclame")
+_names = (f"l{number}" for number in counting())
+
+costs = st.builds(
+    Guarantee,
+    st.sampled_from([0.0, 0.1, 0.3, 0.5, 1e-7, 1.5, 1e300]),
+    st.just(USER),
+    delta=st.sampled_from([0, 0, 1e-7, 1e-6, 1.0]),
+)
+spends = st.tuples(
+    st.sampled_from(SUBJECTS),
+    st.sampled_from(["id0", "id1", "id2", "id3", "id4"]),
+    st.one_of(*[st.just(Guarantee(0.1, USER))] * 3, costs, st.just(NOTHING)),
+    st.sampled_from(["clicks", "views"]),
+    st.sampled_from([None, None, NOTHING, HALF, Guarantee(1e300, USER)]),
+    st.sampled_from([1, 1, 2, 3, 1 << 32]),
+)
+histories = st.lists(spends, max_size=10)
+
+
+@pytest.fixture(scope="module")
+def url(binary: Path) -> Iterator[str]:
+    with running_valkey(binary=binary) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator["Redis"]:
+    with Redis.from_url(url) as made:
+        yield made
+
+
+def a_ledger(client: "Redis", terms: LedgerTerms = TERMS) -> RedisLedger:
+    return RedisLedger.create(client, next(_names), terms)
+
+
+def answer(spend: Callable[..., object], arguments: Any) -> tuple[object, object]:
+    """Return what a spend returned, or the error's type and, but for conflicts, its text."""
+    try:
+        return "entry", spend(*arguments)
+    except SpendConflict:
+        return "conflict", None
+    except NoisefloorError as error:
+        return type(error), str(error)
+
+
+@settings(max_examples=60)
+@given(history=histories)
+def test_any_history_has_the_answers_of_the_ledger_in_memory(
+    client: "Redis", history: list[Any]
+) -> None:
+    ours, theirs = a_ledger(client), Ledger(2.0, 2e-6, neighbours=USER)
+    for arguments in history:
+        subject, _, cost, _, _, count = arguments
+        assert ours.can_spend(subject, cost, count) == theirs.can_spend(subject, cost, count)
+        assert answer(ours.spend, arguments) == answer(theirs.spend, arguments)
+    assert ours.snapshot() == theirs.snapshot()
+    assert ours.subjects() == theirs.subjects()
+    for subject in SUBJECTS:
+        for question in ("spent", "left", "entries", "proved", "what_spent", "why"):
+            assert getattr(ours, question)(subject) == getattr(theirs, question)(subject)
+
+
+@settings(max_examples=30)
+@given(first=histories, second=histories)
+def test_a_restore_is_the_merge_of_the_ledger_in_memory_and_only_raises(
+    client: "Redis", first: list[Any], second: list[Any]
+) -> None:
+    ours, theirs = a_ledger(client), Ledger(2.0, 2e-6, neighbours=USER)
+    backup = Ledger(2.0, 2e-6, neighbours=USER)
+    for arguments in first:
+        answer(ours.spend, arguments)
+        answer(theirs.spend, arguments)
+    for arguments in second:
+        answer(backup.spend, arguments)
+    before = {subject: ours.spent(subject) for subject in SUBJECTS}
+    held = ours.snapshot()
+    merged = answer(ours.restore, (backup.snapshot(),))
+    if answer(theirs.merge, (backup.snapshot(),))[0] == "conflict":
+        assert merged[0] == "conflict"
+        assert ours.snapshot() == held
+    for subject in SUBJECTS:
+        assert before[subject].fits(ours.spent(subject))
+        assert ours.spent(subject) == theirs.spent(subject)
+        assert ours.can_spend(subject, HALF) == theirs.can_spend(subject, HALF)
+        assert ours.what_spent(subject) == theirs.what_spent(subject)
+    assert ours.snapshot() == theirs.snapshot()
+
+
+def test_what_is_wrong_is_refused_as_in_memory(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    with pytest.raises(IncompatibleGuarantees):
+        ledger.spend("ann", "x", Guarantee(0.1, Neighbours.BIT), "clicks")
+    with pytest.raises(IncompatibleGuarantees):
+        ledger.spend("ann", "x", Guarantee(0.1, USER, model=TrustModel.CENTRAL), "clicks")
+    for wrong in (0, -1, math.nan, math.inf, 0.5, True):
+        with pytest.raises(BadParameter):
+            ledger.spend("ann", "x", HALF, "clicks", count=wrong)  # type: ignore[arg-type]  # on purpose
+    for text in ("", "\ud800", "a" * 1025, 7):
+        with pytest.raises(BadParameter):
+            ledger.spend(text, "x", HALF, "clicks")  # type: ignore[arg-type]  # on purpose
+    assert ledger.snapshot() == Ledger(2.0, 2e-6, neighbours=USER).snapshot()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("bob", "s", HALF, "clicks", None, 1),
+        ("ann", "s", Guarantee(0.4, USER), "clicks", None, 1),
+        ("ann", "s", Guarantee(1e300, USER), "clicks", None, 1),
+        ("ann", "s", HALF, "views", None, 1),
+        ("ann", "s", HALF, "clicks", NOTHING, 1),
+        ("ann", "s", HALF, "clicks", None, 2),
+    ],
+)
+def test_one_id_is_one_spend(client: "Redis", other: Any) -> None:
+    ledger = a_ledger(client)
+    first = ledger.spend("ann", "s", HALF, "clicks")
+    before = ledger.snapshot()
+    with pytest.raises(SpendConflict):
+        ledger.spend(*other)
+    assert ledger.snapshot() == before
+    assert ledger.spend("ann", "s", HALF, "clicks") == first
+    assert ledger.spent("ann") == Amount(500_000)
+    assert ledger.spent("bob") == Amount(0)
+    backup = Ledger(2.0, 2e-6, neighbours=USER)
+    backup.spend("ann", "fresh", HALF, "clicks")
+    if answer(backup.spend, other)[0] == "entry":
+        with pytest.raises(SpendConflict):
+            ledger.restore(backup.snapshot())
+        assert ledger.snapshot() == before
+        assert ledger.spent("ann") == Amount(500_000)
+
+
+def test_units_are_exact_up_to_the_largest_budget(client: "Redis") -> None:
+    terms = LedgerTerms(Amount(10**15, EXACT - 1), USER)
+    ledger = a_ledger(client, terms)
+    for cost in (Guarantee(0.0, USER, delta=1.0), Guarantee(0.0, USER, delta=EXACT / 1e18)):
+        with pytest.raises(BudgetExceeded):
+            ledger.spend("ann", "more", cost, "clicks")
+    ledger.spend("ann", "most", Guarantee(1e9 - 1e-6, USER, delta=(EXACT - 2) / 1e18), "clicks")
+    assert ledger.left("ann") == Amount(1, 1)
+    with pytest.raises(BudgetExceeded):
+        ledger.spend("ann", "two", Guarantee(2e-6, USER), "clicks")
+    ledger.spend("ann", "one", Guarantee(1e-6, USER, delta=1e-18), "clicks")
+    assert ledger.left("ann") == Amount(0, 0)
+    with pytest.raises(BadParameter, match=r"2\*\*53"):
+        LedgerTerms.of(1.0, 0.01, neighbours=USER)
+
+
+def test_an_entry_larger_than_a_script_counts_is_refused(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    for debited in (Amount(EXACT), Amount(0, EXACT)):
+        entry = LedgerEntry("a", "ann", "clicks", 1, debited, debited)
+        contents = snapshots.LedgerContents(TERMS.budget, USER, TERMS.model, (entry,))
+        with pytest.raises(BadSnapshot, match="larger than any budget"):
+            ledger.restore(snapshots.encode_ledger(contents))
+        with pytest.raises(BadParameter, match=r"2\*\*53"):
+            LedgerTerms(debited, USER)
+    largest = Amount(EXACT - 1, EXACT - 1)
+    assert LedgerTerms(largest, USER).budget == largest
+    text = "x" * MOST_TEXT_BYTES
+    assert ledger.spend("ann", text, Guarantee(0.1, USER), "clicks").spend_id == text
+    with pytest.raises(BadParameter, match="spend_id"):
+        ledger.spend("ann", text + "x", Guarantee(0.1, USER), "clicks")
+
+
+@pytest.mark.parametrize("part", ["epsilons", "deltas"])
+def test_entries_that_miss_the_total_are_refused(client: "Redis", part: str) -> None:
+    ledger = RedisLedger.create(client, name := next(_names), TERMS)
+    ledger.spend("ann", "a", Guarantee(0.5, USER, delta=1e-6), "clicks")
+    assert ledger.account("ann").spent("ann") == ledger.spent("ann")
+    for step in (-1, 2):
+        client.hincrby(getattr(LedgerKeys(name), part), "ann", step)
+        for ask in (ledger.account, ledger.entries, ledger.what_spent, ledger.why, ledger.proved):
+            with pytest.raises(BadSnapshot, match="miss its total"):
+                ask("ann")
+
+
+def test_a_dry_run_costs_nothing_and_says_so(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    before = ledger.snapshot()
+    told = ledger.would_spend("ann", HALF, 4)
+    assert told.is_allowed
+    assert str(told) == (
+        "Dry run, nothing was spent: epsilon 2.000000 would be accepted; "
+        "epsilon 2.000000, delta 2e-06 is left."
+    )
+    refused = ledger.would_spend("ann", HALF, 5)
+    assert not refused.is_allowed
+    assert "nothing was spent" in str(ledger.would_spend("ann", NOTHING))
+    assert ledger.snapshot() == before
+
+
+def test_a_release_needs_a_spend_is_kept_once_and_returned_for_ever(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    with pytest.raises(ReleaseUnspent):
+        ledger.publish("s", b"noise")
+    assert ledger.published("s") is None
+    ledger.spend("ann", "s", HALF, "clicks")
+    assert ledger.published("s") is None
+    assert ledger.publish("s", b"") == b""
+    assert ledger.publish("s", b"drawn again") == b""
+    assert ledger.published("s") == b""
+    with pytest.raises(BadParameter):
+        ledger.publish("s", b"a" * (MOST_RELEASE_BYTES + 1))
+
+
+def test_nothing_expires(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    ledger.spend("ann", "s", HALF, "clicks")
+    ledger.publish("s", b"noise")
+    keys = list(client.scan_iter("noisefloor:{ledger-*"))
+    assert keys
+    assert {client.ttl(key) for key in keys} == {-1}
+
+
+def test_a_restored_spend_is_never_drawn_again(client: "Redis") -> None:
+    old, new = a_ledger(client), a_ledger(client)
+    for name in ("with", "without"):
+        old.spend("ann", name, HALF, "clicks")
+    old.publish("with", b"noise")
+    assert new.restore(old.snapshot(), {"with": b"noise"}) == 2
+    assert new.spent("ann") == old.spent("ann")
+    assert new.publish("with", b"other") == b"noise"
+    with pytest.raises(ReleaseSealed):
+        new.publish("without", b"other")
+    assert new.restore(old.snapshot()) == 0
+    with pytest.raises(SpendConflict):
+        new.restore(old.snapshot(), {"with": b"another"})
+    assert new.published("with") == b"noise"
+
+
+def test_a_backup_of_another_ledger_or_a_forged_one_is_refused(client: "Redis") -> None:
+    ledger = a_ledger(client)
+    with pytest.raises(BadSnapshot, match="budget"):
+        ledger.restore(Ledger(3.0, neighbours=USER).snapshot())
+    rich = Ledger(2.0, 2e-6, neighbours=USER)
+    rich.spend("ann", "s", HALF, "clicks")
+    outer = json.loads(rich.snapshot())
+    outer["body"]["entries"][0]["debited"] = [EXACT, 0]
+    body = json.dumps(outer["body"], sort_keys=True, separators=(",", ":")).encode()
+    outer["checksum"] = hashlib.sha256(body).hexdigest()
+    forged = json.dumps(outer, sort_keys=True, separators=(",", ":")).encode()
+    with pytest.raises(BadSnapshot, match="larger"):
+        ledger.restore(forged)
+    assert ledger.subjects() == []
+
+
+def test_an_emptied_server_refuses_where_it_would_seem_unspent(client: "Redis") -> None:
+    name = next(_names)
+    ledger = RedisLedger.create(client, name, TERMS)
+    ledger.spend("ann", "s", HALF, "clicks")
+    client.delete(*client.scan_iter(f"noisefloor:{{ledger-{name}}}:*"))
+    for refused in (lambda: ledger.spend("ann", "t", HALF, "clicks"), lambda: ledger.left("ann")):
+        with pytest.raises(LedgerAbsent):
+            refused()
+    with pytest.raises(LedgerAbsent):
+        RedisLedger.open(client, name, TERMS)
+    another = RedisLedger.create(client, name, TERMS)
+    for seen in range(2):
+        with pytest.raises(LedgerAbsent):
+            ledger.spend("ann", "t", HALF, "clicks")
+        another.spend("ann", f"more-{seen}", HALF, "clicks")
+
+
+def test_a_server_that_was_set_back_refuses_until_the_backup_is_restored(client: "Redis") -> None:
+    name = next(_names)
+    ledger = RedisLedger.create(client, name, TERMS)
+    ledger.spend("ann", "s", HALF, "clicks")
+    ledger.spend("ann", "t", HALF, "clicks")
+    backup, keys = ledger.snapshot(), LedgerKeys(name)
+    client.hdel(keys.entries, "t")
+    client.hincrby(keys.epsilons, "ann", -500_000)
+    client.srem(keys.ids("ann"), "t")
+    again = RedisLedger.open(client, name, TERMS, seen=ledger.entries_seen)
+    for one in (ledger, again):
+        with pytest.raises(LedgerAbsent):
+            one.spend("ann", "u", HALF, "clicks")
+    assert again.restore(backup) == 1
+    again.spend("ann", "u", HALF, "clicks")
+    assert again.spent("ann") == Amount(1_500_000)
+
+
+def test_terms_names_and_servers_are_checked(client: "Redis", url: str) -> None:
+    name = next(_names)
+    RedisLedger.create(client, name, TERMS)
+    assert RedisLedger.open(client, name, TERMS).budget == TERMS.budget
+    with pytest.raises(UnlikeTerms):
+        RedisLedger.create(client, name, LedgerTerms.of(3.0, 2e-6, neighbours=USER))
+    with pytest.raises(BadParameter):
+        RedisLedger.create(client, "no such {name}", TERMS)
+    with Redis.from_url(url, decode_responses=True) as texts, pytest.raises(BadParameter):
+        RedisLedger.open(texts, name, TERMS)
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        with pytest.raises(UnlikeTerms, match="evicts"):
+            RedisLedger.open(client, name, TERMS)
+    finally:
+        client.config_set("maxmemory-policy", "noeviction")
+
+
+def test_100_concurrent_spenders_get_exactly_what_the_cap_allows(url: str) -> None:
+    """Each asks 12 times, and each time once again as a retry: 1200 asked, 1000 granted."""
+    name, terms = next(_names), LedgerTerms.of(0.001, neighbours=USER)
+    unit = Guarantee(1e-6, USER)
+    with Redis.from_url(url) as first:
+        ledger = RedisLedger.create(first, name, terms)
+
+        def ask(spender: int) -> int:
+            with Redis.from_url(url) as own:
+                mine = RedisLedger.open(own, name, terms)
+                granted = 0
+                for turn in range(12):
+                    arguments = ("everybody", f"{spender}-{turn}", unit, f"from-{spender % 7}")
+                    told = answer(mine.spend, arguments)
+                    retried = answer(mine.spend, arguments)
+                    granted += told[0] == "entry"
+                    assert (told[0] == "entry") == (retried[0] == "entry")
+                return granted
+
+        with ThreadPoolExecutor(100) as pool:
+            assert sum(pool.map(ask, range(100))) == 1000
+        assert ledger.spent("everybody") == Amount(1000)
+        assert sum(line.count for line in ledger.what_spent("everybody")) == 1000
+
+
+PUBLISHER = """
+import os, signal, sys
+from redis import Redis
+from noisefloor.privacy import Guarantee, Neighbours
+from noisefloor_services.ledger import RedisLedger
+from noisefloor_services.ledger.terms import LedgerTerms
+
+url, name, spend_id, dies = sys.argv[1:]
+terms = LedgerTerms.of(1.0, neighbours=Neighbours.USER)
+ledger = RedisLedger.open(Redis.from_url(url), name, terms)
+kept = ledger.published(spend_id)
+if dies == "before-spend":
+    os.kill(os.getpid(), signal.SIGKILL)
+ledger.spend("ann", spend_id, Guarantee(0.25, Neighbours.USER), "clicks")
+if dies == "after-spend":
+    os.kill(os.getpid(), signal.SIGKILL)
+kept = ledger.publish(spend_id, os.urandom(16))
+if dies == "after-publish":
+    os.kill(os.getpid(), signal.SIGKILL)
+print(kept.hex())
+"""
+
+
+def publish_in_a_process(url: str, name: str, spend_id: str, dies: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PUBLISHER, url, name, spend_id, dies],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    return done.returncode, done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_kill_between_spend_and_publish_releases_nothing_unpaid(
+    client: "Redis", url: str
+) -> None:
+    name = next(_names)
+    ledger = RedisLedger.create(client, name, LedgerTerms.of(1.0, neighbours=USER))
+    for dies, is_spent, is_kept in (
+        ("before-spend", False, False),
+        ("after-spend", True, False),
+        ("after-publish", True, True),
+    ):
+        code, printed = publish_in_a_process(url, name, dies, dies)
+        assert (code, printed) == (-signal.SIGKILL, "")
+        assert any(entry.spend_id == dies for entry in ledger.entries("ann")) is is_spent
+        kept = ledger.published(dies)
+        assert (kept is not None) is is_kept
+        code, retried = publish_in_a_process(url, name, dies, "never")
+        assert code == 0
+        assert kept is None or retried == kept.hex()
+        assert ledger.published(dies) == bytes.fromhex(retried)
+        assert ledger.publish(dies, b"drawn again").hex() == retried
+    assert ledger.spent("ann") == Amount(750_000)
+
+
+def test_the_first_of_many_publishers_wins(url: str, client: "Redis") -> None:
+    ledger = a_ledger(client)
+    ledger.spend("ann", "s", HALF, "clicks")
+    with ThreadPoolExecutor(16) as pool:
+        returned = set(pool.map(lambda number: ledger.publish("s", b"%d" % number), range(64)))
+    assert returned == {ledger.published("s")}
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_outlives_a_killed_server() -> None:
+    import valkeys
+
+    with valkeys.folder() as folder:
+        with valkeys.server(folder) as address, Redis.from_url(address) as client:
+            ledger = RedisLedger.create(client, "kept", TERMS)
+            ledger.spend("ann", "s", HALF, "clicks")
+            ledger.publish("s", b"noise")
+        with valkeys.server(folder) as address, Redis.from_url(address) as client:
+            again = RedisLedger.open(client, "kept", TERMS, seen=1)
+            assert again.spent("ann") == Amount(500_000)
+            assert again.publish("s", b"other") == b"noise"

@@ -1,0 +1,223 @@
+"""``noisefloor reproduce dnn``: what it lists, what it writes, and what it refuses."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
+from noisefloor.privacy import Claim, Guarantee, Neighbours, TrustModel
+from noisefloor.publication.networks import NetworkClaim, NetworkTraining
+from noisefloor.randomness import SeededSource
+from noisefloor.tables.records import Records
+from noisefloor.tables.schema import Categories, Schema
+from noisefloor_sim.cli import commands
+from noisefloor_sim.papers import dnn_methods, dnn_reproduction
+from noisefloor_sim.papers.dnn_figures import (
+    FULL,
+    QUICK,
+    DnnPoint,
+    items,
+    points_of,
+    scores_by_point,
+)
+from noisefloor_sim.papers.dnn_methods import BY_KEY, METHODS, DnnPlan, claims, run_point
+from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
+from noisefloor_sim.papers.verdicts import DEPENDS, NOT, REPRODUCED, GapReading, MeanReading, judge
+from noisefloor_sim.report import Page, Plot
+
+SMALL = DnnPlan(2, (1.0,), NetworkTraining((4,), 0.5, 20, 2))
+
+
+def table(count: int) -> Records:
+    draw = SeededSource(5, "table").generator()
+    columns = {name: Categories(("a", "b", "c")) for name in ("one", "two")}
+    schema = Schema("a row", columns | {"income": Categories(("<=50K", ">50K"))})
+    one, two = (np.array(["a", "b", "c"])[draw.integers(3, size=count)] for _ in range(2))
+    income = np.where((one == "a") & (two != "b"), ">50K", "<=50K")
+    return Records.of({"one": one, "two": two, "income": income}, schema, "test")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a small table in the place of Adult."""
+    records = table(400)
+
+    def adult() -> Records:
+        return records
+
+    dnn_methods.plain_network.cache_clear()
+    monkeypatch.setattr(dnn_methods, "adult", adult)
+    monkeypatch.setattr(dnn_reproduction, "adult", adult)
+    monkeypatch.setattr(dnn_reproduction, "QUICK", SMALL)
+
+
+def test_every_method_has_a_name_of_its_own() -> None:
+    assert len(BY_KEY) == len(METHODS) == len({one.title for one in METHODS})
+
+
+def test_every_reading_is_run() -> None:
+    for plan in (FULL, QUICK):
+        run = set(points_of(plan))
+        needed = [one for item in items(plan) for one in item.settings()]
+        assert all((point.method, point.epsilon) in run for point in needed)
+        assert len(run) == len(points_of(plan))
+
+
+def test_a_quick_run_says_what_it_leaves_out() -> None:
+    assert warnings_of(FULL) == []
+    assert "3 of 10 folds" in warnings_of(QUICK)[0]
+
+
+def test_the_epsilon_of_the_model_follows_from_what_is_noised() -> None:
+    assert BY_KEY["al-clipped"].proved(0.5, 1000) == 500
+    assert BY_KEY["al-corrected"].proved(0.5, 1000) == 0.5
+    assert math.isinf(BY_KEY["lf-printed"].proved(0.5, 1000))
+
+
+def test_audits_pass_the_claim_as_printed_and_stay_below_as_corrected(small: None) -> None:
+    # Each bound is wrong with probability 1e-6 at most.
+    found = {
+        (one.method, one.form): one.claim
+        for one in claims(SMALL)
+        if one.about == "whole model" and one.claim.audited is not None
+    }
+    assert len(found) == 6
+    for (_, form), claim in found.items():
+        reached = claim.audited.epsilon if claim.audited else math.nan
+        if form in ("corrected", "norm"):
+            assert reached <= claim.proved.epsilon
+            assert claim.verdict == "holds"
+        else:
+            assert claim.claimed.epsilon < reached <= claim.proved.epsilon
+
+
+def test_a_printed_mean_may_be_off_by_its_rounding_and_our_interval() -> None:
+    runs = {DnnPoint("plain"): [0.856, 0.857, 0.858]}
+
+    def verdict(value: float) -> str:
+        reading = MeanReading("m", DnnPoint("plain"), 0.005)
+        item = items(FULL)[0]
+        changed = type(item)(item.key, item.data, item.what, "", value, (reading,))
+        return judge(changed, runs).verdict
+
+    assert verdict(0.85) == REPRODUCED
+    assert verdict(0.84) == NOT
+
+
+def test_the_claim_of_an_approach_is_judged_at_both_epsilons() -> None:
+    item = next(one for one in items(QUICK) if one.key == "exceeds-LearningFirst")
+    gaps = [one for one in item.readings if isinstance(one, GapReading)]
+    assert len(gaps) == 2 * len(QUICK.epsilons)
+    runs = {
+        point: [0.8, 0.81, 0.82] if point.method == "lf-clamped" else [0.7, 0.71, 0.72]
+        for point in item.settings()
+    }
+    assert judge(item, runs).verdict == DEPENDS
+
+
+def claim_of(claimed: float, proved: float) -> NetworkClaim:
+    said, shown = (
+        Guarantee(one, Neighbours.RECORD_SUBSTITUTE, model=TrustModel.CENTRAL, reason="any")
+        for one in (claimed, proved)
+    )
+    return NetworkClaim("LearningFirst", "printed", "whole model", Claim(said, shown))
+
+
+def test_what_is_proved_of_the_model_is_taken_from_the_claims() -> None:
+    some = [claim_of(1, 1), claim_of(1, math.inf), claim_of(1, 500), claim_of(1, 20)]
+    assert whole_model(some, 500) == (
+        "Epsilon 1 is claimed of a model of 500 parameters in 4 forms: 1 hold, 1 prove nothing, "
+        "2 prove up to epsilon 500."
+    )
+    assert whole_model(some[:1] * 2, 500).endswith("in 2 forms: 2 hold, 0 prove nothing.")
+
+
+def test_the_page_says_what_the_runs_show_either_way_round() -> None:
+    high, low = [0.8, 0.81], [0.7, 0.71]
+
+    def page(paper: list[float], larger: list[float], proved: float) -> Page:
+        points = [
+            DnnPoint(*one, metric)
+            for one in points_of(SMALL)
+            for metric in ("accuracy", "macro_f1")
+        ]
+        runs = {one: larger if one.method == "majority" else paper for one in points}
+        judged = [judge(one, runs) for one in items(SMALL) if one.key.startswith("exceeds")]
+        claims = [claim_of(1, proved)]
+        return page_of(judged, runs, plan=SMALL, claims=claims, parameters=9, card=[])
+
+    def title(made: Page) -> str:
+        plot = made.sections[0].items[0]
+        assert isinstance(plot, Plot)
+        return plot.title
+
+    fine, poor = page(high, low, 1.0), page(low, high, 1.0)
+    assert "above the larger class: 2 of 2 at the epsilon of a parameter, 4 of 4" in title(fine)
+    assert "above the larger class: 0 of 2 at the epsilon of a parameter, 0 of 4" in title(poor)
+    assert (fine.verdict_ok, poor.verdict_ok) == (True, False)
+    assert "3 are reproduced" in fine.verdict_sentence
+    assert "3 are not reproduced" in poor.verdict_sentence
+    assert page(high, low, 9.0).verdict_ok is False  # the figures come out, the epsilon does not
+    assert page([0.6, 0.8], low, 1.0).verdict_ok is None
+
+
+def test_scores_are_sorted_by_fold() -> None:
+    runs = scores_by_point({("a", 1.0, 1): (0.2, 0.4), ("a", 1.0, 0): (0.1, 0.3)})
+    assert runs[DnnPoint("a", 1.0)] == [0.1, 0.2]
+    assert runs[DnnPoint("a", 1.0, "macro_f1")] == [0.3, 0.4]
+
+
+@pytest.mark.parametrize("key", list(BY_KEY))
+def test_every_method_runs_and_repeats_itself(key: str, small: None) -> None:
+    first = run_point(key, 1.0, 0, SMALL)
+    assert first == run_point(key, 1.0, 0, SMALL)
+    assert 0 <= first.accuracy <= 1
+    assert first.n == 40
+
+
+@pytest.mark.slow
+def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = CliRunner().invoke(
+        commands.app, ["reproduce", "dnn", "--quick", "--jobs", "1", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "Of 5 printed figures" in result.output
+    assert "forms: 2 hold, 2 prove nothing, 2 prove up to epsilon" in result.output
+    told = json.loads((out / "reproduction.json").read_text())
+    assert set(told["verdicts"]) == {one.key for one in items(SMALL)}
+    page = (out / "report.html").read_text()
+    assert "Not as expected" in page
+    assert "What is claimed in numbers" in page
+    assert "AnonymizedLearning, epsilon of the model" in page
+    again = tmp_path / "again"
+    dnn_reproduction.reproduce_dnn(quick=True, jobs=1, out=again, force=False)
+    for name in ("reproduction.json", "reproduction.csv"):
+        assert (again / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_a_folder_in_the_way_is_not_touched(small: None, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("dear")
+    for force in (False, True):
+        with pytest.raises(BadRunDirectory):
+            dnn_reproduction.reproduce_dnn(quick=True, jobs=1, out=tmp_path, force=force)
+    assert (tmp_path / "mine").read_text() == "dear"
+
+
+def test_no_workers_are_refused(small: None, tmp_path: Path) -> None:
+    with pytest.raises(BadParameter):
+        dnn_reproduction.reproduce_dnn(quick=True, jobs=0, out=tmp_path / "run", force=False)
+
+
+def test_data_that_were_not_fetched_are_named_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dnn_methods.adult.cache_clear()
+    monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path / "none"))
+    with pytest.raises(MissingData, match="noisefloor data fetch adult"):
+        dnn_reproduction.reproduce_dnn(quick=True, jobs=1, out=tmp_path / "run", force=False)
+    assert not (tmp_path / "run").exists()
