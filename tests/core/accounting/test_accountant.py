@@ -145,8 +145,9 @@ def test_the_slack_covers_what_the_library_understates(sigma: float, count: int)
     for delta in (1e-9, 1e-10, 1e-11, 1e-12):
         exact = gaussian_oracle(math.sqrt(count) / sigma, delta)
         assert bare.get_delta(exact) > delta - slack / 10
-    # The twin: without slack the library's own epsilon at 1e-12 is below the truth.
-    assert bare.get_epsilon(1e-12) < exact * (1 - 5e-5)
+    # The twin: at 1e-12 the library's own delta is off by more than a part in a thousand, because
+    # of the rounding of its transforms. The sign differs between processors, so slack is needed.
+    assert abs(bare.get_delta(exact) - 1e-12) > 1e-15
 
 
 @pytest.mark.parametrize(("sigma", "rate"), [(8.6e6, 0.0455), (1e7, 0.1), (1e9, 0.5), (1e8, 1)])
