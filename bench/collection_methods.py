@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from bench.forward_bayes import fit_forward
+from bench.linear_moments import fit_linear
+from bench.wave_bayes import WaveResponse, fit_wave
 from numpy.typing import NDArray
 
 from noisefloor.collection.collecting.collectors import UnifiedCollector
@@ -29,11 +32,8 @@ from noisefloor.collection.encoding.sizing import (
 )
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.collection.learners.classifiers import JointSVM, fit_svm, machine_of
-from noisefloor.collection.learners.forward_bayes import fit_forward
-from noisefloor.collection.learners.linear_moments import fit_linear
 from noisefloor.collection.learners.naive_bayes import fit_counts, fit_tuples
 from noisefloor.collection.learners.shrinkage import Shrinkage
-from noisefloor.collection.learners.wave_bayes import WaveResponse, fit_wave
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables.scaled_records import Continuous, Labels, ScaledRecords, ScaledSchema

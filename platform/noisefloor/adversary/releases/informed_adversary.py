@@ -1,8 +1,8 @@
 """The informed adversary: all records but one are known, which is the missing one?
 
 What the others give is known, so each candidate for the missing record stands for a known centre
-of the release, and only the noise is between them. This is for releases whose law is known: noisy
-counts, and parameters with noise of a known law. See ``learned_reconstruction`` for the others.
+of the release, and only the noise is between them. This is for releases with a known
+distribution: noisy counts, and parameters with noise of a known distribution.
 """
 
 import math

@@ -5,15 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from bench.forward_bayes import fit_forward
+from bench.linear_moments import LinearRule, fit_linear, moments_of
+from bench.wave_bayes import WaveResponse, fit_wave
 
 from noisefloor.collection.encoding.discretisation import Discretiser
 from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.collection.encoding.report_columns import joint_rows
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
-from noisefloor.collection.learners.forward_bayes import fit_forward
-from noisefloor.collection.learners.linear_moments import LinearRule, fit_linear, moments_of
 from noisefloor.collection.learners.shrinkage import Shrinkage
-from noisefloor.collection.learners.wave_bayes import WaveResponse, fit_wave
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import Neighbours
