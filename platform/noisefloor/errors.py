@@ -13,7 +13,6 @@
     ├── BadCollection           the document of a collection cannot be read or breaks a rule
     ├── BadFrame                bytes from the bus are not a frame that was asked for
     ├── BusFull                 a bounded bus takes no more: back-pressure, try later
-    ├── TranscriptFull          a transcript would outgrow its bound
     ├── EpochOpen               an epoch's sums were asked for before it was closed
     ├── NotFitted               answers were asked for before the last round was learnt from
     ├── UnsupportedModule       a network cannot be trained privately as it is built
@@ -157,10 +156,6 @@ class BadFrame(NoisefloorError):
 
 class BusFull(NoisefloorError):
     """The bus holds as much as it may; what was to be published was not taken."""
-
-
-class TranscriptFull(NoisefloorError):
-    """The transcript holds as much as it may; the frame was not recorded."""
 
 
 class EpochOpen(NoisefloorError):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noisefloor.checks import Array, check_probability
+from noisefloor.checks import Array
 from noisefloor.errors import BadParameter
 
 Reals: TypeAlias = NDArray[np.float64]
@@ -100,21 +100,6 @@ def gaussian_delta(epsilon: ArrayLike, mu: ArrayLike) -> Array:
         delta = np.clip(ndtr(shift / 2.0 - centre) - left, 0.0, 1.0)
     delta = np.where(np.isinf(shift), 1.0, delta)
     return _plain(np.where(np.isinf(loss) | (shift == 0.0), 0.0, delta))
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the epsilon of mu-Gaussian privacy at delta, from below to 1e-9."""
-    check_probability(delta, "delta")
-    low, high = 0.0, 1.0
-    if mu <= 0 or float(gaussian_delta(0.0, mu)) <= delta:
-        return 0.0
-    while float(gaussian_delta(high, mu)) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * max(1.0, high):
-        middle = (low + high) / 2
-        is_below = float(gaussian_delta(middle, mu)) > delta
-        low, high = (middle, high) if is_below else (low, middle)
-    return low
 
 
 def _epsilon(value: ArrayLike) -> Reals:

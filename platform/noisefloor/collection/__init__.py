@@ -7,7 +7,7 @@ from noisefloor.collection.claims import (
     selection_claim,
 )
 from noisefloor.collection.cross_validation import CollectionPlan, cross_validate, one_thread
-from noisefloor.collection.paper_data import ionosphere, wdbc
+from noisefloor.collection.paper_data import ionosphere, schema_of_data, wdbc
 
 __all__ = [
     "CollectionPlan",
@@ -17,6 +17,7 @@ __all__ = [
     "ionosphere",
     "one_thread",
     "paper_claims",
+    "schema_of_data",
     "selection_claim",
     "wdbc",
 ]

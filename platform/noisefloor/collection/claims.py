@@ -23,7 +23,7 @@ from noisefloor.collection.collecting import (
     WeakSelection,
 )
 from noisefloor.collection.cross_validation import CollectionPlan
-from noisefloor.collection.encoding import Discretiser, PrintedDiscretiser, RangePhase
+from noisefloor.collection.encoding import Discretiser, PrintedDiscretiser
 from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor.tables import ScaledSchema
 
@@ -66,7 +66,6 @@ def plan_claims(
     *,
     epsilon: float,
     queries: int = 1,
-    ranges: RangePhase | None = None,
 ) -> tuple[PhaseClaim, ...]:
     """Return the claims of each phase, and, last, of an owner who is in all of them.
 
@@ -75,21 +74,18 @@ def plan_claims(
         columns: The attributes that were chosen; the budget does not depend on which.
         epsilon: What the paper claims, of a phase and of the whole.
         queries: How often the owner asks the model; 0 where the model is asked on the device.
-        ranges: The phase that asked for ranges before, where they were not public.
     """
     check_count(queries, "queries", least=0)
-    before = [] if ranges is None else [ranges.guarantee()]
     phases = (
         selection_claim(plan.selection, epsilon),
         collection_claim(plan.train, columns, epsilon, "training"),
         collection_claim(plan.test, columns, epsilon, "question"),
     )
-    spent = [*before, phases[0].claim.proved, phases[1].claim.proved]
+    spent = [phases[0].claim.proved, phases[1].claim.proved]
     spent += [phases[2].claim.proved] * queries
-    asked = "1 question" if queries == 1 else f"{queries} questions"
+    questions = "1 question" if queries == 1 else f"{queries} questions"
     whole = Claim(Guarantee(epsilon, _USER), sequential(spent))
-    first = [PhaseClaim("ranges", Claim(proved, proved)) for proved in before]
-    return (*first, *phases, PhaseClaim(f"owner: all phases and {asked}", whole))
+    return (*phases, PhaseClaim(f"owner: all phases and {questions}", whole))
 
 
 def paper_claims(
@@ -130,6 +126,6 @@ def _owner(
     rows = [PhaseClaim(f"{name} and training", trained.claim)]
     if queries:
         *_, whole = plan_claims(plan, columns, epsilon=epsilon, queries=queries)
-        asked = "1 question" if queries == 1 else f"{queries} questions"
-        rows.append(PhaseClaim(f"{name}, training and {asked}", whole.claim))
+        questions = "1 question" if queries == 1 else f"{queries} questions"
+        rows.append(PhaseClaim(f"{name}, training and {questions}", whole.claim))
     return tuple(rows)

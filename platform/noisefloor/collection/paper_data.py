@@ -4,9 +4,21 @@ The paper scales by the smallest and the largest value of all records, test reco
 is no local privacy, and is kept here because it is what is reproduced.
 """
 
-from noisefloor.collection.encoding import schema_of_data
+import numpy as np
+from numpy.typing import NDArray
+
 from noisefloor.collection.learners import check_sklearn
-from noisefloor.tables import Label, ScaledRecords, ScaledSchema, load_table
+from noisefloor.errors import BadTable
+from noisefloor.tables import (
+    Attribute,
+    Categorical,
+    Continuous,
+    Label,
+    ScaledRecords,
+    ScaledSchema,
+    Table,
+    load_table,
+)
 
 
 def wdbc() -> tuple[ScaledSchema, ScaledRecords]:
@@ -27,3 +39,28 @@ def ionosphere() -> tuple[ScaledSchema, ScaledRecords]:
     table = load_table("ionosphere")
     schema = schema_of_data(table, Label("y", "b", "g"))
     return schema, schema.records(table)
+
+
+def schema_of_data(table: Table, label: Label, where: str = "table") -> ScaledSchema:
+    """Return the schema that fits data exactly, as the paper's min-max does. Not private.
+
+    Numbers become ranges from the smallest to the largest, two different numbers or texts become
+    categories in sorted order, and columns that are constant are left out: they tell nothing.
+    """
+    found = (_fitted(name, table[name], where) for name in table if name != label.name)
+    return ScaledSchema(tuple(one for one in found if one is not None), label)
+
+
+def _fitted(name: str, column: NDArray[np.generic], where: str) -> Attribute | None:
+    values = np.unique(column)
+    if len(values) < 2:
+        return None
+    if len(values) == 2 or values.dtype.kind not in "iuf":
+        return Categorical(name, tuple(_written(value) for value in values.tolist()))
+    if not np.isfinite(values).all():
+        raise BadTable(where, "Expected finite numbers.", name)
+    return Continuous(name, float(values[0]), float(values[-1]))
+
+
+def _written(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -57,10 +57,6 @@ class AdServer:
         """Frames by outcome."""
         return self._aggregator.counters
 
-    def catalogue_unless(self, etag: str | None) -> bytes | None:
-        """Return the catalogue as bytes, or nothing to a device that has this one already."""
-        return None if etag == self._catalogue.etag else self._catalogue.content
-
     def apply(self, data: bytes) -> FrameOutcome:
         """Count the impressions of one frame."""
         return self._aggregator.apply(data)

@@ -72,10 +72,6 @@ class TrainingCoordinator:
         """Frames by outcome."""
         return self._aggregator.counters
 
-    def content_unless(self, etag: str | None) -> bytes | None:
-        """Return the content, or nothing to a device that has this one already."""
-        return None if etag == self.etag else self._content
-
     def apply(self, data: bytes) -> FrameOutcome:
         """Count the reports of one frame."""
         return self._aggregator.apply(data)

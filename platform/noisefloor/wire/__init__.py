@@ -31,7 +31,6 @@ from noisefloor.wire.kinds import (
     sorted_rows,
     symbol_kind,
 )
-from noisefloor.wire.transcript import Transcript, TranscriptRecorder
 
 __all__ = [
     "ID_BYTES",
@@ -53,8 +52,6 @@ __all__ = [
     "Symbols",
     "Tally",
     "Text",
-    "Transcript",
-    "TranscriptRecorder",
     "bit_vector_kind",
     "decode_frame",
     "drain",

@@ -10,7 +10,6 @@ from noisefloor.collection.collecting.class_selection import WeakSelection
 from noisefloor.collection.collecting.collectors import UnifiedCollector, WeakCollector
 from noisefloor.collection.collecting.selection import PiecewiseSelection, RandomSelection
 from noisefloor.collection.cross_validation import CollectionPlan
-from noisefloor.collection.encoding.private_ranges import RangePhase
 from noisefloor.errors import BadParameter
 
 WALDP = UnifiedCollector(classes(4), 2.0)
@@ -28,15 +27,6 @@ def test_selection_by_reports_is_paid_besides_training() -> None:
     plan = CollectionPlan(PiecewiseSelection(3, 2.0), WALDP, WALDP)
     *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=0)
     assert whole.claim.proved.epsilon == pytest.approx(4.0, abs=1e-5)
-
-
-def test_ranges_that_were_asked_for_are_paid_as_well() -> None:
-    plan = CollectionPlan(RandomSelection(3), WALDP, WALDP)
-    phase = RangePhase(0.5, (0.0, 1.0))
-    first, *_, whole = plan_claims(plan, range(3), epsilon=2.0, queries=0, ranges=phase)
-    assert first.phase == "ranges"
-    assert first.claim.verdict == "holds"
-    assert whole.claim.proved.epsilon == pytest.approx(2.5, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -171,15 +171,6 @@ def test_other_snapshots_are_refused() -> None:
         TrainingCoordinator.restore(done.snapshot(), AdTask(BitTraining(4, 2, 8.0, 2, clip=0.1)))
 
 
-def test_a_device_that_has_the_broadcast_is_not_sent_it_again() -> None:
-    learner = fed(FIRST)
-    assert learner.content_unless(None) == learner.content
-    assert learner.content_unless(learner.etag) is None
-    before = learner.etag
-    learner.close(0)
-    assert learner.content_unless(before) == learner.content
-
-
 def test_a_broadcast_is_read_as_it_was_written() -> None:
     model = AdModel(0.25, np.arange(3, dtype=np.float32), np.full((3, 2), 1 / 3, dtype=np.float32))
     rates = np.array([0.1, 0.2, 0.3], dtype=np.float32)

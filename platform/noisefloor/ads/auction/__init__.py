@@ -29,7 +29,7 @@ from noisefloor.ads.auction.signals import (
     protected,
     tracking,
 )
-from noisefloor.ads.auction.summary import AuctionSummary, MeanWithError, paired_gain, summarise
+from noisefloor.ads.auction.summary import AuctionSummary, MeanWithError, summarise
 
 __all__ = [
     "IDENTIFIERS",
@@ -57,7 +57,6 @@ __all__ = [
     "equilibrium_shade",
     "expected_chance",
     "mean_chance",
-    "paired_gain",
     "protected",
     "read_request",
     "released_of",

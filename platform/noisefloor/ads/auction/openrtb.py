@@ -185,11 +185,6 @@ def released_of(request: Request) -> ReleasedSymbol | None:
     return ReleasedSymbol(int(data[0]["segment"][0]["id"]), terms["symbols"], terms["epsilon"])
 
 
-def floor_micros_of(request: Request) -> int:
-    """Return the floor of a checked request, in millionths for one impression."""
-    return round(float(request["imp"][0]["bidfloor"]) * MICROS_PER_CPM)
-
-
 def check_request(request: object) -> None:
     """Refuse identifiers wherever they stand, and every field that is not listed.
 

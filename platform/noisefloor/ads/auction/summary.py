@@ -15,7 +15,6 @@ from noisefloor.ads.auction.bidders import Bidders
 from noisefloor.ads.auction.clearing import Micros
 from noisefloor.ads.auction.market import AuctionLog
 from noisefloor.checks import Array
-from noisefloor.errors import BadParameter
 
 
 class MeanWithError(NamedTuple):
@@ -66,11 +65,6 @@ class AuctionSummary:
     spent_by_bidder: Micros
     budget_by_bidder: Micros
 
-    @property
-    def surplus_micros(self) -> int:
-        """What advertisers gained: value less payments."""
-        return self.value_micros - self.revenue_micros
-
 
 def summarise(log: AuctionLog, bidders: Bidders) -> AuctionSummary:
     """Add up a log."""
@@ -93,27 +87,6 @@ def summarise(log: AuctionLog, bidders: Bidders) -> AuctionSummary:
         spent_by_bidder=_by_bidder(spent, bidders),
         budget_by_bidder=_by_bidder(bidders.budget, bidders),
     )
-
-
-def paired_gain(first: AuctionLog, second: AuctionLog, column: str = "value") -> MeanWithError:
-    """Return by how much the first regime exceeds the second, per auction.
-
-    Args:
-        first: A log.
-        second: A log of the same impressions.
-        column: One of price, bid, second, value, taste, or surplus (value less price).
-    """
-    if len(first) != len(second):
-        raise BadParameter("second", f"<{len(second)} rows>", f"of {len(first)} rows")
-    return MeanWithError.of(_column(first, column) - _column(second, column))
-
-
-def _column(log: AuctionLog, name: str) -> Array:
-    if name == "surplus":
-        return np.asarray(log.value - log.price)
-    if name not in ("price", "bid", "second", "value", "taste"):
-        raise BadParameter("column", name, "to be a column of numbers, or surplus")
-    return np.asarray(getattr(log, name))
 
 
 def _by_bidder(amounts: Micros, bidders: Bidders) -> Micros:

@@ -285,15 +285,6 @@ class AdDelivery:
         """Return the exact chance of each ad to be shown, for each row of scores."""
         return shown_chances(self.mechanism, self.mechanism.scores.check(self.clipped(scores)))
 
-    def top_one(self, scores: object) -> Floats:
-        """Return, for each row of scores, the exact chance that the best ad is shown."""
-        best = self.clipped(scores).argmax(axis=1)
-        return np.take_along_axis(self.shown_chances(scores), best[:, None], axis=1).reshape(-1)
-
-    def expected_score(self, scores: object) -> Floats:
-        """Return, for each row, the exact expectation of the (clipped) score that is shown."""
-        return np.asarray((self.shown_chances(scores) * self.clipped(scores)).sum(axis=1))
-
 
 def _inside(dtype: np.dtype[Any], bound: float, inwards: float) -> Any:
     """Return the bound as the type holds it, rounded to the inside of the range."""

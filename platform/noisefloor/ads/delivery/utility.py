@@ -1,11 +1,10 @@
 """What each way of delivery is worth at its proved epsilon, from exact laws: no simulation."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from noisefloor.ads.delivery.ad_request import DATA_INDEPENDENT, AdDelivery, AdSelection
+from noisefloor.ads.delivery.ad_request import AdDelivery, AdSelection
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +37,3 @@ def utility_of(delivery: AdDelivery, rows: object) -> Utility:
         float(best.mean()),
         float((chances * scores).sum(axis=1).mean()),
     )
-
-
-def utility_table(
-    rows: object,
-    epsilons: Sequence[float],
-    choices: Iterable[AdSelection] = AdSelection,
-    *,
-    ads: int,
-    **options: float,
-) -> list[Utility]:
-    """Return one row per choice and epsilon, or one per choice that does not use an epsilon.
-
-    All but PRINTED prove the epsilon that they are asked for, so that rows of one epsilon compare.
-    PRINTED at an equal proved epsilon is NOISY_MAX: the same noise, calibrated.
-
-    Args:
-        rows: Scores, one row of ``ads`` per user; some hundreds are enough.
-        epsilons: What is claimed of one request.
-        choices: How ads are asked for.
-        ads: Ads in the catalogue.
-        options: Other parameters of ``AdDelivery``: top, slate, low, high, steps.
-    """
-    table = []
-    for choice in choices:
-        once = choice in DATA_INDEPENDENT or choice is AdSelection.EXACT
-        for epsilon in [0.0] if once else epsilons:
-            delivery = AdDelivery(ads, epsilon, choice, **options)  # type: ignore[arg-type]  # checked there
-            table.append(utility_of(delivery, rows))
-    return table

@@ -1,8 +1,8 @@
 """Detectors of fake devices: p-values that are valid for every honest population stated.
 
-Each says what it Sees: an aggregator keeps sums only, so that all but ``odd_ones`` work from
-tallies. A p-value below alpha is a false alarm with probability alpha at most (for those that
-use a limit law: in the limit of many reports). Tallies may have leading axes: one p-value each.
+Each says what it Sees: an aggregator keeps sums only, so all of them work from tallies. A p-value
+below alpha is a false alarm with probability alpha at most (for those that use a limit
+distribution: in the limit of many reports). Tallies may have leading axes: one p-value each.
 """
 
 import math
@@ -11,45 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import binomial_distribution, true_positive_rate
+from noisefloor.adversary.audit import true_positive_rate
 from noisefloor.checks import Floats
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms import Reports, SampledBit, UnaryEncoding
+from noisefloor.mechanisms import SampledBit, UnaryEncoding
 
 Counts = NDArray[np.int64]
-
-
-def ones_histogram(encoding: UnaryEncoding, reports: Reports) -> Counts:
-    """Return how many reports have 0, 1, ..., size ones."""
-    ones = np.asarray(reports).sum(axis=-1, dtype=np.int64)
-    return np.bincount(ones, minlength=encoding.size + 1)
-
-
-def ones_distribution(encoding: UnaryEncoding, held: int) -> Floats:
-    """Return the law of the number of ones in a report of somebody who holds so many."""
-    stayed = binomial_distribution(held, encoding.stay / ONE)
-    raised = binomial_distribution(encoding.size - held, encoding.rise / ONE)
-    return np.convolve(stayed, raised)
-
-
-def ones_count_test(encoding: UnaryEncoding, histogram: Counts) -> Floats:
-    """Test the number of ones per report against all honest populations.
-
-    Sees:      how many ones each report has: rows, not sums.
-    Knows:     the encoding, and that an honest device holds at most ``most_ones`` ones.
-    Guesses:   whether fakes are among the reports; blind to ``poisoning.mimic``.
-    Reference: Massart 1990 (the constant 2 in the inequality of Dvoretzky, Kiefer, Wolfowitz).
-               An honest distribution function lies between those of none and of most ones held,
-               so that what passes either is deviation: valid for every n.
-    """
-    seen = np.asarray(histogram, dtype=np.float64)
-    n = seen.sum(axis=-1)
-    reached = np.cumsum(seen, axis=-1) / n[..., None]
-    least = np.cumsum(ones_distribution(encoding, encoding.most_ones))
-    most = np.cumsum(ones_distribution(encoding, 0))
-    gap = np.maximum(np.maximum(reached - most, least - reached).max(axis=-1), 0.0)
-    return np.asarray(np.minimum(1.0, 2 * np.exp(-2 * n * gap**2)))
 
 
 def total_test(
@@ -82,27 +50,6 @@ def _total_moments(encoding: UnaryEncoding, n: int, held: float) -> tuple[float,
     return n * (held * stay + lacked * rise), math.sqrt(n * variance)
 
 
-def change_test(
-    tally: Counts, n: int, before: Counts, n_before: int, *, drift: float = 0.0
-) -> Floats:
-    """Test whether an ad's support jumped from one epoch to the next.
-
-    Sees:      the tallies of two epochs, one sum per ad.
-    Knows:     by how much an honest ad's rate of support may drift between epochs.
-    Guesses:   whether fakes came in; fakes that were there before go unseen.
-    Reference: two proportions by their normal limit, the worst ad after Bonferroni.
-    """
-    from scipy.special import ndtr  # lazy: scipy is slow to import
-
-    now, then = np.asarray(tally) / n, np.asarray(before) / n_before
-    pooled = (np.asarray(tally) + np.asarray(before)) / (n + n_before)
-    deviation = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / n_before))
-    gap = np.maximum(np.abs(now - then) - drift, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(gap > 0, gap / deviation, 0.0)
-    return _worst_of(2 * ndtr(-z))
-
-
 def uniformity_test(mechanism: SampledBit, tally: Counts) -> Floats:
     """Test whether coordinates come equally often: honest ones do, whatever the data.
 
@@ -117,19 +64,6 @@ def uniformity_test(mechanism: SampledBit, tally: Counts) -> Floats:
     expected = counts.sum(axis=-1, keepdims=True) / mechanism.dimension
     statistic = ((counts - expected) ** 2 / expected).sum(axis=-1)
     return np.asarray(chdtrc(mechanism.dimension - 1, statistic))
-
-
-def crowding_test(mechanism: SampledBit, tally: Counts) -> Floats:
-    """Test whether any coordinate comes too often; valid for every n.
-
-    Sees:      the tally: how often each (coordinate, bit) came.
-    Knows:     that coordinates are drawn without looking at the data.
-    Guesses:   whether fakes crowd on few of them.
-    Reference: exact binomial tails, the worst coordinate after Bonferroni.
-    """
-    counts = _by_coordinate(mechanism, tally).sum(axis=-1)
-    n = counts.sum(axis=-1, keepdims=True)
-    return _worst_of(_at_least(counts, n, 1 / mechanism.dimension))
 
 
 def bit_bias_test(mechanism: SampledBit, tally: Counts, *, largest: float = 1.0) -> Floats:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick
-from noisefloor.checks import Floats, check_bits, check_count, check_finite, check_integers
+from noisefloor.checks import check_bits, check_count, check_finite, check_integers
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import (
@@ -52,21 +52,6 @@ class ReportSupport:
     def share(self, rate: float) -> float:
         """Return the estimated share when so many of all reports support the ad."""
         return self.scale * (rate - self.lack) / (self.hold - self.lack)
-
-
-@dataclass(frozen=True, slots=True)
-class PoisonedReports:
-    """What fake devices send, and what it is expected to do.
-
-    Attributes:
-        reports: One per fake, within the mechanism's domain.
-        bias: Expected estimate of the target with the fakes, minus the honest share.
-        input_bias: The same if the fakes only lie about their input.
-    """
-
-    reports: Reports
-    bias: float
-    input_bias: float
 
 
 @singledispatch
@@ -128,35 +113,12 @@ def input_bias(*, fakes: float, honest: float) -> float:
     return _check_share(fakes) * (1 - honest)
 
 
-def maximal_gain_reports(
-    mechanism: object, target: int, fakes: int, *, honest: int, share: float
-) -> PoisonedReports:
-    """Write the reports that raise the estimate of one ad most.
-
-    Sees:      nothing.
-    Knows:     the mechanism, the target, the number of honest devices.
-    Guesses:   nothing; wants the target's estimate up.
-    Reference: Cao, Jia, Gong 2021 (maximal gain attack); formulas derived here from the
-               estimator, see ``crafted_bias``.
-
-    Args:
-        mechanism: Whose reports are to be written.
-        target: The ad.
-        fakes: How many fake devices.
-        honest: How many honest ones.
-        share: The share of the honest who hold the ad, as the estimator expects it.
-    """
-    part = fakes / (check_count(fakes, "fakes", least=0) + check_count(honest, "honest", least=0))
-    return PoisonedReports(
-        crafted_reports(mechanism, target, fakes),
-        crafted_bias(support_of(mechanism), fakes=part, honest=share),
-        input_bias(fakes=part, honest=share),
-    )
-
-
 @singledispatch
 def crafted_reports(mechanism: object, target: int, fakes: int) -> Reports:
-    """Return reports that all support the target and as little else as the form allows."""
+    """Return reports that all support the target and as little else as the form allows.
+
+    Reference: Cao, Jia, Gong 2021 (maximal gain attack); the gain is ``crafted_bias``.
+    """
     raise BadParameter("mechanism", type(mechanism).__name__, "one whose reports can be crafted")
 
 
@@ -234,40 +196,6 @@ def mimic_bias(encoding: UnaryEncoding, *, fakes: float, honest: float, held: in
     return crafted_bias(support, fakes=fakes, honest=honest, rate=1 - none)
 
 
-def push_requests(
-    chances: Floats, target: int, fakes: int, *, honest: int, share: float
-) -> PoisonedReports:
-    """Ask for the target outright, so that its impressions rise by the share of fakes.
-
-    Sees:      nothing.
-    Knows:     the catalogue.
-    Guesses:   nothing; wants impressions for the target.
-    Reference: ``request_bias``; impressions are counted as they are, epsilon does not matter.
-
-    Args:
-        chances: Of each ad, under the row of scores that a fake would feed to the mechanism
-            if it only lied about its input.
-        target: The ad.
-        fakes: How many fake requests.
-        honest: How many honest ones.
-        share: Of the target among the honest.
-    """
-    part = fakes / (fakes + honest)
-    return PoisonedReports(
-        _symbols(len(chances), target, fakes),
-        request_bias(1.0, fakes=part, honest=share),
-        request_bias(float(chances[target]), fakes=part, honest=share),
-    )
-
-
-def request_bias(chance: float, *, fakes: float, honest: float) -> float:
-    """Return how much the target's share of requests rises if fakes ask for it with a chance.
-
-    Formula: ``beta (P - f)``.
-    """
-    return _check_share(fakes) * (chance - honest)
-
-
 def _check_share(share: float) -> float:
     if not 0 <= check_finite(share, "fakes") <= 1:
         raise BadParameter("fakes", share, "in [0, 1]")
@@ -285,7 +213,7 @@ def concentrated_messages(
     Sees:      nothing.
     Knows:     the mechanism and which coordinates are the target's.
     Guesses:   nothing; wants the averaged gradient at these coordinates as large as can be.
-    Reference: our own; gain in ``crowd_bias``, detector: ``detectors.uneven_coordinates``.
+    Reference: our own; gain in ``crowd_bias``, detector: ``detectors.uniformity_test``.
     """
     places = _check_coordinates(mechanism, coordinates)
     chosen = places[np.arange(check_count(fakes, "fakes", least=0)) % len(places)]
@@ -305,7 +233,7 @@ def spread_messages(
     Sees:      nothing.
     Knows:     the mechanism and which coordinates are the target's.
     Guesses:   nothing; evades any detector that looks at how often each coordinate comes.
-    Reference: our own; gain in ``spread_bias``, detector: ``detectors.biased_bits``.
+    Reference: our own; gain in ``spread_bias``, detector: ``detectors.bit_bias_test``.
     """
     places = _check_coordinates(mechanism, coordinates)
     chosen = mechanism.choose(fakes, source)
@@ -339,29 +267,6 @@ def input_gradient_bias(*, fakes: float, honest: float = 0.0) -> float:
     Formula: ``beta (1 - g)``, whatever epsilon and the number of coordinates are.
     """
     return fakes * (1 - honest)
-
-
-def push_gradient(
-    mechanism: SampledBit,
-    coordinates: Sequence[int],
-    fakes: int,
-    *,
-    honest: int,
-    gradient: float = 0.0,
-) -> PoisonedReports:
-    """Write the messages that raise the target's averaged gradient most (``crowd``).
-
-    Args:
-        mechanism: Of one round.
-        coordinates: The target's.
-        fakes: How many fake devices.
-        honest: How many honest ones.
-        gradient: The honest mean at these coordinates.
-    """
-    part = fakes / (fakes + honest)
-    bias = crowd_bias(mechanism, fakes=part, honest=gradient, coordinates=len(coordinates))
-    reports = concentrated_messages(mechanism, coordinates, fakes)
-    return PoisonedReports(reports, bias, input_gradient_bias(fakes=part, honest=gradient))
 
 
 def _check_coordinates(mechanism: SampledBit, coordinates: Sequence[int]) -> NDArray[np.int64]:

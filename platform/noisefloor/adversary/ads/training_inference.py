@@ -5,7 +5,6 @@ candidate profile stands for known values in every round, and only the noise is 
 One bit about one sampled coordinate (V2) and noise on every coordinate (V1) are both here.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,19 +19,14 @@ from noisefloor.adversary.audit import (
     Guess,
     Prior,
     ReportDistribution,
-    binomial_distribution,
     draw_truth,
     most_probable,
     posterior,
     score,
 )
-from noisefloor.checks import Floats, check_count
-from noisefloor.distributions import ONE
-from noisefloor.mechanisms import Mechanism, OneBitMean, Reports, TwoSidedGeometric
+from noisefloor.checks import Floats
+from noisefloor.mechanisms import Mechanism, Reports, TwoSidedGeometric
 from noisefloor.randomness import Source
-
-_DECAY = 40.0
-"""Noise beyond e**-40 of its peak does not count in a moment."""
 
 
 def guess_profile(
@@ -104,44 +98,6 @@ def candidate_values(
     return np.clip(np.stack(rounds, axis=1) / training.clip, -1.0, 1.0)
 
 
-def bit_total_variation(epsilon: float, first: float, second: float) -> float:
-    """Return how far one bit tells two values in [-1, 1] apart.
-
-    Formula: ``|x - x'| / 2 * tanh(epsilon / 2)``, epsilon being that of one round.
-    """
-    return abs(first - second) / 2 * math.tanh(epsilon / 2)
-
-
-def expected_hits(rounds: int, coordinates: int) -> float:
-    """Return how many of a user's messages speak of one coordinate, on average."""
-    return rounds / coordinates
-
-
-def coordinate_success(
-    bit: OneBitMean, first: float, second: float, *, coordinates: int, rounds: int
-) -> float:
-    """Return how often two profiles that differ in one coordinate are told apart, exactly.
-
-    So many of the rounds as a binomial law says speak of the coordinate at all.
-    """
-    check_count(coordinates, "coordinates")
-    check_count(rounds, "rounds")
-    ends = bit.thresholds(np.array([first, second])).astype(np.float64) / ONE
-    hits = (
-        binomial_distribution(rounds, 1 / coordinates)
-        if coordinates > 1
-        else np.eye(rounds + 1)[-1]
-    )
-    told = [_bits_success(number, *ends) for number in range(rounds + 1)]
-    return float(hits @ told)
-
-
-def _bits_success(bits: int, first: float, second: float) -> float:
-    """Return how often so many coins tell which of two chances is theirs."""
-    laws = np.maximum(binomial_distribution(bits, first), binomial_distribution(bits, second))
-    return float(laws.sum() / 2)
-
-
 @dataclass(frozen=True, slots=True)
 class NoisyVector:
     """Integers on a grid with independent noise on each: what a V1 message holds of a gradient."""
@@ -157,45 +113,6 @@ class NoisyVector:
         """Return one noisy row per user."""
         sample = self.noise.sampler(source)
         return np.asarray(values + sample(values.size).reshape(values.shape), dtype=np.int64)
-
-
-def shift_total_variation(rate: float, shift: int) -> float:
-    """Return how far two-sided geometric noise on one coordinate tells a shift.
-
-    Formula: ``1 - e^(-rate shift / 2)``, the continuous law's with shift / sigma = rate * shift;
-    for an odd shift ``1 - 2 r^((shift + 1) / 2) / (1 + r)`` with r = e^-rate.
-    """
-    steps = abs(shift)
-    if steps % 2 == 0:
-        return -math.expm1(-rate * steps / 2)
-    return 1 - 2 * math.exp(-rate * (steps + 1) / 2) / (1 + math.exp(-rate))
-
-
-def shifts_success(noise: TwoSidedGeometric, shifts: NDArray[np.integer]) -> float:
-    """Approximate how often many noisy coordinates, each shifted by so much, are told apart.
-
-    Gaussian approximation from the exact mean and variance of the log-likelihood ratio; good when
-    many coordinates say little each. For small shifts d' is the root of the sum of
-    (rate * shift)**2, and the success is Phi(d' / 2).
-    """
-    from scipy.special import ndtr  # lazy: scipy is slow to import
-
-    sizes, times = np.unique(np.abs(shifts[shifts != 0]), return_counts=True)
-    if not sizes.size:
-        return 0.5
-    moments = np.array([_ratio_moments(noise, int(size)) for size in sizes])
-    mean, variance = times @ moments
-    return float(ndtr(mean / math.sqrt(variance)))
-
-
-def _ratio_moments(noise: TwoSidedGeometric, shift: int) -> tuple[float, float]:
-    """Return mean and variance of ln P(k) / P(k - shift) when the noise is k."""
-    reach = math.ceil(_DECAY / float(noise.rate)) + shift
-    points = np.arange(-reach, reach + 1)
-    logs = noise.log_pmf(points)
-    ratio, chance = logs - noise.log_pmf(points - shift), np.exp(logs)
-    mean = float(chance @ ratio)
-    return mean, float(chance @ (ratio - mean) ** 2)
 
 
 def play_pair(

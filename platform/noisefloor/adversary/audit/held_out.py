@@ -45,22 +45,6 @@ def held_out_bound(
     return held_out(inside, outside, epsilon, alpha=alpha)
 
 
-def held_out_gaussian(inside: Floats, outside: Floats, *, alpha: float) -> LowerBound:
-    """Return the mu that the scores prove of a mechanism said to be mu-Gaussian.
-
-    It refutes a claim of Gaussian differential privacy, and is tight where the claim is: far fewer
-    games than an epsilon at a small delta needs. The field ``epsilon`` holds mu.
-
-    Reference: Nasr et al. 2023, arXiv 2302.07956 (audits through the Gaussian trade-off).
-    """
-    from scipy.special import ndtri  # lazy: scipy is slow to import
-
-    def mu(true: Floats, false: Floats) -> Floats:
-        return np.asarray(ndtri(true) - ndtri(false))
-
-    return held_out(inside, outside, mu, alpha=alpha)
-
-
 def held_out(inside: Floats, outside: Floats, measure: Measure, *, alpha: float) -> LowerBound:
     """Choose the event by the first half of the games, and measure it on the second."""
     check_probability(alpha, "alpha")

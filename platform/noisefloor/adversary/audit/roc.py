@@ -6,14 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisefloor.adversary.audit.intervals import Floats, true_positive_rate
-from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, UnresolvedRate
 
 REPORTED_RATES = (0.001, 0.01)
 """The false positive rates that are told where the sample resolves them."""
-
-_FEWEST_FALSE = 10
-"""The log-log curve starts where so many false positives are expected, as rates do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,16 +70,3 @@ class RocCurve:
             except UnresolvedRate:
                 found[rate] = None
         return found
-
-    def log_log(self, points: int = 60) -> tuple[Floats, Floats]:
-        """Return points of the curve, evenly spaced in the logarithm of the false positive rate.
-
-        It starts where ten false positives are expected: what is left of that is noise.
-        """
-        least = _FEWEST_FALSE / len(self.others)
-        if least >= 1:
-            raise UnresolvedRate(f"{len(self.others)} non-members resolve no rate below 1.")
-        rates = np.geomspace(least, 1.0, check_count(points, "points", least=2))
-        # The last threshold whose rate is not above: what could be reached with no more.
-        place = np.searchsorted(self.false_positive_rate, rates * (1 + 1e-12), side="right") - 1
-        return rates, self.true_positive_rate[place]

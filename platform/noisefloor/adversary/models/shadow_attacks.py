@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import REPORTED_RATES, RocCurve, held_out_bound, one_run_bound
+from noisefloor.adversary.audit import REPORTED_RATES, RocCurve, one_run_bound
 from noisefloor.adversary.models.shadow_runs import Bits, Floats, ShadowRuns
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
@@ -262,28 +262,6 @@ def audit_memberships(
     scores = attack(runs[:first], targets.log_odds)
     members = targets.members
     return one_run_bound(scores.ravel(), members.ravel(), alpha=alpha, delta=delta)
-
-
-def audit_record(
-    runs: ShadowRuns,
-    record: int,
-    *,
-    alpha: float,
-    delta: float = 0.0,
-    attack: Attack = lira,
-    shadows: int | None = None,
-) -> LowerBound:
-    """Return a lower bound on epsilon from one record alone: each target is one game.
-
-    Targets are independent runs, in which a fair coin decided about the record; that the other
-    records differ from run to run can only hide it. The record has to be chosen beforehand.
-    """
-    check_count(record, "record", least=0, most=runs.records - 1)
-    first = _shadows(runs, shadows)
-    targets = runs[first:]
-    scores = attack(runs[:first], targets.log_odds)[:, record]
-    own = targets.members[:, record]
-    return held_out_bound(scores[own], scores[~own], alpha=alpha, delta=delta)
 
 
 def _shadows(runs: ShadowRuns, shadows: int | None) -> int:

@@ -19,9 +19,6 @@ from noisefloor.randomness import Source
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-_LEAST_LOSS = 1e-12
-"""A loss below this is taken for it: its log-odds would be infinite."""
-
 
 class TrainingProcedure(Protocol):
     """Trains one model on each subset and returns what the models say of every record."""
@@ -80,17 +77,6 @@ class ShadowRuns:
         for model, rows in enumerate(logits):
             odds[model], correct[model] = _log_odds(rows.astype(np.float64), labels)
         return cls(members, odds, correct, is_fair)
-
-    @classmethod
-    def of_losses(
-        cls, members: Bits, losses: NDArray[np.floating], *, is_fair: bool = False
-    ) -> "ShadowRuns":
-        """Take negative log-likelihoods of whole records (texts, say) instead of logits."""
-        loss = np.asarray(losses, dtype=np.float64)
-        if not (loss >= 0).all():
-            raise BadParameter("losses", "<array>", ">= 0, and none of them NaN")
-        loss = np.maximum(loss, _LEAST_LOSS)
-        return cls(members, -loss - np.log(-np.expm1(-loss)), is_fair=is_fair)
 
     @property
     def models(self) -> int:

@@ -129,11 +129,6 @@ def plurality_success(channel: Channel, reports: int) -> float:
     )
 
 
-def plurality_floor(channel: Channel, reports: int) -> float:
-    """Bound the success from below: 1 - (L - 1) e^(-T exponent), by Chernoff and the union."""
-    return 1 - (channel.size - 1) * math.exp(-reports * channel.exponent)
-
-
 def _ways(most: int, lies: int, cells: int) -> float:
     """Return the weight of lies in cells of which none exceeds ``most``, ties shared."""
     if lies > most * cells:

@@ -4,8 +4,6 @@ With s = e^(eps/2), a report lies in the window of its value with s / (s + 1). T
 values whose window holds the report are an interval of width 2 / s, and hold the truth as often.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,16 +46,11 @@ def guess_interval(
 
     Sees:      reports, one an owner.
     Knows:     the mechanism.
-    Guesses:   the positions between the two; ``grid_values`` makes numbers of them.
+    Guesses:   the positions between the two.
     Reference: as ``attack_interval``.
     """
     cells = np.asarray(reports, dtype=np.int64)
     return np.maximum(cells - mechanism.window.width + 1, 0), np.minimum(cells, STEPS)
-
-
-def grid_values(positions: NDArray[np.integer]) -> Floats:
-    """Return positions on the grid as numbers in [-1, 1]."""
-    return np.asarray(positions * (2 / STEPS) - 1)
 
 
 def interval_success(mechanism: Piecewise) -> float:
@@ -98,16 +91,3 @@ def pair_success(mechanism: Piecewise, first: float, second: float) -> float:
     apart = abs(position_of(first, -1.0, 1.0) - position_of(second, -1.0, 1.0))
     near, far = window.inside / ONE / window.width, (ONE - window.inside) / ONE / STEPS
     return 0.5 + (near - far) * min(window.width, apart) / 2
-
-
-def printed_pair_success(epsilon: float, first: float, second: float) -> float:
-    """Return the same without a grid.
-
-    Formula: TV = (p - p e^-eps) min(H - 1, (H + 1) |x - x'| / 2), H = (s + 1) / (s - 1) and
-    p = (s^2 - s) / (2 s + 2), s = e^(eps/2); at most 1 - e^(-eps/2).
-    """
-    s = math.exp(epsilon / 2)
-    reach = (s + 1) / (s - 1)
-    near = (s * s - s) / (2 * s + 2)
-    gap = near * -math.expm1(-epsilon)
-    return 0.5 + gap * min(reach - 1, (reach + 1) * abs(first - second) / 2) / 2

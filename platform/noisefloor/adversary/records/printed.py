@@ -89,8 +89,7 @@ def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source
     Sees:      the reported class of the label.
     Knows:     the law as printed: -1 is class 0, +1 the last class; and the labels' shares.
     Guesses:   the label.
-    Reference: Bayes; ``printed_label_success`` is the closed form, ``claimed_label_success``
-               what no report could pass if the paper's epsilon held.
+    Reference: Bayes; ``printed_label_success`` is the closed form.
     """
     rows = check_codes(codes, [size + 1 for size in mechanism.sizes])
     positive = (rows[:, -1] > 0).astype(np.intp)
@@ -112,11 +111,6 @@ def printed_label_success(mechanism: PrintedUnified, prior: Floats) -> float:
     """Return how often the label is named from its report, by the shares of -1 and +1."""
     last = mechanism.sizes[-1]
     return success_of(likelihood_table(_label_of(mechanism), np.array([[0], [last]])), prior)
-
-
-def claimed_label_success(mechanism: PrintedUnified) -> float:
-    """Bound the success on an even label, if the epsilon held that the paper claims of it."""
-    return float(binary_success(_share(mechanism)))
 
 
 def _label_of(mechanism: PrintedUnified) -> PrintedUnified:

@@ -1,14 +1,13 @@
 """What an adversary believes of records before it sees reports: candidates and their shares."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary.audit import check_prior
-from noisefloor.checks import Floats, check_bits, check_count
-from noisefloor.collection.encoding import Codes, check_codes, listed_rows
+from noisefloor.checks import Floats
+from noisefloor.collection.encoding import Codes
 from noisefloor.errors import BadParameter
 
 
@@ -47,46 +46,3 @@ def empirical_prior(codes: Codes) -> RecordPrior:
     """Return the different rows of a population with their shares: all correlations known."""
     rows, counts = np.unique(np.asarray(codes, dtype=np.uint16), axis=0, return_counts=True)
     return RecordPrior(rows, counts / counts.sum())
-
-
-def independent_prior(codes: Codes, sizes: Sequence[int]) -> RecordPrior:
-    """Return every row by the product of the population's marginals: no correlation known."""
-    columns = check_codes(codes, sizes)
-    rows = listed_rows([range(size) for size in sizes])
-    shares = np.ones(len(rows))
-    for place, size in enumerate(sizes):
-        shares *= shares_of(columns[:, place], size)[rows[:, place]]
-    return RecordPrior(rows, shares / shares.sum())
-
-
-def naive_bayes_prior(
-    codes: Codes, labels: NDArray[np.bool_], sizes: Sequence[int], *, labelled: bool = True
-) -> RecordPrior:
-    """Return every row as if its values were independent given the label.
-
-    Args:
-        codes: Of the attributes of a population, without the label.
-        labels: As many.
-        sizes: Classes of each attribute.
-        labelled: Whether candidates end with the label; if not, it is averaged over.
-    """
-    columns, positive = check_codes(codes, sizes), check_bits(labels)
-    check_count(len(positive), "labels", least=len(columns), most=len(columns))
-    rows = listed_rows([range(size) for size in sizes])
-    parts = [_given(columns[positive == bool(label)], rows, sizes) for label in range(2)]
-    weights = shares_of(positive, 2)
-    if not labelled:
-        return RecordPrior(rows, weights[0] * parts[0] + weights[1] * parts[1])
-    both = [np.column_stack([rows, np.full(len(rows), label)]) for label in range(2)]
-    shares = np.concatenate([weights[label] * parts[label] for label in range(2)])
-    return RecordPrior(np.concatenate(both).astype(np.uint16), shares)
-
-
-def _given(codes: NDArray[np.integer], rows: Codes, sizes: Sequence[int]) -> Floats:
-    """Return the probability of each row for the owners of one label; 0 if there are none."""
-    if not len(codes):
-        return np.zeros(len(rows))
-    shares = np.ones(len(rows))
-    for place, size in enumerate(sizes):
-        shares *= shares_of(codes[:, place], size)[rows[:, place]]
-    return shares

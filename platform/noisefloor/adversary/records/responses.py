@@ -5,8 +5,6 @@ coins of the reports are drawn. So the number of right guesses is a sum of indep
 binomial limits are on the safe side.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -163,36 +161,6 @@ def blind_success(mechanism: UnifiedResponse) -> float:
     Formula: the product over values of e^s / (e^s + L - 1), s = eps / (K + 1).
     """
     return float(np.prod([one.keep for one in channels(mechanism)]))
-
-
-@dataclass(frozen=True, slots=True)
-class TupleSuccess:
-    """How often a whole record is guessed, by what is known of correlations.
-
-    Attributes:
-        product: Each value guessed by its marginal, were values independent.
-        apart: The same guess, on records as they are correlated.
-        exact: The best guess of the record; nothing if too long a sum.
-    """
-
-    product: float
-    apart: float
-    exact: float | None
-
-    @property
-    def gap(self) -> float | None:
-        """What correlations add to the product."""
-        return None if self.exact is None else self.exact - self.product
-
-
-def tuple_success_rates(mechanism: UnifiedResponse, prior: RecordPrior) -> TupleSuccess:
-    """Return the closed forms of a record that is drawn by the prior."""
-    product, actual = 1.0, prior.shares.copy()
-    for place, channel in enumerate(channels(mechanism)):
-        marginal = prior.marginal(place, channel.size)
-        product *= channel.success(marginal)
-        actual *= channel.hits(marginal)[prior.rows[:, place]]
-    return TupleSuccess(product, float(actual.sum()), record_success(mechanism, prior))
 
 
 def _best(

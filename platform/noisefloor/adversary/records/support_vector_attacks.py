@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import binary_success, true_positive_rate
-from noisefloor.adversary.audit import AttackOutcome, draw_truth, lower_limit, score, upper_limit
+from noisefloor.adversary.audit import AttackOutcome, draw_truth, lower_limit, upper_limit
 from noisefloor.checks import Floats, check_count, check_probability
 from noisefloor.collection import one_thread
 from noisefloor.collection.collecting import (
@@ -40,7 +40,6 @@ from noisefloor.collection.learners import (
     fit_svm,
 )
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 from noisefloor.tables import Labels, ScaledRecords
 
@@ -96,14 +95,12 @@ class SvmPublisher:
         publish: Makes the model of some owners' records.
         clear: Returns what owners would send without noise.
         epsilon: Of an owner's record; infinite if nothing is promised.
-        label_epsilon: Of the label alone.
         is_plain: Whether values are sent as they are, so that rows are the owners' own.
     """
 
     publish: Callable[[ScaledRecords, Source], SupportVectors]
     clear: Callable[[ScaledRecords], Collected]
     epsilon: float
-    label_epsilon: float
     is_plain: bool = False
 
 
@@ -119,9 +116,7 @@ def collector_publisher(
     """
     if not isinstance(collector, RawCollector | WeakCollector | UnifiedCollector | JointCollector):
         raise BadParameter("collector", type(collector).__name__, "to be raw, WA, WALDP or joint")
-    epsilon = label = collector.guarantee(columns).epsilon
-    if isinstance(collector, UnifiedCollector):
-        label = collector.response(columns).responses[-1].guarantee(Neighbours.ITEM).epsilon
+    epsilon = collector.guarantee(columns).epsilon
 
     def publish(records: ScaledRecords, source: Source) -> SupportVectors:
         got = collector.collect(records, columns, source)
@@ -129,7 +124,7 @@ def collector_publisher(
 
     classes = None if isinstance(collector, RawCollector) else collector.classes
     clear = partial(clear_rows, classes, tuple(columns))
-    return SvmPublisher(publish, clear, epsilon, label, classes is None)
+    return SvmPublisher(publish, clear, epsilon, classes is None)
 
 
 def joint_publisher(
@@ -146,7 +141,7 @@ def joint_publisher(
         return SupportVectors.of(fit_svm(classes, columns, reports, cost), len(columns))
 
     promised = response.guarantee().epsilon
-    return SvmPublisher(publish, partial(clear_rows, classes, tuple(columns)), promised, promised)
+    return SvmPublisher(publish, partial(clear_rows, classes, tuple(columns)), promised)
 
 
 def clear_rows(
@@ -196,23 +191,6 @@ class MemberOutcome:
         return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
-def name_members(
-    published: SupportVectors, members: Collected, others: Collected, epsilon: float
-) -> MemberOutcome:
-    """Name those owners whose row is a support vector of one published model.
-
-    Sees:      the model.
-    Knows:     the rows of owners, as they would be sent without noise.
-    Guesses:   that an owner took part whose row is a support vector.
-    Reference: support vectors are training rows. Intervals take the owners for a sample: those of
-               one model are not quite independent, as those of ``attack_members`` are.
-    """
-    support = len(published.vectors) / max(1, len(members.labels))
-    return _member_outcome(
-        published.contains(members), published.contains(others), support, epsilon
-    )
-
-
 def attack_members(
     publisher: SvmPublisher, pool: ScaledRecords, size: int, games: int, source: Source
 ) -> MemberOutcome:
@@ -245,35 +223,6 @@ def attack_members(
     )
 
 
-def attack_model_labels(
-    publisher: SvmPublisher, pool: ScaledRecords, size: int, games: int, source: Source
-) -> AttackOutcome:
-    """Guess the label with which an owner trained, in so many trainings of so many owners each.
-
-    The target's label is a fair coin, so that its values tell nothing of it: what is guessed
-    above one half, the model has learnt from this owner.
-
-    Sees:      the published model.
-    Knows:     the target's values, as they would be sent without noise, and that it took part.
-    Guesses:   the label of the support vectors that have these values; else what is predicted.
-    Reference: Warner 1965 (the bound e^eps / (1 + e^eps), at the label's share of epsilon).
-               Where rows are plain and all different the closed form is 1: a support vector
-               shows its label, and all other rows lie on their own side of the margin.
-    """
-    labels = draw_truth(np.full(2, 0.5), check_count(games, "games"), source.child("coins"))
-    guessed = np.zeros(games, dtype=np.intp)
-    with one_thread():
-        for game in range(games):
-            mine = source.child("game", game)
-            drawn = _drawn(pool, size, mine)[:-1]
-            owners = ScaledRecords(drawn.values, np.append(labels[game] == 1, drawn.labels[1:]))
-            published = publisher.publish(owners, mine.child("training"))
-            guessed[game] = _label_of(published, publisher.clear(owners[:1]).features)
-    bound = float(binary_success(publisher.label_epsilon))
-    closed_form = 1.0 if publisher.is_plain else None
-    return score(guessed, labels, baseline=0.5, bound=bound, closed_form=closed_form)
-
-
 def _member_outcome(
     named: HitMask,
     false: HitMask,
@@ -296,11 +245,3 @@ def _drawn(pool: ScaledRecords, size: int, source: Source) -> ScaledRecords:
     check_count(size, "size", least=2, most=len(pool) - 1)
     order = np.argsort(source.stage("owners").words(len(pool)))
     return pool[order[: size + 1]]
-
-
-def _label_of(published: SupportVectors, features: Floats) -> bool:
-    """Return the label of the support vectors that have one owner's features, or a prediction."""
-    same = published.labels[(published.vectors == features).all(axis=1)]
-    if len(same) and (same.all() or not same.any()):
-        return bool(same[0])
-    return bool(published.model.predict(features)[0])

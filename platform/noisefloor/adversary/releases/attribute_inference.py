@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import advantage
 from noisefloor.adversary.audit import AttackOutcome, Guess, Indices, lower_limit, upper_limit
-from noisefloor.adversary.releases.nearest_records import Codes, votes
+from noisefloor.adversary.releases.nearest_records import Codes
 from noisefloor.adversary.releases.reconstruction_bounds import as_substitution
 from noisefloor.checks import Floats
-from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 
 _MISSED = 0.05
@@ -68,47 +67,6 @@ def guess_by_confidence(confidence: Confidence, rows: Codes, column: int, prior:
         filled[:, column] = value
         weights[:, value] *= confidence(filled)
     return _top(weights, prior)
-
-
-def guess_by_synthetic(table: Codes, rows: Codes, column: int, prior: Floats) -> Guess:
-    """Name the value that stands most often beside the synthetic rows most like the target.
-
-    Sees:      a synthetic table.
-    Knows:     all columns of the target but one; a prior of the missing value.
-    Guesses:   by how often each value stands in the nearest rows (Hamming over the known
-               columns), the prior counting as one row more.
-    Reference: Stadler, Oprisanu and Troncoso 2022, arXiv 2011.07018 (attribute inference).
-    """
-    known = np.arange(rows.shape[1]) != column
-    counted = votes(rows[:, known], table[:, known], table[:, column], prior.shape[1])
-    return _top(counted + prior, prior)
-
-
-def guess_by_counts(
-    counts: NDArray[np.number], columns: Sequence[int], rows: Codes, column: int, prior: Floats
-) -> Guess:
-    """Name the value whose released cell is largest, given the target's other values.
-
-    Sees:      noisy counts over some columns.
-    Knows:     all columns of the target but one; a prior of the missing value.
-    Guesses:   by the counts of the target's cells, negative ones as none, the prior counting as
-               one record more.
-    Reference: Dwork and Roth 2014, section 1 (what a survey teaches of everybody is no leak).
-
-    Args:
-        counts: An axis for each of the columns.
-        columns: Which they are; the sensitive one is among them.
-        rows: The targets.
-        column: Of the sensitive value.
-        prior: Of each target's value.
-    """
-    if column not in columns or counts.ndim != len(columns):
-        raise BadParameter("columns", tuple(columns), f"an axis each, {column} among them")
-    others = [place for place in columns if place != column]
-    moved = np.moveaxis(counts, list(columns).index(column), -1)
-    cells = moved[tuple(rows[:, place] for place in others)]
-    cells = np.broadcast_to(cells, (len(rows), counts.shape[list(columns).index(column)]))
-    return _top(np.maximum(cells, 0) + prior, prior)
 
 
 def _top(weights: Floats, prior: Floats) -> Guess:

@@ -8,7 +8,7 @@ Hamming distances between the rows of two tables of codes, a block at a time.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,7 @@ from noisefloor.adversary.audit import AttackOutcome
 from noisefloor.adversary.releases.reconstruction_bounds import as_substitution
 from noisefloor.checks import Floats, blocks
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Guarantee, Neighbours
-from noisefloor.randomness import Source
+from noisefloor.privacy import Guarantee
 
 Codes = NDArray[np.integer]
 Distances = NDArray[np.uint16]
@@ -54,24 +53,6 @@ def closest(rows: Codes, table: Codes) -> Distances:
     return least
 
 
-def votes(rows: Codes, table: Codes, values: Codes, size: int) -> NDArray[np.int64]:
-    """Count the values that stand beside the nearest rows of a table.
-
-    Args:
-        rows: What is looked for.
-        table: Where it is looked for.
-        values: One for each row of the table, below ``size``.
-        size: How many values there are.
-    """
-    least = closest(rows, table)
-    counted = np.zeros((len(rows), size), dtype=np.int64)
-    is_value = (np.asarray(values)[:, None] == np.arange(size)).astype(np.float32)
-    for some, others, apart in distances(rows, table):
-        is_near = (apart == least[some, None]).astype(np.float32)
-        counted[some] += (is_near @ is_value[others]).astype(np.int64)
-    return counted
-
-
 def _compared(rows: Codes, table: Codes) -> tuple[Codes, Codes]:
     """Return both tables by columns, in the smallest integers that hold them."""
     if rows.ndim != 2 or table.ndim != 2 or rows.shape[1] != table.shape[1]:
@@ -83,9 +64,6 @@ def _compared(rows: Codes, table: Codes) -> tuple[Codes, Codes]:
     kind = np.uint8 if least >= 0 and most < 256 else np.int64
     return np.ascontiguousarray(rows.T.astype(kind)), np.ascontiguousarray(table.T.astype(kind))
 
-
-Synthesise = Callable[[Codes, Source], Codes]
-"""Makes a synthetic table from rows of codes."""
 
 _MISSED = 0.05
 """The probability that an interval misses the true area, at most."""
@@ -185,64 +163,4 @@ def attack_nearest(
         float(near[1].mean()),
         area_under_curve(*scores),
         float(binary_success(both.epsilon, both.delta)),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ControlledAttack:
-    """An attack beside its null and its planted leak.
-
-    Attributes:
-        attack: On the table that is judged.
-        null: On a table that was made from other people.
-        planted: On rows copied from the members.
-    """
-
-    attack: NearestRecords
-    null: NearestRecords
-    planted: NearestRecords
-
-    @property
-    def verdict(self) -> str:
-        """Say in one word what the three mean together.
-
-        ``blind``: the null is accused or the planted leak missed, so that nothing can be said.
-        ``accused``: members are nearer than the guarantee allows.
-        ``leaks``: members are nearer than others, as far as the guarantee allows.
-        ``unseen``: no difference was seen, which proves nothing.
-        """
-        low, high = self.null.interval
-        if not low <= 0.5 <= high or self.planted.interval[0] <= 0.5:
-            return "blind"
-        if self.attack.interval[0] > self.attack.bound:
-            return "accused"
-        return "leaks" if self.attack.interval[0] > 0.5 else "unseen"
-
-
-def attack_with_controls(
-    synthesise: Synthesise,
-    members: Codes,
-    others: Codes,
-    strangers: Codes,
-    guarantee: Guarantee,
-    source: Source,
-) -> ControlledAttack:
-    """Attack a synthesiser by nearness, beside a null and a planted leak of the same size.
-
-    Args:
-        synthesise: What is judged.
-        members: Rows to make the table from.
-        others: Rows of the same population to set beside them.
-        strangers: As many rows again, disjoint from both: the null is made from these.
-        guarantee: Of a synthetic table.
-        source: Of all coins.
-    """
-    table = synthesise(members, source.child("attack"))
-    null = synthesise(strangers, source.child("null"))
-    copied = source.child("planted").stage("rows").below(len(members), len(table))
-    nothing = Guarantee.none("rows are copied", Neighbours.RECORD_SUBSTITUTE, guarantee.model)
-    return ControlledAttack(
-        attack_nearest(members, others, table, guarantee),
-        attack_nearest(members, others, null, guarantee),
-        attack_nearest(members, others, members[copied], nothing),
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from noisefloor.accounting import success, true_positive_rate
+from noisefloor.accounting import success
 from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours
@@ -52,16 +52,3 @@ def candidate_bound(guarantee: Guarantee, prior: Floats) -> float:
     ``q q' (1 - p) / (1 - q)`` for shares q, q' of two candidates, and sum.
     """
     return float(success(guarantee.epsilon, 1 / float(np.max(prior)), guarantee.delta))
-
-
-def robustness_bound(guarantee: Guarantee, known: float) -> float:
-    """Bound how often a guess falls near enough to the missing record.
-
-    Args:
-        guarantee: Any two candidates are neighbours in its sense.
-        known: How often the best guess from the prior alone is near enough.
-
-    Formula: the testing region at a false positive rate of ``known``.
-    Reference: Balle, Cherubin and Hayes 2022 (reconstruction robustness), arXiv 2201.04845.
-    """
-    return float(true_positive_rate(known, guarantee.epsilon, guarantee.delta))

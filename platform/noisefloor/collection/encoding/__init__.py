@@ -8,7 +8,6 @@ from noisefloor.collection.encoding.discretisation import (
 )
 from noisefloor.collection.encoding.joint_response import JointResponse, kept_share, response_over
 from noisefloor.collection.encoding.printed_response import Lies, PrintedUnified
-from noisefloor.collection.encoding.private_ranges import RangePhase, schema_of_data
 from noisefloor.collection.encoding.report_columns import (
     JOINT_ROWS,
     QUERY_VALUES,
@@ -46,7 +45,6 @@ __all__ = [
     "PrintedDiscretiser",
     "PrintedUnified",
     "QueryMode",
-    "RangePhase",
     "ReportColumns",
     "ReportSize",
     "UnifiedResponse",
@@ -61,7 +59,6 @@ __all__ = [
     "query_values_kind",
     "reports_of",
     "response_over",
-    "schema_of_data",
     "share_of",
     "training_values_kind",
     "tuple_choice",

@@ -221,13 +221,9 @@ def model_from_arrays(form: str, arrays: Mapping[str, Floats]) -> ExportedModel:
     if form == "linear":
         return LinearModel(arrays["weights"], float(arrays["scale"][0]))
     if form != "table":
-        raise BadParameter("form", form, f"one of {', '.join(MODEL_FORMS)}")
+        raise BadParameter("form", form, "one of constant, kernel, linear, table")
     sizes = arrays["sizes"].astype(np.int64)
     if (sizes < 1).any() or sizes.sum() != len(arrays["centres"]):
         raise BadParameter("sizes", "<sizes>", "those of the centres")
     centres = np.split(arrays["centres"], np.cumsum(sizes)[:-1])
     return TableModel(tuple(centres), arrays["decisions"])
-
-
-MODEL_FORMS = ("constant", "kernel", "linear", "table")
-"""How a model is published; naive Bayes has a form of its own."""

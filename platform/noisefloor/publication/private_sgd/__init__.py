@@ -32,7 +32,6 @@ from noisefloor.publication.private_sgd.clipping import Automatic, Clipping, Fla
 from noisefloor.publication.private_sgd.plan import SgdPlan
 
 if TYPE_CHECKING:
-    from noisefloor.publication.private_sgd.optimisers import check_above_majority
     from noisefloor.publication.private_sgd.parameters import initialise
     from noisefloor.publication.private_sgd.subsampled_gaussian import add_noise, poisson_sample
     from noisefloor.publication.private_sgd.training import (
@@ -51,7 +50,6 @@ __all__ = [
     "SgdPlan",
     "SgdReport",
     "add_noise",
-    "check_above_majority",
     "cross_entropy",
     "initialise",
     "poisson_sample",
@@ -62,7 +60,6 @@ _WITH_TORCH = {
     "PrivateTraining": "training",
     "SgdReport": "training",
     "add_noise": "subsampled_gaussian",
-    "check_above_majority": "optimisers",
     "cross_entropy": "training",
     "initialise": "parameters",
     "poisson_sample": "subsampled_gaussian",

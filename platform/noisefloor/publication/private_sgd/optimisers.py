@@ -12,12 +12,10 @@ import math
 from collections.abc import Mapping
 from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 
-from noisefloor.errors import OutOfDomain, TrainingFailed
+from noisefloor.errors import TrainingFailed
 from noisefloor.publication.private_sgd.plan import SgdPlan
 
 
@@ -36,30 +34,6 @@ def check_moved(before: Tensor, after: Tensor) -> float:
     if not moved > 0:
         raise TrainingFailed("The weights did not move: the learning rate is lost in rounding.")
     return moved
-
-
-def check_above_majority(predicted: ArrayLike, labels: ArrayLike, *, margin: float = 0.0) -> float:
-    """Return the accuracy; raises DeadRun if it is not above the majority's.
-
-    At a small epsilon the majority may be all there is to reach: so this is for runs that should
-    learn something. Leaks, if it raises, one comparison about these examples: use held-out ones.
-
-    Args:
-        predicted: The classes that a model says.
-        labels: The true ones.
-        margin: By how much the majority has to be passed.
-    """
-    said, true = np.asarray(predicted), np.asarray(labels)
-    if said.shape != true.shape or not true.size:
-        raise OutOfDomain("Expected one predicted class for each label, and at least one.")
-    accuracy = float(np.mean(said == true))
-    majority = float(np.unique(true, return_counts=True)[1].max() / true.size)
-    if accuracy <= majority + margin:
-        raise TrainingFailed(
-            f"Accuracy {accuracy:.4f} is not above the majority's {majority:.4f} by more than "
-            f"{margin:g}."
-        )
-    return accuracy
 
 
 _STABILITY = 1e-8

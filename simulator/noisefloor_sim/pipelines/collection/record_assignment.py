@@ -11,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.collection import ionosphere, wdbc
-from noisefloor.collection.encoding import schema_of_data
+from noisefloor.collection import ionosphere, schema_of_data, wdbc
 from noisefloor.errors import BadTable
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Label, ScaledRecords, ScaledSchema, load_table

@@ -21,13 +21,14 @@ from noisefloor.ads.auction import (
     contextual,
     equilibrium_shade,
     expected_chance,
-    paired_gain,
     protected,
     run_auctions,
     run_regimes,
     summarise,
     tracking,
 )
+from noisefloor.ads.auction.summary import MeanWithError
+from noisefloor.checks import Array
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import KaryResponse
 from noisefloor.randomness import SeededSource
@@ -38,6 +39,27 @@ Z = 4.9
 
 PROFILES = 6
 CLICK = 1_000_000
+
+
+def paired_gain(first: AuctionLog, second: AuctionLog, column: str = "value") -> MeanWithError:
+    """Return by how much the first regime exceeds the second, per auction.
+
+    Args:
+        first: A log.
+        second: A log of the same impressions.
+        column: One of price, bid, second, value, taste, or surplus (value less price).
+    """
+    if len(first) != len(second):
+        raise BadParameter("second", f"<{len(second)} rows>", f"of {len(first)} rows")
+    return MeanWithError.of(_column(first, column) - _column(second, column))
+
+
+def _column(log: AuctionLog, name: str) -> Array:
+    if name == "surplus":
+        return np.asarray(log.value - log.price)
+    if name not in ("price", "bid", "second", "value", "taste"):
+        raise BadParameter("column", name, "to be a column of numbers, or surplus")
+    return np.asarray(getattr(log, name))
 
 
 def clicks_of_profiles() -> NDArray[np.float64]:
@@ -232,8 +254,9 @@ def test_the_summary_adds_up() -> None:
     assert summary.filled == int((log.winner != UNFILLED).sum())
     assert summary.fill_rate.value == summary.filled / 3_000
     assert summary.revenue_micros == int(summary.spent.sum()) == int(log.price.sum())
-    assert summary.surplus_micros == summary.value_micros - summary.revenue_micros >= 0
-    assert summary.surplus.value * 3_000 == pytest.approx(summary.surplus_micros)
+    surplus = summary.value_micros - summary.revenue_micros
+    assert summary.surplus.value * 3_000 == pytest.approx(surplus)
+    assert surplus >= 0
     assert (summary.spent <= summary.budget).all()
     assert summary.spent_by_bidder.tolist() == summary.spent.tolist()
     error = log.price.std(ddof=1) / math.sqrt(3_000)

@@ -16,12 +16,16 @@ from noisefloor.ads.auction.openrtb import (
     Slot,
     bid_request,
     check_request,
-    floor_micros_of,
     read_request,
     released_of,
     write_request,
 )
-from noisefloor.ads.auction.openrtb_fields import IDENTIFIERS, MOST_DEPTH, find_identifiers
+from noisefloor.ads.auction.openrtb_fields import (
+    IDENTIFIERS,
+    MICROS_PER_CPM,
+    MOST_DEPTH,
+    find_identifiers,
+)
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.randomness import SecureSource, SeededSource
 
@@ -119,7 +123,8 @@ def test_a_request_survives_the_wire() -> None:
 @given(st.integers(0, 10**12))
 def test_a_floor_comes_back_to_the_micro(floor: int) -> None:
     request = bid_request(None, Slot(floor_micros=floor), SecureSource())
-    assert floor_micros_of(read_request(write_request(request))) == floor
+    sent = read_request(write_request(request))
+    assert round(sent["imp"][0]["bidfloor"] * MICROS_PER_CPM) == floor
 
 
 @pytest.mark.parametrize("path", KNOWN_TO_OPENRTB)

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from noisefloor.ads.delivery.ad_request import DATA_INDEPENDENT, SLATES, AdDelivery, AdSelection
+from noisefloor.ads.delivery.utility import utility_of
 from noisefloor.adversary.audit.auditor import audit_mechanism
 from noisefloor.checks import Array
 from noisefloor.errors import BadParameter, OutOfDomain
@@ -297,9 +298,9 @@ def test_utility_is_that_of_the_law_of_requests(choice: AdSelection) -> None:
     for place, row in enumerate(GRID):
         shown = delivery.shown(outputs, np.repeat(row[None], len(outputs), axis=0))
         top = distribution[place][shown == row.argmax()].sum()
-        assert delivery.top_one(row[None])[0] == pytest.approx(top, abs=1e-12)
+        assert utility_of(delivery, row[None]).top_one == pytest.approx(top, abs=1e-12)
         score = distribution[place] @ row[shown]
-        assert delivery.expected_score(row[None])[0] == pytest.approx(score, abs=1e-12)
+        assert utility_of(delivery, row[None]).expected_score == pytest.approx(score, abs=1e-12)
 
 
 def test_equal_parameters_make_equal_deliveries() -> None:

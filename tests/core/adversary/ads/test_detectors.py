@@ -5,12 +5,7 @@ import pytest
 
 from noisefloor.adversary.ads.detectors import (
     bit_bias_test,
-    change_test,
-    crowding_test,
     detection_rates,
-    ones_count_test,
-    ones_distribution,
-    ones_histogram,
     total_test,
     uniformity_test,
 )
@@ -51,10 +46,6 @@ def honest_reports(name: str, seed: int, runs: int = RUNS, devices: int = DEVICE
     return reports.reshape(runs, devices, ENCODING.size)
 
 
-def histograms(reports: Reports) -> Reports:
-    return np.stack([ones_histogram(ENCODING, run) for run in reports])
-
-
 def honest_messages(name: str, seed: int, mean: float = 1.0) -> Reports:
     source = SeededSource(seed, "messages", name)
     chosen = TRAINING.choose(RUNS * DEVICES, source.child("choose"))
@@ -67,24 +58,13 @@ def tallies(messages: Reports) -> Reports:
     return np.stack([TRAINING.tally(run) for run in messages])
 
 
-def test_the_law_of_ones_is_that_of_listed_reports() -> None:
-    small = UnaryEncoding.symmetric(5, 2.0)
-    rows = small.outputs()
-    chances = np.exp(small.log_likelihood(rows, np.array([1, 1, 0, 0, 0], dtype=np.bool_)))
-    listed = np.bincount(rows.sum(axis=1), weights=chances)
-    assert ones_distribution(small, 2) == pytest.approx(listed)
-    assert ones_histogram(small, rows).tolist() == [1, 5, 10, 10, 5, 1]
-
-
 @pytest.mark.statistical
 def test_honest_unary_reports_seldom_alarm(seed: int) -> None:
     # 1,000 runs of 1,000 devices, at levels 0.1 %, 1 %, 10 %; false alarm FALSE_ALARM.
     reports = honest_reports("valid", seed)
-    sums, before = reports.sum(axis=1), honest_reports("before", seed).sum(axis=1)
-    assert_valid(ones_count_test(ENCODING, histograms(reports)))
+    sums = reports.sum(axis=1)
     assert_valid(total_test(ENCODING, sums, DEVICES))
     assert_valid(total_test(ENCODING, sums, DEVICES, total=1.0))
-    assert_valid(change_test(sums, DEVICES, before, DEVICES))
     with pytest.raises(AssertionError):  # the twin: a wrong total
         assert_valid(total_test(ENCODING, sums, DEVICES, total=2.0))
 
@@ -94,14 +74,13 @@ def test_honest_messages_seldom_alarm_even_in_the_worst_population(seed: int) ->
     # 1,000 runs of 1,000 devices, at levels 0.1 %, 1 %, 10 %; false alarm FALSE_ALARM.
     counts = tallies(honest_messages("valid", seed))
     assert_valid(uniformity_test(TRAINING, counts))
-    assert_valid(crowding_test(TRAINING, counts))
     assert_valid(bit_bias_test(TRAINING, counts))
     with pytest.raises(AssertionError):  # the twin: a bound on means that does not hold
         assert_valid(bit_bias_test(TRAINING, counts, largest=0.0))
 
 
 @pytest.mark.statistical
-def test_bold_fakes_are_found_and_evasive_ones_only_by_history(seed: int) -> None:
+def test_bold_fakes_are_found_by_the_total_and_evasive_ones_are_not(seed: int) -> None:
     # 1,000 runs, 20 % fakes. AUC by chance is 0.5 +- 0.013.
     runs, fakes, target = RUNS, 200, 11
     honest, other = honest_reports("a", seed), honest_reports("b", seed)
@@ -110,28 +89,12 @@ def test_bold_fakes_are_found_and_evasive_ones_only_by_history(seed: int) -> Non
     sly = other.copy()
     own = other[:, :fakes].reshape(runs * fakes, -1)
     sly[:, :fakes] = mimic(own, target, SeededSource(seed, "sly")).reshape(runs, fakes, -1)
-    of_honest, of_bold, of_sly = (
-        ones_count_test(ENCODING, histograms(some)) for some in (honest, bold, sly)
-    )
-    assert detection_rates(of_honest, of_bold).rate > 0.99
-    assert detection_rates(of_honest, of_sly).auc < 0.56
-    # Ten standard deviations if the total is known.
+    # Ten standard deviations if the total is known; moved ones leave the total as it was.
     totals = [
-        total_test(ENCODING, some.sum(axis=1), DEVICES, total=1.0) for some in (honest, bold)
+        total_test(ENCODING, some.sum(axis=1), DEVICES, total=1.0) for some in (honest, bold, sly)
     ]
-    assert detection_rates(*totals).rate > 0.95
-    # The target's support rises by seven standard deviations.
-    past = honest_reports("past", seed).sum(axis=1)
-    changes = [
-        change_test(some.sum(axis=1), DEVICES, past, DEVICES) for some in (honest, bold, sly)
-    ]
-    assert detection_rates(changes[0], changes[1]).rate > 0.9
-    assert detection_rates(changes[0], changes[2]).rate > 0.9
-    # Fakes that were there before go unseen, and so does what drift is allowed for.
-    again = change_test(sly.sum(axis=1), DEVICES, sly[::-1].sum(axis=1), DEVICES)
-    assert detection_rates(changes[0], again).auc < 0.56
-    lenient = change_test(sly.sum(axis=1), DEVICES, past, DEVICES, drift=0.2)
-    assert (lenient == 1.0).mean() > 0.99
+    assert detection_rates(totals[0], totals[1]).rate > 0.95
+    assert detection_rates(totals[0], totals[2]).auc < 0.56
 
 
 @pytest.mark.statistical
@@ -144,10 +107,9 @@ def test_crowds_are_found_by_coordinates_and_spread_fakes_by_bits(seed: int) -> 
     drawn = spread_messages(TRAINING, [3, 4, 5], RUNS * 300, SeededSource(seed, "spread"))
     sly[:, :300] = drawn.reshape(RUNS, 300)
     counts = [tallies(some) for some in (honest, crowded, sly)]
-    for detector in (uniformity_test, crowding_test):
-        scores = [detector(TRAINING, some) for some in counts]
-        assert detection_rates(scores[0], scores[1]).rate > 0.9
-        assert detection_rates(scores[0], scores[2]).auc < 0.56
+    scores = [uniformity_test(TRAINING, some) for some in counts]
+    assert detection_rates(scores[0], scores[1]).rate > 0.9
+    assert detection_rates(scores[0], scores[2]).auc < 0.56
     bits = [bit_bias_test(TRAINING, some, largest=0.2) for some in counts]
     assert detection_rates(bits[0], bits[2]).auc > 0.85
 

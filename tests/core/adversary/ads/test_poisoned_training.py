@@ -9,7 +9,6 @@ from noisefloor.adversary.ads.poisoning import (
     concentrated_messages,
     crowd_bias,
     input_gradient_bias,
-    push_gradient,
     spread_bias,
     spread_messages,
 )
@@ -41,7 +40,7 @@ def test_each_attacker_gains_what_its_formula_says(mechanism: SampledBit, seed: 
     lies[:, TARGETS] = 1.0
     attacks: list[tuple[Reports, float]] = [
         (
-            push_gradient(mechanism, TARGETS, FAKES, honest=HONEST, gradient=mean).reports,
+            concentrated_messages(mechanism, TARGETS, FAKES),
             crowd_bias(mechanism, fakes=PART, honest=mean, coordinates=3),
         ),
         (

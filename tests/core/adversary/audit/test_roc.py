@@ -1,7 +1,5 @@
 """The curve: ties, areas and rates against counting by hand, and what is not resolved."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -45,29 +43,6 @@ def test_rates_are_told_only_where_the_sample_resolves_them() -> None:
     assert short.resolved()[0.01] is not None
     with pytest.raises(UnresolvedRate, match="10000 trials"):
         short.at(0.001)
-
-
-def test_the_log_log_curve_starts_where_it_is_resolved_and_ends_at_one() -> None:
-    drawn = SeededSource(3, "roc").normals(30_000).astype(np.float64)
-    rates, reached = RocCurve.of(drawn[:10_000] + 1, drawn[10_000:]).log_log(40)
-    assert rates[0] == pytest.approx(10 / 20_000)
-    assert (rates[-1], reached[-1]) == (pytest.approx(1.0), 1.0)
-    assert np.all(np.diff(reached) >= 0)
-    assert np.all(reached >= rates / 2)
-    assert math.isclose(rates[1] / rates[0], rates[2] / rates[1])
-    with pytest.raises(UnresolvedRate):
-        RocCurve.of(drawn[:10], drawn[:10]).log_log()
-
-
-def test_the_log_log_curve_is_the_best_threshold_within_each_rate() -> None:
-    drawn = SeededSource(4, "roc").below(40, 300).astype(np.float64)
-    members, others = drawn[:100] + 5, drawn[100:]
-    rates, reached = RocCurve.of(members, others).log_log(25)
-    levels = [*np.unique(drawn), math.inf]
-    for rate, found in zip(rates, reached, strict=True):
-        allowed = [t for t in levels if (others >= t).mean() <= rate * (1 + 1e-9)]
-        best = max((members >= t).mean() for t in [*allowed, 45.0])
-        assert found == pytest.approx(best, abs=1e-12)
 
 
 def test_no_scores_and_nan_are_refused() -> None:

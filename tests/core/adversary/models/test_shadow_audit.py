@@ -11,7 +11,6 @@ from noisefloor.adversary.models.shadow_attacks import (
     MembershipCurve,
     attack_all,
     audit_memberships,
-    audit_record,
     loss_threshold,
     membership_curve,
 )
@@ -77,21 +76,11 @@ def test_a_delta_that_the_coins_eat_up_proves_nothing() -> None:
     assert audit_memberships(runs_of(30.0), alpha=ALPHA, delta=1e-3).epsilon == 0
 
 
-@pytest.mark.statistical
-def test_one_record_over_many_models_is_audited_as_independent_games() -> None:
-    runs = runs_of(2.0, models=1200, records=3)
-    found = audit_record(runs, 1, alpha=ALPHA, attack=loss_threshold)
-    assert 0.5 < found.epsilon < 2.0
-    assert audit_record(runs_of(1e-9, 1200, 3), 1, alpha=ALPHA).epsilon == 0
-
-
 def test_memberships_that_are_not_fair_coins_are_refused() -> None:
     runs = runs_of(1.0)
     unfair = ShadowRuns(runs.members, runs.log_odds)
     with pytest.raises(BadParameter, match="fair coin"):
         audit_memberships(unfair, alpha=ALPHA)
-    with pytest.raises(BadParameter, match="fair coin"):
-        audit_record(unfair, 0, alpha=ALPHA)
 
 
 def test_the_error_of_an_area_is_that_of_a_mean_over_models() -> None:

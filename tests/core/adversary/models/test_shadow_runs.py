@@ -35,22 +35,11 @@ def test_log_odds_are_those_of_the_softmax(classes: int) -> None:
         _ = everybody.accuracy
 
 
-def test_losses_lead_to_the_same_log_odds() -> None:
-    logits, labels = logits_of(3, 7, 4, 2), np.arange(7) % 4
-    members = np.ones((3, 7), dtype=np.bool_)
-    runs = ShadowRuns.of_logits(members, logits, labels)
-    again = ShadowRuns.of_losses(members, -runs.log_likelihood)
-    assert again.log_odds == pytest.approx(runs.log_odds, abs=1e-6)
-    with pytest.raises(BadParameter, match="losses only"):
-        _ = again.accuracy
-
-
 def test_certainty_stays_finite() -> None:
     members = np.ones((1, 2), dtype=np.bool_)
     sure = np.array([[[1e4, 0.0], [0.0, 1e4]]], dtype=np.float32)
     runs = ShadowRuns.of_logits(members, sure, np.zeros(2, dtype=np.int64))
     assert runs.log_odds == pytest.approx(np.array([[1e4, -1e4]]))
-    assert np.isfinite(ShadowRuns.of_losses(members, np.zeros((1, 2))).log_odds).all()
 
 
 def test_a_training_that_ended_in_nan_is_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from noisefloor.accounting.bounds import gaussian_epsilon
+from noisefloor.accounting.bounds import gaussian_delta
 from noisefloor.adversary.audit.held_out import held_out_bound
 from noisefloor.errors import UnsupportedModule
 from noisefloor.privacy import LowerBound
@@ -24,6 +24,18 @@ from noisefloor.randomness import SeededSource, new_run
 RECORDS, WIDTH = 60, 8
 DELTA, ALPHA, GAMES = 1e-5, 1e-6, 120
 MULTIPLIER = 8.0
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the epsilon of mu-Gaussian privacy at delta, by bisection between 0 and 8."""
+    low, high = 0.0, 8.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        is_below = float(gaussian_delta(middle, mu)) > delta
+        low, high = (middle, high) if is_below else (low, middle)
+    return low
+
+
 PROVED = gaussian_epsilon(1 / MULTIPLIER, DELTA)
 """Of one step on all records: about a half."""
 

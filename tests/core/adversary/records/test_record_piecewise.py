@@ -4,22 +4,41 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
 from noisefloor.adversary.records.piecewise import (
     attack_interval,
     attack_pair,
-    grid_values,
     guess_interval,
     interval_success,
     pair_success,
-    printed_pair_success,
 )
+from noisefloor.checks import Floats
 from noisefloor.mechanisms import Piecewise
+from noisefloor.mechanisms.piecewise import STEPS
 from noisefloor.randomness import SeededSource
 
 OWNERS = 20_000
 VALUES = SeededSource(4, "values").generator().uniform(-1, 1, OWNERS)
+
+
+def grid_values(positions: NDArray[np.integer]) -> Floats:
+    """Return positions on the grid as numbers in [-1, 1]."""
+    return np.asarray(positions * (2 / STEPS) - 1)
+
+
+def printed_pair_success(epsilon: float, first: float, second: float) -> float:
+    """Return the same without a grid.
+
+    Formula: TV = (p - p e^-eps) min(H - 1, (H + 1) |x - x'| / 2), H = (s + 1) / (s - 1) and
+    p = (s^2 - s) / (2 s + 2), s = e^(eps/2); at most 1 - e^(-eps/2).
+    """
+    s = math.exp(epsilon / 2)
+    reach = (s + 1) / (s - 1)
+    near = (s * s - s) / (2 * s + 2)
+    gap = near * -math.expm1(-epsilon)
+    return 0.5 + gap * min(reach - 1, (reach + 1) * abs(first - second) / 2) / 2
 
 
 @pytest.mark.statistical

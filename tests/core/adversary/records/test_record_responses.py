@@ -2,18 +2,17 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from attack_outcomes import LOUDER, assert_caught, assert_met
 from noisefloor.adversary.audit.observations import likelihood_table, success_of
-from noisefloor.adversary.records.channels import record_log_likelihoods
+from noisefloor.adversary.records.channels import channels, record_log_likelihoods
 from noisefloor.adversary.records.priors import (
     RecordPrior,
     empirical_prior,
-    independent_prior,
-    naive_bayes_prior,
     shares_of,
 )
 from noisefloor.adversary.records.responses import (
@@ -23,9 +22,8 @@ from noisefloor.adversary.records.responses import (
     blind_success,
     guess_records,
     record_success,
-    tuple_success_rates,
 )
-from noisefloor.collection.encoding.discretisation import Codes
+from noisefloor.collection.encoding import Codes, check_codes, listed_rows
 from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.errors import BadParameter, OutOfDomain
@@ -82,10 +80,19 @@ def test_a_record_is_reported_whole_as_often_as_the_product_says(seed: int) -> N
     assert_caught(twin, blind_success(mechanism))
 
 
+def independent_prior(codes: Codes, sizes: Sequence[int]) -> RecordPrior:
+    """Return every row by the product of the population's marginals: no correlation known."""
+    columns = check_codes(codes, sizes)
+    rows = listed_rows([range(size) for size in sizes])
+    shares = np.ones(len(rows))
+    for place, size in enumerate(sizes):
+        shares *= shares_of(columns[:, place], size)[rows[:, place]]
+    return RecordPrior(rows, shares / shares.sum())
+
+
 PRIORS = {
     "empirical": empirical_prior(CODES),
     "independent": independent_prior(CODES, SIZES),
-    "naive Bayes": naive_bayes_prior(CODES[:, :-1], CODES[:, -1] == 1, SIZES[:-1]),
 }
 
 
@@ -131,38 +138,26 @@ def test_owners_who_are_drawn_by_the_prior_are_those_that_it_counts() -> None:
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 9.0])
 def test_correlations_add_to_the_product_and_independence_adds_nothing(epsilon: float) -> None:
-    mechanism = UnifiedResponse(SIZES, epsilon)
-    forms = tuple_success_rates(mechanism, PRIORS["empirical"])
-    assert forms.exact is not None
-    assert forms.exact >= forms.apart
-    assert forms.gap is not None
-    assert forms.gap > 0.02
-    even = tuple_success_rates(mechanism, PRIORS["independent"])
-    assert even.apart == pytest.approx(even.product)
-    assert even.exact == pytest.approx(even.product)
+    mechanism, found = UnifiedResponse(SIZES, epsilon), {}
+    for name, prior in PRIORS.items():
+        marginals = [prior.marginal(place, size) for place, size in enumerate(SIZES)]
+        pairs = zip(channels(mechanism), marginals, strict=True)
+        product = math.prod(channel.success(shares) for channel, shares in pairs)
+        whole = record_success(mechanism, prior)
+        assert whole is not None
+        found[name] = whole - product
+    assert found["empirical"] > 0.02
+    assert found["independent"] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_label_is_guessed_better_from_the_whole_report_than_from_its_own() -> None:
     mechanism, prior = UnifiedResponse(SIZES, 3.0), PRIORS["empirical"]
     whole = record_success(mechanism, prior, 2)
-    alone = tuple_success_rates(UnifiedResponse((2,), 1.0), empirical_prior(CODES[:, 2:])).product
-    assert whole is not None
+    alone = record_success(UnifiedResponse((2,), 1.0), empirical_prior(CODES[:, 2:]))
+    assert whole is not None and alone is not None
     assert whole > alone + 0.03
     e = math.exp(3.0)
     assert whole <= e * 0.6 / (e * 0.6 + 0.4)
-
-
-def test_naive_bayes_sums_to_the_marginals_with_and_without_the_label() -> None:
-    labels = CODES[:, -1] == 1
-    with_label, without = (
-        PRIORS["naive Bayes"],
-        naive_bayes_prior(CODES[:, :-1], labels, SIZES[:-1], labelled=False),
-    )
-    assert with_label.shares.sum() == pytest.approx(1.0)
-    for place, size in enumerate(SIZES):
-        assert with_label.marginal(place, size) == pytest.approx(shares_of(CODES[:, place], size))
-    halves = with_label.shares.reshape(2, -1).sum(axis=0)
-    assert without.shares == pytest.approx(halves)
 
 
 @pytest.mark.parametrize(
@@ -205,5 +200,3 @@ def test_records_that_do_not_fit_the_mechanism_are_refused() -> None:
         attack_attribute(mechanism, CODES[:0], source.child(3), 0)
     with pytest.raises(BadParameter, match="prior"):
         RecordPrior(CODES[:2], np.array([0.5, 0.6]))
-    with pytest.raises(BadParameter, match="labels"):
-        naive_bayes_prior(CODES[:5, :2], CODES[:4, -1] == 1, SIZES[:2])

@@ -10,18 +10,15 @@ from noisefloor.adversary.releases.attribute_inference import (
     AttributeInference,
     attack_attribute,
     guess_by_confidence,
-    guess_by_counts,
-    guess_by_synthetic,
     population_prior,
 )
 from noisefloor.adversary.releases.nearest_records import Codes
 from noisefloor.checks import Floats
-from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.cell_noise import LaplaceCells
 from noisefloor.randomness import SeededSource
 from statistics_of_tests import FALSE_ALARM
-from synthetic_rows import SIZES, Rows, Synthesiser, population
+from synthetic_rows import SIZES, Rows, population
 
 ADDED = Neighbours.RECORD_ADD_REMOVE
 PLAIN = Guarantee.none("no noise", ADDED, TrustModel.CENTRAL)
@@ -82,20 +79,6 @@ def test_the_prior_counts_rows_alike_and_leans_on_all() -> None:
     assert given == pytest.approx(np.array([[2.5 / 4, 1.5 / 4], [0.25, 0.75], [0.5, 0.5]]))
 
 
-def test_counts_are_read_along_the_sensitive_axis() -> None:
-    counts = np.array([[5, 1, 0], [-2, 3, 3]])
-    prior = np.array([[0.1, 0.2, 0.7]] * 2)
-    rows = np.array([[0, 9, 0], [1, 9, 0]])
-    found = guess_by_counts(counts, [0, 2], rows, 2, prior)
-    assert found.candidate.tolist() == [0, 2]
-    turned = guess_by_counts(counts.T, [2, 0], rows, 2, prior)
-    assert turned.candidate.tolist() == [0, 2]
-    alone = guess_by_counts(np.array([1, 4, 0]), [2], rows, 2, prior)
-    assert alone.candidate.tolist() == [1, 1]
-    with pytest.raises(BadParameter, match="columns"):
-        guess_by_counts(counts, [0, 1], rows, 2, prior)
-
-
 def test_the_guesser_never_sees_the_sensitive_value() -> None:
     seen: list[Rows] = []
 
@@ -140,43 +123,16 @@ def test_imputation_is_not_called_leakage(seed: int) -> None:
     np.add.at(counts, (members[:, SENSITIVE - 1], members[:, SENSITIVE]), 1)
     noise = LaplaceCells(1.0, ADDED)
     noisy = noise.add(counts, SeededSource(seed, "counts"))
-    found = attack_attribute(
-        lambda rows: guess_by_counts(
-            noisy, [SENSITIVE - 1, SENSITIVE], rows, SENSITIVE, prior_of(sample, rows)
-        ),
-        members,
-        others,
-        SENSITIVE,
-        noise.guarantee,
-    )
+
+    def guesser(rows: Rows) -> Guess:
+        weights = np.maximum(noisy[rows[:, SENSITIVE - 1]], 0) + prior_of(sample, rows)
+        return Guess(weights.argmax(axis=1), weights.max(axis=1) / weights.sum(axis=1))
+
+    found = attack_attribute(guesser, members, others, SENSITIVE, noise.guarantee)
     assert found.members.interval[0] > found.members.baseline + 0.1
     low, high = found.limits(FALSE_ALARM)
     assert low <= 0 <= high
     assert low <= found.bound < 1
-
-
-@pytest.mark.statistical
-def test_a_synthetic_table_of_copies_leaks_and_a_private_one_keeps_the_bound(seed: int) -> None:
-    # 1,500 members and others; false alarm FALSE_ALARM. Copies are the twin: they pass the bound
-    # of epsilon 0.05 that they do not keep.
-    members, others, sample = people(seed)
-
-    def attack(table: Rows, guarantee: Guarantee) -> AttributeInference:
-        return attack_attribute(
-            lambda rows: guess_by_synthetic(table, rows, SENSITIVE, prior_of(sample, rows)),
-            members,
-            others,
-            SENSITIVE,
-            guarantee,
-        )
-
-    proved = Guarantee(0.05, ADDED, model=TrustModel.CENTRAL)
-    private = attack(Synthesiser(0.05, N)(members, SeededSource(seed, "private")), proved)
-    low, high = private.limits(FALSE_ALARM)
-    assert low <= 0 <= high
-    assert low <= private.bound == pytest.approx(np.tanh(0.05))
-    copies = attack(members, proved)
-    assert copies.limits(FALSE_ALARM)[0] > copies.bound
 
 
 def test_the_interval_is_of_two_exact_limits_at_each_end() -> None:

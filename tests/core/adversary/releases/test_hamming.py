@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisefloor.adversary.releases.nearest_records import closest, distances, votes
+from noisefloor.adversary.releases.nearest_records import closest, distances
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 
@@ -24,13 +24,6 @@ def test_blocks_hold_every_pair_once() -> None:
 def test_large_and_negative_codes_are_compared_as_they_are() -> None:
     rows = np.array([[0, 256], [-1, 3]])
     assert closest(rows, np.array([[256, 0], [255, 3]])).tolist() == [2, 1]
-
-
-def test_votes_are_of_the_nearest_rows_only() -> None:
-    table = np.array([[0, 0], [0, 0], [0, 1], [3, 3]])
-    values = np.array([1, 1, 0, 2])
-    counted = votes(np.array([[0, 0], [0, 2], [3, 3]]), table, values, 3)
-    assert counted.tolist() == [[0, 2, 0], [1, 2, 0], [0, 0, 1]]
 
 
 def test_tables_have_to_fit() -> None:

@@ -8,7 +8,6 @@ from noisefloor.errors import OutOfDomain, TrainingFailed, UnsupportedModule
 from noisefloor.publication.private_sgd import (
     Flat,
     SgdPlan,
-    check_above_majority,
     cross_entropy,
     initialise,
     train,
@@ -232,11 +231,6 @@ def test_the_gates_by_themselves() -> None:
     assert check_moved(torch.zeros(4), torch.ones(4)) == 2.0
     with pytest.raises(TrainingFailed):
         check_moved(torch.ones(2), torch.ones(2))
-    assert check_above_majority([0, 1, 0], [0, 1, 0]) == 1.0
-    with pytest.raises(TrainingFailed, match="majority"):
-        check_above_majority([0, 0, 0], [0, 1, 0])
-    with pytest.raises(OutOfDomain):
-        check_above_majority([0], [0, 1])
 
 
 def test_examples_and_targets_have_to_be_as_many() -> None:
