@@ -104,12 +104,12 @@ class EnumeratingSource(Source):
         return hits
 
     def bernoulli_each(self, thresholds: Words) -> Bits:
-        coins = [self.bernoulli(int(one), 1)[0] for one in thresholds.reshape(-1)]
-        return np.array(coins, dtype=np.bool_).reshape(thresholds.shape)
+        bits = [self.bernoulli(int(one), 1)[0] for one in thresholds.reshape(-1)]
+        return np.array(bits, dtype=np.bool_).reshape(thresholds.shape)
 
-    def draw(self, law: FiniteDistribution, count: int) -> NDArray[np.signedinteger]:
-        drawn = [self.script.choose(law.weights, ONE) for _ in range(count)]
-        return np.array(drawn, dtype=law.guide.dtype)
+    def draw(self, distribution: FiniteDistribution, count: int) -> NDArray[np.signedinteger]:
+        drawn = [self.script.choose(distribution.weights, ONE) for _ in range(count)]
+        return np.array(drawn, dtype=distribution.guide.dtype)
 
     def below(self, bound: int | NDArray[np.unsignedinteger], count: int) -> NDArray[np.uint32]:
         bounds = np.broadcast_to(np.asarray(bound), (count,)).tolist()
@@ -122,27 +122,27 @@ class EnumeratingSource(Source):
 
 def enumerate_distribution(randomise: Randomise, *, seed: int = 0) -> Distribution:
     """Return the exact probability of each report of the first user."""
-    law, cut = enumerate_with_cut(randomise, 1 << 20, seed=seed)
+    distribution, cut = enumerate_with_cut(randomise, 1 << 20, seed=seed)
     if cut:
         raise ValueError("A path did not end.")
-    return law
+    return distribution
 
 
 def enumerate_with_cut(
     randomise: Randomise, deepest: int, *, seed: int = 0
 ) -> tuple[Distribution, Fraction]:
     """Return the law of the paths of at most ``deepest`` choices, and the mass of the others."""
-    script, law, cut, goes_on = Script(deepest), Distribution(), Fraction(0), True
+    script, distribution, cut, goes_on = Script(deepest), Distribution(), Fraction(0), True
     while goes_on:
         try:
             report = key_of(randomise(EnumeratingSource(script, seed))[0])
-            law[report] = law.get(report, Fraction(0)) + script.chance
+            distribution[report] = distribution.get(report, Fraction(0)) + script.chance
         except Cut:
             cut += script.chance
         goes_on = script.advance()
-    if sum(law.values()) + cut != 1:
+    if sum(distribution.values()) + cut != 1:
         raise AssertionError("Paths were missed: the probabilities do not sum to 1.")
-    return law, cut
+    return distribution, cut
 
 
 class _OneNumber(EnumeratingSource):
@@ -166,15 +166,15 @@ def distribution_by_bisection(randomise: Randomise) -> Distribution:
         return int(randomise(source)[0]), source.bound
 
     bound = report(0)[1]
-    law, start = Distribution(), 0
+    distribution, start = Distribution(), 0
     while start < bound:
         current, low, high = report(start)[0], start, bound
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if report(middle)[0] == current else (low, middle)
-        law[current] = Fraction(high - start, bound)
+        distribution[current] = Fraction(high - start, bound)
         start = high
-    return law
+    return distribution
 
 
 def key_of(report: Any) -> Hashable:  # Any: a report is what the mechanism makes it

@@ -37,14 +37,14 @@ def seeded(frames: int, seed: int) -> dict[str, object]:
     """Offer frames by a seed, and return what became of them."""
     import pyarrow as pa
 
-    from hostile_frames import Judge, SeededCoins, changed
+    from hostile_frames import Judge, SeededDraws, changed
     from noisefloor.randomness import SeededSource
 
     started_s = time.monotonic()
-    judge, coins = Judge(), SeededCoins(SeededSource(seed, "frames"))
+    judge, draws = Judge(), SeededDraws(SeededSource(seed, "frames"))
     before = pa.default_memory_pool().bytes_allocated()
     for _ in range(frames):
-        judge(changed(coins))
+        judge(changed(draws))
     judge.compare()
     return {
         "frames": frames,

@@ -56,14 +56,14 @@ GOOD = tuple(
 )
 
 
-class Coins(Protocol):
+class Draws(Protocol):
     """Whoever decides what is changed."""
 
     def below(self, bound: int) -> int:
         """Return an integer below the bound."""
 
 
-class SeededCoins:
+class SeededDraws:
     """Coins of a seeded stream, drawn in blocks."""
 
     def __init__(self, source: Source) -> None:
@@ -91,84 +91,84 @@ _EPOCHS = (
 )
 
 
-def _place(data: bytearray, coins: Coins, size: int) -> int:
+def _place(data: bytearray, draws: Draws, size: int) -> int:
     """Return where so many bytes begin, mostly in the batch: a changed header ends it early."""
-    start = data.find(END[:4], 8) if coins.below(8) else 0
+    start = data.find(END[:4], 8) if draws.below(8) else 0
     start = max(0, start)
-    return start + size * coins.below(max(1, (len(data) - start) // size))
+    return start + size * draws.below(max(1, (len(data) - start) // size))
 
 
-def _byte(data: bytearray, coins: Coins) -> None:
+def _byte(data: bytearray, draws: Draws) -> None:
     if data:
-        data[_place(data, coins, 1)] = coins.below(256)
+        data[_place(data, draws, 1)] = draws.below(256)
 
 
-def _bit(data: bytearray, coins: Coins) -> None:
+def _bit(data: bytearray, draws: Draws) -> None:
     if data:
-        data[_place(data, coins, 1)] ^= 1 << coins.below(8)
+        data[_place(data, draws, 1)] ^= 1 << draws.below(8)
 
 
-def _number(data: bytearray, coins: Coins) -> None:
+def _number(data: bytearray, draws: Draws) -> None:
     """Write a telling number: lengths, offsets and counts lie at multiples of four."""
-    place = _place(data, coins, 4)
-    data[place : place + 4] = struct.pack("<I", _NUMBERS[coins.below(len(_NUMBERS))])
+    place = _place(data, draws, 4)
+    data[place : place + 4] = struct.pack("<I", _NUMBERS[draws.below(len(_NUMBERS))])
 
 
-def _wide(data: bytearray, coins: Coins) -> None:
-    numbers, place = (*_NUMBERS, *_WIDE), _place(data, coins, 8)
-    data[place : place + 8] = struct.pack("<Q", numbers[coins.below(len(numbers))])
+def _wide(data: bytearray, draws: Draws) -> None:
+    numbers, place = (*_NUMBERS, *_WIDE), _place(data, draws, 8)
+    data[place : place + 8] = struct.pack("<Q", numbers[draws.below(len(numbers))])
 
 
-def _cut(data: bytearray, coins: Coins) -> None:
-    del data[_place(data, coins, 1) :]
+def _cut(data: bytearray, draws: Draws) -> None:
+    del data[_place(data, draws, 1) :]
 
 
-def _drop(data: bytearray, coins: Coins) -> None:
-    at = _place(data, coins, 1)
-    del data[at : at + 1 + coins.below(16)]
+def _drop(data: bytearray, draws: Draws) -> None:
+    at = _place(data, draws, 1)
+    del data[at : at + 1 + draws.below(16)]
 
 
-def _repeat(data: bytearray, coins: Coins) -> None:
-    at = _place(data, coins, 1)
-    data[at:at] = data[at : at + 1 + coins.below(64)]
+def _repeat(data: bytearray, draws: Draws) -> None:
+    at = _place(data, draws, 1)
+    data[at:at] = data[at : at + 1 + draws.below(64)]
 
 
-def _append(data: bytearray, coins: Coins) -> None:
+def _append(data: bytearray, draws: Draws) -> None:
     """Add something behind: an end, a whole frame, or zeros."""
-    data += (END, GOOD[coins.below(len(GOOD))], bytes(coins.below(64)))[coins.below(3)]
+    data += (END, GOOD[draws.below(len(GOOD))], bytes(draws.below(64)))[draws.below(3)]
 
 
-def _splice(data: bytearray, coins: Coins) -> None:
+def _splice(data: bytearray, draws: Draws) -> None:
     """Go on as another frame does from the same place."""
-    at, other = _place(data, coins, 1), GOOD[coins.below(len(GOOD))]
+    at, other = _place(data, draws, 1), GOOD[draws.below(len(GOOD))]
     data[at:] = other[at:]
 
 
-def _word(data: bytearray, coins: Coins) -> None:
+def _word(data: bytearray, draws: Draws) -> None:
     """Change a word of the metadata, in place or by a longer one."""
-    word, other = (_TEXTS[coins.below(len(_TEXTS))] for _ in range(2))
-    data[:] = data.replace(word, other if coins.below(2) else other[: len(word)].ljust(len(word)))
+    word, other = (_TEXTS[draws.below(len(_TEXTS))] for _ in range(2))
+    data[:] = data.replace(word, other if draws.below(2) else other[: len(word)].ljust(len(word)))
 
 
-def _epoch(data: bytearray, coins: Coins) -> None:
-    data[:] = data.replace(b"0000000003", _EPOCHS[coins.below(len(_EPOCHS))])
+def _epoch(data: bytearray, draws: Draws) -> None:
+    data[:] = data.replace(b"0000000003", _EPOCHS[draws.below(len(_EPOCHS))])
 
 
-CHANGES: tuple[Callable[[bytearray, Coins], None], ...] = (
+CHANGES: tuple[Callable[[bytearray, Draws], None], ...] = (
     *(_byte, _bit, _bit, _number, _number, _wide, _wide),
     *(_cut, _drop, _repeat, _append, _splice, _word, _epoch),
 )
 
 
-def changed(coins: Coins) -> bytes:
+def changed(draws: Draws) -> bytes:
     """Return a frame, good or forged, with an id of its own and after up to four changes."""
-    frames = GOOD if coins.below(4) else FORGED
-    data = bytearray(frames[coins.below(len(frames))])
-    fresh = f"{coins.below(1 << 60):032x}".encode()
-    for held in (b"00" * 16, b"03" * 16):
-        data[:] = data.replace(held, fresh, 1)
-    for _ in range(coins.below(5)):
-        CHANGES[coins.below(len(CHANGES))](data, coins)
+    frames = GOOD if draws.below(4) else FORGED
+    data = bytearray(frames[draws.below(len(frames))])
+    fresh = f"{draws.below(1 << 60):032x}".encode()
+    for size in (b"00" * 16, b"03" * 16):
+        data[:] = data.replace(size, fresh, 1)
+    for _ in range(draws.below(5)):
+        CHANGES[draws.below(len(CHANGES))](data, draws)
     return bytes(data)
 
 

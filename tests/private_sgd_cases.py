@@ -269,15 +269,15 @@ def made(case: Case, *path: str | int, scale: float = 1.0) -> tuple[nn.Module, T
         initialise(module, source.child("weights"))
     for one in frozen:
         one.requires_grad_(False)
-    coins = source.child("examples").generator()
+    generator = source.child("examples").generator()
     if case.tokens:
-        inputs = torch.from_numpy(coins.integers(0, case.tokens, (EXAMPLES, *case.shape)))
+        inputs = torch.from_numpy(generator.integers(0, case.tokens, (EXAMPLES, *case.shape)))
     else:
-        drawn = scale * coins.standard_normal((EXAMPLES, *case.shape))
+        drawn = scale * generator.standard_normal((EXAMPLES, *case.shape))
         inputs = torch.from_numpy(drawn).float()
     if case.loss is token_loss:
-        return module, inputs, torch.from_numpy(coins.integers(0, 11, (EXAMPLES, *case.shape)))
-    return module, inputs, torch.from_numpy(coins.integers(0, CLASSES, EXAMPLES))
+        return module, inputs, torch.from_numpy(generator.integers(0, 11, (EXAMPLES, *case.shape)))
+    return module, inputs, torch.from_numpy(generator.integers(0, CLASSES, EXAMPLES))
 
 
 def gradients_one_by_one(
@@ -353,8 +353,8 @@ def weights(module: nn.Module) -> Tensor:
 
 def blobs(count: int, *path: str | int) -> tuple[Tensor, Tensor]:
     """Return three clouds of points in eight dimensions, easy to tell apart."""
-    coins = SeededSource(3, "blobs", *path).generator()
-    labels = coins.integers(0, CLASSES, count)
+    generator = SeededSource(3, "blobs", *path).generator()
+    labels = generator.integers(0, CLASSES, count)
     centres = 3.0 * np.eye(CLASSES, 8)
-    values = centres[labels] + 0.5 * coins.standard_normal((count, 8))
+    values = centres[labels] + 0.5 * generator.standard_normal((count, 8))
     return torch.from_numpy(values).float(), torch.from_numpy(labels)

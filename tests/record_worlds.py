@@ -39,7 +39,7 @@ def two_groups(schema: ScaledSchema, n: int, path: str, apart: float = 0.4) -> S
 
 
 def accuracy(
-    told: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], records: ScaledRecords
+    predicted: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], records: ScaledRecords
 ) -> float:
     """Return the share of true labels."""
-    return float(np.mean(told == records.labels))
+    return float(np.mean(predicted == records.labels))

@@ -27,14 +27,18 @@ def chi_square_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
     refutes the law outright: the p-value is 0.
     """
     observed = np.asarray(counts, dtype=np.float64)
-    law = np.asarray(probabilities, dtype=np.float64)
-    if observed.ndim != 1 or observed.shape != law.shape:
-        raise ValueError(f"Expected one count per cell; got {observed.shape} and {law.shape}.")
-    if (observed < 0).any() or (law < 0).any() or abs(law.sum() - 1) > 1e-9:
+    distribution = np.asarray(probabilities, dtype=np.float64)
+    if observed.ndim != 1 or observed.shape != distribution.shape:
+        raise ValueError(
+            f"Expected one count per cell; got {observed.shape} and {distribution.shape}."
+        )
+    if (observed < 0).any() or (distribution < 0).any() or abs(distribution.sum() - 1) > 1e-9:
         raise ValueError("Expected counts >= 0 and probabilities >= 0 that sum to 1.")
-    if observed[law == 0].any():
+    if observed[distribution == 0].any():
         return 0.0
-    observed, expected = _pooled(observed[law > 0], observed.sum() * law[law > 0])
+    observed, expected = _pooled(
+        observed[distribution > 0], observed.sum() * distribution[distribution > 0]
+    )
     if expected.size < 2:
         raise ValueError("Expected draws enough for two cells; a single cell tests nothing.")
     statistic = ((observed - expected) ** 2 / expected).sum()
@@ -56,10 +60,10 @@ def tilted(probabilities: Sequence[float] | Floats, factor: float) -> Floats:
 
     The twin of a chi-square test: a law wrong by a stated amount.
     """
-    law = np.asarray(probabilities, dtype=np.float64)
-    half = law.size // 2
-    head = law[:half] * factor
-    tail = law[half:] * (1 - head.sum()) / law[half:].sum()
+    distribution = np.asarray(probabilities, dtype=np.float64)
+    half = distribution.size // 2
+    head = distribution[:half] * factor
+    tail = distribution[half:] * (1 - head.sum()) / distribution[half:].sum()
     return np.concatenate([head, tail])
 
 

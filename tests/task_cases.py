@@ -34,8 +34,8 @@ def written(number: int, **known: object) -> bytes:
 def read(content: bytes) -> dict[str, Any]:  # Any: JSON
     """Read a content."""
     try:
-        told: dict[str, Any] = json.loads(content)
-        return told
+        describe: dict[str, Any] = json.loads(content)
+        return describe
     except ValueError:
         raise BadFrame("content", "is not JSON") from None
 
@@ -44,7 +44,7 @@ def read(content: bytes) -> dict[str, Any]:  # Any: JSON
 class Totals:
     """Adds up what is reported, for three rounds."""
 
-    held: str = ""
+    gate: str = ""
     broken: str = ""
     rounds: int = 3
 
@@ -67,7 +67,7 @@ class Totals:
 
     def next(self, number: int, content: bytes, released: RoundRelease) -> bytes:
         """Add the round's sum."""
-        wait_or_fail(self.held, self.broken)
+        wait_or_fail(self.gate, self.broken)
         assert released.tally is not None and released.rows is None
         return written(number + 1, total=read(content)["total"] + int(released.tally[0]))
 
@@ -80,7 +80,7 @@ class Totals:
 class Threshold:
     """Learns from rows from where on the label is 1; the content tells which rows it saw."""
 
-    held: str = ""
+    gate: str = ""
     broken: str = ""
     rounds: int = 2
 
@@ -103,7 +103,7 @@ class Threshold:
 
     def next(self, number: int, content: bytes, released: RoundRelease) -> bytes:
         """Take the least value of a row whose label is 1."""
-        wait_or_fail(self.held, self.broken)
+        wait_or_fail(self.gate, self.broken)
         assert released.rows is not None and released.tally is None
         assert released.count == released.rows.num_rows
         rows = CROWD.decode(released.rows)
@@ -115,15 +115,15 @@ class Threshold:
 
     def answers(self, content: bytes, queries: pa.RecordBatch) -> NDArray[np.bool_]:
         """Compare with the threshold."""
-        wait_or_fail(self.held, self.broken)
-        asked = QUERIES.decode(queries)["value"]
-        return np.asarray(asked >= read(content)["threshold"], dtype=np.bool_)
+        wait_or_fail(self.gate, self.broken)
+        values = QUERIES.decode(queries)["value"]
+        return np.asarray(values >= read(content)["threshold"], dtype=np.bool_)
 
 
-def wait_or_fail(held: str, broken: str) -> None:
+def wait_or_fail(gate: str, broken: str) -> None:
     """Wait while one file exists, for a minute at most; fail if another does."""
     for _ in range(6000):
-        if not (held and Path(held).exists()):
+        if not (gate and Path(gate).exists()):
             break
         time.sleep(0.01)
     if broken and Path(broken).exists():
@@ -131,16 +131,16 @@ def wait_or_fail(held: str, broken: str) -> None:
 
 
 def _family(name: str, made: type[Any]) -> TaskFamily:  # Any: one of the courses above
-    def told(course: TrainingTask) -> dict[str, Any]:  # Any: JSON
-        return {"method": name, **asdict(course)}  # type: ignore[call-overload]
+    def describe(task: TrainingTask) -> dict[str, Any]:  # Any: JSON
+        return {"method": name, **asdict(task)}  # type: ignore[call-overload]
 
     def of(description: Description) -> TrainingTask:
-        course: TrainingTask = made(
+        task: TrainingTask = made(
             **{key: description[key] for key in description if key != "method"}
         )
-        return course
+        return task
 
-    return TaskFamily((name,), made, of, told)
+    return TaskFamily((name,), made, of, describe)
 
 
 FAMILIES = (_family("totals", Totals), _family("threshold", Threshold))
@@ -158,6 +158,6 @@ def crowd(number: int, place: int, *reports: tuple[int, int]) -> bytes:
     return seal(CROWD, number, rows, place.to_bytes(16, "big"))
 
 
-def queries(*asked: int) -> bytes:
+def queries(*values: int) -> bytes:
     """Write a frame of queries."""
-    return seal(QUERIES, 0, QUERIES.encode({"value": np.array(asked)}), bytes(16))
+    return seal(QUERIES, 0, QUERIES.encode({"value": np.array(values)}), bytes(16))

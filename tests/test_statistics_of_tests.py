@@ -32,7 +32,7 @@ def laplace_cdf(x: Floats) -> Floats:
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
-def test_chi_square_accepts_the_right_law_and_rejects_ten_percent_either_way(
+def test_chi_square_accepts_the_right_distribution_and_rejects_ten_percent_either_way(
     seed: int, scale: float, passes: bool
 ) -> None:
     """n = 50 000; false alarm FALSE_ALARM."""
@@ -45,7 +45,7 @@ def test_chi_square_accepts_the_right_law_and_rejects_ten_percent_either_way(
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
-def test_ks_accepts_the_right_law_and_rejects_ten_percent_either_way(
+def test_ks_accepts_the_right_distribution_and_rejects_ten_percent_either_way(
     seed: int, scale: float, passes: bool
 ) -> None:
     """n = 100 000; false alarm FALSE_ALARM."""
@@ -65,7 +65,7 @@ def test_binomial_accepts_the_right_rate_and_rejects_ten_percent_either_way(
 
 
 @pytest.mark.statistical
-def test_p_values_of_a_right_law_are_small_as_rarely_as_they_say(seed: int) -> None:
+def test_p_values_of_a_right_distribution_are_small_as_rarely_as_they_say(seed: int) -> None:
     """2 000 samples of 1 000; false alarm FALSE_ALARM. Chi-square is the one that approximates."""
     generator = SeededSource(seed, "calibration").generator()
     distribution = np.array([0.4, 0.3, 0.2, 0.05, 0.03, 0.015, 0.003, 0.002])
@@ -84,7 +84,7 @@ def test_ks_gives_the_exact_value_for_one_draw() -> None:
     assert ks_p([0.9], lambda x: x) == pytest.approx(0.2, rel=1e-9)
 
 
-def test_binomial_gives_the_exact_value_of_ten_coins() -> None:
+def test_binomial_gives_the_exact_value_of_ten_bits() -> None:
     # 0, 1, 2, 8, 9 or 10 heads: 112 sequences of 1024.
     assert binomial_p(8, 10, 0.5) == pytest.approx(112 / 1024, rel=1e-12)
 
@@ -103,7 +103,7 @@ def test_cells_that_expect_five_are_left_alone() -> None:
     assert chi_square_p([90, 0, 10], [0.9, 0.05, 0.05]) < chi_square_p([90, 10], [0.9, 0.1])
 
 
-def test_an_impossible_outcome_refutes_the_law() -> None:
+def test_an_impossible_outcome_refutes_the_distribution() -> None:
     assert chi_square_p([500, 499, 1], [0.5, 0.5, 0.0]) == 0.0
 
 
@@ -122,7 +122,7 @@ def test_too_few_draws_are_an_error_and_not_a_pass() -> None:
 
 
 @pytest.mark.parametrize("distribution", [[0.5, 0.4], [0.6, 0.5], [1.1, -0.1]])
-def test_probabilities_that_are_no_law_are_refused(distribution: list[float]) -> None:
+def test_probabilities_that_do_not_sum_to_one_are_refused(distribution: list[float]) -> None:
     with pytest.raises(ValueError, match="sum to 1"):
         chi_square_p([50, 50], distribution)
 
@@ -141,7 +141,7 @@ def test_helpers_leave_their_arguments_alone() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.1])
-def test_a_tilted_law_is_a_law_wrong_by_the_factor(factor: float) -> None:
+def test_a_tilted_distribution_is_a_distribution_wrong_by_the_factor(factor: float) -> None:
     distribution = tilted([0.25] * 4, factor)
     assert distribution.sum() == pytest.approx(1)
     assert distribution[:2] == pytest.approx(0.25 * factor)

@@ -82,17 +82,17 @@ class Shortage(NamedTuple):
 
     Attributes:
         quantity: ``epsilon`` or ``delta``.
-        asked: What the spend would take of it.
+        requested: What the spend would take of it.
         left: What is left of it.
     """
 
     quantity: str
-    asked: float
+    requested: float
     left: float
 
     def __str__(self) -> str:
         # Twelve digits: with fewer, a cost just above what is left would read as equal to it.
-        return f"{self.quantity} ran out: {self.asked:.12g} asked for, {self.left:.12g} left"
+        return f"{self.quantity} ran out: {self.requested:.12g} asked for, {self.left:.12g} left"
 
 
 class BudgetExceeded(NoisefloorError):

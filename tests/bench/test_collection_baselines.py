@@ -62,12 +62,12 @@ def test_a_query_is_worth_no_more_than_its_noise_leaves() -> None:
     schema = ranges(4)
     classes, reports = unified(two_groups(schema, 20_000, "query"), schema, 10.0, "query")
     model = fit_forward(reports[:, :-1], reports[:, -1] == 1, 2.0, Shrinkage(classes))
-    asked = two_groups(schema, 5_000, "asked")
-    on_device = accuracy(model.published().predict(asked.values), asked)
+    queried = two_groups(schema, 5_000, "asked")
+    on_device = accuracy(model.published().predict(queried.values), queried)
     response = UnifiedResponse(classes.sizes, 8.0)
-    queries = response.randomise(classes.codes(asked.values), SeededSource(6, "queries"))
+    queries = response.randomise(classes.codes(queried.values), SeededSource(6, "queries"))
     assert on_device > 0.88
-    assert on_device > accuracy(model.predict_codes(queries, 2.0), asked) > 0.7
+    assert on_device > accuracy(model.predict_codes(queries, 2.0), queried) > 0.7
     hardly = model.predict_codes(queries, 1e-6)
     assert not hardly.any()  # nothing is known but that fewer are positive
 
@@ -101,12 +101,12 @@ def test_moments_are_debiased() -> None:
 
 def test_a_linear_rule_learns_and_says_nothing_where_nothing_is_known() -> None:
     schema = ranges(12)
-    records, asked = two_groups(schema, 3_000, "linear"), two_groups(schema, 3_000, "asked")
+    records, queried = two_groups(schema, 3_000, "linear"), two_groups(schema, 3_000, "asked")
     classes = Discretiser(schema, 4)
     response = JointResponse(classes.sizes, 2, 5.0)
     rows = joint_rows(classes.codes(records.values), records.labels)
     rule = fit_linear(response, response.randomise(rows, SeededSource(6, "linear")), classes)
-    assert accuracy(rule.predict(asked.values), asked) > 0.9
+    assert accuracy(rule.predict(queried.values), queried) > 0.9
     empty = fit_linear(response, np.empty((0, 5), dtype=np.uint16), classes)
     assert not empty.weights.any()
     with pytest.raises(OutOfDomain):
@@ -123,7 +123,7 @@ def test_an_unlabelled_response_teaches_no_rule() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
-def test_a_wave_report_costs_what_was_asked_for(epsilon: float) -> None:
+def test_a_wave_report_costs_what_was_requested(epsilon: float) -> None:
     response = WaveResponse(3, epsilon)
     assert epsilon - 1e-3 <= response.guarantee().epsilon <= epsilon
     assert math.isinf(response.guarantee(Neighbours.DOCUMENT).epsilon)
@@ -134,7 +134,7 @@ def every_report(response: WaveResponse) -> Reports:
     return np.array(list(itertools.product(range(response.attributes), cells, (0, 1))))
 
 
-def test_the_law_of_a_wave_report_sums_to_one_and_reaches_its_guarantee() -> None:
+def test_the_distribution_of_a_wave_report_sums_to_one_and_reaches_its_guarantee() -> None:
     response = WaveResponse(1, 2.0)
     outputs = every_report(response)
     logs = [response.log_likelihood(outputs, np.array(row)) for row in ([-1.0, -1.0], [1.0, 1.0])]
@@ -144,21 +144,23 @@ def test_the_law_of_a_wave_report_sums_to_one_and_reaches_its_guarantee() -> Non
 
 
 @pytest.mark.statistical
-def test_wave_reports_follow_their_law(seed: int) -> None:
+def test_wave_reports_follow_their_distribution(seed: int) -> None:
     """n = 100 000; false alarm FALSE_ALARM. The twin is drawn at 1.1 times the epsilon."""
     record = np.array([-0.5, 0.75, 1.0])
     response = WaveResponse(2, 2.0)
     outputs = every_report(response)
-    law = np.exp(response.log_likelihood(outputs, record))
+    distribution = np.exp(response.log_likelihood(outputs, record))
     groups = 64 * outputs[:, 0] + outputs[:, 1] // 4096 * 2 + outputs[:, 2]
 
     def p_value(drawn_at: float, path: str) -> float:
         sender = WaveResponse(2, drawn_at)
         source = SeededSource(seed, "wave", path)
-        told = sender.randomise(np.repeat(record[None], 100_000, axis=0), source)
-        told = told[told[:, 1] < response.wave.window.cells].astype(np.int64)
-        seen = np.bincount(64 * told[:, 0] + told[:, 1] // 4096 * 2 + told[:, 2], minlength=128)
-        return chi_square_p(seen, np.bincount(groups, law, 128))
+        reports = sender.randomise(np.repeat(record[None], 100_000, axis=0), source)
+        reports = reports[reports[:, 1] < response.wave.window.cells].astype(np.int64)
+        seen = np.bincount(
+            64 * reports[:, 0] + reports[:, 1] // 4096 * 2 + reports[:, 2], minlength=128
+        )
+        return chi_square_p(seen, np.bincount(groups, distribution, 128))
 
     assert p_value(2.0, "law") > FALSE_ALARM
     assert p_value(2.2, "twin") < FALSE_ALARM
@@ -166,12 +168,12 @@ def test_wave_reports_follow_their_law(seed: int) -> None:
 
 def test_a_wave_learns() -> None:
     schema = ranges(12)
-    records, asked = two_groups(schema, 20_000, "wave"), two_groups(schema, 4_000, "asked")
+    records, queried = two_groups(schema, 20_000, "wave"), two_groups(schema, 4_000, "asked")
     response = WaveResponse(12, 4.0)
     rows = np.column_stack([records.values, 2.0 * records.labels - 1])
     reports = response.randomise(rows, SeededSource(6, "wave"))
     model = fit_wave(response, response.tally(reports), Shrinkage(Discretiser(schema, 8)))
-    assert accuracy(model.predict(asked.values), asked) > 0.9
+    assert accuracy(model.predict(queried.values), queried) > 0.9
 
 
 def test_wave_tallies_add_up() -> None:

@@ -26,13 +26,15 @@ LAWS = {
 }
 
 
-def enumerated(law: FiniteDistribution) -> Counter[int]:
+def enumerated(distribution: FiniteDistribution) -> Counter[int]:
     """Count, for each outcome, the 64-bit numbers that lead to it by guide and bounds."""
-    outcomes, cells = np.unique(law.guide[law.guide != STRADDLES], return_counts=True)
+    outcomes, cells = np.unique(
+        distribution.guide[distribution.guide != STRADDLES], return_counts=True
+    )
     settled = zip(outcomes.tolist(), cells.tolist(), strict=True)
     mass = Counter({outcome: count * CELL for outcome, count in settled})
-    ends = [*law.bounds.tolist(), ONE]
-    for cell in np.flatnonzero(law.guide == STRADDLES).tolist():
+    ends = [*distribution.bounds.tolist(), ONE]
+    for cell in np.flatnonzero(distribution.guide == STRADDLES).tolist():
         start, stop = cell * CELL, (cell + 1) * CELL
         while start < stop:
             outcome = bisect_right(ends, start)
@@ -50,9 +52,9 @@ def test_guide_and_bounds_give_every_outcome_exactly_its_weight(weights: tuple[i
 def test_any_weights_are_kept_exactly(cuts: set[int]) -> None:
     ends = [*sorted(cuts), ONE]
     weights = [end - start for start, end in zip([0, *ends], ends, strict=False)]
-    law = FiniteDistribution.of(weights)
-    assert law.weights == tuple(weights)
-    assert enumerated(law) == dict(enumerate(weights))
+    distribution = FiniteDistribution.of(weights)
+    assert distribution.weights == tuple(weights)
+    assert enumerated(distribution) == dict(enumerate(weights))
 
 
 @pytest.mark.parametrize("weights", LAWS.values(), ids=LAWS.keys())
@@ -68,17 +70,17 @@ def test_a_cell_straddles_only_if_a_boundary_lies_inside_it(weights: tuple[int, 
 def test_the_guide_is_narrow_while_it_can_hold_every_outcome(
     size: int, dtype: type[np.signedinteger]
 ) -> None:
-    law = FiniteDistribution.of([1] * (size - 1) + [ONE - size + 1])
-    assert law.guide.dtype == dtype
-    assert law.guide[-1] == size - 1
-    assert len(law) == size
+    distribution = FiniteDistribution.of([1] * (size - 1) + [ONE - size + 1])
+    assert distribution.guide.dtype == dtype
+    assert distribution.guide[-1] == size - 1
+    assert len(distribution) == size
 
 
 @pytest.mark.parametrize(
     "weights",
     [(), (0,), (ONE - 1,), (ONE + 1,), (0, ONE), (-1, ONE + 1), (1 << 63,), (1 << 63,) * 3],
 )
-def test_weights_that_are_no_law_are_refused(weights: tuple[int, ...]) -> None:
+def test_weights_that_do_not_sum_to_one_are_refused(weights: tuple[int, ...]) -> None:
     with pytest.raises(BadParameter, match=r"weights=.*> 0, summing to 2\*\*64"):
         FiniteDistribution.of(weights)
 
@@ -98,7 +100,7 @@ def test_weights_may_come_from_an_iterator_or_from_numpy() -> None:
     )
 
 
-def test_a_law_cannot_be_changed() -> None:
-    law = FiniteDistribution.of([ONE])
+def test_a_distribution_cannot_be_changed() -> None:
+    distribution = FiniteDistribution.of([ONE])
     with pytest.raises(dataclasses.FrozenInstanceError):
-        law.weights = (1,)  # type: ignore[misc]  # the point of the test
+        distribution.weights = (1,)  # type: ignore[misc]  # the point of the test

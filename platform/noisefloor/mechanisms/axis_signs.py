@@ -125,9 +125,9 @@ class AxisSigns:
             minus = draw_signs(signs, count, self.length)
             ranks = self.coset.ranked(self.coset.products(self.coset.whole(unit), minus))
             ranks.partition(rest, axis=1)
-            held = holds.bernoulli(self.hold, count)
+            is_inside = holds.bernoulli(self.hold, count)
             within = inside.below(self.top, count).astype(np.intp)
-            place = np.where(held, rest + within, outside.below(rest, count))
+            place = np.where(is_inside, rest + within, outside.below(rest, count))
             row = ranks[np.arange(count), place] & np.int32(self.rows - 1)
             np.equal(minus, matrix[row], out=reports[some])
         return reports

@@ -122,12 +122,12 @@ class DirectionSigns:
         products = self.coset.products(whole, minus)
         ranks = self.coset.ranked(products)
         ranks.partition(rest, axis=1)
-        held = draws.hold.bernoulli(self.hold, count)
+        is_inside = draws.hold.bernoulli(self.hold, count)
         inside = draws.inside.below(self.top, count).astype(np.intp)
         # Others: first what leans too little, then all candidates that lean the other way.
         outside = draws.outside.below(2 * self.rows - self.top, count).astype(np.intp)
-        opposite = ~held & (outside >= rest)
-        place = np.where(held, rest + inside, np.where(opposite, outside - rest, outside))
+        opposite = ~is_inside & (outside >= rest)
+        place = np.where(is_inside, rest + inside, np.where(opposite, outside - rest, outside))
         each = np.arange(count)
         row = ranks[each, place] & np.int32(self.rows - 1)
         flip = (products[each, row] < 0) ^ opposite

@@ -60,12 +60,12 @@ class Geometric:
     def __post_init__(self) -> None:
         # Digits cover e**-2 to e**-4 of decay: no weight gets so small that rounding is felt.
         bits = max(0, math.ceil(math.log2(2 / float(self.rate))))
-        laws = []
+        distributions = []
         for low in range(0, bits, _DIGIT_BITS):
             wide = min(_DIGIT_BITS, bits - low)
-            laws.append(_digit_distribution(self.rate * (1 << low), 1 << wide))
+            distributions.append(_digit_distribution(self.rate * (1 << low), 1 << wide))
         object.__setattr__(self, "bits", bits)
-        object.__setattr__(self, "digits", tuple(laws))
+        object.__setattr__(self, "digits", tuple(distributions))
         object.__setattr__(self, "tail", ceil64(exp(-self.rate * (1 << bits))))
 
     def sampler(self, source: Source) -> "GeometricSampler":

@@ -219,8 +219,8 @@ class Hybrid:
         object.__setattr__(self, "piecewise", Piecewise(epsilon))
         object.__setattr__(self, "one_bit", OneBitMean(epsilon))
         # Below about 0.61 the piecewise mechanism is never the better one.
-        wanted = 1 - exp(-Decimal(epsilon) / 2) if epsilon > 0.61 else Decimal(0)
-        object.__setattr__(self, "share", floor64(wanted))
+        exact = 1 - exp(-Decimal(epsilon) / 2) if epsilon > 0.61 else Decimal(0)
+        object.__setattr__(self, "share", floor64(exact))
 
     def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
         """Return one cell or bit per user."""

@@ -77,8 +77,8 @@ class TopSetResponse(SelectionMechanism):
         reports = np.empty(len(rows), dtype=np.min_scalar_type(self.size - 1))
         for some in blocks(len(rows), self.size):
             best, answered = top_places(rows[some], self.top), reports[some]
-            held = draws.bernoulli(self.hold, len(best))
-            inside, outside = np.flatnonzero(held), np.flatnonzero(~held)
+            is_inside = draws.bernoulli(self.hold, len(best))
+            inside, outside = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
             answered[inside] = best[inside, members.below(self.top, inside.size)]
             other = others.below(self.size - self.top, outside.size).astype(np.intp)
             answered[outside] = _skipping(other, best[outside])

@@ -94,12 +94,12 @@ class SubsetSelection:
         reports = np.zeros((len(symbols), self.size), dtype=np.bool_)
         for rows in blocks(len(symbols), self.size):
             some, flags = symbols[rows].astype(np.int64), reports[rows]
-            held = holds.bernoulli(self.hold, len(some))
+            is_inside = holds.bernoulli(self.hold, len(some))
             place = np.arange(len(some)) * self.size
-            flags.reshape(-1)[place + some] = held
+            flags.reshape(-1)[place + some] = is_inside
             for step, pick in zip(steps, picks, strict=True):
                 # A report that holds the truth has one other fewer: it skips the first step.
-                skipped = held if step == steps.start else None
+                skipped = is_inside if step == steps.start else None
                 _add_other(flags.reshape(-1), place, some, step, pick, skipped)
         return reports
 

@@ -107,11 +107,11 @@ class UnaryEncoding:
             some, answered = bits[rows].reshape(-1), reports[rows].reshape(-1)
             zeros.bernoulli(self.rise, some.size, out=answered)
             if not self._is_symmetric or self.most_ones < self.size:
-                held = self._ones_of(some)
+                places = self._ones_of(some)
             if self._is_symmetric:
                 answered ^= some
             else:
-                answered[held] = ones.bernoulli(self.stay, held.size)
+                answered[places] = ones.bernoulli(self.stay, places.size)
         return reports
 
     def randomise_values(self, values: object, source: Source) -> NDArray[np.bool_]:
@@ -122,11 +122,11 @@ class UnaryEncoding:
         for rows in blocks(len(symbols), self.size):
             answered = reports[rows].reshape(-1)
             zeros.bernoulli(self.rise, answered.size, out=answered)
-            held = np.arange(0, answered.size, self.size) + symbols[rows].astype(np.int64)
+            places = np.arange(0, answered.size, self.size) + symbols[rows].astype(np.int64)
             if self._is_symmetric:
-                answered[held] ^= True
+                answered[places] ^= True
             else:
-                answered[held] = ones.bernoulli(self.stay, held.size)
+                answered[places] = ones.bernoulli(self.stay, places.size)
         return reports
 
     @property
@@ -135,11 +135,11 @@ class UnaryEncoding:
 
     def _ones_of(self, bits: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return where the ones are in flattened rows, and refuse rows with too many."""
-        held = np.flatnonzero(bits)
-        owner = held // self.size
+        places = np.flatnonzero(bits)
+        owner = places // self.size
         if np.any(owner[self.most_ones :] == owner[: -self.most_ones]):
             raise OutOfDomain(f"Expected rows with at most {self.most_ones} ones; one has more.")
-        return held
+        return places
 
     @in_sixty_digits
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:

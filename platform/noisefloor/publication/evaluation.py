@@ -25,12 +25,14 @@ class ClassificationScores:
 
 
 def classification_scores(
-    told: NDArray[np.integer], labels: NDArray[np.integer], classes: int
+    predicted: NDArray[np.integer], labels: NDArray[np.integer], classes: int
 ) -> ClassificationScores:
     """Compare what was told with what is so."""
-    if np.shape(told) != np.shape(labels) or not len(labels):
-        raise BadParameter("told", np.shape(told), "one for each label, at least one")
-    pairs = np.bincount(labels * classes + told, minlength=classes**2).reshape(classes, classes)
+    if np.shape(predicted) != np.shape(labels) or not len(labels):
+        raise BadParameter("predicted", np.shape(predicted), "one for each label, at least one")
+    pairs = np.bincount(labels * classes + predicted, minlength=classes**2).reshape(
+        classes, classes
+    )
     hits, sides = np.diag(pairs), pairs.sum(axis=0) + pairs.sum(axis=1)
     f1 = np.divide(2.0 * hits, sides, out=np.zeros(classes), where=sides > 0)
     return ClassificationScores(float(hits.sum() / len(labels)), float(f1.mean()), len(labels))

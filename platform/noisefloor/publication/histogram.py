@@ -110,11 +110,11 @@ class Histogram:
 def _noise(parameters: Mapping[str, str | int | float | bool], cost: Guarantee) -> CellNoise:
     if cost.model is not TrustModel.CENTRAL:
         raise BadParameter("model", cost.model.value, "central: a curator counts")
-    law = parameters.get("noise", "gaussian" if cost.delta else "laplace")
-    if law == "laplace":
+    noise = parameters.get("noise", "gaussian" if cost.delta else "laplace")
+    if noise == "laplace":
         if cost.delta:
             raise BadParameter("delta", cost.delta, "0 with Laplace noise, which needs none")
         return LaplaceCells(cost.epsilon, cost.neighbours)
-    if law == "gaussian":
+    if noise == "gaussian":
         return GaussianCells(cost.epsilon, cost.delta, cost.neighbours)
     raise BadParameter("noise", "<text>", "laplace or gaussian")

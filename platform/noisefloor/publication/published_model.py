@@ -61,7 +61,7 @@ class PublishedModel:
         """Return a figure for each class: the larger, the likelier."""
         return dense_logits(self.layers, features)
 
-    def told(self, features: Floats) -> NDArray[np.int64]:
+    def predict_classes(self, features: Floats) -> NDArray[np.int64]:
         """Return the class that is told of each row of features."""
         return np.asarray(self.logits(features).argmax(axis=1))
 
@@ -76,7 +76,7 @@ class PublishedModel:
         """
         label = self.encoding.schema.column(self.encoding.label)
         names = label.values if isinstance(label, Categories) else label.edges[:-1]
-        return [names[place] for place in self.told(self.encoding.features_of(table))]
+        return [names[place] for place in self.predict_classes(self.encoding.features_of(table))]
 
     def written(self) -> bytes:
         """Return the file that is published."""

@@ -14,7 +14,7 @@ MOST_CARD_BYTES = 1 << 20
 
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9][a-z0-9.+-]{0,63}", re.ASCII)
 
-_TOLD_APART = {
+_PROTECTED = {
     Neighbours.BIT: "whether one bit of somebody's data was set",
     Neighbours.MOVE_ONE: "which of two ads one click was on",
     Neighbours.ITEM: "what one entry of somebody's data was",
@@ -78,16 +78,16 @@ def unpack_artefact(data: bytes) -> Artefact:
 
 def guarantee_in_words(guarantee: Guarantee) -> str:
     """Say what a guarantee promises, in words for people who do not know the letters."""
-    told_apart = _TOLD_APART[guarantee.neighbours]
+    protected = _PROTECTED[guarantee.neighbours]
     if not guarantee.is_finite:
-        return f"Nothing is guaranteed ({guarantee.reason}). It may show {told_apart}."
+        return f"Nothing is guaranteed ({guarantee.reason}). It may show {protected}."
     slack = (
         f" but for a probability of {guarantee.delta:g} that more comes out"
         if guarantee.delta
         else ""
     )
     return (
-        f"Whoever sees this learns little about {told_apart}: no outcome gets more than "
+        f"Whoever sees this learns little about {protected}: no outcome gets more than "
         f"e^{guarantee.epsilon:g} times as likely by it{slack}. {_TRUSTED[guarantee.model]}"
     )
 

@@ -126,8 +126,8 @@ class ReleaseRequest:
     def digest(self) -> str:
         """The hash of everything that was asked for."""
         cost = claim_fields(Claim(self.cost, self.cost))["claimed"]
-        asked = [self.publication_id, self.data_set, self.method, cost, dict(self.parameters)]
-        return hashlib.sha256(canonical_json(asked)).hexdigest()
+        requested = [self.publication_id, self.data_set, self.method, cost, dict(self.parameters)]
+        return hashlib.sha256(canonical_json(requested)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ class TrainingCoordinator:
         limits: Bounds of what is kept; how many epochs may be open is not asked: one.
     """
 
-    __slots__ = ("_aggregator", "_content", "_course", "_kinds", "_number")
+    __slots__ = ("_aggregator", "_content", "_kinds", "_number", "_task")
 
     def __init__(self, task: TrainingTask, *, limits: AggregationLimits | None = None) -> None:
-        self._course = task
+        self._task = task
         self._kinds = kinds_of_task(task)
         self._aggregator = Aggregator(self.kinds, limits=_one_open(limits))
         self._number = 0
@@ -50,7 +50,7 @@ class TrainingCoordinator:
     @property
     def is_done(self) -> bool:
         """Whether every round is closed."""
-        return self._number >= self._course.rounds
+        return self._number >= self._task.rounds
 
     @property
     def content(self) -> bytes:
@@ -81,27 +81,27 @@ class TrainingCoordinator:
 
         A round without reports leaves what is known as it is.
         """
-        last = min(self._number, self._course.rounds - 1)
+        last = min(self._number, self._task.rounds - 1)
         check_count(number, "number", least=0, most=last)
         if number < self._number:
             return
-        own = self._course.kind(number)
+        own = self._task.kind(number)
         for kind in self.kinds:
             self._aggregator.close(kind.name, number)
             if kind.name != own.name:
                 self._aggregator.retire(kind.name, number)
         given = release_round(self._aggregator, own, number)
-        self._content = self._course.next(number, self._content, given)
+        self._content = self._task.next(number, self._content, given)
         self._number = number + 1
 
     def summary(self, number: int) -> EpochSummary:
         """Return a round in numbers: reports that count, and those that came too late."""
-        check_count(number, "number", least=0, most=self._course.rounds - 1)
-        return self._aggregator.summary(self._course.kind(number).name, number)
+        check_count(number, "number", least=0, most=self._task.rounds - 1)
+        return self._aggregator.summary(self._task.kind(number).name, number)
 
     def answers(self, data: bytes) -> NDArray[np.bool_]:
         """Return a decision for each protected query of a frame, by what was learnt."""
-        return answer_queries(self._course, self._content, data)
+        return answer_queries(self._task, self._content, data)
 
     def snapshot(self) -> bytes:
         """Return everything but the course as bytes: the same bytes for the same state."""

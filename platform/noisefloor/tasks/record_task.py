@@ -130,11 +130,11 @@ def trainer_of(task: "RecordTask") -> RoundTrainer:
         train = UnifiedCollector(task.discretiser, task.epsilon)
         ask = UnifiedCollector(task.discretiser, task.epsilon, with_label=False)
     trainer = ClassifierTrainer(train, ask, task.chosen, classes, task.classifier, task.weight)
-    _check_lesson(task, trainer)
+    _check_trainer(task, trainer)
     return trainer
 
 
-def _check_lesson(task: "RecordTask", trainer: ClassifierTrainer) -> None:
+def _check_trainer(task: "RecordTask", trainer: ClassifierTrainer) -> None:
     """Refuse now what would fail when everybody has reported."""
     if trainer.classes is not None and task.classifier not in _NUMBERS:
         check_table_size([trainer.train.symbols(task.chosen)[0]] * task.chosen)

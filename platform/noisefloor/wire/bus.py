@@ -102,7 +102,7 @@ class _Topic:
     published: int = 0
 
     @property
-    def held(self) -> int:
+    def size(self) -> int:
         return len(self.waiting) + len(self.out)
 
 
@@ -127,41 +127,41 @@ class MemoryBus:
         """Take a frame, or raise BusFull and take nothing."""
         if not isinstance(data, bytes):
             raise BadParameter("data", type(data).__name__, "to be bytes")
-        held = self._topics.setdefault(topic, _Topic(deque(), {}))
-        if held.held >= self._most_frames:
+        frames = self._topics.setdefault(topic, _Topic(deque(), {}))
+        if frames.size >= self._most_frames:
             raise BusFull(f"The topic {topic} holds {self._most_frames} frames: try again later.")
-        held.waiting.append(DeliveredFrame(str(held.published), data, attempt=0))
-        held.published += 1
+        frames.waiting.append(DeliveredFrame(str(frames.published), data, attempt=0))
+        frames.published += 1
 
     def receive(self, topic: str, most: int = BATCH) -> Sequence[DeliveredFrame]:
         """Hand out the oldest frames; none if the topic is empty."""
         check_count(most, "most")
-        held = self._topics.get(topic)
-        if held is None:
+        frames = self._topics.get(topic)
+        if frames is None:
             return []
-        taken = [held.waiting.popleft() for _ in range(min(most, len(held.waiting)))]
+        taken = [frames.waiting.popleft() for _ in range(min(most, len(frames.waiting)))]
         handed = [replace(frame, attempt=frame.attempt + 1) for frame in taken]
-        held.out.update((delivery.delivery_id, delivery) for delivery in handed)
+        frames.out.update((delivery.delivery_id, delivery) for delivery in handed)
         return handed
 
     def acknowledge(self, topic: str, delivery_ids: Iterable[str]) -> int:
         """Forget frames that are done; what was reclaimed in the meantime comes again."""
-        held = self._topics.get(topic)
-        if held is None:
+        frames = self._topics.get(topic)
+        if frames is None:
             return 0
-        return sum(held.out.pop(known, None) is not None for known in delivery_ids)
+        return sum(frames.out.pop(known, None) is not None for known in delivery_ids)
 
     def reclaim(self, topic: str) -> int:
         """Put everything that is out before what waits."""
-        held = self._topics.get(topic)
-        if held is None:
+        frames = self._topics.get(topic)
+        if frames is None:
             return 0
-        back = sorted(held.out.values(), key=lambda delivery: int(delivery.delivery_id))
-        held.out.clear()
-        held.waiting.extendleft(reversed(back))
+        back = sorted(frames.out.values(), key=lambda delivery: int(delivery.delivery_id))
+        frames.out.clear()
+        frames.waiting.extendleft(reversed(back))
         return len(back)
 
     def backlog(self, topic: str) -> Backlog:
         """Return how much of a topic is still to be done."""
-        held = self._topics.get(topic)
-        return Backlog(len(held.waiting), len(held.out)) if held else Backlog(0, 0)
+        frames = self._topics.get(topic)
+        return Backlog(len(frames.waiting), len(frames.out)) if frames else Backlog(0, 0)

@@ -242,7 +242,10 @@ def _fields(error: NoisefloorError) -> dict[str, object]:
     """Return what a program can read beside the text: of a budget, which parts ran out."""
     if not isinstance(error, BudgetExceeded):
         return {}
-    short = [{**one._asdict(), "asked": number_or_inf(one.asked)} for one in error.short]
+    short = [
+        {"quantity": one.quantity, "asked": number_or_inf(one.requested), "left": one.left}
+        for one in error.short
+    ]
     return {"short": short}
 
 

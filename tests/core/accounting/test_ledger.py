@@ -42,7 +42,7 @@ def a_ledger(epsilon: float = 2.0, delta: float = 2e-6) -> Ledger:
     return Ledger(epsilon, delta, neighbours=USER)
 
 
-def book(history: list[Any], prefix: str = "id") -> Ledger:
+def ledger_of(history: list[Any], prefix: str = "id") -> Ledger:
     ledger = a_ledger()
     for place, (subject, release, cost, proved, count) in enumerate(history):
         try:
@@ -54,7 +54,7 @@ def book(history: list[Any], prefix: str = "id") -> Ledger:
 
 @given(histories)
 def test_no_history_passes_the_budget_or_falls_below_zero(history: list[Any]) -> None:
-    ledger = book(history)
+    ledger = ledger_of(history)
     for subject in ledger.subjects():
         assert ledger.spent(subject).fits(ledger.budget)
         assert ledger.spent(subject) + ledger.left(subject) == ledger.budget
@@ -68,7 +68,7 @@ def test_no_history_passes_the_budget_or_falls_below_zero(history: list[Any]) ->
 def test_a_refused_spend_changes_no_byte_and_the_dry_run_foretells_it(
     history: list[Any], spend: Any
 ) -> None:
-    ledger = book(history)
+    ledger = ledger_of(history)
     before = ledger.snapshot()
     subject, release, cost, proved, count = spend
     allowed = ledger.can_spend(subject, cost, count)
@@ -104,7 +104,7 @@ def test_a_retry_is_free_even_when_nothing_is_left() -> None:
 
 @given(histories)
 def test_restore_undoes_snapshot(history: list[Any]) -> None:
-    ledger = book(history)
+    ledger = ledger_of(history)
     twin = Ledger.restore(ledger.snapshot())
     assert twin.snapshot() == ledger.snapshot()
     for subject in ledger.subjects():
@@ -117,7 +117,7 @@ def test_restore_undoes_snapshot(history: list[Any]) -> None:
 def test_merge_never_lowers_and_does_not_depend_on_who_merges(
     ours: list[Any], theirs: list[Any]
 ) -> None:
-    one, other = book(ours, "a"), book(theirs, "b")
+    one, other = ledger_of(ours, "a"), ledger_of(theirs, "b")
     first, second = one.snapshot(), other.snapshot()
     before = {subject: one.spent(subject) for subject in ("ann", "bob")}
     one.merge(second)

@@ -45,8 +45,8 @@ def test_one_weak_phase_leaves_no_guarantee_and_says_why(plan: CollectionPlan) -
 
 
 def test_the_papers_claims_are_as_audited() -> None:
-    told = paper_claims(schema(), count=2, classes=4, epsilon=10.0, queries=3)
-    proved = {one.phase: one.claim.proved.epsilon for one in told}
+    claims = paper_claims(schema(), count=2, classes=4, epsilon=10.0, queries=3)
+    proved = {one.phase: one.claim.proved.epsilon for one in claims}
     assert proved == {
         "training: WA": math.inf,
         "DR.WA": math.inf,
@@ -57,10 +57,10 @@ def test_the_papers_claims_are_as_audited() -> None:
         "DR.PM, training and 3 questions": pytest.approx(50, abs=1e-4),
         "DR.WALDP, half each and training": pytest.approx(10, abs=1e-4),
     }
-    verdicts = {one.phase: one.claim.verdict for one in told}
+    verdicts = {one.phase: one.claim.verdict for one in claims}
     assert verdicts["training: WALDP as printed"] == "overclaimed"
     assert verdicts["DR.WALDP, half each and training"] == "holds"
-    reasons = [one.claim.proved.reason for one in told if math.isinf(one.claim.proved.epsilon)]
+    reasons = [one.claim.proved.reason for one in claims if math.isinf(one.claim.proved.epsilon)]
     assert all(reasons)
 
 

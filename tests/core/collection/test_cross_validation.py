@@ -71,13 +71,13 @@ def test_the_same_seed_gives_the_same_support_vectors() -> None:
     assert np.array_equal(vectors[0], vectors[1])
 
 
-def test_an_asked_model_answers_each_record_once() -> None:
+def test_a_queried_model_answers_each_record_once() -> None:
     plan = CollectionPlan(EveryAttribute(), RawCollector(), RawCollector())
     trained = train(records(300), plan, SeededSource(1, "train"))
     fresh = records(100, seed=2)
-    told = predict_from_queries(fresh, trained, plan, SeededSource(1, "ask"))
-    assert told.dtype == np.bool_
-    assert (told == fresh.labels).mean() > 0.85
+    predicted = predict_from_queries(fresh, trained, plan, SeededSource(1, "ask"))
+    assert predicted.dtype == np.bool_
+    assert (predicted == fresh.labels).mean() > 0.85
 
 
 def test_a_selection_that_uses_data_sees_training_records_only() -> None:

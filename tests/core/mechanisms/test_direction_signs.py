@@ -96,8 +96,8 @@ def test_few_places_are_reported_with_another_gain_unless_spread() -> None:
     mechanism = DirectionSigns(8, 4.0)
     single = np.eye(8)[0]
     outputs = mechanism.outputs()
-    law = np.exp(mechanism.log_likelihood(outputs, single))
-    lean = law @ (2.0 * outputs - 1)
+    distribution = np.exp(mechanism.log_likelihood(outputs, single))
+    lean = distribution @ (2.0 * outputs - 1)
     assert lean[0] / mechanism.gain == pytest.approx(0.53, abs=0.01)
     assert np.abs(lean[1:]).max() < 1e-12
     spread = DirectionSigns(8, 4.0, 64)
@@ -134,14 +134,16 @@ def test_the_worst_ratio_is_the_guarantee(
     "mechanism",
     [DirectionSigns(4, 1.0, rows=4), AxisSigns(4, 1.0), DirectionSigns(3, 1.0, 4, rows=2)],
 )
-def test_the_enumerated_law_is_the_stated_one_with_ties_and_spread(
+def test_the_enumerated_distribution_is_the_stated_one_with_ties_and_spread(
     mechanism: Mechanisms, vector: tuple[float, ...]
 ) -> None:
     row = np.array(vector[: mechanism.dimension]) / 3
-    law = enumerate_distribution(lambda source: mechanism.randomise(row[None], source))
+    distribution = enumerate_distribution(lambda source: mechanism.randomise(row[None], source))
     stated = likelihoods(mechanism, mechanism.outputs(), row)
     for report, log in stated.items():
-        assert float(law.get(report, Fraction(0))) == pytest.approx(math.exp(log), rel=1e-10)
+        assert float(distribution.get(report, Fraction(0))) == pytest.approx(
+            math.exp(log), rel=1e-10
+        )
 
 
 def test_every_draw_of_the_signs_keeps_the_bound_by_itself() -> None:
@@ -164,13 +166,13 @@ def test_every_draw_of_the_signs_keeps_the_bound_by_itself() -> None:
 
     for vector in ((2, 1, 0.5, 0.25), (1, 1, 0, 0), (0, 0, 0, 0), (-1, 1, 1, 1)):
         row = np.array([vector]) / max(math.hypot(*vector), 1.0)
-        law = enumerate_distribution(lambda s, row=row: mechanism.randomise(row, GivenSigns(s)))  # type: ignore[misc,arg-type]  # a source as far as it is used
-        assert len(law) == 16
-        assert set(law.values()) <= {low, high}
-        assert sum(chance == high for chance in law.values()) == mechanism.top
+        found = enumerate_distribution(lambda s, row=row: mechanism.randomise(row, GivenSigns(s)))  # type: ignore[misc,arg-type]  # a source as far as it is used
+        assert len(found) == 16
+        assert set(found.values()) <= {low, high}
+        assert sum(chance == high for chance in found.values()) == mechanism.top
 
 
-def test_a_top_set_of_another_size_would_be_told() -> None:
+def test_a_top_set_of_another_size_would_be_detected() -> None:
     """The twin: a guarantee for the weight of one more candidate is below the exact ratio."""
     mechanism = DirectionSigns(6, 1.0, rows=8)
     object.__setattr__(mechanism, "top", mechanism.top + 1)
@@ -179,7 +181,7 @@ def test_a_top_set_of_another_size_would_be_told() -> None:
     assert exact_epsilon(mechanism) > 1 + 1e-3
 
 
-def test_zeros_give_fair_coins() -> None:
+def test_zeros_give_fair_signs() -> None:
     for mechanism in (DirectionSigns(4, 3.0), AxisSigns(4, 3.0)):
         logs = mechanism.log_likelihood(mechanism.outputs(), np.zeros(4))
         assert logs == pytest.approx(-4 * math.log(2))
@@ -241,7 +243,7 @@ def test_the_mean_of_products_is_found_pair_by_pair(seed: int) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [DirectionSigns(6, 1.0), AxisSigns(6, 1.0)])
-def test_the_standard_error_is_that_of_fair_coins_over_the_gain(mechanism: Mechanisms) -> None:
+def test_the_standard_error_is_that_of_fair_signs_over_the_gain(mechanism: Mechanisms) -> None:
     """If every report has a one in each cell, the estimate is what a one of a coin stands for."""
     n = 10_000
     cells = len(mechanism.tally(np.ones((1, 6), dtype=np.bool_)))

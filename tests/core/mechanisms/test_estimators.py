@@ -63,7 +63,7 @@ def single_estimates(mechanism: Mechanism) -> Floats:
     )
 
 
-def law(mechanism: Any, value: Any) -> Floats:
+def distribution(mechanism: Any, value: Any) -> Floats:
     return np.asarray(np.exp(mechanism.log_likelihood(mechanism.outputs(), value)))
 
 
@@ -72,9 +72,9 @@ def moments(case: Case, mechanism: Mechanism) -> tuple[Floats, Floats, Floats]:
     outputs: NDArray[Any] = mechanism.outputs()  # type: ignore[attr-defined]  # all cases here list them
     singles = single_estimates(mechanism)
     tallies = np.array([mechanism.tally(outputs[i : i + 1]) for i in range(len(outputs))])
-    laws = np.array([law(mechanism, value) for value in case.domain])
-    means = laws @ singles
-    return means, laws @ singles**2 - means**2, laws @ tallies
+    distributions = np.array([distribution(mechanism, value) for value in case.domain])
+    means = distributions @ singles
+    return means, distributions @ singles**2 - means**2, distributions @ tallies
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -88,7 +88,7 @@ def test_the_estimate_is_unbiased(name: str, epsilon: float) -> None:
 
 @pytest.mark.parametrize("name", RESPONSES)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_the_standard_error_is_that_of_the_coins_for_fixed_data(name: str, epsilon: float) -> None:
+def test_the_standard_error_is_that_of_the_draws_for_fixed_data(name: str, epsilon: float) -> None:
     case = named(name)
     mechanism = case.make(epsilon)
     _, variances, tallies = moments(case, mechanism)
@@ -117,12 +117,14 @@ def test_the_standard_error_of_a_mean_is_exact_for_equal_users(name: str, epsilo
 def test_piecewise_and_hybrid_are_unbiased_on_the_grid(epsilon: float, value: float) -> None:
     on_grid = np.rint((value + 1) * 2**15) / 2**15 - 1
     piecewise, hybrid = Piecewise(epsilon), Hybrid(epsilon)
-    mean = law(piecewise, value) @ piecewise.debias(piecewise.outputs())
+    mean = distribution(piecewise, value) @ piecewise.debias(piecewise.outputs())
     assert mean == pytest.approx(on_grid, abs=1e-9)
     size = hybrid.one_bit.size
     singles = np.concatenate([piecewise.debias(piecewise.outputs()), [-size, size]])
     one_bit = np.rint(value * 2**15) / 2**15
-    assert law(hybrid, value) @ singles[hybrid.outputs()] == pytest.approx(one_bit, abs=1e-9)
+    assert distribution(hybrid, value) @ singles[hybrid.outputs()] == pytest.approx(
+        one_bit, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -189,8 +191,8 @@ def test_the_error_of_one_bit_means_is_the_closed_form(epsilon: float) -> None:
 def test_a_biased_estimator_is_caught() -> None:
     """The twin debiases with an epsilon ten percent off."""
     case = named("kary")
-    laws = np.array([law(case.make(1.0), value) for value in case.domain])
-    assert np.abs(laws @ single_estimates(case.make(1.1)) - np.eye(4)).max() > 0.01
+    distributions = np.array([distribution(case.make(1.0), value) for value in case.domain])
+    assert np.abs(distributions @ single_estimates(case.make(1.1)) - np.eye(4)).max() > 0.01
 
 
 def test_noiseless_supports_give_the_truth() -> None:

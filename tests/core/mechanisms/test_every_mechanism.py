@@ -84,7 +84,7 @@ def test_a_mechanism_cannot_be_changed(case: Case) -> None:
 # Coins stay in place.
 
 
-def coins_stay(randomise: Randomise, values: Values, sizes: list[tuple[int, int]]) -> bool:
+def draws_stay(randomise: Randomise, values: Values, sizes: list[tuple[int, int]]) -> bool:
     """Whether the reports of the first users stay the same when more users come."""
 
     def reports(n: int) -> NDArray[Any]:
@@ -102,19 +102,19 @@ ACROSS_BLOCKS = [
 
 @over_every_mechanism
 @pytest.mark.parametrize("block", [64, 96])
-def test_adding_users_moves_nobodys_coins(
+def test_adding_users_moves_no_draws_of_others(
     case: Case, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(noisefloor.checks, "BLOCK", block)
-    assert coins_stay(case.make(1.0).randomise, case.values(700), ACROSS_BLOCKS)
+    assert draws_stay(case.make(1.0).randomise, case.values(700), ACROSS_BLOCKS)
 
 
 @over_every_mechanism
-def test_adding_users_moves_nobodys_coins_at_the_real_block_size(case: Case) -> None:
+def test_adding_users_moves_no_draws_of_others_at_the_real_block_size(case: Case) -> None:
     width = max(math.prod(case.shape), math.prod(case.domain.shape[1:]))
     block = noisefloor.checks.BLOCK // width
     values = np.concatenate([case.values(1 << 17)] * 3)
-    assert coins_stay(
+    assert draws_stay(
         case.make(1.0).randomise,
         values,
         [(block - 1, block + 5), (block + 1, block + 5), (100, block + 5)],
@@ -122,7 +122,7 @@ def test_adding_users_moves_nobodys_coins_at_the_real_block_size(case: Case) -> 
 
 
 @pytest.mark.parametrize("block", [64, 96])
-def test_coins_that_move_are_caught(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_that_move_are_caught(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noisefloor.checks, "BLOCK", block)
     response = KaryResponse(4, 1.0)
 
@@ -133,7 +133,7 @@ def test_coins_that_move_are_caught(block: int, monkeypatch: pytest.MonkeyPatch)
         lies = stream.below(4, len(values))
         return np.where(kept, values, lies)
 
-    assert not coins_stay(naive, named("kary").values(700), ACROSS_BLOCKS)
+    assert not draws_stay(naive, named("kary").values(700), ACROSS_BLOCKS)
 
 
 @over_every_mechanism
@@ -402,14 +402,16 @@ def grouped_p(mechanism: Any, reports: NDArray[Any], value: Any) -> float:
     """Return the chi-square p-value of reports under the stated law; many cells in 256 groups."""
     outputs = mechanism.outputs()
     order = np.argsort(codes(outputs))
-    law = np.exp(mechanism.log_likelihood(outputs[order], value))
+    distribution = np.exp(mechanism.log_likelihood(outputs[order], value))
     known = codes(outputs)[order]
     place = np.minimum(np.searchsorted(known, codes(reports)), len(known) - 1)
     if not np.array_equal(known[place], codes(reports)):
         return 0.0
     counts = np.bincount(place, minlength=len(known))
     groups = np.arange(len(known)) * min(256, len(known)) // len(known)
-    return chi_square_p(np.bincount(groups, counts), np.bincount(groups, law / law.sum()))
+    return chi_square_p(
+        np.bincount(groups, counts), np.bincount(groups, distribution / distribution.sum())
+    )
 
 
 SAMPLED = [case for case in (*CASES, BINNING, PRINTED_MAX) if case.name != "local hashing"]
@@ -420,7 +422,7 @@ DRAWS = 150_000
 @pytest.mark.statistical
 @over_sampled
 @pytest.mark.parametrize("place", [0, -1])
-def test_sampled_reports_follow_the_stated_law(case: Case, place: int, seed: int) -> None:
+def test_sampled_reports_follow_the_stated_distribution(case: Case, place: int, seed: int) -> None:
     """n = 150 000; false alarm FALSE_ALARM."""
     mechanism, value = case.make(case.sampled_at), case.domain[place]
     values = np.repeat(value[None], DRAWS, axis=0)

@@ -51,7 +51,7 @@ over_promising = pytest.mark.parametrize("case", CASES, ids=lambda case: case.na
 over_epsilons = pytest.mark.parametrize("epsilon", EPSILONS)
 
 
-def law_of(mechanism: Mechanism, value: Any, seed: int = 0) -> Distribution:
+def distribution_of(mechanism: Mechanism, value: Any, seed: int = 0) -> Distribution:
     """Return the exact law of one user's report, through the mechanism's own code."""
     values = np.asarray(value)[None]
     if isinstance(mechanism, ExponentialMechanism):
@@ -60,10 +60,10 @@ def law_of(mechanism: Mechanism, value: Any, seed: int = 0) -> Distribution:
 
 
 @cache
-def laws_of(name: str, epsilon: float) -> list[Distribution]:
+def distributions_of(name: str, epsilon: float) -> list[Distribution]:
     """Return the exact law for each input of the case's domain."""
     mechanism = named(name).make(epsilon)
-    return [law_of(mechanism, value) for value in named(name).domain]
+    return [distribution_of(mechanism, value) for value in named(name).domain]
 
 
 def listed(mechanism: Mechanism) -> Any:
@@ -71,13 +71,13 @@ def listed(mechanism: Mechanism) -> Any:
     return mechanism.outputs()
 
 
-def check_agreement(law: Distribution, stated: dict[Any, float]) -> None:
+def check_agreement(distribution: Distribution, stated: dict[Any, float]) -> None:
     """Fail unless the stated likelihoods are the law, report by report."""
-    assert sum(law.values()) == 1
-    assert law.keys() <= stated.keys()
+    assert sum(distribution.values()) == 1
+    assert distribution.keys() <= stated.keys()
     for report, log in stated.items():
         # Plain comparisons: there are thousands of reports, and pytest.approx is slow.
-        exact = law.get(report)
+        exact = distribution.get(report)
         found = math.log(exact) if exact else -math.inf
         assert found == log or abs(found - log) <= FLOAT_NOISE
         assert abs(float(exact or 0) - math.exp(log)) <= 1e-12
@@ -117,19 +117,19 @@ def stated_worst(name: str, epsilon: float) -> float:
 
 @over_listed
 @over_epsilons
-def test_the_enumerated_law_is_the_stated_likelihood(case: Case, epsilon: float) -> None:
+def test_the_enumerated_distribution_is_the_stated_likelihood(case: Case, epsilon: float) -> None:
     mechanism = case.make(epsilon)
-    for value, law in zip(case.domain, laws_of(case.name, epsilon), strict=True):
-        check_agreement(law, likelihoods(mechanism, listed(mechanism), value))
+    for value, distribution in zip(case.domain, distributions_of(case.name, epsilon), strict=True):
+        check_agreement(distribution, likelihoods(mechanism, listed(mechanism), value))
 
 
 @over_listed
 @over_epsilons
 def test_exact_ratio_guarantee_and_request_agree(case: Case, epsilon: float) -> None:
-    laws = laws_of(case.name, epsilon)
+    distributions = distributions_of(case.name, epsilon)
     pairs = [
-        (laws[one], laws[other])
-        for one, other in itertools.combinations(range(len(laws)), 2)
+        (distributions[one], distributions[other])
+        for one, other in itertools.combinations(range(len(distributions)), 2)
         if case.are_neighbours(case.domain[one], case.domain[other])
     ]
     check_sandwich(
@@ -182,12 +182,14 @@ def test_local_hashing_given_the_seed_is_the_stated_likelihood(epsilon: float, s
     mechanism = LocalHashing(5, epsilon)
     outputs = np.zeros(mechanism.cells, dtype=mechanism.outputs().dtype)
     outputs["seed"], outputs["cell"] = seed, np.arange(mechanism.cells)
-    laws = []
+    distributions = []
     for value in range(5):
-        laws.append(law_of(mechanism, value, seed))
+        distributions.append(distribution_of(mechanism, value, seed))
         stated = likelihoods(mechanism, outputs, value)
-        check_agreement(laws[-1], {key: log + 32 * math.log(2) for key, log in stated.items()})
-    worst = exact_worst(itertools.combinations(laws, 2))
+        check_agreement(
+            distributions[-1], {key: log + 32 * math.log(2) for key, log in stated.items()}
+        )
+    worst = exact_worst(itertools.combinations(distributions, 2))
     assert worst <= Decimal(mechanism.guarantee().epsilon)
 
 
@@ -203,16 +205,18 @@ def coarse_grid(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("coarse_grid")
 @pytest.mark.parametrize("name", GRID)
 @over_epsilons
-def test_the_enumerated_law_of_a_window_is_the_stated_likelihood(
+def test_the_enumerated_distribution_of_a_window_is_the_stated_likelihood(
     name: str, epsilon: float
 ) -> None:
     case = named(name)
     mechanism = square_wave.SquareWave(epsilon, 4) if name == "square wave" else case.make(epsilon)
-    laws = []
+    distributions = []
     for value in case.domain:
-        laws.append(law_of(mechanism, value))
-        check_agreement(laws[-1], likelihoods(mechanism, listed(mechanism), value))
-    check_sandwich(mechanism, exact_worst(itertools.combinations(laws, 2)), requested=epsilon)
+        distributions.append(distribution_of(mechanism, value))
+        check_agreement(distributions[-1], likelihoods(mechanism, listed(mechanism), value))
+    check_sandwich(
+        mechanism, exact_worst(itertools.combinations(distributions, 2)), requested=epsilon
+    )
 
 
 # Noisy max: its tails have no end; what is cut off is accounted for.
@@ -222,17 +226,17 @@ def test_the_enumerated_law_of_a_window_is_the_stated_likelihood(
 @pytest.mark.parametrize(
     ("size", "steps", "epsilon", "deepest"), [(2, 2, 16.0, 8), (3, 1, 16.0, 8), (2, 1, 2.0, 12)]
 )
-def test_the_enumerated_law_of_noisy_max_is_the_stated_likelihood_up_to_the_cut(
+def test_the_enumerated_distribution_of_noisy_max_is_the_stated_likelihood_up_to_the_cut(
     name: str, size: int, steps: int, epsilon: float, deepest: int
 ) -> None:
     kind = NoisyMax.laplace if "Laplace" in name else NoisyMax.exponential
     mechanism = kind(size, epsilon, steps=steps)
     for row in itertools.product(np.linspace(0, 1, steps + 1), repeat=size):
         values = np.array([row])
-        law, cut = enumerate_with_cut(partial(mechanism.randomise, values), deepest)
+        distribution, cut = enumerate_with_cut(partial(mechanism.randomise, values), deepest)
         assert cut < 0.05
         for report, chance in enumerate(mechanism.chances(row)):
-            least = float(law.get(report, 0))
+            least = float(distribution.get(report, 0))
             assert least - 1e-12 <= chance <= least + float(cut) + 1e-12
 
 
@@ -241,11 +245,11 @@ def test_the_enumerated_law_of_noisy_max_is_the_stated_likelihood_up_to_the_cut(
 
 def test_printed_binning_lets_class_zero_give_the_minimum_away() -> None:
     mechanism = BINNING.make(1.0)
-    laws = [law_of(mechanism, value) for value in BINNING.domain]
-    for value, law in zip(BINNING.domain, laws, strict=True):
-        check_agreement(law, likelihoods(mechanism, listed(mechanism), value))
-    assert [0 in law for law in laws] == [True, False, False, False]
-    assert exact_worst(itertools.combinations(laws, 2)) == Decimal("Infinity")
+    distributions = [distribution_of(mechanism, value) for value in BINNING.domain]
+    for value, distribution in zip(BINNING.domain, distributions, strict=True):
+        check_agreement(distribution, likelihoods(mechanism, listed(mechanism), value))
+    assert [0 in distribution for distribution in distributions] == [True, False, False, False]
+    assert exact_worst(itertools.combinations(distributions, 2)) == Decimal("Infinity")
     assert math.isinf(exact_epsilon(mechanism))
     assert not mechanism.guarantee().is_finite
     assert mechanism.guarantee().reason
@@ -253,8 +257,10 @@ def test_printed_binning_lets_class_zero_give_the_minimum_away() -> None:
 
 def test_printed_binning_away_from_the_minimum_is_a_response() -> None:
     mechanism = BINNING.make(1.0)
-    laws = [law_of(mechanism, value) for value in BINNING.domain[1:]]
-    assert float(exact_worst(itertools.combinations(laws, 2))) == pytest.approx(1.0, abs=CLOSE)
+    distributions = [distribution_of(mechanism, value) for value in BINNING.domain[1:]]
+    assert float(exact_worst(itertools.combinations(distributions, 2))) == pytest.approx(
+        1.0, abs=CLOSE
+    )
 
 
 @over_epsilons
@@ -276,7 +282,7 @@ def with_flip(epsilon: float, flip: int) -> BinaryResponse:
 
 
 def binary_worst(mechanism: BinaryResponse) -> Decimal:
-    return exact_worst([(law_of(mechanism, False), law_of(mechanism, True))])
+    return exact_worst([(distribution_of(mechanism, False), distribution_of(mechanism, True))])
 
 
 @over_epsilons
@@ -304,11 +310,11 @@ def test_a_guarantee_that_promises_too_much_is_caught() -> None:
         check_sandwich(mechanism, worst, requested=1.0, noise=FLOAT_NOISE)
 
 
-def test_a_likelihood_of_another_law_is_caught() -> None:
-    law = law_of(BinaryResponse(1.0), True)
+def test_a_likelihood_of_another_distribution_is_caught() -> None:
+    distribution = distribution_of(BinaryResponse(1.0), True)
     stated = likelihoods(BinaryResponse(1 + 1e-9), np.array([False, True]), True)
     with pytest.raises(AssertionError):
-        check_agreement(law, stated)
+        check_agreement(distribution, stated)
 
 
 def test_a_cap_that_the_guarantee_forgets_is_caught() -> None:
@@ -323,10 +329,10 @@ def test_a_cap_that_the_guarantee_forgets_is_caught() -> None:
 # The enumerator itself.
 
 
-def test_the_enumerator_knows_three_coins() -> None:
-    law = enumerate_distribution(lambda source: source.bernoulli(ONE // 4, 3)[None])
-    assert len(law) == 8
-    assert law[(True, True, False)] * 64 == 3
+def test_the_enumerator_enumerates_three_bits() -> None:
+    distribution = enumerate_distribution(lambda source: source.bernoulli(ONE // 4, 3)[None])
+    assert len(distribution) == 8
+    assert distribution[(True, True, False)] * 64 == 3
 
 
 def test_the_enumerator_leaves_out_what_cannot_happen() -> None:
@@ -341,12 +347,12 @@ def test_the_enumerator_accounts_for_what_it_cuts() -> None:
             count += 1
         return np.array([count])
 
-    law, cut = enumerate_with_cut(tosses_until_tails, 5)
-    assert [law[count] * 2 ** (count + 1) for count in range(5)] == [1] * 5
+    distribution, cut = enumerate_with_cut(tosses_until_tails, 5)
+    assert [distribution[count] * 2 ** (count + 1) for count in range(5)] == [1] * 5
     assert cut * 32 == 1
 
 
-def test_bisection_finds_the_law_of_a_step_function() -> None:
+def test_bisection_finds_the_distribution_of_a_step_function() -> None:
     def thirds(source: Any) -> Any:
         number = int(source.below_wide(np.array([3 << 40], dtype=np.uint64))[0])
         return np.array([number >> 40])

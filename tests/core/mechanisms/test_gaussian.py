@@ -93,11 +93,11 @@ def test_delta_by_the_definition_is_within_the_request_for_every_pair(
     """Sum of max(P - e**eps Q, 0) over all reports, for all pairs of inputs, both ways."""
     mechanism = DiscreteGaussian(epsilon, delta, 0, 3)
     reports = np.arange(-mechanism.noise.reach - 1, mechanism.noise.reach + 5)
-    laws = [np.exp(mechanism.log_likelihood(reports, value)) for value in range(4)]
+    distributions = [np.exp(mechanism.log_likelihood(reports, value)) for value in range(4)]
     promised = mechanism.guarantee().epsilon
-    for one, other in itertools.permutations(laws, 2):
+    for one, other in itertools.permutations(distributions, 2):
         assert np.maximum(one - math.exp(promised) * other, 0).sum() <= delta
-    worst = np.maximum(laws[0] - math.exp(promised - 1e-4) * laws[3], 0).sum()
+    worst = np.maximum(distributions[0] - math.exp(promised - 1e-4) * distributions[3], 0).sum()
     assert worst > delta * 0.999 - 2e-12
 
 
@@ -175,9 +175,9 @@ def test_reports_follow_the_bell(high: int, factor: float, passes: bool, seed: i
     edge = math.ceil(5 * sigma)
     bell = np.exp(-((np.arange(-20 * edge, 20 * edge + 1) / sigma) ** 2) / 2)
     places = np.clip(np.arange(-20 * edge, 20 * edge + 1), -edge, edge) + edge
-    law = np.bincount(places, bell / bell.sum())
+    distribution = np.bincount(places, bell / bell.sum())
     counts = np.bincount(np.clip(noise, -edge, edge) + edge, minlength=2 * edge + 1)
-    assert (chi_square_p(counts, law) > FALSE_ALARM) is passes
+    assert (chi_square_p(counts, distribution) > FALSE_ALARM) is passes
 
 
 def test_sums_of_large_reports_are_exact() -> None:

@@ -64,7 +64,7 @@ def test_total_variation_is_the_closed_form(epsilon: float, distance: int) -> No
 
 
 @pytest.mark.parametrize("scale", [10, 100, 1000])
-def test_a_fine_grid_is_the_continuous_law(scale: int) -> None:
+def test_a_fine_grid_is_the_continuous_distribution(scale: int) -> None:
     """Variance 2 scale**2 and density e**(-|y| / scale) / (2 scale), up to 1 / scale**2."""
     mechanism = DiscreteLaplace(1.0, 0, scale)
     assert mechanism.noise.variance == pytest.approx(2 * scale**2, rel=1 / scale**2 + 1e-5)
@@ -100,7 +100,7 @@ def test_a_bad_sensitivity_is_refused(sensitivity: int) -> None:
         IntegerRange(0, 10, sensitivity, Neighbours.DOCUMENT)
 
 
-def test_a_law_that_64_bits_cannot_hold_is_refused() -> None:
+def test_a_distribution_that_64_bits_cannot_hold_is_refused() -> None:
     with pytest.raises(BadParameter, match="64 bits"):
         DiscreteLaplace(1e-6, 0, 1 << 40)
 
@@ -118,9 +118,11 @@ def test_reports_follow_the_textbook(scale: int, factor: float, passes: bool, se
     starts = width * np.arange(-100, 101)
     tail = q ** np.where(starts <= 0, 1 - starts, starts) / (1 + q)
     below = np.where(starts <= 0, tail, 1 - tail)
-    law = np.diff(np.concatenate([[0.0], below, [1.0]]))
-    counts = np.bincount(np.searchsorted(starts, reports, side="right"), minlength=len(law))
-    assert (chi_square_p(counts, law) > FALSE_ALARM) is passes
+    distribution = np.diff(np.concatenate([[0.0], below, [1.0]]))
+    counts = np.bincount(
+        np.searchsorted(starts, reports, side="right"), minlength=len(distribution)
+    )
+    assert (chi_square_p(counts, distribution) > FALSE_ALARM) is passes
 
 
 @pytest.mark.statistical

@@ -116,9 +116,9 @@ def test_the_true_cell_is_reported_as_often_as_the_response_keeps_it(
     values = np.arange(300_000) % 50
     reports = twin.randomise(values, SeededSource(seed, "kept", f"{factor}"))
     shift = (reports["cell"] - hash_cell(reports["seed"], values, 4)) % np.uint64(4)
-    law = np.array([mechanism.response.keep, *[mechanism.response.lie] * 3]) / 2**64
+    distribution = np.array([mechanism.response.keep, *[mechanism.response.lie] * 3]) / 2**64
     counts = np.bincount(shift.astype(np.int64), minlength=4)
-    assert (chi_square_p(counts, law.astype(float)) > FALSE_ALARM) is passes
+    assert (chi_square_p(counts, distribution.astype(float)) > FALSE_ALARM) is passes
 
 
 def largest_deviation_p(

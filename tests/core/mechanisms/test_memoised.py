@@ -67,13 +67,13 @@ def test_majority_of_fresh_reports_is_right_as_often_as_the_spec_says() -> None:
     """0.731 for one period, 0.911 for 7, 0.996 for 30 (with ties tossed), from the likelihood."""
     right = math.exp(BinaryResponse(1.0).log_likelihood(np.array([True]), True)[0])
     for periods, expected in ((1, 0.731), (7, 0.911), (30, 0.996)):
-        law = [
+        distribution = [
             math.comb(periods, hits) * right**hits * (1 - right) ** (periods - hits)
             for hits in range(periods + 1)
         ]
         success = sum(
             chance * (1.0 if 2 * hits > periods else 0.5 if 2 * hits == periods else 0.0)
-            for hits, chance in enumerate(law)
+            for hits, chance in enumerate(distribution)
         )
         assert success == pytest.approx(expected, abs=1e-3)
 

@@ -62,11 +62,14 @@ def test_likelihoods_of_a_sampled_bit_are_those_of_the_bit(epsilon: float) -> No
 def test_every_coordinate_is_as_likely_and_tells_its_own_value() -> None:
     mechanism = SampledBit(3, 1.0)
     vector = np.array([[1.0, 0.0, -1.0]])
-    law = enumerate_distribution(lambda source: mechanism.randomise(vector, source))
+    distribution = enumerate_distribution(lambda source: mechanism.randomise(vector, source))
     for coordinate in range(3):
-        assert law[2 * coordinate] + law[2 * coordinate + 1] == law[2] + law[3]
-    assert law[2] == law[3]
-    assert law[1] == law[4]
+        assert (
+            distribution[2 * coordinate] + distribution[2 * coordinate + 1]
+            == distribution[2] + distribution[3]
+        )
+    assert distribution[2] == distribution[3]
+    assert distribution[1] == distribution[4]
 
 
 def test_answering_for_a_chosen_coordinate_is_the_whole_vectors_report() -> None:

@@ -21,7 +21,7 @@ def tolerance(mechanism: Piecewise) -> float:
     return 2 / mechanism.window.width + 2 / STEPS
 
 
-def law(mechanism: Piecewise | Hybrid, value: float) -> Floats:
+def distribution(mechanism: Piecewise | Hybrid, value: float) -> Floats:
     return np.exp(mechanism.log_likelihood(mechanism.outputs(), value))
 
 
@@ -30,7 +30,7 @@ def law(mechanism: Piecewise | Hybrid, value: float) -> Floats:
 def test_mean_and_variance_are_the_papers(epsilon: float, value: float) -> None:
     """E = x, Var = x**2 / (s - 1) + (s + 3) / (3 (s - 1)**2), s = e**(eps / 2) (spec 001, A1)."""
     mechanism, s = Piecewise(epsilon), math.exp(epsilon / 2)
-    chances, numbers = law(mechanism, value), mechanism.debias(mechanism.outputs())
+    chances, numbers = distribution(mechanism, value), mechanism.debias(mechanism.outputs())
     mean = chances @ numbers
     variance = chances @ numbers**2 - mean**2
     closed = value**2 / (s - 1) + (s + 3) / (3 * (s - 1) ** 2)
@@ -45,7 +45,7 @@ def test_total_variation_is_the_papers(epsilon: float) -> None:
     closed = 1 - math.exp(-epsilon / 2)
     apart = 2 * math.exp(-epsilon / 2) + 4 / STEPS
     for other in (1.0, min(1.0, apart - 1)):
-        distance = np.abs(law(mechanism, -1.0) - law(mechanism, other)).sum() / 2
+        distance = np.abs(distribution(mechanism, -1.0) - distribution(mechanism, other)).sum() / 2
         assert distance == pytest.approx(closed, rel=tolerance(mechanism), abs=1e-4)
 
 
@@ -56,7 +56,7 @@ def test_total_variation_of_close_values_is_the_papers(epsilon: float, gap: floa
     mechanism, s = Piecewise(epsilon), math.exp(epsilon / 2)
     p, h = (s * s - s) / (2 * s + 2), (s + 1) / (s - 1)
     closed = (p - p * math.exp(-epsilon)) * min(h - 1, (h + 1) * gap / 2)
-    distance = np.abs(law(mechanism, 0.0) - law(mechanism, gap)).sum() / 2
+    distance = np.abs(distribution(mechanism, 0.0) - distribution(mechanism, gap)).sum() / 2
     assert distance == pytest.approx(closed, rel=tolerance(mechanism) + 4 / (gap * STEPS))
 
 
@@ -67,7 +67,7 @@ def test_the_interval_attack_succeeds_as_often_as_the_closed_form(
 ) -> None:
     """Guess the values whose window has the report: right with s / (s + 1)."""
     mechanism, s = Piecewise(epsilon), math.exp(epsilon / 2)
-    chances = law(mechanism, value)
+    chances = distribution(mechanism, value)
     hit = chances[chances == chances.max()].sum()
     assert hit == pytest.approx(s / (s + 1), rel=tolerance(mechanism))
     # The guessed interval is 2 e**(-eps / 2) wide.
@@ -82,7 +82,7 @@ def test_the_sign_of_a_binary_value_is_right_as_often_as_the_spec_says(
     """1 - e**(-eps / 2) / 2 (spec 001, audit B8)."""
     mechanism = Piecewise(epsilon)
     positive = mechanism.debias(mechanism.outputs()) > 0
-    assert law(mechanism, 1.0)[positive].sum() == pytest.approx(right, abs=1e-3)
+    assert distribution(mechanism, 1.0)[positive].sum() == pytest.approx(right, abs=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -114,8 +114,8 @@ def test_the_hybrids_worst_variance_is_no_larger_than_either_ones(epsilon: float
     hybrid, piecewise, one_bit = Hybrid(epsilon), Piecewise(epsilon), OneBitMean(epsilon)
     cells = piecewise.debias(piecewise.outputs())
     singles = np.concatenate([cells, [-one_bit.size, one_bit.size]])[hybrid.outputs()]
-    mixed = max(float(law(hybrid, x) @ singles**2) - x**2 for x in (0.0, 0.5, 1.0))
-    alone = max(float(law(piecewise, x) @ cells**2) - x**2 for x in (0.0, 0.5, 1.0))
+    mixed = max(float(distribution(hybrid, x) @ singles**2) - x**2 for x in (0.0, 0.5, 1.0))
+    alone = max(float(distribution(piecewise, x) @ cells**2) - x**2 for x in (0.0, 0.5, 1.0))
     assert mixed <= min(alone, one_bit.size**2) * (1 + 2 * tolerance(piecewise))
 
 
@@ -126,13 +126,15 @@ def test_sums_of_cells_are_exact() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (1.1, False)])
-def test_cells_around_the_window_follow_the_law(factor: float, passes: bool, seed: int) -> None:
+def test_cells_around_the_window_follow_the_distribution(
+    factor: float, passes: bool, seed: int
+) -> None:
     """n = 200 000 in 64 groups; false alarm FALSE_ALARM. The twin has 1.1 times the epsilon."""
     reports = Piecewise(2.0 * factor).randomise(
         np.full(200_000, 0.3), SeededSource(seed, "cells", f"{factor}")
     )
     mechanism = Piecewise(2.0)
     groups = mechanism.outputs() * 64 // mechanism.window.cells
-    expected = np.bincount(groups, law(mechanism, 0.3))
+    expected = np.bincount(groups, distribution(mechanism, 0.3))
     counts = np.bincount(reports.astype(np.int64) * 64 // mechanism.window.cells, minlength=64)
     assert (chi_square_p(counts, expected) > FALSE_ALARM) is passes

@@ -60,7 +60,7 @@ def test_reports_stay_in_the_alphabet_and_reach_its_ends(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1024, 1025])
-def test_both_paths_have_the_same_law_at_the_border(size: int) -> None:
+def test_both_paths_have_the_same_distribution_at_the_border(size: int) -> None:
     mechanism = KaryResponse(size, 3.0)
     assert (mechanism.distribution is not None) is (size == 1024)
     assert mechanism.keep / mechanism.lie == pytest.approx(math.exp(3.0), rel=1e-9)
@@ -70,7 +70,7 @@ def test_both_paths_have_the_same_law_at_the_border(size: int) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", [1000, 3000])
 @pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (1.1, False)])
-def test_shifts_of_a_large_alphabet_follow_the_law(
+def test_shifts_of_a_large_alphabet_follow_the_distribution(
     size: int, factor: float, passes: bool, seed: int
 ) -> None:
     """n = 300 000; false alarm FALSE_ALARM. The twin keeps with 1.1 times the epsilon."""
@@ -79,8 +79,8 @@ def test_shifts_of_a_large_alphabet_follow_the_law(
     reports = KaryResponse(size, 5.0 * factor).randomise(values, source)
     shifts = np.bincount((reports.astype(np.int64) - values) % size, minlength=size)
     mechanism = KaryResponse(size, 5.0)
-    law = np.exp(mechanism.log_likelihood(np.arange(size), 0))
-    assert (chi_square_p(shifts, law / law.sum()) > FALSE_ALARM) is passes
+    distribution = np.exp(mechanism.log_likelihood(np.arange(size), 0))
+    assert (chi_square_p(shifts, distribution / distribution.sum()) > FALSE_ALARM) is passes
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_counts_are_those_of_all_symbols() -> None:
     assert count_symbols(reports, 5).tolist() == [1, 1, 0, 2, 0]
 
 
-def test_the_shift_law_is_the_response() -> None:
+def test_the_shift_distribution_is_the_response() -> None:
     assert shift_distribution(4, 1 << 61).weights == (5 << 61, 1 << 61, 1 << 61, 1 << 61)
 
 

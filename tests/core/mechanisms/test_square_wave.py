@@ -54,7 +54,7 @@ def test_columns_of_the_response_sum_to_one(epsilon: float, bins: int) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_the_response_is_the_average_of_the_law_over_a_bin(epsilon: float) -> None:
+def test_the_response_is_the_average_of_the_distribution_over_a_bin(epsilon: float) -> None:
     """Values of a bin are rounded to its grid points; half of the outer ones' are its own."""
     mechanism = SquareWave(epsilon, 1024)
     cells, group = mechanism.outputs(), STEPS // 1024
@@ -117,9 +117,11 @@ def test_the_standard_error_is_the_spread_of_repeated_estimates(
     from scipy import stats
 
     mechanism, n = SquareWave(2.0, 4), 200_000
-    law = mechanism.response() @ np.array([0.1, 0.4, 0.3, 0.2])
+    distribution = mechanism.response() @ np.array([0.1, 0.4, 0.3, 0.2])
     generator = SeededSource(seed, "repeated").generator()
-    estimates = [mechanism.estimate(tally, n) for tally in generator.multinomial(n, law, size=400)]
+    estimates = [
+        mechanism.estimate(tally, n) for tally in generator.multinomial(n, distribution, size=400)
+    ]
     spread = np.var([estimate.value for estimate in estimates], axis=0, ddof=1)
     claimed = factor * np.mean([estimate.standard_error for estimate in estimates], axis=0)
     statistic = 399 * spread / claimed**2

@@ -42,16 +42,18 @@ def test_the_default_size_is_the_best_for_estimation(size: int, epsilon: float) 
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
-@pytest.mark.parametrize("held", [True, False])
-def test_every_set_of_the_right_size_is_as_likely_as_its_kind(size: int, held: bool) -> None:
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_every_set_of_the_right_size_is_as_likely_as_its_kind(size: int, is_inside: bool) -> None:
     for subset in range(1, size):
         mechanism = SubsetSelection(size, 1.0, subset)
-        law: dict[Any, Fraction] = dict(
+        distribution: dict[Any, Fraction] = dict(
             enumerate_distribution(partial(mechanism.randomise, np.array([1])))
         )
-        assert len(law) == math.comb(size, subset)
-        assert {sum(flags) for flags in law} == {subset}
-        assert len({chance for flags, chance in law.items() if flags[1] is held}) == 1
+        assert len(distribution) == math.comb(size, subset)
+        assert {sum(flags) for flags in distribution} == {subset}
+        assert (
+            len({chance for flags, chance in distribution.items() if flags[1] is is_inside}) == 1
+        )
 
 
 def test_all_reports_have_the_right_size() -> None:

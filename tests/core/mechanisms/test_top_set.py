@@ -33,14 +33,16 @@ def test_the_ratio_is_the_guarantee_and_meets_the_request(
     assert exact_epsilon(mechanism) == pytest.approx(promised, abs=1e-10)
 
 
-def test_the_law_of_every_row_is_enumerated_and_never_passes_the_guarantee() -> None:
+def test_the_distribution_of_every_row_is_enumerated_and_never_passes_the_guarantee() -> None:
     mechanism = TopSetResponse(3, 1.0, 2)
     rows = rows_of_scores(3, 2)
-    laws = [enumerate_distribution(partial(mechanism.randomise, row[None])) for row in rows]
-    for row, law in zip(rows, laws, strict=True):
-        exact = [float(law[place]) for place in range(3)]
+    distributions = [
+        enumerate_distribution(partial(mechanism.randomise, row[None])) for row in rows
+    ]
+    for row, distribution in zip(rows, distributions, strict=True):
+        exact = [float(distribution[place]) for place in range(3)]
         assert mechanism.chances(row) == pytest.approx(exact, abs=1e-15)
-    worst = exact_worst((one, other) for one in laws for other in laws)
+    worst = exact_worst((one, other) for one in distributions for other in distributions)
     assert Decimal(1 - 1e-6) < worst <= Decimal(mechanism.guarantee().epsilon)
 
 
@@ -82,7 +84,7 @@ def test_the_estimate_of_who_has_it_in_the_top_set_is_unbiased(epsilon: float) -
         assert mechanism.chances(row) @ singles == pytest.approx(truth.astype(float), abs=1e-9)
 
 
-def test_the_standard_error_is_that_of_the_coins() -> None:
+def test_the_standard_error_is_that_of_the_draws() -> None:
     mechanism = TopSetResponse(4, 1.0, 2)
     hold = mechanism.hold / ONE / 2
     lack = (1 - mechanism.hold / ONE) / 2

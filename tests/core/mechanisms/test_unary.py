@@ -100,7 +100,7 @@ def test_encoding_then_randomising_is_randomising_the_values(mechanism: UnaryEnc
 
 
 @pytest.mark.parametrize("symbol", range(3))
-def test_the_law_of_randomised_values_is_that_of_their_rows(symbol: int) -> None:
+def test_the_distribution_of_randomised_values_is_that_of_their_rows(symbol: int) -> None:
     mechanism = UnaryEncoding.optimised(3, 1.0)
     direct = enumerate_distribution(
         lambda source: mechanism.randomise_values(np.array([symbol]), source)

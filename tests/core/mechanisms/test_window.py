@@ -82,7 +82,7 @@ def test_the_window_fits_at_both_ends(epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-9, *EPSILONS, 40.0])
 @pytest.mark.parametrize("kind", [Piecewise, SquareWave])
-def test_slope_and_intercept_are_the_means_of_the_law(
+def test_slope_and_intercept_are_the_means_of_the_distribution(
     kind: type[Piecewise] | type[SquareWave], epsilon: float
 ) -> None:
     window = kind(epsilon).window

@@ -31,13 +31,13 @@ MOVES = {ADD: [(1, 0), (-1, 0)], SWAP: [(1, -1), (-1, 1), (0, 0)]}
 
 def enumerated(noise: GaussianCells, counts: tuple[int, int]) -> dict[tuple[int, int], Fraction]:
     """Return the exact law of two released cells, by every path of ``add``."""
-    script, law, goes_on = Script(1 << 20), {}, True
+    script, distribution, goes_on = Script(1 << 20), {}, True
     while goes_on:
         drawn = noise.add(np.array(counts), EnumeratingSource(script))
-        law[int(drawn[0]), int(drawn[1])] = script.chance
+        distribution[int(drawn[0]), int(drawn[1])] = script.chance
         goes_on = script.advance()
-    assert sum(law.values()) == 1
-    return law
+    assert sum(distribution.values()) == 1
+    return distribution
 
 
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
@@ -62,12 +62,12 @@ def test_the_enumerated_release_keeps_to_delta_and_wastes_little(
     assert reached > Fraction(delta)  # less would be claimed too little
 
 
-def test_the_likelihood_is_the_enumerated_law() -> None:
+def test_the_likelihood_is_the_enumerated_distribution() -> None:
     noise = GaussianCells(3.0, 0.05, SWAP)
     counts = np.array([5, 7])
     for at, chance in enumerated(noise, (5, 7)).items():
-        told = noise.log_likelihood(np.array(at), counts)
-        assert math.exp(told) == pytest.approx(float(chance), rel=1e-9)
+        found = noise.log_likelihood(np.array(at), counts)
+        assert math.exp(found) == pytest.approx(float(chance), rel=1e-9)
     reach = noise.table.reach
     for step, is_possible in ((reach, True), (reach + 1, False), (500, False)):
         for moved in (np.array([5 + step, 7]), np.array([5, 7 - step])):
@@ -172,24 +172,24 @@ def test_the_least_delta_and_the_largest_sigma_are_allowed() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (0.9, False)])
 def test_released_cells_follow_the_textbook(
-    neighbours: Neighbours, law: str, factor: float, passes: bool, seed: int
+    neighbours: Neighbours, distribution: str, factor: float, passes: bool, seed: int
 ) -> None:
     """n = 200 000 cells; false alarm FALSE_ALARM. The twin asks for a tenth less epsilon."""
-    asked = 0.5 * factor
+    requested = 0.5 * factor
     noise = (
-        LaplaceCells(asked, neighbours)
-        if law == "laplace"
-        else GaussianCells(asked, 1e-6, neighbours)
+        LaplaceCells(requested, neighbours)
+        if distribution == "laplace"
+        else GaussianCells(requested, 1e-6, neighbours)
     )
     counts = np.full((400, 500), 7)
-    source = SeededSource(seed, neighbours.value, law, f"{factor}")
+    source = SeededSource(seed, neighbours.value, distribution, f"{factor}")
     drawn = (noise.add(counts, source) - counts).reshape(-1)
     edge = 60
     at = np.arange(-edge * 20, edge * 20 + 1)
-    if law == "laplace":
+    if distribution == "laplace":
         share = 0.5 if neighbours is ADD else 0.25
         weights = np.exp(-share * np.abs(at))
     else:

@@ -52,20 +52,20 @@ ROWS = [("a", 3), ("a", 30), ("b", 10), ("b", 12)]
 @settings(max_examples=60)
 @given(rows, row)
 def test_one_record_more_changes_one_cell_by_one(
-    held: list[tuple[str, int]], more: tuple[str, int]
+    rows: list[tuple[str, int]], more: tuple[str, int]
 ) -> None:
-    gap = records([*held, more]).counts(("page", "age")) - records(held).counts(("page", "age"))
+    gap = records([*rows, more]).counts(("page", "age")) - records(rows).counts(("page", "age"))
     assert sorted(gap.reshape(-1)) == [0, 0, 0, 0, 0, 1]
 
 
 @settings(max_examples=60)
 @given(rows, row, st.integers(0, 7))
 def test_another_record_changes_two_cells_by_one_at_most(
-    held: list[tuple[str, int]], other: tuple[str, int], place: int
+    rows: list[tuple[str, int]], other: tuple[str, int], place: int
 ) -> None:
-    changed = list(held)
-    changed[place % len(held)] = other
-    gap = records(changed).counts(("page", "age")) - records(held).counts(("page", "age"))
+    changed = list(rows)
+    changed[place % len(rows)] = other
+    gap = records(changed).counts(("page", "age")) - records(rows).counts(("page", "age"))
     assert np.abs(gap).sum() in (0, 2)
     assert np.abs(gap).max() <= 1
 
@@ -73,35 +73,35 @@ def test_another_record_changes_two_cells_by_one_at_most(
 @settings(max_examples=30)
 @given(rows, row, st.lists(st.integers(-9, 9), min_size=6, max_size=6))
 def test_no_output_tells_two_neighbours_apart_by_more_than_is_charged(
-    held: list[tuple[str, int]], other: tuple[str, int], shift: list[int]
+    rows: list[tuple[str, int]], other: tuple[str, int], shift: list[int]
 ) -> None:
-    for neighbours, changed in ((ADD, [*held, other]), (SWAP, [other, *held[1:]])):
+    for neighbours, changed in ((ADD, [*rows, other]), (SWAP, [other, *rows[1:]])):
         planned = Histogram.of(SCHEMA, {"columns": "age,page"}, cost(0.7, neighbours))
-        one, two = records(held), records(changed)
+        one, two = records(rows), records(changed)
         released = one.counts(("age", "page")) + np.array(shift).reshape(3, 2)
         gap = planned.log_likelihood(released, one) - planned.log_likelihood(released, two)
         assert abs(gap) <= planned.guarantee.epsilon + 1e-10 <= 0.7 + 1e-10
 
 
 def test_the_file_loads_with_its_axes_and_the_noise_is_fresh() -> None:
-    held = records(ROWS)
-    content = HISTOGRAM.release(held, SecureSource())
+    rows = records(ROWS)
+    content = HISTOGRAM.release(rows, SecureSource())
     counts = read_tensors(content)["counts"]
     assert (counts.shape, counts.dtype) == ((2, 3), np.dtype("int64"))
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     about = json.loads(header["__metadata__"]["noisefloor"])
     assert about["axes"][0] == {"name": "page", "categories": ["a", "b"]}
     assert about["axes"][1] == {"name": "age", "bins": [0, 10, 20, 30]}
-    draws = {HISTOGRAM.draw(held, SecureSource()).tobytes() for _ in range(50)}
+    draws = {HISTOGRAM.draw(rows, SecureSource()).tobytes() for _ in range(50)}
     assert len(draws) > 40
 
 
 def test_the_noise_is_that_of_the_likelihood() -> None:
-    held = records(ROWS)
-    drawn = HISTOGRAM.draw(held, SecureSource())
-    assert math.isfinite(HISTOGRAM.log_likelihood(drawn, held))
+    rows = records(ROWS)
+    drawn = HISTOGRAM.draw(rows, SecureSource())
+    assert math.isfinite(HISTOGRAM.log_likelihood(drawn, rows))
     sharp = Histogram.of(SCHEMA, {"columns": "page"}, cost(40.0))
-    assert sharp.draw(held, SecureSource()).tolist() == [2, 2]  # wrong once in 10**17
+    assert sharp.draw(rows, SecureSource()).tolist() == [2, 2]  # wrong once in 10**17
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_the_publisher_charges_the_cost_and_the_card_says_what_holds(
     publisher = ModelPublisher(
         ledger, MemoryArtefactStore(), methods_of(data_sets).values(), data_sets=data_sets
     )
-    asked = cost(0.5, neighbours, delta)
-    request = ReleaseRequest("p-1", "visits", "histogram", asked, {"columns": "page, age"})
+    requested = cost(0.5, neighbours, delta)
+    request = ReleaseRequest("p-1", "visits", "histogram", requested, {"columns": "page, age"})
     made = publisher.publish(request, SecureSource())
     assert publisher.stored(request) == made
     assert not publisher.is_long(request)
-    assert ledger.spent("visits") == Amount.cost(asked)
+    assert ledger.spent("visits") == Amount.cost(requested)
     card = made.card
     assert card["claims"]["verdict"] == "holds"
     assert 0.499 < card["claims"]["proved"]["epsilon"] <= 0.5

@@ -114,8 +114,8 @@ def test_without_noise_it_is_the_maximum_of_the_likelihood(classes: int) -> None
         ours = (shares / shares.sum(axis=1, keepdims=True))[:, 0]
         theirs = oracle.predict_proba(some.features)[:, 0]
     assert np.abs(ours - theirs).max() < 0.005
-    told = model.predict_classes(some.features)
-    assert (told == oracle.predict(some.features)).mean() > 0.99
+    predicted = model.predict_classes(some.features)
+    assert (predicted == oracle.predict(some.features)).mean() > 0.99
 
 
 def test_tables_fitted_together_are_those_fitted_alone() -> None:

@@ -54,7 +54,7 @@ def test_two_layers_are_a_relu_between_two_maps() -> None:
     features = ENCODING.features(np.array([[1, 0], [0, 2]]))
     by_hand = np.maximum(features @ first + low, 0) @ second + high
     assert np.array_equal(model.logits(features), by_hand)
-    assert model.told(features).tolist() == by_hand.argmax(axis=1).tolist()
+    assert model.predict_classes(features).tolist() == by_hand.argmax(axis=1).tolist()
 
 
 def test_layers_that_do_not_fit_are_refused() -> None:
@@ -76,13 +76,13 @@ def test_other_files_are_refused() -> None:
             PublishedModel.read(content)
 
 
-def test_a_loaded_model_is_asked_by_values_and_a_changed_file_is_refused() -> None:
+def test_a_loaded_model_is_queried_by_values_and_a_changed_file_is_refused() -> None:
     model = PublishedModel(ENCODING, layers(5, 2))
     content = model.written()
     card = {"content_sha256": hashlib.sha256(content).hexdigest()}
     rows: dict[str, list[Any]] = {"age": [17, 120], "country": ["DE", "CH"]}
-    told = model.told(ENCODING.features(np.array([[1, 0], [0, 2]])))
-    assert load_model(content, card).predict(rows) == told.tolist()
+    predicted = model.predict_classes(ENCODING.features(np.array([[1, 0], [0, 2]])))
+    assert load_model(content, card).predict(rows) == predicted.tolist()
     for place in (0, 20, len(content) - 1):
         changed = bytearray(content)
         changed[place] ^= 1
@@ -105,7 +105,7 @@ def test_rows_outside_of_the_schema_are_refused(rows: dict[str, list[object]], s
         PublishedModel(ENCODING, layers(5, 2)).predict(rows)
 
 
-def test_bins_are_told_by_their_lower_edge() -> None:
+def test_bins_are_named_by_their_lower_edge() -> None:
     by_age = OneHot(SCHEMA, "age")
     model = PublishedModel(by_age, ((np.eye(4, 3, dtype=np.float32), np.zeros(3, np.float32)),))
     assert model.predict({"country": ["CH", "DE"], "buys": [1, 1]}) == [0, 18]

@@ -27,18 +27,18 @@ def check_bernoulli(threshold: int, draws: Sequence[int]) -> None:
     source = Scripted(
         packed([draw >> 56 for draw in draws], np.uint8), {("ties",): rest_of(tied, 56)}
     )
-    coins = source.bernoulli(threshold, len(draws))
-    assert coins.tolist() == [draw < threshold for draw in draws]
+    bits = source.bernoulli(threshold, len(draws))
+    assert bits.tolist() == [draw < threshold for draw in draws]
     assert source.is_used_up
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=hex)
-def test_a_coin_is_true_exactly_below_its_threshold(threshold: int) -> None:
+def test_a_draw_is_true_exactly_below_its_threshold(threshold: int) -> None:
     check_bernoulli(threshold, around(threshold, threshold >> 56 << 56, 1 << 63))
 
 
 @given(threshold=st.integers(1, ONE - 1), draws=st.lists(NUMBERS), tail=st.lists(NUMBERS))
-def test_a_coin_compares_all_64_bits_whatever_they_are(
+def test_a_draw_compares_all_64_bits_whatever_they_are(
     threshold: int, draws: list[int], tail: list[int]
 ) -> None:
     tied = [threshold >> 56 << 56 | number % (1 << 56) for number in tail]
@@ -53,7 +53,7 @@ def test_a_threshold_of_whole_256ths_is_hit_by_exactly_so_many_bytes(coarse: int
 
 
 @pytest.mark.parametrize(("threshold", "side"), [(0, False), (ONE, True)])
-def test_a_certain_coin_takes_no_bits(threshold: int, side: bool) -> None:
+def test_a_certain_draw_takes_no_bits(threshold: int, side: bool) -> None:
     assert Scripted(()).bernoulli(threshold, 5).tolist() == [side] * 5
 
 
@@ -70,12 +70,12 @@ def check_bernoulli_each(thresholds: Sequence[int], draws: Sequence[int]) -> Non
     source = Scripted(
         packed([draw >> 48 for draw in draws], np.uint16), {("ties",): rest_of(tied, 48)}
     )
-    coins = source.bernoulli_each(np.array(thresholds, dtype=np.uint64))
-    assert coins.tolist() == [draw < threshold for threshold, draw in pairs]
+    bits = source.bernoulli_each(np.array(thresholds, dtype=np.uint64))
+    assert bits.tolist() == [draw < threshold for threshold, draw in pairs]
     assert source.is_used_up
 
 
-def test_each_coin_is_true_exactly_below_its_own_threshold() -> None:
+def test_each_draw_is_true_exactly_below_its_own_threshold() -> None:
     pairs = [
         (threshold, draw)
         for threshold in (0, *THRESHOLDS)
@@ -85,7 +85,7 @@ def test_each_coin_is_true_exactly_below_its_own_threshold() -> None:
 
 
 @given(pairs=st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans())))
-def test_each_coin_compares_all_64_bits_whatever_they_are(
+def test_each_draw_compares_all_64_bits_whatever_they_are(
     pairs: list[tuple[int, int, bool]],
 ) -> None:
     draws = [
@@ -95,16 +95,16 @@ def test_each_coin_compares_all_64_bits_whatever_they_are(
     check_bernoulli_each([threshold for threshold, _, _ in pairs], draws)
 
 
-def test_coins_have_the_shape_of_their_thresholds() -> None:
+def test_draws_have_the_shape_of_their_thresholds() -> None:
     source = Scripted(packed([0, 9, 9, 0, 0, 9], np.uint16))
-    coins = source.bernoulli_each(np.full((2, 3), 5 << 48, dtype=np.uint64))
-    assert coins.tolist() == [[True, False, False], [True, True, False]]
+    bits = source.bernoulli_each(np.full((2, 3), 5 << 48, dtype=np.uint64))
+    assert bits.tolist() == [[True, False, False], [True, True, False]]
 
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
 @pytest.mark.parametrize("threshold", [ONE // 3, 3 << 55], ids=["a third", "mostly ties"])
-def test_coins_have_their_probability(
+def test_draws_have_their_probability(
     seed: int, threshold: int, factor: float, passes: bool
 ) -> None:
     """n = 2 000 000; false alarm FALSE_ALARM."""
@@ -115,7 +115,7 @@ def test_coins_have_their_probability(
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
-def test_coins_with_a_threshold_each_have_their_probabilities(
+def test_draws_with_a_threshold_each_have_their_probabilities(
     seed: int, factor: float, passes: bool
 ) -> None:
     """n = 200 000 for each of three; false alarm FALSE_ALARM, shared among them."""

@@ -51,7 +51,7 @@ def test_a_draw_changes_outcome_exactly_at_each_boundary(weights: tuple[int, ...
 
 
 @given(cuts=st.sets(st.integers(1, ONE - 1), max_size=9), draws=st.lists(NUMBERS, max_size=9))
-def test_a_draw_inverts_any_law_exactly(cuts: set[int], draws: list[int]) -> None:
+def test_a_draw_inverts_any_distribution_exactly(cuts: set[int], draws: list[int]) -> None:
     ends = [*sorted(cuts), ONE]
     weights = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     check_draw(weights, [*draws, *around(*cuts)])
@@ -59,10 +59,10 @@ def test_a_draw_inverts_any_law_exactly(cuts: set[int], draws: list[int]) -> Non
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
-def test_draws_of_a_law_have_its_weights(seed: int, factor: float, passes: bool) -> None:
+def test_draws_of_a_distribution_have_its_weights(seed: int, factor: float, passes: bool) -> None:
     """n = 200 000 in 6 cells; false alarm FALSE_ALARM."""
     parts = (ONE // 50, ONE // 3, ONE // 10, ONE // 7, ONE // 1000)
     weights = (*parts, ONE - sum(parts))
     drawn = SeededSource(seed, "draw").draw(FiniteDistribution.of(weights), 200_000)
-    law = tilted([weight / ONE for weight in weights], factor)
-    assert (chi_square_p(np.bincount(drawn, minlength=6), law) > FALSE_ALARM) is passes
+    distribution = tilted([weight / ONE for weight in weights], factor)
+    assert (chi_square_p(np.bincount(drawn, minlength=6), distribution) > FALSE_ALARM) is passes

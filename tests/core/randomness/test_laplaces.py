@@ -31,7 +31,7 @@ def test_a_word_and_its_complement_are_opposite_laplace_numbers() -> None:
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
-def test_laplace_numbers_follow_the_law(seed: int, factor: float, passes: bool) -> None:
+def test_laplace_numbers_follow_the_distribution(seed: int, factor: float, passes: bool) -> None:
     """n = 100,000; false alarm 1e-6; a scale wrong by a tenth is seen."""
     drawn = SeededSource(seed, "laplaces").laplaces(100_000).astype(np.float64)
 

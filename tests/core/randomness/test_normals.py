@@ -51,7 +51,7 @@ def test_the_radius_and_the_angle_are_those_of_the_words() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
-def test_as_many_are_drawn_as_were_asked_for(count: int) -> None:
+def test_as_many_are_drawn_as_were_requested(count: int) -> None:
     drawn = SeededSource(7, "normals").normals(count)
     assert drawn.shape == (count,)
     assert drawn.flags.writeable
@@ -59,7 +59,9 @@ def test_as_many_are_drawn_as_were_asked_for(count: int) -> None:
 
 @pytest.mark.statistical
 @BOTH_DIRECTIONS
-def test_normal_numbers_have_the_normal_law(seed: int, factor: float, passes: bool) -> None:
+def test_normal_numbers_have_the_normal_distribution(
+    seed: int, factor: float, passes: bool
+) -> None:
     """n = 200 000; Kolmogorov-Smirnov; false alarm FALSE_ALARM."""
     drawn = SeededSource(seed, "law").normals(N).astype(np.float64)
     assert (ks_p(factor * drawn, stats.norm.cdf) > FALSE_ALARM) is passes

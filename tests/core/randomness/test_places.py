@@ -52,7 +52,7 @@ def drawn_in_blocks(primitive: Primitive, users: int, width: int) -> NDArray[Any
 
 @pytest.mark.parametrize("primitive", PRIMITIVES.values(), ids=PRIMITIVES.keys())
 @pytest.mark.parametrize("width", [1, 3])
-def test_more_users_leave_the_coins_of_those_who_were_there(
+def test_more_users_leave_the_draws_of_those_who_were_there(
     primitive: Primitive, width: int
 ) -> None:
     step = BLOCK // width

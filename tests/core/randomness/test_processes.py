@@ -21,7 +21,7 @@ def test_pickling_hands_on_the_path_and_no_state() -> None:
         assert pickle.loads(pristine).words(3).tolist() == first
 
 
-def test_a_pickled_copy_cannot_repeat_coins_in_the_same_run() -> None:
+def test_a_pickled_copy_cannot_repeat_draws_in_the_same_run() -> None:
     source = SeededSource(7, "a")
     source.words(1)
     with pytest.raises(StreamReopened):
@@ -33,7 +33,7 @@ def test_a_stage_cannot_be_pickled() -> None:
         pickle.dumps(SeededSource(7, "a").stage("b"))
 
 
-def test_a_spawned_worker_gets_the_coins_of_the_path() -> None:
+def test_a_spawned_worker_gets_the_draws_of_the_path() -> None:
     source = SeededSource(7, "worker", 1)
     here = source.words(5).tolist()
     spawn = multiprocessing.get_context("spawn")

@@ -38,7 +38,7 @@ def test_a_secure_source_keeps_nothing_that_a_fork_could_share() -> None:
 
 
 @pytest.mark.parametrize("make", [SecureSource, lambda: SeededSource(7)], ids=["secure", "seeded"])
-def test_draws_are_writable_arrays_of_the_asked_size(make: Callable[[], Source]) -> None:
+def test_draws_are_writable_arrays_of_the_requested_size(make: Callable[[], Source]) -> None:
     source = make()
     for count in (0, 1, 7, 8, 9, 1000):
         drawn: list[NDArray[Any]] = [
@@ -61,7 +61,7 @@ def test_draws_are_writable_arrays_of_the_asked_size(make: Callable[[], Source])
 
 
 @pytest.mark.statistical
-def test_secure_coins_are_fair() -> None:
+def test_secure_bits_are_fair() -> None:
     """n = 100 000, never seeded; false alarm FALSE_ALARM; its twins are those of seeded coins."""
     hits = int(np.count_nonzero(SecureSource().bernoulli(1 << 63, 100_000)))
     assert binomial_p(hits, 100_000, 0.5) > FALSE_ALARM

@@ -14,7 +14,7 @@ from noisefloor.randomness import SeededSource, new_run
 from statistics_of_tests import FALSE_ALARM, chi_square_p, ks_p, tilted
 
 
-def coins(*path: Any, count: int = 4) -> list[int]:
+def words_of(*path: Any, count: int = 4) -> list[int]:
     """Return the first words of a path, in a run of their own."""
     with new_run():
         return [int(word) for word in SeededSource(*path).words(count)]
@@ -37,7 +37,7 @@ def blake2b(purpose: str, content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=32, person=person).digest()
 
 
-def test_the_coins_of_a_path_are_sfc64_keyed_by_blake2b_of_the_path() -> None:
+def test_the_draws_of_a_path_are_sfc64_keyed_by_blake2b_of_the_path() -> None:
     # This is the definition of seeded streams: a change here moves every coin of every scenario.
     parts = [(b"i", b"7"), (b"s", b"cohort"), (b"i", b"17")]
     path = b"".join(tag + len(text).to_bytes(8, "big") + text for tag, text in parts)
@@ -51,8 +51,8 @@ def test_the_coins_of_a_path_are_sfc64_keyed_by_blake2b_of_the_path() -> None:
     assert population.tolist() == sfc64(blake2b("population", key), 50)
 
 
-def test_the_same_path_gives_the_same_coins_in_a_new_run() -> None:
-    assert coins(7, "cohort", 17) == coins(7, "cohort", 17)
+def test_the_same_path_gives_the_same_draws_in_a_new_run() -> None:
+    assert words_of(7, "cohort", 17) == words_of(7, "cohort", 17)
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_the_same_path_gives_the_same_coins_in_a_new_run() -> None:
         ((7, "as\0\0\0\0\0\0\0\1b"), (7, "a", "b")),
     ],
 )
-def test_different_paths_share_no_coins(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
-    assert not set(coins(*one, count=1000)) & set(coins(*other, count=1000))
+def test_different_paths_share_no_draws(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+    assert not set(words_of(*one, count=1000)) & set(words_of(*other, count=1000))
 
 
 def test_a_child_of_a_child_is_the_flat_path() -> None:
     nested = SeededSource(7, "a").child("b", 3).child("c")
     assert repr(nested) == "SeededSource(7, 'a', 'b', 3, 'c')"
-    assert nested.words(4).tolist() == coins(7, "a", "b", 3, "c")
+    assert nested.words(4).tolist() == words_of(7, "a", "b", 3, "c")
 
 
 def test_numpy_integers_name_the_same_streams_as_plain_ones() -> None:
-    assert coins(np.int64(7), np.uint8(3)) == coins(7, 3)
+    assert words_of(np.int64(7), np.uint8(3)) == words_of(7, 3)
 
 
 def test_naming_a_stream_opens_nothing() -> None:
@@ -101,7 +101,7 @@ def test_a_path_opened_twice_in_one_run_is_refused_by_name() -> None:
 
 def test_an_opened_source_goes_on_where_it_was() -> None:
     source = SeededSource(7, "a")
-    assert [*source.words(3).tolist(), *source.words(2).tolist()] == coins(7, "a", count=5)
+    assert [*source.words(3).tolist(), *source.words(2).tolist()] == words_of(7, "a", count=5)
 
 
 def test_a_run_inside_a_run_gives_the_outer_one_back() -> None:
@@ -135,7 +135,7 @@ def test_a_source_used_for_two_releases_is_refused_in_a_new_run_as_well() -> Non
         source.stage("flips")
 
 
-def test_every_stream_of_a_path_has_coins_of_its_own() -> None:
+def test_every_stream_of_a_path_has_draws_of_its_own() -> None:
     source = SeededSource(7, "a")
     stage = source.stage("b")
     streams = [
@@ -188,7 +188,7 @@ def test_a_generator_may_be_had_twice_and_gives_the_same() -> None:
     assert SeededSource(7, "population").generator().normal(size=5).tolist() == first
 
 
-def test_a_generator_opens_no_stream_and_repeats_none_of_its_coins() -> None:
+def test_a_generator_opens_no_stream_and_repeats_none_of_its_draws() -> None:
     source = SeededSource(7, "population")
     raw = source.generator().bit_generator.random_raw(100)
     assert not set(raw.tolist()) & set(SeededSource(7, "population").words(100).tolist())
@@ -202,8 +202,8 @@ def test_each_byte_of_a_word_is_uniform(
 ) -> None:
     """n = 200 000 in 256 cells; false alarm FALSE_ALARM."""
     bytes_ = SeededSource(seed, "bytes", place).words(200_000).view(np.uint8)[place::8]
-    law = tilted([1 / 256] * 256, factor)
-    assert (chi_square_p(np.bincount(bytes_, minlength=256), law) > FALSE_ALARM) is passes
+    distribution = tilted([1 / 256] * 256, factor)
+    assert (chi_square_p(np.bincount(bytes_, minlength=256), distribution) > FALSE_ALARM) is passes
 
 
 @pytest.mark.statistical

@@ -78,7 +78,7 @@ def test_impressions_are_counted_once_in_any_order(
     assert server.counters.duplicates == len(batches)
 
 
-def test_impressions_of_an_open_epoch_are_not_told_and_late_ones_are_refused() -> None:
+def test_impressions_of_an_open_epoch_are_not_released_and_late_ones_are_refused() -> None:
     server = AdServer(CATALOGUE, 5)
     assert server.apply(shown(5, [1], 0)).status is FrameStatus.COUNTED
     with pytest.raises(EpochOpen):

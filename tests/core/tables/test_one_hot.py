@@ -52,10 +52,10 @@ def test_folds_differ_by_one_at_most(count: int, parts: int, seed: int) -> None:
 @given(classes=st.integers(2, 4), count=st.integers(1, 40), seed=st.integers(0, 10_000))
 def test_scores_are_those_of_scikit_learn(classes: int, count: int, seed: int) -> None:
     draw = SeededSource(seed, "scores").generator()
-    told, labels = draw.integers(0, classes, (2, count))
-    mine = classification_scores(told, labels, classes)
-    theirs = f1_score(labels, told, labels=range(classes), average="macro", zero_division=0.0)
-    assert mine.accuracy == pytest.approx(accuracy_score(labels, told))
+    predicted, labels = draw.integers(0, classes, (2, count))
+    mine = classification_scores(predicted, labels, classes)
+    theirs = f1_score(labels, predicted, labels=range(classes), average="macro", zero_division=0.0)
+    assert mine.accuracy == pytest.approx(accuracy_score(labels, predicted))
     assert mine.macro_f1 == pytest.approx(theirs)
     assert mine.n == count
 

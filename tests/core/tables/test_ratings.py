@@ -106,10 +106,10 @@ def test_movielens_keeps_each_rating_in_its_place(real_data: Callable[[str], Non
     row = np.searchsorted(found.users, raw["user_id"])
     column = {item: place for place, item in enumerate(found.items.tolist())}
     place = np.array([column.get(item, -1) for item in raw["movie_id"].tolist()])
-    held = place >= 0
-    assert int(held.sum()) == int(found.rated.sum()) == 29_931
-    expected = (raw["rating"][held] - 1) / 4
-    assert np.array_equal(found.rating[row[held], place[held]], expected)
+    is_rated = place >= 0
+    assert int(is_rated.sum()) == int(found.rated.sum()) == 29_931
+    expected = (raw["rating"][is_rated] - 1) / 4
+    assert np.array_equal(found.rating[row[is_rated], place[is_rated]], expected)
 
 
 def test_the_catalogue_is_the_most_rated_films(real_data: Callable[[str], None]) -> None:

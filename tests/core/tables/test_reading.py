@@ -65,7 +65,7 @@ def test_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     assert list(read_table(csv(tmp_path, ",a,\n0,5,x\n1,6,y\n"))) == ["a"]
 
 
-def test_only_the_columns_that_are_asked_for_are_read_and_checked(tmp_path: Path) -> None:
+def test_only_the_columns_that_are_requested_are_read_and_checked(tmp_path: Path) -> None:
     table = read_table(csv(tmp_path, "a,b,c\n1,,2\n3,4,5\n"), ["c", "a"])
     assert list(table) == ["c", "a"]
 
@@ -155,6 +155,6 @@ def test_the_error_comes_back_whole_from_a_worker() -> None:
     assert str(error) == "own.csv: column 'a': Expected more."
 
 
-def test_files_are_told_from_names_by_their_ending() -> None:
+def test_files_are_distinguished_from_names_by_their_ending() -> None:
     assert all(is_table_file(it) for it in ("a.csv", "b/c.TSV", Path("d.parquet")))
     assert not any(is_table_file(it) for it in ("adult", "movielens-100k", "a.csv.gz", "csv"))

@@ -104,7 +104,7 @@ def test_a_bad_schema_names_its_file_and_its_rule(tmp_path: Path, schema: Any, r
         load_records(own(tmp_path, schema=schema))
 
 
-def test_what_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_column_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path))
     with pytest.raises(MissingData, match="noisefloor data fetch movielens-100k"):
         load_records("movielens-100k")

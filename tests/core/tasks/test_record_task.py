@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def course(way: str, schema: ScaledSchema | None = None, epsilon: float = 8.0) -> RecordTask:
+def task_of(way: str, schema: ScaledSchema | None = None, epsilon: float = 8.0) -> RecordTask:
     """Return a small course."""
     return RecordTask(schema or ranges(4), epsilon, OWNERS, **WAYS[way])
 
@@ -64,37 +64,41 @@ def taught(one: RecordTask, records: ScaledRecords, seed: int = 1) -> bytes:
 def test_every_way_learns_and_answers(way: str) -> None:
     """Far apart, 3,000 owners: each way names 0.6 at the very least, chance being 0.5."""
     schema = ranges(4)
-    one, asked = course(way), two_groups(schema, 1000, "asked", 1.0)
+    one, queried = task_of(way), two_groups(schema, 1000, "asked", 1.0)
     content = taught(one, two_groups(schema, OWNERS, "owners", 1.0))
-    assert accuracy(one.predict(content, asked), asked) > 0.6
+    assert accuracy(one.predict(content, queried), queried) > 0.6
     kind = one.query_kind
     assert kind is not None
-    batch = kind.encode(one.query(content, asked, SeededSource(1, "query")))
-    told = one.answers(content, batch)
-    assert accuracy(told, asked) > 0.6
-    assert np.array_equal(told, one.answers(content, batch))
+    batch = kind.encode(one.query(content, queried, SeededSource(1, "query")))
+    answers = one.answers(content, batch)
+    assert accuracy(answers, queried) > 0.6
+    assert np.array_equal(answers, one.answers(content, batch))
 
 
-def test_a_decision_is_asked_about_by_one_response_with_the_whole_epsilon() -> None:
-    one = course("joint-bayes", epsilon=1.0)
+def test_a_decision_is_queried_by_one_response_with_the_whole_epsilon() -> None:
+    one = task_of("joint-bayes", epsilon=1.0)
     content = taught(one, two_groups(ranges(4), OWNERS, "owners", 1.0))
     record = two_groups(ranges(4), 1, "asked")
-    law = enumerate_distribution(lambda source: one.query(content, record, source)["bits"][:, 0])
+    distribution = enumerate_distribution(
+        lambda source: one.query(content, record, source)["bits"][:, 0]
+    )
     decided = bool(one.predict(content, record)[0])
     stated = BinaryResponse(1.0).log_likelihood(np.array([False, True]), decided)
-    assert [math.log(law[bit]) for bit in (False, True)] == pytest.approx(list(stated), abs=1e-12)
+    assert [math.log(distribution[bit]) for bit in (False, True)] == pytest.approx(
+        list(stated), abs=1e-12
+    )
 
 
 def test_nobody_reports_in_a_round_that_the_content_is_not_of() -> None:
-    one = course("unified, DR.PM")
+    one = task_of("unified, DR.PM")
     records = two_groups(ranges(4), 10, "owners")
     with pytest.raises(BadFrame, match="another round"):
         one.report(1, one.first(), records, SeededSource(1, "early"))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_course_reads_back_from_its_description(way: str) -> None:
-    one = course(way, mixed_schema())
+def test_a_task_reads_back_from_its_description(way: str) -> None:
+    one = task_of(way, mixed_schema())
     assert task_registry.task_from_description(task_registry.task_description(one)) == one
     assert RecordTask.of_json(one.as_json()).first() == one.first()
 
@@ -102,7 +106,7 @@ def test_a_course_reads_back_from_its_description(way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_rows_teach_the_same_bytes_in_any_order(way: str) -> None:
     schema = mixed_schema()
-    one, owners = course(way, schema), two_groups(schema, 600, "owners")
+    one, owners = task_of(way, schema), two_groups(schema, 600, "owners")
     content = taught(one, owners)
     with new_run():
         assert taught(one, owners) == content
@@ -112,7 +116,7 @@ def test_the_same_rows_teach_the_same_bytes_in_any_order(way: str) -> None:
 def test_classes_that_an_attribute_does_not_have_teach_nothing() -> None:
     schema = mixed_schema()
     for way in ("joint-bayes", "joint-svm", "joint-svm, selected", "unified, DR.WA"):
-        one, owners = course(way, schema), two_groups(schema, 600, "owners")
+        one, owners = task_of(way, schema), two_groups(schema, 600, "owners")
         content = one.first()
         for number in range(one.rounds):
             kind = one.kind(number)
@@ -133,11 +137,11 @@ def _top(column: Any) -> int:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_round_without_reports_goes_on(way: str) -> None:
-    one, asked = course(way), two_groups(ranges(4), 5, "asked")
+    one, queried = task_of(way), two_groups(ranges(4), 5, "asked")
     content = one.first()
     for number in range(one.rounds):
         content = one.next(number, content, RoundRelease(0))
-    assert not one.predict(content, asked).any()
+    assert not one.predict(content, queried).any()
 
 
 def test_a_published_machine_is_that_of_scikit_learn() -> None:
@@ -149,9 +153,9 @@ def test_a_published_machine_is_that_of_scikit_learn() -> None:
     machine = SVC(C=1.7, gamma="scale").fit(features, labels)
     made = export_svc(machine)
     again = model_from_arrays("kernel", made.arrays())
-    asked = draw.uniform(-1, 1, (500, 3))
-    assert np.allclose(made.scores(asked), machine.decision_function(asked), atol=1e-9)
-    assert np.array_equal(again.predict(asked), machine.predict(asked))
+    queried = draw.uniform(-1, 1, (500, 3))
+    assert np.allclose(made.scores(queried), machine.decision_function(queried), atol=1e-9)
+    assert np.array_equal(again.predict(queried), machine.predict(queried))
 
 
 def test_a_table_tells_what_its_classifier_tells() -> None:
@@ -169,7 +173,7 @@ def test_a_table_tells_what_its_classifier_tells() -> None:
 
 
 def test_bytes_that_are_no_content_are_refused() -> None:
-    one = course("joint-svm")
+    one = task_of("joint-svm")
     content = taught(one, two_groups(ranges(4), 400, "owners"))
     flips = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(0, 60, 7)]
     cut = [content[:-8], content + b"\0" * 8, b"", b"NFRC", content[: len(content) // 2]]
@@ -193,7 +197,7 @@ def test_bytes_that_are_no_content_are_refused() -> None:
     ],
 )
 def test_a_content_that_says_something_else_is_refused(change: dict[str, Any]) -> None:
-    one = course("joint-svm")
+    one = task_of("joint-svm")
     read = read_content(taught(one, two_groups(ranges(4), 400, "owners")))
     with pytest.raises(BadFrame):
         one.fitted_model(write_content(RoundContent({**read.payload, **change}, read.arrays)))
@@ -203,9 +207,9 @@ def test_a_content_that_says_something_else_is_refused(change: dict[str, Any]) -
         one.fitted_model(one.first())
 
 
-def test_a_content_of_another_course_is_refused() -> None:
+def test_a_content_of_another_task_is_refused() -> None:
     with pytest.raises(BadFrame, match="another course"):
-        course("unified").round_of(course("unified", epsilon=2.0).first())
+        task_of("unified").round_of(task_of("unified", epsilon=2.0).first())
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ def test_a_content_of_another_course_is_refused() -> None:
         ({"seed": -1}, "seed"),
     ],
 )
-def test_a_course_that_could_not_be_run_is_refused_before(
+def test_a_task_that_could_not_be_run_is_refused_before(
     change: dict[str, Any], named: str
 ) -> None:
     given: dict[str, Any] = {"schema": ranges(4), "epsilon": 2.0, "owners": 100, **change}
@@ -234,7 +238,7 @@ def test_a_course_that_could_not_be_run_is_refused_before(
 
 
 def test_a_description_with_something_else_is_refused() -> None:
-    told = course("unified").as_json()
-    for broken in ({**told, "pickle": 1}, {"method": "unified"}, {**told, "schema": 3}):
+    answers = task_of("unified").as_json()
+    for broken in ({**answers, "pickle": 1}, {"method": "unified"}, {**answers, "schema": 3}):
         with pytest.raises(BadParameter):
             RecordTask.of_json(broken)

@@ -18,14 +18,14 @@ ROWS = [crowd(0, 1, (30, 0), (70, 1)), crowd(0, 2, (60, 1)), crowd(0, 3, (10, 0)
 COURSES: list[TrainingTask] = [Totals(), Threshold("a", "b", 5), AdTask(BitTraining(4, 2, 8.0, 3))]
 
 
-def fed(course: TrainingTask, *frames: bytes) -> TrainingCoordinator:
-    learner = TrainingCoordinator(course)
+def fed(task: TrainingTask, *frames: bytes) -> TrainingCoordinator:
+    learner = TrainingCoordinator(task)
     for data in frames:
         assert learner.apply(data).status is FrameStatus.COUNTED
     return learner
 
 
-def test_a_course_over_sums_learns_from_each_round() -> None:
+def test_a_task_over_sums_learns_from_each_round() -> None:
     learner = fed(Totals(), values(0, 1, 5, 6), values(0, 2, -1))
     learner.close(0)
     assert (learner.number, read(learner.content)["total"]) == (1, 10)
@@ -37,7 +37,7 @@ def test_a_course_over_sums_learns_from_each_round() -> None:
     assert learner.summary(2).rows == 1
 
 
-def test_a_course_over_rows_gets_them_sorted_whatever_their_order() -> None:
+def test_a_task_over_rows_gets_them_sorted_whatever_their_order() -> None:
     contents = set()
     for order in permutations(ROWS):
         learner = fed(Threshold(), *order)
@@ -47,7 +47,7 @@ def test_a_course_over_rows_gets_them_sorted_whatever_their_order() -> None:
     assert read(contents.pop())["threshold"] == 60
 
 
-def test_queries_are_answered_once_all_is_learnt() -> None:
+def test_queries_are_answered_after_the_last_round() -> None:
     learner = fed(Threshold(), *ROWS)
     for number in range(2):
         with pytest.raises(NotFitted):
@@ -60,14 +60,14 @@ def test_queries_are_answered_once_all_is_learnt() -> None:
     assert learner.counters.accepted == 3  # nothing is kept of a query
 
 
-def test_a_course_without_queries_answers_none() -> None:
-    course = AdTask(BitTraining(4, 2, 8.0, 3))
+def test_a_task_without_queries_answers_none() -> None:
+    task = AdTask(BitTraining(4, 2, 8.0, 3))
     with pytest.raises(BadParameter, match="answers queries"):
-        TrainingCoordinator(course).answers(queries(1))
+        TrainingCoordinator(task).answers(queries(1))
     with pytest.raises(BadParameter):
-        course.answers(course.first(), task_cases.QUERIES.encode({"value": np.array([1])}))
+        task.answers(task.first(), task_cases.QUERIES.encode({"value": np.array([1])}))
     with pytest.raises(BadParameter, match="sums"):
-        course.next(0, course.first(), RoundRelease(1))
+        task.next(0, task.first(), RoundRelease(1))
 
 
 def test_a_snapshot_brings_rows_back() -> None:
@@ -83,20 +83,18 @@ def test_a_snapshot_brings_rows_back() -> None:
         TrainingCoordinator.restore(learner.snapshot(), Totals())
 
 
-@pytest.mark.parametrize("course", COURSES, ids=lambda one: type(one).__name__)
-def test_a_collection_has_its_course(
-    course: TrainingTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("task", COURSES, ids=lambda one: type(one).__name__)
+def test_a_collection_has_its_task(task: TrainingTask, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = (*task_registry.TASK_FAMILIES, *task_cases.FAMILIES)
     monkeypatch.setattr(task_registry, "TASK_FAMILIES", listed)
-    collection = CollectionConfig(example_collection(4).catalogue, task=course)
+    collection = CollectionConfig(example_collection(4).catalogue, task=task)
     assert CollectionConfig.parse(collection.content) == collection
-    assert {course.kind(0).name, "impressions"} == set(collection.kinds)
+    assert {task.kind(0).name, "impressions"} == set(collection.kinds)
     with pytest.raises(BadParameter, match="first_epoch"):
-        CollectionConfig(example_collection(4).catalogue, first_epoch=1, task=course)
+        CollectionConfig(example_collection(4).catalogue, first_epoch=1, task=task)
 
 
-def test_a_course_that_is_not_listed_is_refused() -> None:
+def test_a_task_that_is_not_listed_is_refused() -> None:
     with pytest.raises(BadParameter, match="listed"):
         task_registry.task_description(Totals())
     content = CollectionConfig(example_collection(4).catalogue, task=COURSES[2]).content

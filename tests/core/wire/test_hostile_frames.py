@@ -347,7 +347,7 @@ def test_the_header_of_a_batch_says_its_rows_and_whether_it_is_compressed() -> N
         assert (header.rows, header.is_compressed) == (3, codec is not None)
 
 
-def test_a_frame_of_a_kind_that_is_not_asked_for_is_refused() -> None:
+def test_a_frame_of_a_kind_that_is_not_expected_is_refused() -> None:
     data = encode_frame(symbol_kind("other", 300), 3, np.array([1]), SeededSource(1))
     assert refused(data).field == "header"
     other: Kind = symbol_kind("symbols", 299)

@@ -62,7 +62,7 @@ def verdict_without_memory(data: bytes) -> object:
 
 
 @pytest.fixture(autouse=True)
-def learnt() -> Iterator[None]:
+def with_learnt_templates() -> Iterator[None]:
     for data in FRAMES:
         decode_frame(data, KINDS)
     yield
@@ -101,7 +101,7 @@ def batch_start(data: bytes) -> int:
     return data.index(metadata.to_pybytes()) + int(metadata.size)
 
 
-def test_frames_of_rows_of_one_width_are_learnt_and_others_are_not() -> None:
+def test_frames_of_rows_of_one_width_are_remembered_and_others_are_not() -> None:
     for kind, data in zip(KINDS.values(), FRAMES, strict=True):
         start, templates = batch_start(data), Templates()
         assert not templates.has(data, start)
@@ -109,7 +109,7 @@ def test_frames_of_rows_of_one_width_are_learnt_and_others_are_not() -> None:
         assert templates.has(data, start) == (kind is not NOTES)
 
 
-def test_nothing_is_learnt_from_a_batch_that_lies_elsewhere() -> None:
+def test_nothing_is_remembered_of_a_batch_that_lies_elsewhere() -> None:
     data, templates = FRAMES[0], Templates()
     templates.learn(data, batch_start(data), decode_frame(bytes(bytearray(data)), KINDS).batch)
     assert not templates.has(data, batch_start(data))

@@ -22,7 +22,7 @@ from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi import checks
 
-from hostile_frames import GOOD, KINDS, SeededCoins, changed
+from hostile_frames import GOOD, KINDS, SeededDraws, changed
 from live_apps import TOKENS, credentials, prepared
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import SeededSource, Source, new_run
@@ -143,7 +143,7 @@ def frames(draw: st.DrawFn) -> bytes:
     """Return a frame, good or changed; the seed alone is hypothesis', which keeps it quick."""
     with new_run():
         seed = draw(st.integers(0, 2**32))
-        return changed(SeededCoins(SeededSource(seed))) if seed % 4 else GOOD[seed % len(GOOD)]
+        return changed(SeededDraws(SeededSource(seed))) if seed % 4 else GOOD[seed % len(GOOD)]
 
 
 schemathesis.openapi.media_type(FRAME_TYPE, frames())

@@ -145,7 +145,7 @@ def test_the_evasive_start_from_the_vector_that_gains_more() -> None:
     for epsilon in (0.5, 2.0, 8.0):
         encoding = UnaryEncoding.optimised(6, epsilon)
         empty, holding = (
-            mimic_bias(encoding, fakes=0.1, honest=0.1, held=held) for held in (0, 1)
+            mimic_bias(encoding, fakes=0.1, honest=0.1, ones=ones) for ones in (0, 1)
         )
         assert holding > empty
         forger = Forger(ClickReport(6, epsilon, ClickEncoding.ONE_CLICK), 4, 0.1, "evasive")

@@ -76,7 +76,7 @@ def clear(bids: object, floors: object, rule: AuctionType, draws: Words) -> Clea
     offered = check_integers(rows, 0, LARGEST_BID, width=rows.shape[1]).astype(np.int64)
     limits = check_floors(floors, len(offered))
     if draws.shape != (len(offered),):
-        raise OutOfDomain(f"Expected a coin for each auction; got shape {draws.shape}.")
+        raise OutOfDomain(f"Expected one draw for each auction; got shape {draws.shape}.")
     columns = [np.empty(len(offered), dtype=np.int64) for _ in range(3)]
     cleared = ClearedAuctions(np.empty(len(offered), dtype=np.int16), *columns)
     for some in blocks(len(offered), offered.shape[1]):

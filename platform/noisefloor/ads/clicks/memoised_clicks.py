@@ -126,6 +126,7 @@ class MemoisedClicks:
             ways = math.comb(self.days, ones)
             as_one = ways * stay**ones * flip ** (self.days - ones)
             as_zero = ways * flip**ones * stay ** (self.days - ones)
-            held = (1 - once) * as_one + once * as_zero
-            right += max(held, (1 - once) * as_zero + once * as_one) / 2
+            if_one = (1 - once) * as_one + once * as_zero
+            if_zero = (1 - once) * as_zero + once * as_one
+            right += max(if_one, if_zero) / 2
         return right

@@ -268,8 +268,8 @@ class SpectralTraining:
         inverse = min(max(inverse, usual / _MOST_SPREAD), usual / _LEAST_SPREAD)
         unit = rates * inverse * mean_share(rates)
         offsets = shrunk(found.value[:-1] / unit, found.standard_error[:-1] / unit)
-        held = np.clip(offsets, -self.centre, 1 - self.centre).astype(np.float32)
-        return AdModel(model.centre, held, model.factors)
+        clipped = np.clip(offsets, -self.centre, 1 - self.centre).astype(np.float32)
+        return AdModel(model.centre, clipped, model.factors)
 
     def _learn_factors(self, model: AdModel, rates: Floats, tally: Tally, n: int) -> AdModel:
         if self.form == "lite":

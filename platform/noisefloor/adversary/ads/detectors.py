@@ -36,18 +36,18 @@ def total_test(
     seen = np.asarray(tally, dtype=np.float64).sum(axis=-1)
     low, high = (0.0, float(encoding.most_ones)) if total is None else (total, total)
     tails = []
-    for sign, held in ((1, low), (-1, high)):
-        mean, deviation = _total_moments(encoding, n, held)
+    for sign, ones in ((1, low), (-1, high)):
+        mean, deviation = _total_moments(encoding, n, ones)
         tails.append(ndtr(sign * (seen - mean) / deviation))
     return np.asarray(np.minimum(1.0, 2 * np.minimum(*tails)))
 
 
-def _total_moments(encoding: UnaryEncoding, n: int, held: float) -> tuple[float, float]:
-    """Return mean and standard deviation of all ones, if devices hold so many on average."""
+def _total_moments(encoding: UnaryEncoding, n: int, ones: float) -> tuple[float, float]:
+    """Return mean and standard deviation of all ones, by the mean number of ones of a device."""
     stay, rise = encoding.stay / ONE, encoding.rise / ONE
-    lacked = encoding.size - held
-    variance = held * stay * (1 - stay) + lacked * rise * (1 - rise)
-    return n * (held * stay + lacked * rise), math.sqrt(n * variance)
+    zeros = encoding.size - ones
+    variance = ones * stay * (1 - stay) + zeros * rise * (1 - rise)
+    return n * (ones * stay + zeros * rise), math.sqrt(n * variance)
 
 
 def uniformity_test(mechanism: SampledBit, tally: Counts) -> Floats:

@@ -189,9 +189,9 @@ class LinkingGame:
         )
 
     def _transcripts(self, people: Matches, source: Source) -> Reports:
-        held = np.asarray(self.candidates)[people.reshape(-1)]
+        inputs = np.asarray(self.candidates)[people.reshape(-1)]
         drawn = [
-            self.mechanism.randomise(held, source.child("message", number))
+            self.mechanism.randomise(inputs, source.child("message", number))
             for number in range(self.requests)
         ]
         seen = np.stack(drawn, axis=1)

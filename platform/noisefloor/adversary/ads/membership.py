@@ -66,13 +66,13 @@ def expected_success(member: Floats, population: Floats, n: int) -> float:
 
 def exact_success(member: Floats, population: Floats, n: int) -> float | None:
     """Return how often membership is told from one round, or nothing if n is too large to sum."""
-    laws = merged(np.stack([member, population]))
-    kinds = laws.shape[1]
+    distributions = merged(np.stack([member, population]))
+    kinds = distributions.shape[1]
     if not is_listable(check_count(n, "n"), kinds, 2):
         return None
     tallies = compositions(n, kinds)
-    absent = counts_distribution(laws[1:], tallies)[0]
-    ratio = np.exp(log_ratios(tallies[:, None], laws[:1], laws[1:]))
+    absent = counts_distribution(distributions[1:], tallies)[0]
+    ratio = np.exp(log_ratios(tallies[:, None], distributions[:1], distributions[1:]))
     return float(np.maximum(absent, absent * ratio).sum() / 2)
 
 

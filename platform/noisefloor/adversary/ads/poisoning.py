@@ -186,13 +186,13 @@ def mimic(honest_like: Reports, target: int, source: Source) -> NDArray[np.bool_
     return reports
 
 
-def mimic_bias(encoding: UnaryEncoding, *, fakes: float, honest: float, held: int = 1) -> float:
+def mimic_bias(encoding: UnaryEncoding, *, fakes: float, honest: float, ones: int = 1) -> float:
     """Return the bias of ``mimic``: all but the fakes whose report has no one at all support it.
 
-    Formula: ``beta ((1 - (1 - p)^held (1 - q)^(size - held) - q) / (p - q) - f)``.
+    Formula: ``beta ((1 - (1 - p)^ones (1 - q)^(size - ones) - q) / (p - q) - f)``.
     """
     support = support_of(encoding)
-    none = (1 - support.hold) ** held * (1 - support.lack) ** (encoding.size - held)
+    none = (1 - support.hold) ** ones * (1 - support.lack) ** (encoding.size - ones)
     return crafted_bias(support, fakes=fakes, honest=honest, rate=1 - none)
 
 

@@ -147,9 +147,9 @@ class RequestGame:
     def requests_of(self, canaries: int, source: Source) -> tuple[Indices, Reports]:
         """Draw each device's row, and return it with its requests."""
         truth = draw_truth(check_prior(len(self.rows), self.prior), canaries, source)
-        held = np.asarray(self.rows)[truth]
+        inputs = np.asarray(self.rows)[truth]
         drawn = [
-            self.mechanism.randomise(held, source.child("request", number))
+            self.mechanism.randomise(inputs, source.child("request", number))
             for number in range(self.fresh)
         ]
         return truth, np.stack(drawn * (self.requests // self.fresh), axis=1)

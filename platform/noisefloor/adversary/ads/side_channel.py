@@ -63,8 +63,8 @@ def class_success(rates: Floats, prior: Prior = None) -> float | None:
     joint = shares[:, None]
     for hour, most in zip(merged.T, reach, strict=True):
         count = np.arange(most + 1)
-        law = np.exp(np.outer(np.log(hour), count) - hour[:, None] - gammaln(count + 1))
-        joint = (joint[:, :, None] * law[:, None, :]).reshape(len(merged), -1)
+        poisson = np.exp(np.outer(np.log(hour), count) - hour[:, None] - gammaln(count + 1))
+        joint = (joint[:, :, None] * poisson[:, None, :]).reshape(len(merged), -1)
     return float(joint.max(axis=0).sum())
 
 

@@ -153,8 +153,8 @@ def log_likelihoods(
         return _from_table(distribution, reports, candidates, logs)
     for place, value in enumerate(candidates):
         for period in range(reports.shape[1]):
-            held = value[period] if is_changing else value
-            logs[:, place] += distribution.log_likelihood(reports[:, period], held)
+            candidate = value[period] if is_changing else value
+            logs[:, place] += distribution.log_likelihood(reports[:, period], candidate)
     return logs
 
 

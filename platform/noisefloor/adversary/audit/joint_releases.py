@@ -33,9 +33,9 @@ class RepeatedRelease:
 def joint_ratios(part: RepeatedRelease, value: Any, trials: int, source: Source) -> Floats:
     """Run one part so many times on a value, and return the log-likelihood ratios."""
     total = np.zeros(trials)
-    held = np.repeat(np.asarray(value)[None], trials, axis=0)
+    inputs = np.repeat(np.asarray(value)[None], trials, axis=0)
     for number in range(check_count(part.times, "times", least=0)):
-        reports = part.mechanism.randomise(held, source.child(number))
+        reports = part.mechanism.randomise(inputs, source.child(number))
         # Only what both inputs can give is summed; a report of one alone settles the matter.
         with np.errstate(invalid="ignore"):
             total += part.mechanism.log_likelihood(reports, part.first)

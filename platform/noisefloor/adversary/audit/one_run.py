@@ -58,7 +58,7 @@ class MembershipGuesses:
         tail = _tail(self.right, self.made, epsilon)
         if not delta:
             return tail
-        below = _law(self.right, self.made, epsilon)[::-1].cumsum()
+        below = _distribution(self.right, self.made, epsilon)[::-1].cumsum()
         worst = (below / np.arange(1, len(below) + 1)).max() if len(below) else 0.0
         return min(1.0, tail + 2 * self.canaries * delta * float(worst))
 
@@ -150,7 +150,7 @@ def _tail(right: int, made: int, epsilon: float) -> float:
     return float(betainc(right, made - right + 1, 1 / (1 + math.exp(-epsilon))))
 
 
-def _law(stop: int, made: int, epsilon: float) -> Floats:
+def _distribution(stop: int, made: int, epsilon: float) -> Floats:
     """Return P(B = b) for b below ``stop``."""
     from scipy.special import gammaln  # lazy: scipy is slow to import
 

@@ -214,8 +214,8 @@ class MembershipCurve:
         rates = {
             f"tpr_at_{rate:g}": tpr for rate, tpr in self.roc.resolved(REPORTED_RATES).items()
         }
-        areas = {"auc": self.roc.auc, "auc_error": self.auc_error}
-        return {**areas, "advantage": self.roc.advantage, **rates}
+        auc_metrics = {"auc": self.roc.auc, "auc_error": self.auc_error}
+        return {**auc_metrics, "advantage": self.roc.advantage, **rates}
 
 
 def membership_curve(scores: Floats, members: Bits) -> MembershipCurve:

@@ -76,7 +76,7 @@ def attack_part(
     check_count(place, "place", least=0, most=attributes - 1 + mechanism.labelled)
     size = (*mechanism.sizes, 2)[place]
     reports = mechanism.randomise(rows, source)
-    who, said = _told(mechanism, reports, place)
+    who, said = _reported_values(mechanism, reports, place)
     truth = np.asarray(rows)[who, place].astype(np.intp)
     groups, spread = mechanism.groups_of(reports)[who], shares_of(truth, size)
     # Only the spaces of those who drew it: others need not have a part of this size.
@@ -101,8 +101,10 @@ def _drawn(mechanism: JointResponse, rows: Codes, reports: Reports) -> Codes:
     return np.hstack([true, rows[:, len(mechanism.sizes) :]])
 
 
-def _told(mechanism: JointResponse, reports: Reports, place: int) -> tuple[Reports, Reports]:
-    """Return who told of a value, and what."""
+def _reported_values(
+    mechanism: JointResponse, reports: Reports, place: int
+) -> tuple[Reports, Reports]:
+    """Return the reports that contain a value, and the reported value."""
     if place == len(mechanism.sizes):
         return np.arange(len(reports)), np.asarray(reports[:, -1], dtype=np.intp)
     who, at = np.nonzero(reports[:, : mechanism.chosen] == place)

@@ -45,8 +45,8 @@ def blind_game(
 
     A newcomer is in the second release alone, so its guarantee alone sets the bound.
     """
-    law = DifferenceDistribution(weeks[0].noise, weeks[1].noise)
-    return _game(shifts, law, weeks[1].guarantee, prior)
+    difference = DifferenceDistribution(weeks[0].noise, weeks[1].noise)
+    return _game(shifts, difference, weeks[1].guarantee, prior)
 
 
 def newcomer_game(

@@ -156,8 +156,8 @@ def table_game(
         guarantee: Of all cells together, for records added, removed or substituted.
         prior: Of the candidates.
     """
-    held, place = np.unique(cells, return_inverse=True)
-    centres = np.repeat(others.reshape(-1)[held][None], len(cells), axis=0)
+    occupied, place = np.unique(cells, return_inverse=True)
+    centres = np.repeat(others.reshape(-1)[occupied][None], len(cells), axis=0)
     centres[np.arange(len(cells)), place] += 1
     shares = check_prior(len(cells), prior)
     closed = (
@@ -206,15 +206,17 @@ def pair_closed_form(centres: Reports, noise: Density, shares: Floats) -> float 
     """
     if len(centres) != 2:
         return None
-    law = noise.density if isinstance(noise, DifferenceDistribution) else noise
+    distribution = noise.density if isinstance(noise, DifferenceDistribution) else noise
     apart = centres[1] - centres[0]
-    if isinstance(law, GaussianDistribution) and 0 < shares[0] < 1:
-        return gaussian_pair_success(float(np.linalg.norm(apart / law.sigma)), float(shares[0]))
+    if isinstance(distribution, GaussianDistribution) and 0 < shares[0] < 1:
+        return gaussian_pair_success(
+            float(np.linalg.norm(apart / distribution.sigma)), float(shares[0])
+        )
     changed = apart[apart != 0]
     is_alike = shares[0] == shares[1] and len(changed) > 0 and np.all(np.abs(changed) == 1)
     # The laws are even: one less tells as much as one more.
-    if isinstance(law, CellNoiseDistribution | TabulatedDistribution) and is_alike:
-        return shift_success(law, len(changed))
+    if isinstance(distribution, CellNoiseDistribution | TabulatedDistribution) and is_alike:
+        return shift_success(distribution, len(changed))
     return None
 
 

@@ -150,10 +150,10 @@ class TabulatedDistribution:
     def log_density(self, noise: Reports) -> Floats:
         """Return the log-probability of each number; beyond the table it is minus infinity."""
         place = np.asarray(noise, dtype=np.int64) + self.reach
-        is_held = (place >= 0) & (place < len(self.chances))
+        is_inside = (place >= 0) & (place < len(self.chances))
         with np.errstate(divide="ignore"):
             logs = np.log(self.chances)
-        return np.where(is_held, logs[np.where(is_held, place, 0)], -np.inf)
+        return np.where(is_inside, logs[np.where(is_inside, place, 0)], -np.inf)
 
 
 @dataclass(frozen=True, slots=True)

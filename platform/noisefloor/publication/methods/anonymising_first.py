@@ -56,9 +56,9 @@ is Gaussian, without one Laplace."""
     @classmethod
     def of(cls, spec: ModelSpec) -> "AnonymisingFirstPlan":
         """Plan tables for the whole cost, and a training that costs nothing more."""
-        told = ParameterReader(spec.parameters, (*private_tables.PARAMETERS, *_TRAINING))
-        tables = PrivateTables.of(told, spec)
-        training = read_training(told, spec, hidden="none", epochs=5, rate=0.5)
+        reader = ParameterReader(spec.parameters, (*private_tables.PARAMETERS, *_TRAINING))
+        tables = PrivateTables.of(reader, spec)
+        training = read_training(reader, spec, hidden="none", epochs=5, rate=0.5)
         return cls(spec, tables, training)
 
     @property

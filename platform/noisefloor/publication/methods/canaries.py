@@ -138,12 +138,12 @@ class GradientCanary:
 
         total = np.zeros(games)
         for step in range(self.plan.steps):
-            coins = source.child("step", step)
+            noise_source = source.child("step", step)
             # Every game is an example of its own: in with the plan's rate, by itself.
-            places = poisson_sample(self.plan, games, coins.stage("sample"))
+            places = poisson_sample(self.plan, games, noise_source.stage("sample"))
             sums = torch.zeros(games)
             sums[slice(None) if places is None else places] = shift
-            add_noise(sums, self.plan.noise_scale, coins.stage("noise"))
+            add_noise(sums, self.plan.noise_scale, noise_source.stage("noise"))
             total += self._ratio(sums.numpy().astype(np.float64))
         return total
 
@@ -198,10 +198,10 @@ class NormalCanary:
             self._played(games, source.child("out").stage("noise"), second, second),
         )
 
-    def _played(self, games: int, coins: Source, truth: float, second: float) -> LogRatios:
+    def _played(self, games: int, noise_source: Source, truth: float, second: float) -> LogRatios:
         total = np.zeros(games)
         for multiplier in self.multipliers:
-            seen = truth + multiplier * coins.normals(games).astype(np.float64)
+            seen = truth + multiplier * noise_source.normals(games).astype(np.float64)
             total += ((seen - second) ** 2 - (seen - 1) ** 2) / (2 * multiplier**2)
         return total
 
@@ -291,13 +291,13 @@ class IncrementCanary:
         )
 
     def _played(self, games: int, source: Source, sign: int) -> LogRatios:
-        coins = source.stage("noise")
+        noise_source = source.stage("noise")
         half = self.epsilon / 2  # from the middle to either input, in scales of the noise
         at_once = max(1, _BLOCK // self.work)
         scores = np.empty(games)
         for start in range(0, games, at_once):
             count = min(at_once, games - start)
-            noise = coins.laplaces(count * self.work).reshape(count, -1)
+            noise = noise_source.laplaces(count * self.work).reshape(count, -1)
             seen = noise.astype(np.float64) + sign * half
             scores[start : start + count] = (np.abs(seen + half) - np.abs(seen - half)).sum(axis=1)
         return scores

@@ -42,7 +42,7 @@ the relation is record-add-remove. The cost needs a delta."""
     @classmethod
     def of(cls, spec: ModelSpec) -> "LogisticMethodPlan":
         """Plan a fit with the least noise that keeps to the cost."""
-        told = ParameterReader(spec.parameters, ("steps", "clip"))
+        reader = ParameterReader(spec.parameters, ("steps", "clip"))
         spec.check_delta()
         encoding = spec.encoding
         plan = LogisticPlan.for_budget(
@@ -52,8 +52,8 @@ the relation is record-add-remove. The cost needs a delta."""
             size=spec.declared_size,
             # A row has a one for each column.
             length=math.sqrt(len(encoding.columns)),
-            steps=told.whole("steps", 100, 1, MOST_STEPS),
-            clip=told.number("clip", 1.0, 1e-3, 1e3),
+            steps=reader.whole("steps", 100, 1, MOST_STEPS),
+            clip=reader.number("clip", 1.0, 1e-3, 1e3),
         )
         return cls(spec, plan, plan.guarantee)
 

@@ -55,16 +55,16 @@ _INCREMENT_FORMS: Mapping[str, IncrementForm] = {
 
 
 def read_training(
-    told: ParameterReader, spec: ModelSpec, *, hidden: str, epochs: int, rate: float
+    reader: ParameterReader, spec: ModelSpec, *, hidden: str, epochs: int, rate: float
 ) -> NetworkTraining:
     """Read how a network is trained; what is left out is set to these."""
-    batch = told.whole("batch", 50, 1, 1 << 16)
+    batch = reader.whole("batch", 50, 1, 1 << 16)
     return NetworkTraining(
-        hidden=told.widths("hidden", hidden, spec.encoding),
-        epochs=told.whole("epochs", epochs, 1, MOST_EPOCHS),
+        hidden=reader.widths("hidden", hidden, spec.encoding),
+        epochs=reader.whole("epochs", epochs, 1, MOST_EPOCHS),
         batch=batch,
-        learning_rate=told.number("learning_rate", rate, 1e-6, 10.0),
-        decay=told.number("decay", 0.001, 0.0, 1.0),
+        learning_rate=reader.number("learning_rate", rate, 1e-6, 10.0),
+        decay=reader.number("decay", 0.001, 0.0, 1.0),
     )
 
 
@@ -85,16 +85,16 @@ def network_file(encoding: OneHot, network: DenseNetwork) -> bytes:
     return PublishedModel(encoding, layers).written()
 
 
-def _nominal(told: ParameterReader, spec: ModelSpec, variant: str) -> float:
+def _nominal(reader: ParameterReader, spec: ModelSpec, variant: str) -> float:
     """Return the epsilon that the noise is made for: the model's, or that of each parameter."""
     if variant == CORRECTED:
-        if "parameter_epsilon" in told:
+        if "parameter_epsilon" in reader:
             rule = (
                 "left out: the corrected noise is for the whole model, whose epsilon is the cost's"
             )
             raise BadParameter("parameter_epsilon", "<number>", rule)
         return spec.cost.epsilon
-    return told.number("parameter_epsilon", spec.cost.epsilon, 1e-9, 1e6)
+    return reader.number("parameter_epsilon", spec.cost.epsilon, 1e-9, 1e6)
 
 
 def _claims(
@@ -132,17 +132,17 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
     def of(cls, spec: ModelSpec) -> "LearningFirstPlan":
         """Plan a release in one of its variants."""
         spec.check_relation(Neighbours.RECORD_SUBSTITUTE, why=_ONLY)
-        told = ParameterReader(
+        reader = ParameterReader(
             spec.parameters, ("variant", "parameter_epsilon", "bound", *_TRAINING)
         )
-        variant = told.choice("variant", CORRECTED, *VARIANTS)
-        training = read_training(told, spec, hidden="64,64,64", epochs=10, rate=0.05)
+        variant = reader.choice("variant", CORRECTED, *VARIANTS)
+        training = read_training(reader, spec, hidden="64,64,64", epochs=10, rate=0.05)
         shape = training.shape(spec.encoding.width, spec.encoding.classes)
         learning = LearningFirst(
-            _nominal(told, spec, variant),
+            _nominal(reader, spec, variant),
             shape.count,
             _LEARNING_FORMS[variant],
-            told.number("bound", 1.0, 1e-3, 1e3),
+            reader.number("bound", 1.0, 1e-3, 1e3),
         )
         return cls(spec, variant, training, learning)
 
@@ -180,9 +180,9 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
     def release(self, records: Records, source: Source) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         examples = self.spec.encoding.examples(records)
-        coins = source.child("training")
+        training_source = source.child("training")
         # Unchecked: that a release failed would be seen, and this network is not noised yet.
-        clean = train_plain(examples, self.training, coins, is_checked=False)
+        clean = train_plain(examples, self.training, training_source, is_checked=False)
         noisy = self.learning.release(clean, source.child("release"))
         return network_file(self.spec.encoding, noisy)
 
@@ -212,15 +212,15 @@ whether noisy sums are clamped (default true); {_VARIANT_HELP}"""
         """Plan a release in one of its variants."""
         spec.check_relation(Neighbours.RECORD_SUBSTITUTE, why=_ONLY)
         known = ("variant", "parameter_epsilon", "norm", "threshold", "clamps", *_TRAINING)
-        told = ParameterReader(spec.parameters, known)
-        variant = told.choice("variant", CORRECTED, *VARIANTS)
+        reader = ParameterReader(spec.parameters, known)
+        variant = reader.choice("variant", CORRECTED, *VARIANTS)
         learning = AnonymisedLearning(
-            _nominal(told, spec, variant),
-            read_training(told, spec, hidden="64,64,64", epochs=10, rate=0.05),
+            _nominal(reader, spec, variant),
+            read_training(reader, spec, hidden="64,64,64", epochs=10, rate=0.05),
             form=_INCREMENT_FORMS[variant],
-            threshold=told.number("threshold", 1.0, 1e-6, 1e6),
-            norm=told.number("norm", 1.0, 1e-6, 1e6),
-            clamps=told.flag("clamps", default=True),
+            threshold=reader.number("threshold", 1.0, 1e-6, 1e6),
+            norm=reader.number("norm", 1.0, 1e-6, 1e6),
+            clamps=reader.flag("clamps", default=True),
         )
         return cls(spec, variant, learning)
 

@@ -50,16 +50,16 @@ public: needed where the relation is record-add-remove. The cost needs a delta."
     @classmethod
     def of(cls, spec: ModelSpec) -> "PrivateSgdPlan":
         """Plan a training with the least noise that keeps to the cost."""
-        told = ParameterReader(
+        reader = ParameterReader(
             spec.parameters,
             ("hidden", "epochs", "batch", "clip", "learning_rate", "averaging"),
         )
         check_extra(cls.NAME, "models", "torch")
         spec.check_delta()
-        hidden = told.widths("hidden", "32", spec.encoding)
+        hidden = reader.widths("hidden", "32", spec.encoding)
         size = spec.declared_size
-        batch = told.whole("batch", min(2048, size), 1, size)
-        epochs = told.number("epochs", 20.0, 0.01, MOST_EPOCHS)
+        batch = reader.whole("batch", min(2048, size), 1, size)
+        epochs = reader.number("epochs", 20.0, 0.01, MOST_EPOCHS)
         if epochs * size / batch > MOST_STEPS:
             raise BadParameter("batch", batch, f"so large that at most {MOST_STEPS} steps come")
         sgd = SgdPlan.for_budget(
@@ -67,9 +67,9 @@ public: needed where the relation is record-add-remove. The cost needs a delta."
             examples=size,
             expected_batch=batch,
             epochs=epochs,
-            clipping=Flat(told.number("clip", 1.0, 1e-3, 1e3)),
-            learning_rate=told.number("learning_rate", 0.02, 1e-6, 10.0),
-            averaging=told.number("averaging", 0.5, 0.0, 1.0),
+            clipping=Flat(reader.number("clip", 1.0, 1e-3, 1e3)),
+            learning_rate=reader.number("learning_rate", 0.02, 1e-6, 10.0),
+            averaging=reader.number("averaging", 0.5, 0.0, 1.0),
         )
         return cls(spec, hidden, sgd, sgd.guarantee(spec.cost.delta))
 
@@ -97,8 +97,8 @@ public: needed where the relation is record-add-remove. The cost needs a delta."
         module = _module((encoding.width, *self.hidden, encoding.classes))
         initialise(module, source.child("weights"))
         labels = examples.labels.copy()  # torch takes no array that it may not write to
-        coins = source.child("training")
-        train(module, examples.features, labels, self.sgd, coins)
+        training_source = source.child("training")
+        train(module, examples.features, labels, self.sgd, training_source)
         return PublishedModel(encoding, _layers(module)).written()
 
 

@@ -71,18 +71,18 @@ class PrivateTables:
     rows: int | None
 
     @classmethod
-    def of(cls, told: ParameterReader, spec: ModelSpec) -> "PrivateTables":
+    def of(cls, reader: ParameterReader, spec: ModelSpec) -> "PrivateTables":
         """Read kind, columns and rows, and divide the cost."""
-        kind = told.choice("tables", MARGINAL_TREE, *KINDS)
-        rows = told.whole("rows", spec.size or 1, 1, MOST_ROWS)
-        if kind != CELLS and "columns" in told:
+        kind = reader.choice("tables", MARGINAL_TREE, *KINDS)
+        rows = reader.whole("rows", spec.size or 1, 1, MOST_ROWS)
+        if kind != CELLS and "columns" in reader:
             raise BadParameter("columns", "<text>", f"left out: only {CELLS} takes some")
         if len(spec.encoding.columns) > _MOST_COLUMNS:
             raise BadParameter("label", "<text>", f"to leave at most {_MOST_COLUMNS} columns")
-        tables, changes = _tables(kind, told, spec)
+        tables, changes = _tables(kind, reader, spec)
         encoding = OneHot(_made(tables, spec), spec.encoding.label)
-        is_told = "rows" in told or spec.size is not None
-        return cls(kind, tables, MappingProxyType(changes), encoding, rows if is_told else None)
+        has_rows = "rows" in reader or spec.size is not None
+        return cls(kind, tables, MappingProxyType(changes), encoding, rows if has_rows else None)
 
     @property
     def proved(self) -> Guarantee:
@@ -116,18 +116,18 @@ class PrivateTables:
     ) -> tuple[Synthesiser, Records]:
         """Return the noisy tables and synthetic records of them, at most so many if not told."""
         made = self.tables.release(records, source.child("tables"))
-        told = min(max(1, round(made.size)), most) if self.rows is None else self.rows
-        return made, made.sample(told, source.child("rows"))
+        count = min(max(1, round(made.size)), most) if self.rows is None else self.rows
+        return made, made.sample(count, source.child("rows"))
 
 
 def _tables(
-    kind: str, told: ParameterReader, spec: ModelSpec
+    kind: str, reader: ParameterReader, spec: ModelSpec
 ) -> tuple[_Tables, dict[str, RecordChange]]:
     encoding, cost = spec.encoding, spec.cost
     schema, label, count = encoding.schema, encoding.label, len(encoding.columns)
     relation = cost.neighbours
     if kind == CELLS:
-        columns = _columns(told, encoding)
+        columns = _columns(reader, encoding)
         return CellHistogram(schema, (*columns, label), cost), {"cells": table_change(1, relation)}
     _check_cells(encoding, pairs=kind == MARGINAL_TREE)
     if kind == LABEL_HISTOGRAMS:
@@ -141,8 +141,8 @@ def _tables(
     return MarginalTree(schema, label, cost), changes
 
 
-def _columns(told: ParameterReader, encoding: OneHot) -> tuple[str, ...]:
-    columns = told.names("columns")
+def _columns(reader: ParameterReader, encoding: OneHot) -> tuple[str, ...]:
+    columns = reader.names("columns")
     if not columns or not set(columns) <= set(encoding.columns):
         rule = f"one or several of {', '.join(encoding.columns)}"
         raise BadParameter("columns", "<text>", rule)

@@ -146,12 +146,12 @@ class BookKeeping:
             tap.forget()
         with torch.enable_grad():
             losses = check_losses(self._loss(self._module(*inputs), targets), len(targets))
-            wanted = [tap.tracked_outputs() for tap in self._taps]
-            every = [one for some in wanted for one in some]
+            tracked = [tap.tracked_outputs() for tap in self._taps]
+            every = [one for some in tracked for one in some]
             total = check_total(losses)
             gradients = iter(torch.autograd.grad(total, every, allow_unused=True))
         found = []
-        for tap, some, group in zip(self._taps, wanted, self._groups, strict=True):
+        for tap, some, group in zip(self._taps, tracked, self._groups, strict=True):
             contribution = tap.contribution([next(gradients) for _ in some])
             if contribution is not None:
                 found.append((contribution, group))

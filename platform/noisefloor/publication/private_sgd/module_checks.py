@@ -105,10 +105,10 @@ def as_batch(inputs: object, targets: object) -> ExampleBatch:
     """
     several = inputs if isinstance(inputs, tuple) else (inputs,)
     tensors = tuple(torch.as_tensor(one) for one in several)
-    wanted = torch.as_tensor(targets)
-    if any(one.dim() == 0 or len(one) != len(wanted) for one in (*tensors, wanted)):
+    labels = torch.as_tensor(targets)
+    if any(one.dim() == 0 or len(one) != len(labels) for one in (*tensors, labels)):
         raise OutOfDomain("Expected inputs and targets with an example in each row, as many.")
-    return ExampleBatch(tensors, wanted)
+    return ExampleBatch(tensors, labels)
 
 
 def placeholder_examples(like: ExampleBatch) -> Iterator[ExampleBatch]:

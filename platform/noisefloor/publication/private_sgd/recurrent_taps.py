@@ -35,7 +35,7 @@ class UnrolledLstm(torch.autograd.Function):
         inputs: Tensor,
         start: tuple[Tensor, Tensor],
         weights: tuple[Tensor, Tensor, Tensor | None],
-        book: LstmTrace,
+        trace: LstmTrace,
         anchor: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Compute the states, and keep what the backward pass needs."""
@@ -61,8 +61,8 @@ class UnrolledLstm(torch.autograd.Function):
             show.sigmoid_()
             torch.mul(forget, cell, out=new).addcmul_(take, offer)
             torch.mul(show, torch.tanh(new, out=out), out=after)
-        book.hidden = hidden
-        ctx.book, ctx.weights = book, (across, back)
+        trace.hidden = hidden
+        ctx.trace, ctx.weights = trace, (across, back)
         ctx.kept = (parts, cells, squashed)
         ctx.set_materialize_grads(False)
         return hidden[1:], cells[-1]
@@ -97,7 +97,7 @@ class UnrolledLstm(torch.autograd.Function):
             shares[:, 3].mul_(shown)
             carried = cell * forget[step]
             inner = torch.mm(gradients[step], back)
-        ctx.book.gradients = gradients
+        ctx.trace.gradients = gradients
         ctx.kept = None
         handed = torch.matmul(gradients, across) if ctx.needs_input_grad[0] else None
         return handed, None, None, None, None
@@ -108,7 +108,7 @@ class LstmTap(Tap):
 
     def __init__(self, layer: nn.LSTM, sums: Sums) -> None:
         super().__init__(layer, sums)
-        self._books: list[list[LstmTrace]] = []
+        self._traces: list[list[LstmTrace]] = []
         self._anchors: list[Tensor] = []
 
     @staticmethod
@@ -119,7 +119,7 @@ class LstmTap(Tap):
     def forget(self) -> None:
         """Drop what was noted."""
         super().forget()
-        self._books.clear()
+        self._traces.clear()
         self._anchors.clear()
 
     def forward(  # type: ignore[override] # an LSTM returns its states, too
@@ -132,20 +132,20 @@ class LstmTap(Tap):
             raise UnsupportedModule("The first states of an LSTM are not learnt: detach them.")
         is_noted = torch.is_grad_enabled()
         anchor = inputs.new_empty(0, requires_grad=is_noted)
-        values, books, ends = inputs.transpose(0, 1).contiguous(), [], []
+        values, traces, ends = inputs.transpose(0, 1).contiguous(), [], []
         for number in range(self.layer.num_layers):
-            book = LstmTrace(values.detach())
+            trace = LstmTrace(values.detach())
             start = self._start(inputs, states, number)
             values, cell = UnrolledLstm.apply(  # type: ignore[no-untyped-call] # torch's own
-                values, start, self._weights(number), book, anchor
+                values, start, self._weights(number), trace, anchor
             )
-            books.append(book)
+            traces.append(trace)
             ends.append((values[-1], cell))
         hidden, cells = (torch.stack(states) for states in zip(*ends, strict=True))
         outputs = values.transpose(0, 1)
         if is_noted:
             outputs = self._noted(inputs, outputs)
-            self._books.append(books)
+            self._traces.append(traces)
             self._anchors.append(anchor)
         return outputs, (hidden, cells)
 
@@ -158,8 +158,8 @@ class LstmTap(Tap):
         """Return what the examples say about the layers, from the gates' gradients."""
         found = []
         for number in range(self.layer.num_layers):
-            books = [books[number] for books in self._books]
-            used = [book for book in books if book.gradients is not None]
+            traces = [traces[number] for traces in self._traces]
+            used = [trace for trace in traces if trace.gradients is not None]
             if used:
                 found.append(self._rows(number, used))
         return JointContribution(found) if found else None
@@ -168,9 +168,9 @@ class LstmTap(Tap):
         def joined(parts: list[Tensor]) -> Tensor:
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).transpose(0, 1)
 
-        gradients = joined([book.gradients for book in used if book.gradients is not None])
-        inputs = joined([book.inputs for book in used])
-        before = joined([book.hidden[:-1] for book in used])
+        gradients = joined([trace.gradients for trace in used if trace.gradients is not None])
+        inputs = joined([trace.inputs for trace in used])
+        before = joined([trace.hidden[:-1] for trace in used])
         named = {f"weight_ih_l{number}": inputs, f"weight_hh_l{number}": before}
         pairs = [(one, self.sums[name]) for name, one in named.items() if name in self.sums]
         biases = (f"bias_ih_l{number}", f"bias_hh_l{number}")

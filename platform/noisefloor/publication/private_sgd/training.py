@@ -228,13 +228,13 @@ class PrivateTraining:
                 check_weights(self._weights)
 
     def _take_step(self) -> None:
-        coins = self._source.child("step", self._step)
+        step_source = self._source.child("step", self._step)
         self._sums.zero_()
         count = len(self._examples.targets)
-        places = poisson_sample(self._plan, count, coins.stage("sample"))
+        places = poisson_sample(self._plan, count, step_source.stage("sample"))
         for part in micro_batches(places, count, self._most):
             self._add(part)
-        add_noise(self._sums, self._plan.noise_scale, coins.stage("noise"))
+        add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
 
     def _add(self, part: Tensor | slice) -> None:

@@ -73,9 +73,9 @@ class LabelHistograms:
         noise = self.budget.noises["tables"]
         counts = self._counts(records)
         tables = {name: noise.add(one, source.child(name)) for name, one in counts.items()}
-        told = {name: NoisyTable(one, noise.variance) for name, one in tables.items()}
-        labels = told.pop(self.label, None)
-        return Synthesiser(tables, fit_forest(self.schema, self.label, told, {}, labels))
+        noisy = {name: NoisyTable(one, noise.variance) for name, one in tables.items()}
+        labels = noisy.pop(self.label, None)
+        return Synthesiser(tables, fit_forest(self.schema, self.label, noisy, {}, labels))
 
     def log_likelihood(self, released: Synthesiser, records: Records) -> float:
         """Return ln P(tables | records), exactly."""

@@ -118,8 +118,8 @@ class MarginalTree:
         What is foretold is rounded to integers and does not depend on the records but through
         ``ones``: so a record that comes or goes changes each score by exactly one.
         """
-        told = self._model(ones, {})
-        return np.array([_distance(records, told, self.label, pair) for pair in self.pairs])
+        forest = self._model(ones, {})
+        return np.array([_distance(records, forest, self.label, pair) for pair in self.pairs])
 
     def edges(self, scores: Counts) -> tuple[Pair, ...]:
         """Return the edges (parent, child) of the forest of the largest noisy scores.
@@ -159,11 +159,11 @@ class MarginalTree:
         )
 
 
-def _distance(records: Records, told: Forest, label: str, pair: Pair) -> int:
-    one, two = (told.chances[name] for name in pair)
-    foretold = told.totals[:, None, None] * one[:, :, None] * two[:, None, :]
+def _distance(records: Records, forest: Forest, label: str, pair: Pair) -> int:
+    one, two = (forest.chances[name] for name in pair)
+    expected = forest.totals[:, None, None] * one[:, :, None] * two[:, None, :]
     counts = records.counts((label, *pair))
-    return int(np.abs(counts - np.rint(foretold).astype(np.int64)).sum())
+    return int(np.abs(counts - np.rint(expected).astype(np.int64)).sum())
 
 
 def _spanning(pairs: tuple[Pair, ...], worth: NDArray[np.float64]) -> list[Pair]:
@@ -176,7 +176,7 @@ def _spanning(pairs: tuple[Pair, ...], worth: NDArray[np.float64]) -> list[Pair]
             continue
         chosen.append((one, two))
         old, new = group[two], group[one]
-        group = {name: new if held == old else held for name, held in group.items()}
+        group = {name: new if root == old else root for name, root in group.items()}
     return chosen
 
 

@@ -107,10 +107,12 @@ def calibrated(
     for _ in range(_MOST_TRIALS):
         ratio = [change.length / math.sqrt(share) for change, share in _pairs(changes, shares)]
         sigmas = [_bounded(apart * one, epsilon) for one in ratio]
-        law = loss_distribution(list(zip(sigmas, changes, strict=True)), _FINENESS * epsilon)
-        if law.delta(epsilon) <= delta:
-            return sigmas, law.epsilon(delta, epsilon)
-        apart *= 1 + 1e-4 if law.delta(epsilon) < 1.5 * delta else 1.02
+        distribution = loss_distribution(
+            list(zip(sigmas, changes, strict=True)), _FINENESS * epsilon
+        )
+        if distribution.delta(epsilon) <= delta:
+            return sigmas, distribution.epsilon(delta, epsilon)
+        apart *= 1 + 1e-4 if distribution.delta(epsilon) < 1.5 * delta else 1.02
     raise BadParameter("epsilon", epsilon, "smaller: integer weights cannot tell so much apart")
 
 
@@ -134,14 +136,14 @@ def _bounded(sigma: float, epsilon: float) -> float:
 
 def _group(sigma: float, change: RecordChange, grid: float) -> tuple[int, Floats]:
     """Return the first loss in grid steps and the chances of the losses of one group."""
-    sums, chances = _sum_law(sigma, change.entries)
+    sums, chances = _sum_distribution(sigma, change.entries)
     step, count = change.step, change.entries
     losses = (2 * step * sums + count * step**2) / (2 * sigma**2)
     place = np.ceil(losses / grid).astype(np.int64)
     return int(place[0]), np.asarray(np.bincount(place - place[0], chances), dtype=np.float64)
 
 
-def _sum_law(sigma: float, count: int) -> tuple[NDArray[np.int64], Floats]:
+def _sum_distribution(sigma: float, count: int) -> tuple[NDArray[np.int64], Floats]:
     """Return the law of the sum of so many ideal discrete Gaussian integers."""
     one = math.ceil(_REACH * sigma) + 1
     noise = np.arange(-one, one + 1)
@@ -153,9 +155,9 @@ def _sum_law(sigma: float, count: int) -> tuple[NDArray[np.int64], Floats]:
     length = 1 << (2 * reach + 1).bit_length()
     ring = np.zeros(length)
     ring[noise] = single  # negative places wrap round to the end
-    law = np.fft.irfft(np.fft.rfft(ring) ** count, length)
+    distribution = np.fft.irfft(np.fft.rfft(ring) ** count, length)
     sums = np.arange(-reach, reach + 1)
-    return sums, np.maximum(law[sums], 0.0)
+    return sums, np.maximum(distribution[sums], 0.0)
 
 
 def _convolved(one: Floats, two: Floats) -> Floats:
@@ -163,8 +165,8 @@ def _convolved(one: Floats, two: Floats) -> Floats:
         return np.asarray(one[0] * two)
     length = len(one) + len(two) - 1
     size = 1 << length.bit_length()
-    law = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(two, size), size)[:length]
-    return np.maximum(law, 0.0)
+    distribution = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(two, size), size)[:length]
+    return np.maximum(distribution, 0.0)
 
 
 def _variation(sigma: float) -> float:

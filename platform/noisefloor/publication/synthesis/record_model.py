@@ -109,9 +109,9 @@ def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
     return fit
 
 
-def _ratio(wanted: Floats, sums: Floats) -> Floats:
+def _ratio(targets: Floats, sums: Floats) -> Floats:
     """Return by what to multiply; what is empty stays so."""
-    return np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
+    return np.divide(targets, sums, out=np.zeros_like(sums), where=sums > 0)
 
 
 Counts = NDArray[np.int64]
@@ -243,13 +243,13 @@ def _margins(
     """Return what all tables say of each column given the label, with its variance."""
     margins = {}
     for name, one in ones.items():
-        told = [(one.counts.astype(np.float64), one.variance)]
+        estimates = [(one.counts.astype(np.float64), one.variance)]
         for (parent, child), two in twos.items():
             if name in (parent, child):
                 other = 2 if name == parent else 1
                 sums = two.counts.sum(axis=other).astype(np.float64)
-                told.append((sums, two.variance * two.counts.shape[other]))
-        margins[name] = pooled(told)
+                estimates.append((sums, two.variance * two.counts.shape[other]))
+        margins[name] = pooled(estimates)
     return margins
 
 

@@ -84,7 +84,7 @@ class HeldOutEvaluation:
         records = self.assignment.records[self.assignment.is_test]
         examples = model.encoding.examples(records)
         return classification_scores(
-            model.told(examples.features), examples.labels, examples.classes
+            model.predict_classes(examples.features), examples.labels, examples.classes
         )
 
     def baselines(self, last: Release, source: SeededSource) -> list[Metric]:

@@ -28,7 +28,7 @@ AUCTIONS = st.integers(1, 5).flatmap(
 )
 
 
-def coins(count: int, *name: str | int) -> NDArray[np.uint64]:
+def draws_of(count: int, *name: str | int) -> NDArray[np.uint64]:
     return SeededSource(1, "coins", *name).words(count)
 
 
@@ -88,12 +88,12 @@ def test_the_truth_is_a_dominant_strategy_at_a_second_price_and_not_at_a_first()
     # Every value, every bid, every pair of bids of others, every floor; three coins for ties.
     levels, floors, words = range(5), range(4), [0, 3, 10**18]
     cases = list(itertools.product(levels, levels, levels, levels, floors, words))
-    value, own, left, right, floor, coin = np.array(cases).T
+    value, own, left, right, floor, draw = np.array(cases).T
     gain = {}
     for rule in AuctionType:
         for name, bid in (("truth", value), ("other", own)):
             result = clear(
-                np.stack([bid, left, right], axis=1), floor, rule, coin.astype(np.uint64)
+                np.stack([bid, left, right], axis=1), floor, rule, draw.astype(np.uint64)
             )
             gain[rule, name] = np.where(result.winner == 0, value - result.price, 0)
     assert (
@@ -137,17 +137,17 @@ def test_ties_stay_fair_among_those_who_are_left(seed: int) -> None:
     assert (again.winner == clear(bids, 0, AuctionType.SECOND_PRICE, words).winner)[~lost].all()
 
 
-def test_a_coin_is_used_by_ties_only() -> None:
+def test_a_draw_is_used_by_ties_only() -> None:
     bids = np.array([[1, 2, 3], [3, 2, 1]])
     results = [
-        clear(bids, 0, AuctionType.SECOND_PRICE, coins(2, n)).winner.tolist() for n in range(9)
+        clear(bids, 0, AuctionType.SECOND_PRICE, draws_of(2, n)).winner.tolist() for n in range(9)
     ]
     assert results == [[2, 0]] * 9
 
 
 def test_blocks_do_not_change_results() -> None:
     bids = SeededSource(3, "bids").below(4, 600_000).reshape(-1, 3).astype(np.int64)
-    words = coins(len(bids))
+    words = draws_of(len(bids))
     whole = clear(bids, 1, AuctionType.SECOND_PRICE, words)
     part = clear(bids[150_000:], 1, AuctionType.SECOND_PRICE, words[150_000:])
     assert (whole.winner[150_000:] == part.winner).all()
@@ -169,9 +169,9 @@ def test_blocks_do_not_change_results() -> None:
 )
 def test_bad_bids_and_floors_are_refused(bids: object, floors: object) -> None:
     with pytest.raises(OutOfDomain):
-        clear(bids, floors, AuctionType.SECOND_PRICE, coins(1))
+        clear(bids, floors, AuctionType.SECOND_PRICE, draws_of(1))
 
 
-def test_a_coin_for_each_auction_is_needed() -> None:
-    with pytest.raises(OutOfDomain, match="coin"):
-        clear([[1, 2]], 0, AuctionType.SECOND_PRICE, coins(2))
+def test_one_draw_for_each_auction_is_needed() -> None:
+    with pytest.raises(OutOfDomain, match="one draw"):
+        clear([[1, 2]], 0, AuctionType.SECOND_PRICE, draws_of(2))

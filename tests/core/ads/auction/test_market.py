@@ -90,8 +90,8 @@ class World:
 
     def table(self, epsilon: float) -> NDArray[np.float64]:
         mechanism, symbols = KaryResponse(PROFILES, epsilon), np.arange(PROFILES)
-        law = np.exp([mechanism.log_likelihood(symbols, one) for one in range(PROFILES)])
-        return expected_chance(self.prior, law, self.chance)
+        distribution = np.exp([mechanism.log_likelihood(symbols, one) for one in range(PROFILES)])
+        return expected_chance(self.prior, distribution, self.chance)
 
     def protected(self, epsilon: float) -> Signal:
         source = SeededSource(self.seed, "release", f"{epsilon:g}")
@@ -213,8 +213,8 @@ def test_a_whole_day_is_that_of_one_auction_after_the_other(rule: AuctionType) -
         for one, some in zip(campaigns, chance[row], strict=True):
             scale = one.shade if is_first else 1.0
             bids.append(int(some * (one.click_micros * scale) + one.view_micros * scale))
-        coin = int(impressions.draws[row])
-        expected.append(exchange.sell(bids, int(floors[row]), coin))
+        draw = int(impressions.draws[row])
+        expected.append(exchange.sell(bids, int(floors[row]), draw))
     assert list(zip(sales.log.winner.tolist(), sales.log.price.tolist(), strict=True)) == expected
     assert sales.pacing_state.left.tolist() == exchange.left
     assert exchange.stopped == {0, 1, 2}
@@ -296,9 +296,9 @@ def test_what_is_not_tracked_does_not_reach_the_bids() -> None:
     logs = []
     for place, truth in enumerate((0.1, 0.9)):
         chance = np.full((100, PROFILES), truth)
-        with_coins = Inventory.of(chance, bidders, SeededSource(1, "people", place))
+        drawn = Inventory.of(chance, bidders, SeededSource(1, "people", place))
         draws = np.arange(100, dtype=np.uint64)
-        impressions = dataclasses.replace(with_coins, draws=draws)
+        impressions = dataclasses.replace(drawn, draws=draws)
         signal = protected(np.arange(100) % 2, table, bidders)
         logs.append(run_auctions(impressions, signal, bidders, Pacing(100)).log)
     assert (logs[0].winner == logs[1].winner).all()

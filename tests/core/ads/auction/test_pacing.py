@@ -50,8 +50,8 @@ def test_a_slice_is_settled_as_one_auction_after_the_other(
     bidders = Bidders.of(campaigns)
     exchange = Exchange(campaigns, bidders.budget.tolist(), rule is AuctionType.FIRST_PRICE)
     expected = [
-        exchange.sell(row, floor, coin)
-        for row, floor, coin in zip(bids.tolist(), floors.tolist(), draws.tolist(), strict=True)
+        exchange.sell(row, floor, draw)
+        for row, floor, draw in zip(bids.tolist(), floors.tolist(), draws.tolist(), strict=True)
     ]
     settled = settle(
         np.asfortranarray(bids), floors, draws, bidders.budget, bidders=bidders, rule=rule

@@ -64,14 +64,16 @@ def test_expected_chances_are_those_of_the_enumerated_world() -> None:
     mechanism = KaryResponse(size, 1.0)
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     chance = np.array([[(p + 2 * ad) % 7 / 10 for ad in range(ads)] for p in range(size)])
-    law = np.exp([mechanism.log_likelihood(np.arange(size), profile) for profile in range(size)])
-    table = expected_chance(prior, law, chance)
+    distribution = np.exp(
+        [mechanism.log_likelihood(np.arange(size), profile) for profile in range(size)]
+    )
+    table = expected_chance(prior, distribution, chance)
     for symbol, ad in product(range(size), range(ads)):
-        weight = [prior[profile] * law[profile, symbol] for profile in range(size)]
+        weight = [prior[profile] * distribution[profile, symbol] for profile in range(size)]
         clicks = sum(weight[profile] * chance[profile, ad] for profile in range(size))
         assert table[symbol, ad] == pytest.approx(clicks / sum(weight))
     # The mean over symbols is the mean over people: a table invents no clicks.
-    assert (prior @ law) @ table == pytest.approx(prior @ chance)
+    assert (prior @ distribution) @ table == pytest.approx(prior @ chance)
 
 
 def test_a_symbol_that_never_occurs_gets_the_mean_of_all() -> None:
@@ -81,15 +83,18 @@ def test_a_symbol_that_never_occurs_gets_the_mean_of_all() -> None:
     assert table[:, 0].tolist() == pytest.approx([0.2, 0.4, 0.8])
 
 
-def test_the_means_of_a_sample_that_follows_the_law_are_the_expected_chances() -> None:
+def test_the_means_of_a_sample_that_follows_the_distribution_are_the_expected_chances() -> None:
     # Two profiles of equal share, each seen with each symbol as often as the law says.
-    law = [[0.75, 0.25], [0.25, 0.75]]
+    distribution = [[0.75, 0.25], [0.25, 0.75]]
     chance = [[0.8, 0.1], [0.2, 0.5]]
     rows = [
-        (symbol, p) for p in (0, 1) for symbol in (0, 1) for _ in range(int(4 * law[p][symbol]))
+        (symbol, p)
+        for p in (0, 1)
+        for symbol in (0, 1)
+        for _ in range(int(4 * distribution[p][symbol]))
     ]
     table = mean_chance([s for s, _ in rows], [chance[p] for _, p in rows], 2)
-    assert table == pytest.approx(expected_chance([0.5, 0.5], law, chance))
+    assert table == pytest.approx(expected_chance([0.5, 0.5], distribution, chance))
 
 
 def test_bad_signals_are_refused_without_showing_a_value() -> None:

@@ -36,24 +36,26 @@ def label(report: ClickReport) -> str:
 
 
 @pytest.mark.parametrize("report", FORMS, ids=label)
-def test_the_law_of_every_vector_sums_to_one(report: ClickReport) -> None:
+def test_the_distribution_of_every_vector_sums_to_one(report: ClickReport) -> None:
     assert isinstance(report, Mechanism)
     for row in every_row(report.ads):
         assert np.exp(report.log_likelihood(report.outputs(), row)).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("report", [FORMS[0], FORMS[1], *FORMS[-2:]], ids=label)
-def test_the_enumerated_law_of_every_vector_is_the_stated_one(report: ClickReport) -> None:
+def test_the_enumerated_distribution_of_every_vector_is_the_stated_one(
+    report: ClickReport,
+) -> None:
     """Of the forms whose draws can be listed; dummies and surplus clicks are among the rows."""
     for row in every_row(report.ads):
-        law = enumerate_distribution(partial(report.randomise, row[None]))
+        distribution = enumerate_distribution(partial(report.randomise, row[None]))
         stated = likelihoods(report, report.outputs(), row)
-        assert law.keys() == stated.keys()
-        assert all(abs(math.log(law[key]) - stated[key]) < 1e-11 for key in law)
+        assert distribution.keys() == stated.keys()
+        assert all(abs(math.log(distribution[key]) - stated[key]) < 1e-11 for key in distribution)
 
 
 @pytest.mark.parametrize("report", CORRECTED, ids=label)
-def test_no_two_vectors_are_told_apart_by_more_than_the_user_level_guarantee(
+def test_no_two_vectors_are_distinguished_by_more_than_the_user_level_guarantee(
     report: ClickReport,
 ) -> None:
     outputs = report.outputs()
@@ -87,7 +89,7 @@ def test_the_papers_form_is_overclaimed_by_the_number_of_ads() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("report", FORMS, ids=label)
-def test_sampled_reports_follow_the_stated_law_and_not_one_ten_per_cent_off(
+def test_sampled_reports_follow_the_stated_distribution_and_not_one_ten_per_cent_off(
     report: ClickReport, seed: int
 ) -> None:
     # n = 200,000; false alarm FALSE_ALARM for each form.
@@ -96,8 +98,8 @@ def test_sampled_reports_follow_the_stated_law_and_not_one_ten_per_cent_off(
     rows = report.randomise(values, SeededSource(seed, label(report)))
     codes = rows @ (1 << np.arange(report.width))
     counts = np.bincount(codes, minlength=1 << report.width)
-    law = np.exp(report.log_likelihood(report.outputs(), row))
-    assert chi_square_p(counts, law) > FALSE_ALARM
+    distribution = np.exp(report.log_likelihood(report.outputs(), row))
+    assert chi_square_p(counts, distribution) > FALSE_ALARM
     off = ClickReport(report.ads, 1.1 * report.epsilon, report.form, report.most_clicks)
     twin = np.exp(off.log_likelihood(report.outputs(), row))
     assert chi_square_p(counts, twin) < FALSE_ALARM
@@ -118,8 +120,8 @@ def test_the_estimate_is_unbiased_where_nothing_is_dropped(report: ClickReport) 
     # One click a user: within every cap. The expected tally comes from the exact law.
     for place in range(report.ads):
         row = np.arange(report.ads) == place
-        law = np.exp(report.log_likelihood(report.outputs(), row))
-        expected = law @ report.outputs().astype(np.float64)
+        distribution = np.exp(report.log_likelihood(report.outputs(), row))
+        expected = distribution @ report.outputs().astype(np.float64)
         scaled = np.rint(expected * 10**12).astype(np.int64)
         estimate = report.estimate(scaled, 10**12)
         np.testing.assert_allclose(estimate.value, row.astype(float), atol=1e-9)

@@ -21,18 +21,20 @@ EPSILONS = (0.1, 1.0, 4.0)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_enumerated_law_is_the_stated_one_and_meets_the_request(epsilon: float) -> None:
+def test_the_enumerated_distribution_is_the_stated_one_and_meets_the_request(
+    epsilon: float,
+) -> None:
     click = DeliveredClick(3, epsilon)
     assert isinstance(click, Mechanism)
     assert isinstance(click, FiniteMechanism)
-    laws = []
+    distributions = []
     for value in range(6):
-        laws.append(enumerate_distribution(partial(click.randomise, np.array([value]))))
+        distributions.append(enumerate_distribution(partial(click.randomise, np.array([value]))))
         stated = np.exp(click.log_likelihood(click.outputs(), value))
-        exact = [float(laws[-1].get(report, 0)) for report in range(6)]
+        exact = [float(distributions[-1].get(report, 0)) for report in range(6)]
         assert stated == pytest.approx(exact, abs=1e-13)
-        assert set(laws[-1]) == {value, value ^ 1}
-    worst = float(exact_worst(zip(laws[::2], laws[1::2], strict=True)))
+        assert set(distributions[-1]) == {value, value ^ 1}
+    worst = float(exact_worst(zip(distributions[::2], distributions[1::2], strict=True)))
     for neighbours in (Neighbours.BIT, Neighbours.ITEM, Neighbours.USER):
         proved = click.guarantee(neighbours)
         assert worst <= proved.epsilon <= epsilon
@@ -61,15 +63,15 @@ def test_it_goes_with_requests_that_name_the_ad_and_with_no_slate(choice: AdSele
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_clicks_are_unbiased_and_their_error_is_that_of_the_coins(epsilon: float) -> None:
+def test_clicks_are_unbiased_and_their_error_is_that_of_the_draws(epsilon: float) -> None:
     """From the exact law, for 30 users to whom the first of two ads was delivered, 12 clicked."""
     click = DeliveredClick(2, epsilon)
-    laws = [np.exp(click.log_likelihood(click.outputs(), value)) for value in range(4)]
+    distributions = [np.exp(click.log_likelihood(click.outputs(), value)) for value in range(4)]
     singles = np.array([click.clicks(tally).value for tally in np.eye(4, dtype=np.int64)])
-    means = np.array([law @ singles for law in laws])
+    means = np.array([distribution @ singles for distribution in distributions])
     truths = np.array([[0, 0], [1, 0], [0, 0], [0, 1]])
     assert means == pytest.approx(truths, abs=1e-9)
-    variances = np.array([law @ singles**2 for law in laws]) - means**2
+    variances = np.array([distribution @ singles**2 for distribution in distributions]) - means**2
     exact = math.sqrt(18 * variances[0, 0] + 12 * variances[1, 0])
     tally = np.array([14, 16, 0, 0])
     assert click.clicks(tally).standard_error == pytest.approx([exact, 0.0], rel=1e-9)
@@ -90,12 +92,12 @@ def test_impressions_are_counted_exactly_and_rates_have_intervals() -> None:
 
 
 @pytest.mark.statistical
-def test_sampled_reports_follow_the_law_and_not_one_ten_per_cent_off(seed: int) -> None:
+def test_sampled_reports_follow_the_distribution_and_not_one_ten_per_cent_off(seed: int) -> None:
     """n = 150 000; false alarm FALSE_ALARM."""
     click = DeliveredClick(3, 1.0)
     reports = click.randomise(np.full(150_000, 3), SeededSource(seed, "sampled"))
-    law = np.exp(click.log_likelihood(click.outputs(), 3))
-    assert chi_square_p(click.tally(reports), law) > FALSE_ALARM
+    distribution = np.exp(click.log_likelihood(click.outputs(), 3))
+    assert chi_square_p(click.tally(reports), distribution) > FALSE_ALARM
     off = np.exp(DeliveredClick(3, 1.1).log_likelihood(click.outputs(), 3))
     assert chi_square_p(click.tally(reports), off) < FALSE_ALARM
 

@@ -46,7 +46,7 @@ def test_few_ads_are_named_and_many_are_sent_in_sets() -> None:
 
 
 @pytest.mark.parametrize(("ads", "epsilon"), SIZES)
-def test_it_costs_what_is_asked_for(ads: int, epsilon: float) -> None:
+def test_it_costs_what_is_requested(ads: int, epsilon: float) -> None:
     report = ImpressionReport(ads, epsilon)
     assert isinstance(report, Mechanism)
     proved = report.guarantee().epsilon
@@ -66,8 +66,8 @@ def test_the_estimate_is_unbiased(ads: int, epsilon: float) -> None:
         ]
     )
     for shown in range(ads):
-        law = np.exp(report.log_likelihood(outputs, shown))
-        assert law @ singles == pytest.approx(np.eye(ads)[shown], abs=1e-9)
+        distribution = np.exp(report.log_likelihood(outputs, shown))
+        assert distribution @ singles == pytest.approx(np.eye(ads)[shown], abs=1e-9)
 
 
 @pytest.mark.parametrize(("ads", "epsilon"), SIZES)

@@ -54,7 +54,7 @@ def test_a_zero_and_a_one_have_permanent_answers_of_their_own() -> None:
         assert report.tolist() == [[True, False]]
 
 
-def test_the_guarantee_of_changing_clicks_is_that_of_all_fresh_coins() -> None:
+def test_the_guarantee_of_changing_clicks_is_that_of_all_fresh_draws() -> None:
     clicks = MemoisedClicks(3, 2.0, 1.0, days=4)
     fresh = clicks.response.instant / ONE
     closed = 4 * 3 * math.log((1 - fresh) / fresh)
@@ -66,7 +66,7 @@ def test_changing_clicks_are_not_covered_by_the_permanent_answer() -> None:
     clicks = MemoisedClicks(2, 2.0, 1.0, days=2)
     flip, fresh = clicks.response.permanent / ONE, clicks.response.instant / ONE
 
-    def law(values: tuple[int, ...], reports: tuple[int, ...]) -> float:
+    def distribution(values: tuple[int, ...], reports: tuple[int, ...]) -> float:
         total = 0.0
         for zero, one in itertools.product([0, 1], repeat=2):
             chance = (flip if zero else 1 - flip) * (flip if one else 1 - flip)
@@ -79,7 +79,7 @@ def test_changing_clicks_are_not_covered_by_the_permanent_answer() -> None:
     outcomes = list(itertools.product([0, 1], repeat=2))
     vectors = outcomes
     worst = max(
-        abs(np.log(law(one, seen) / law(other, seen)))
+        abs(np.log(distribution(one, seen) / distribution(other, seen)))
         for one in vectors
         for other in vectors
         for seen in outcomes
@@ -109,7 +109,7 @@ def test_averaging_over_days_stops_where_the_closed_form_says(seed: int) -> None
 
 
 @pytest.mark.statistical
-def test_estimates_are_unbiased_over_all_coins(seed: int) -> None:
+def test_estimates_are_unbiased_over_all_draws(seed: int) -> None:
     # 100,000 users; five standard errors of the coins, false alarm 6e-7.
     clicks, n = MemoisedClicks(4, 8.0, 4.0), 100_000
     source = SeededSource(seed, "estimate")

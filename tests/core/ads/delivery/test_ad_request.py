@@ -35,7 +35,7 @@ def small(choice: AdSelection, epsilon: float = 2.0) -> AdDelivery:
     return AdDelivery(ADS, epsilon, choice, top=2, slate=2, steps=2)
 
 
-def laws(delivery: AdDelivery) -> NDArray[np.float64]:
+def distributions(delivery: AdDelivery) -> NDArray[np.float64]:
     """Return the law of each row of the grid, one row each."""
     outputs = delivery.outputs()
     return np.exp([delivery.log_likelihood(outputs, row) for row in GRID])
@@ -51,11 +51,11 @@ def codes(delivery: AdDelivery, requests: NDArray[np.unsignedinteger]) -> NDArra
 
 
 @over_choices
-def test_it_is_a_mechanism_and_every_law_sums_to_one(choice: AdSelection) -> None:
+def test_it_is_a_mechanism_and_every_distribution_sums_to_one(choice: AdSelection) -> None:
     delivery = small(choice)
     assert isinstance(delivery, Mechanism)
     assert isinstance(delivery, FiniteMechanism)
-    assert laws(delivery).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert distributions(delivery).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
 
 
 def sampled_p(drawn: AdDelivery, stated: AdDelivery, seed: int) -> float:
@@ -63,9 +63,11 @@ def sampled_p(drawn: AdDelivery, stated: AdDelivery, seed: int) -> float:
     source = SeededSource(seed, "delivery", drawn.choice.value)
     places = source.child("rows").generator().integers(len(GRID), size=200_000)
     requests = drawn.request(GRID[places], source.child("coins"))
-    law = laws(stated)
-    cells = places * law.shape[1] + codes(drawn, requests)
-    return chi_square_p(np.bincount(cells, minlength=law.size), law.reshape(-1) / len(GRID))
+    distribution = distributions(stated)
+    cells = places * distribution.shape[1] + codes(drawn, requests)
+    return chi_square_p(
+        np.bincount(cells, minlength=distribution.size), distribution.reshape(-1) / len(GRID)
+    )
 
 
 TWINS = {
@@ -77,7 +79,7 @@ TWINS = {
 
 @pytest.mark.statistical
 @over_choices
-def test_sampled_requests_follow_the_exact_law_and_not_that_of_another_epsilon(
+def test_sampled_requests_follow_the_exact_distribution_and_not_that_of_another_epsilon(
     choice: AdSelection, seed: int
 ) -> None:
     """n = 200 000, of rows all over the grid; false alarm FALSE_ALARM. The twin is 10 % off."""
@@ -126,8 +128,8 @@ def test_the_printed_choice_is_laplace_noise_of_scale_one_over_epsilon(epsilon: 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_a_corrected_choice_costs_what_it_claims(choice: AdSelection, epsilon: float) -> None:
     delivery = small(choice, epsilon)
-    law = np.log(laws(delivery))
-    worst = float((law.max(axis=0) - law.min(axis=0)).max())
+    distribution = np.log(distributions(delivery))
+    worst = float((distribution.max(axis=0) - distribution.min(axis=0)).max())
     proved = delivery.guarantee().epsilon
     assert worst <= proved + 1e-10
     assert epsilon - 1e-6 <= worst
@@ -291,10 +293,10 @@ def test_adding_users_moves_nobodys_request(choice: AdSelection) -> None:
 
 
 @over_choices
-def test_utility_is_that_of_the_law_of_requests(choice: AdSelection) -> None:
+def test_utility_is_that_of_the_distribution_of_requests(choice: AdSelection) -> None:
     """Summed over all requests of every row of the grid, shown by the device's own code."""
     delivery = small(choice)
-    outputs, distribution = delivery.outputs(), laws(delivery)
+    outputs, distribution = delivery.outputs(), distributions(delivery)
     for place, row in enumerate(GRID):
         shown = delivery.shown(outputs, np.repeat(row[None], len(outputs), axis=0))
         top = distribution[place][shown == row.argmax()].sum()

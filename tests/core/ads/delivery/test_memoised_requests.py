@@ -37,7 +37,7 @@ def test_each_user_keeps_the_request_that_was_drawn_for_that_user() -> None:
     assert kept.requests.tolist() == [3, 0, 5, 2]
 
 
-def test_drawing_again_needs_coins_of_its_own() -> None:
+def test_drawing_again_needs_draws_of_its_own() -> None:
     delivery, source = AdDelivery(6, 1.0, AdSelection.TOP_SET), SeededSource(1, "coins")
     scores = np.zeros((5, 6))
     MemoisedRequests.draw(delivery, scores, source)

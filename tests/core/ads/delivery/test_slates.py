@@ -32,7 +32,7 @@ def label(slate: Slate) -> str:
     return repr(slate)
 
 
-def law_of(slate: Slate, row: list[float]) -> Distribution:
+def distribution_of(slate: Slate, row: list[float]) -> Distribution:
     return enumerate_distribution(lambda source: slate.randomise(np.array([row]), source))
 
 
@@ -42,20 +42,22 @@ def best_place(places: tuple[int, ...], row: list[float]) -> int:
 
 @pytest.mark.parametrize("slate", KINDS, ids=label)
 @pytest.mark.parametrize("row", ROWS)
-def test_the_enumerated_law_of_a_slate_is_the_stated_one(slate: Slate, row: list[float]) -> None:
-    law, outputs = law_of(slate, row), slate.outputs()
+def test_the_enumerated_distribution_of_a_slate_is_the_stated_one(
+    slate: Slate, row: list[float]
+) -> None:
+    distribution, outputs = distribution_of(slate, row), slate.outputs()
     assert isinstance(slate, Mechanism)
-    assert sum(law.values()) == 1
-    assert law.keys() == {tuple(one) for one in outputs.tolist()}
-    exact = [math.log(law[tuple(one)]) for one in outputs.tolist()]
+    assert sum(distribution.values()) == 1
+    assert distribution.keys() == {tuple(one) for one in outputs.tolist()}
+    exact = [math.log(distribution[tuple(one)]) for one in outputs.tolist()]
     assert slate.log_likelihood(outputs, row) == pytest.approx(exact, abs=1e-12)
 
 
 @pytest.mark.parametrize("slate", KINDS, ids=label)
 @pytest.mark.parametrize("row", ROWS)
-def test_the_inclusion_law_is_exact(slate: Slate, row: list[float]) -> None:
+def test_the_inclusion_distribution_is_exact(slate: Slate, row: list[float]) -> None:
     inside = [Fraction(0)] * 5
-    for places, chance in law_of(slate, row).items():
+    for places, chance in distribution_of(slate, row).items():
         for place in places:  # type: ignore[attr-defined]  # a key is a tuple of ads
             inside[place] += chance
     assert slate.chances(row) == pytest.approx([float(one) for one in inside], abs=1e-15)
@@ -64,22 +66,22 @@ def test_the_inclusion_law_is_exact(slate: Slate, row: list[float]) -> None:
 
 @pytest.mark.parametrize("slate", KINDS, ids=label)
 @pytest.mark.parametrize("row", ROWS)
-def test_the_law_of_the_shown_rank_is_exact(slate: Slate, row: list[float]) -> None:
+def test_the_distribution_of_the_shown_rank_is_exact(slate: Slate, row: list[float]) -> None:
     order = sorted(range(5), key=lambda place: (-row[place], place))
     shown = [Fraction(0)] * 5
-    for places, chance in law_of(slate, row).items():
+    for places, chance in distribution_of(slate, row).items():
         shown[order.index(best_place(places, row))] += chance  # type: ignore[arg-type]  # a tuple
     assert slate.rank_chances() == pytest.approx([float(one) for one in shown], abs=1e-15)
 
 
 def test_a_random_slate_is_exactly_uniform() -> None:
-    law = law_of(RandomSlate(5, 3), ROWS[0])
-    assert set(law.values()) == {Fraction(1, 10)}
+    distribution = distribution_of(RandomSlate(5, 3), ROWS[0])
+    assert set(distribution.values()) == {Fraction(1, 10)}
     assert RandomSlate(5, 3).guarantee().epsilon == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_a_slate_costs_what_is_asked_for(epsilon: float) -> None:
+def test_a_slate_costs_what_is_requested(epsilon: float) -> None:
     slate = FavouriteSlate(5, epsilon, 2)
     proved = slate.guarantee().epsilon
     assert epsilon - 1e-6 <= proved <= epsilon
@@ -95,7 +97,7 @@ def test_a_slate_costs_what_is_asked_for(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
-def test_the_favourite_is_held_as_often_as_the_closed_form_says(epsilon: float) -> None:
+def test_the_favourite_is_included_as_often_as_the_closed_form_says(epsilon: float) -> None:
     raised = 5 * math.exp(epsilon)
     assert FavouriteSlate(20, epsilon, 5).rank_chances()[0] == pytest.approx(
         raised / (raised + 15)

@@ -25,7 +25,7 @@ def low_rank_scores(users: int, seed: int) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("choice", ONE_AD, ids=lambda choice: choice.value)
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
-def test_the_law_for_many_rows_is_the_mechanisms_law_for_each(
+def test_the_distribution_for_many_rows_is_the_distribution_of_the_mechanism_for_each(
     choice: AdSelection, epsilon: float
 ) -> None:
     """Ties among them: scores are rounded."""
@@ -43,7 +43,7 @@ def test_some_ad_is_always_shown(choice: AdSelection) -> None:
     assert delivery.shown_chances(rows).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_the_law_of_one_sided_noise_is_refused() -> None:
+def test_the_distribution_of_one_sided_noise_is_refused() -> None:
     mechanism = NoisyMax.exponential(3, 1.0)
     with pytest.raises(BadParameter, match="two-sided"):
         shown_chances(mechanism, np.zeros((1, 3)))

@@ -36,7 +36,7 @@ def profiles() -> list[Ratings]:
     return found
 
 
-def law_of(training: BitTraining, ratings: Ratings) -> Distribution:
+def distribution_of(training: BitTraining, ratings: Ratings) -> Distribution:
     def randomise(source: Source) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         tastes = np.full((1, training.dimension), 0.5, dtype=np.float32)
         reports = training.report(0, Broadcast(MODEL), tastes, ratings, source).reports
@@ -70,10 +70,12 @@ def crowd(users: int, ads: int) -> Ratings:
 
 @pytest.mark.parametrize("local", ["ridge", "step"])
 @pytest.mark.parametrize("offsets", [True, False])
-def test_no_two_profiles_are_told_apart_by_more_than_the_share(local: str, offsets: bool) -> None:
+def test_no_two_profiles_are_distinguished_by_more_than_the_share(
+    local: str, offsets: bool
+) -> None:
     training = BitTraining(2, 2, 3.0, 2, clip=0.05, local=local, offsets=offsets)
-    laws = [law_of(training, ratings) for ratings in profiles()]
-    worst = exact_worst(itertools.combinations(laws, 2))
+    distributions = [distribution_of(training, ratings) for ratings in profiles()]
+    worst = exact_worst(itertools.combinations(distributions, 2))
     one = training.cost(0).epsilon
     assert float(worst) <= one <= 1.5
     assert one == pytest.approx(1.5, abs=1e-6)
@@ -81,21 +83,21 @@ def test_no_two_profiles_are_told_apart_by_more_than_the_share(local: str, offse
     assert float(worst) == pytest.approx(1.5, abs=1e-4)
 
 
-def test_a_report_has_the_law_of_the_clipped_gradient() -> None:
+def test_a_report_has_the_distribution_of_the_clipped_gradient() -> None:
     for ratings in profiles():
         tastes = np.full((1, 2), 0.5, dtype=np.float32)
         SMALL.update_tastes(MODEL, tastes, ratings)
         true = by_hand(SMALL, MODEL, tastes, ratings)[0] / SMALL.clip
         expected = likelihoods(SMALL.bit, SMALL.bit.outputs(), np.clip(true, -1, 1))
-        for report, chance in law_of(SMALL, ratings).items():
+        for report, chance in distribution_of(SMALL, ratings).items():
             assert float(chance) == pytest.approx(math.exp(expected[report]), rel=1e-4)
 
 
 def test_the_cell_does_not_depend_on_the_ratings() -> None:
     for ratings in profiles():
-        law = law_of(SMALL, ratings)
+        distribution = distribution_of(SMALL, ratings)
         for cell in range(SMALL.cells):
-            assert law[2 * cell] + law[2 * cell + 1] == Fraction(1, SMALL.cells)
+            assert distribution[2 * cell] + distribution[2 * cell + 1] == Fraction(1, SMALL.cells)
 
 
 @pytest.mark.parametrize("offsets", [True, False])
@@ -179,21 +181,21 @@ def test_the_clip_rate_is_that_of_the_drawn_cells(seed: int) -> None:
     training = BitTraining(3, 2, 4.0, 2, clip=0.1)
     ratings, sent = crowd(100_000, 3), training.start()
     tastes = np.zeros((len(ratings), 2), dtype=np.float32)
-    told = training.report(0, sent, tastes, ratings, SeededSource(seed, "clip"))
+    report = training.report(0, sent, tastes, ratings, SeededSource(seed, "clip"))
     values = by_hand(training, sent.model, tastes, ratings)
     share = float((np.abs(values) > 0.1).mean())
-    assert told.values == 100_000
-    assert binomial_p(told.clipped, told.values, share) > FALSE_ALARM
-    assert binomial_p(told.clipped, told.values, 1.1 * share) < FALSE_ALARM
-    assert told.norm == pytest.approx(math.sqrt(float((values**2).mean())), rel=0.1)
+    assert report.values == 100_000
+    assert binomial_p(report.clipped, report.values, share) > FALSE_ALARM
+    assert binomial_p(report.clipped, report.values, 1.1 * share) < FALSE_ALARM
+    assert report.norm == pytest.approx(math.sqrt(float((values**2).mean())), rel=0.1)
 
 
 def trained(training: BitTraining, ratings: Ratings) -> AdModel:
     sent, source = training.start(), SeededSource(4, "training")
     tastes = np.zeros((len(ratings), training.dimension), dtype=np.float32)
     for number in range(training.rounds):
-        told = training.report(number, sent, tastes, ratings, source.child(number))
-        sent = training.update(number, sent, training.bit.tally(told.reports), len(ratings))
+        report = training.report(number, sent, tastes, ratings, source.child(number))
+        sent = training.update(number, sent, training.bit.tally(report.reports), len(ratings))
     return sent.model
 
 

@@ -33,7 +33,7 @@ def world(users: int, ads: int = 20, dimension: int = 3) -> tuple[Ratings, Ratin
     )
 
 
-def test_means_are_means_of_what_is_held() -> None:
+def test_means_are_means_of_the_ratings_present() -> None:
     rated = np.array([[True, False, False], [True, True, False]])
     rating = np.array([[0.2, np.nan, np.nan], [0.4, 0.9, np.nan]], dtype=np.float32)
     ratings = Ratings(rated, rating)
@@ -70,7 +70,7 @@ def test_an_ad_that_nobody_rated_does_no_harm() -> None:
     assert rmse(model, fit_tastes(model, train, 0.1), held_out) < 0.25
 
 
-def test_the_error_is_clipped_to_the_scale_and_over_what_is_held() -> None:
+def test_the_error_is_clipped_to_the_scale_and_over_the_ratings_present() -> None:
     model = AdModel(0.5, np.array([5.0, 0.0], np.float32), np.zeros((2, 1), np.float32))
     ratings = Ratings(
         np.array([[True, False], [False, True]]),
@@ -81,7 +81,7 @@ def test_the_error_is_clipped_to_the_scale_and_over_what_is_held() -> None:
         rmse(model, np.zeros((2, 1), np.float32), Ratings(ratings.rated & False, ratings.rating))
 
 
-def test_a_hit_is_the_best_of_what_is_held() -> None:
+def test_a_hit_is_the_best_of_the_ratings_present() -> None:
     model = AdModel(0.5, np.array([0.3, 0.2, 0.1], np.float32), np.zeros((3, 1), np.float32))
     rating = np.array([[0.1, 0.5, 0.5], [0.1, 0.5, 0.5], [0.9, 0, 0], [1, 1, 1]], np.float32)
     rated = np.array([[True] * 3, [False, True, True], [True] * 3, [False] * 3])

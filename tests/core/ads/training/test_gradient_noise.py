@@ -71,12 +71,12 @@ def rows_of(report: GradientReport, values: list[float]) -> list[NDArray[np.floa
 
 
 @pytest.mark.parametrize("report", CLIPPED, ids=label)
-def test_clipped_gradients_cost_what_was_asked_and_no_two_cost_more(
+def test_clipped_gradients_cost_what_was_requested_and_no_two_cost_more(
     report: GradientReport,
 ) -> None:
-    asked = (report.epsilon_bits + report.epsilon_values) / report.rounds
+    requested = (report.epsilon_bits + report.epsilon_values) / report.rounds
     proved = report.guarantee(Neighbours.USER).epsilon
-    assert asked - 1e-6 <= proved <= asked
+    assert requested - 1e-6 <= proved <= requested
     assert worst_loss(report, *report.worst_pairs()[0]) == pytest.approx(proved, abs=1e-6)
     rows = rows_of(report, [-9.0, -0.1, 0.05, 9.0])
     draw = SeededSource(7, "pairs").generator()
@@ -154,18 +154,18 @@ def test_the_farthest_gradients_belong_to_tastes_and_factors_in_the_ball() -> No
 
 
 @pytest.mark.statistical
-def test_reports_follow_their_law(seed: int) -> None:
+def test_reports_follow_their_distribution(seed: int) -> None:
     # n = 100,000 reports of one bit and one number, 50 numbers a cell; the twin is 10 % off.
     report = GradientReport(1, 1, 1, 1.0, 40.0, GradientBound.COORDINATE)
     value = np.array([[1.0, 0.25]])
     reports = report.randomise(np.tile(value, (100_000, 1, 1)), SeededSource(seed, "law"))
     numbers = np.arange(-5_000, 5_000) + report.grid(value[None, :, 1:]).item()
     outputs = np.array([[[bit, number]] for bit in (0, 1) for number in numbers])
-    law = np.exp(report.log_likelihood(outputs, value))
-    assert law.sum() == pytest.approx(1.0, abs=1e-9)
+    distribution = np.exp(report.log_likelihood(outputs, value))
+    assert distribution.sum() == pytest.approx(1.0, abs=1e-9)
     places = (reports[:, 0, 0] * len(numbers)) + reports[:, 0, 1] - numbers[0]
-    counts = np.bincount(places, minlength=len(law)).reshape(-1, 50).sum(axis=1)
-    cells = law.reshape(-1, 50).sum(axis=1) / law.sum()
+    counts = np.bincount(places, minlength=len(distribution)).reshape(-1, 50).sum(axis=1)
+    cells = distribution.reshape(-1, 50).sum(axis=1) / distribution.sum()
     assert chi_square_p(counts, cells) > FALSE_ALARM
     assert chi_square_p(counts, tilted(cells, 1.1)) < FALSE_ALARM
 
@@ -214,7 +214,7 @@ def test_a_block_is_never_longer_than_its_clip() -> None:
     assert 2 * length.max() <= report.distance
 
 
-def test_adding_users_moves_nobodys_coins_and_tallies_add_up() -> None:
+def test_adding_users_moves_no_draws_of_others_and_tallies_add_up() -> None:
     report = CLIPPED[1]
     rows = np.zeros((300_000, 2, 2))
     with new_run():
@@ -312,7 +312,7 @@ def test_a_frame_of_noisy_gradients_is_read_as_it_was_written() -> None:
     assert sorted(map(bytes, got)) == sorted(map(bytes, rows))
 
 
-def test_hostile_rows_are_told_by_their_rule() -> None:
+def test_hostile_rows_are_refused_by_their_rule() -> None:
     column = GradientRows(3, 1)
 
     def array(bits: int, number: int) -> pa.Array:

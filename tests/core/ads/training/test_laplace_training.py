@@ -56,14 +56,14 @@ def test_with_next_to_no_noise_the_update_is_the_gradient_step(
     ratings, sent = crowd(150_000, 3), training.start()
     sharp = AdModel(0.5, sent.model.offsets, sent.model.factors * 4)
     tastes = np.zeros((len(ratings), 2), dtype=np.float32)
-    told = training.report(0, Broadcast(sharp), tastes, ratings, SeededSource(1, "sent"))
+    report = training.report(0, Broadcast(sharp), tastes, ratings, SeededSource(1, "sent"))
     kind = training.kind(0)
-    after = training.update(0, Broadcast(sharp), kind.tally(kind.encode(told.reports)), 150_000)
+    after = training.update(0, Broadcast(sharp), kind.tally(kind.encode(report.reports)), 150_000)
     mean = gradients(sharp, tastes, ratings)[:, :, 1:].mean(axis=0, dtype=np.float64)
     noise = LaplaceTraining(3, 2, 1, 90.0, 40.0, form=form, clip=3.0).gradient_deviation(150_000)
     assert noise < 0.01
     np.testing.assert_allclose(sharp.factors - after.model.factors, mean, atol=6 * noise)
-    assert told.norm > 0
+    assert report.norm > 0
 
 
 @pytest.mark.parametrize("bounded", [True, False])
@@ -90,11 +90,11 @@ def test_the_clip_is_counted_by_number_or_by_block() -> None:
     ):
         training = LaplaceTraining(4, 2, 1, 4.0, 4.0, form=form, clip=0.01)
         tastes = np.zeros((500, 2), dtype=np.float32)
-        told = training.report(
+        report = training.report(
             0, training.start(), tastes, ratings, SeededSource(1, "clip", form.value)
         )
-        assert told.values == values
-        assert (told.clipped > 0) == (form is not GradientBound.PRINTED)
+        assert report.values == values
+        assert (report.clipped > 0) == (form is not GradientBound.PRINTED)
 
 
 def test_the_printed_form_trusts_no_broadcast_and_no_rating() -> None:

@@ -32,8 +32,10 @@ def noise_matrix(size: int, name: str) -> Floats:
 
 
 def test_the_number_of_rated_ads_is_binomial_for_equal_rates() -> None:
-    law = rated_counts(np.full(4, 0.25))
-    assert law == pytest.approx([math.comb(4, k) * 0.25**k * 0.75 ** (4 - k) for k in range(5)])
+    distribution = rated_counts(np.full(4, 0.25))
+    assert distribution == pytest.approx(
+        [math.comb(4, k) * 0.25**k * 0.75 ** (4 - k) for k in range(5)]
+    )
 
 
 def test_shares_are_those_of_the_only_possible_number() -> None:

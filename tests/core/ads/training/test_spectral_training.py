@@ -47,13 +47,13 @@ def world(users: int, *, low_rank: float = 0.2, name: str = "world") -> World:
     taste = generator.normal(size=(users, RANK))
     rating = 0.5 + offsets + taste @ factors.T + 0.1 * generator.normal(size=(users, ADS))
     rated = generator.random((users, ADS)) < 0.4
-    held = rated & (generator.random((users, ADS)) < 0.2)
+    is_test = rated & (generator.random((users, ADS)) < 0.2)
     clipped: Single = np.clip(rating, 0, 1).astype(np.float32)
     return World(
         offsets.astype(np.float32),
         factors.astype(np.float32),
-        Ratings(rated & ~held, clipped),
-        Ratings(held, clipped),
+        Ratings(rated & ~is_test, clipped),
+        Ratings(is_test, clipped),
     )
 
 
@@ -116,7 +116,7 @@ def test_a_world_without_structure_gives_offsets_only(form: str) -> None:
     assert error(model, made) < 1.05 * error(truth, made)
 
 
-def test_too_few_people_give_offsets_that_are_held_back() -> None:
+def test_too_few_people_give_offsets_that_are_shrunk() -> None:
     made = world(2_000, name="few")
     model = train(SpectralTraining(ADS, RANK, 0.5), made.kept).model
     nothing = AdModel(0.5, np.zeros(ADS, dtype=np.float32), np.zeros_like(made.factors))
@@ -128,7 +128,7 @@ def test_too_few_people_give_offsets_that_are_held_back() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 8.0])
-def test_the_guarantee_is_what_was_asked_for(form: str, epsilon: float) -> None:
+def test_the_guarantee_is_what_was_requested(form: str, epsilon: float) -> None:
     training: AdTraining = SpectralTraining(ADS, RANK, epsilon, form=form)
     proved = training.guarantee().epsilon
     assert epsilon - 1e-6 < proved <= epsilon == training.claimed.epsilon
@@ -151,11 +151,11 @@ def test_a_lite_report_is_within_the_bound_for_every_draw_of_the_signs() -> None
     from enumeration import enumerate_distribution, exact_worst
 
     training = SpectralTraining(3, 1, 1.0, form="lite")
-    sent, laws = training.start(), []
+    sent, distributions = training.start(), []
     for values in ((1.0, 0.9, 0.0), (0.0, 1.0, 0.9), (0.5, 0.5, 0.5), (1.0, 0.5, 0.2)):
         rating = np.array([values], dtype=np.float32)
         ratings, taste = Ratings(np.ones((1, 3), dtype=bool), rating), np.zeros((1, 1), np.float32)
-        laws.append(
+        distributions.append(
             enumerate_distribution(
                 lambda source, ratings=ratings, taste=taste: (
                     training.report(  # type: ignore[misc]
@@ -164,12 +164,12 @@ def test_a_lite_report_is_within_the_bound_for_every_draw_of_the_signs() -> None
                 )
             )
         )
-    pairs = [(one, other) for one in laws for other in laws]
+    pairs = [(one, other) for one in distributions for other in distributions]
     worst = float(exact_worst(pairs))
     assert 1 - 1e-6 < worst <= training.cost(2).epsilon
 
 
-def test_ratings_that_are_not_held_do_not_matter() -> None:
+def test_ratings_that_are_not_present_do_not_matter() -> None:
     made = world(500)
     other = Ratings(made.kept.rated, np.where(made.kept.rated, made.kept.rating, np.nan))
     training = SpectralTraining(ADS, RANK, 1.0)

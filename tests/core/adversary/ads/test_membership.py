@@ -25,7 +25,7 @@ GAMES = 30_000
 MEMBER, POPULATION = np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.1, 0.4, 0.3, 0.2])
 
 
-def test_the_ratio_is_that_of_the_two_laws_of_tallies() -> None:
+def test_the_ratio_is_that_of_the_two_distributions_of_tallies() -> None:
     # Listed: four others and one report of the member, against five others.
     tallies = compositions(5, 4)
     absent = counts_distribution(POPULATION[None], tallies)[0]
@@ -43,7 +43,7 @@ def test_the_ratio_is_that_of_the_two_laws_of_tallies() -> None:
     assert exact == pytest.approx(np.maximum(present, absent).sum() / 2, rel=1e-9)
 
 
-def test_alone_the_member_is_told_by_the_total_variation() -> None:
+def test_alone_the_member_is_identified_by_the_total_variation() -> None:
     distance = np.abs(MEMBER - POPULATION).sum() / 2
     assert exact_success(MEMBER, POPULATION, 1) == pytest.approx((1 + distance) / 2)
     assert exact_success(POPULATION, POPULATION, 3) == pytest.approx(0.5)
@@ -65,7 +65,7 @@ def test_the_gaussian_form_is_the_limit_of_the_exact_one() -> None:
 
 
 @pytest.mark.statistical
-def test_members_are_told_as_often_as_the_exact_form_says(seed: int) -> None:
+def test_members_are_identified_as_often_as_the_exact_form_says(seed: int) -> None:
     # 30,000 games of 5 reports, one round; false alarm FALSE_ALARM. The twin: 50 reports.
     people = np.array([[-1.0, -0.5], [-1.0, 0.5], [-0.5, -1.0]])
     game = MembershipGame(SampledBit(2, 3.0), np.ones((1, 2)), people, 5)

@@ -148,13 +148,13 @@ def test_the_evasive_attacker_keeps_the_number_of_ones_and_gains_less(seed: int)
     assert input_bias(fakes=PART, honest=share) < expected < bold
 
 
-@pytest.mark.parametrize("held", [0, 1])
-def test_the_evasive_gain_is_that_of_reports_that_have_a_one(held: int) -> None:
+@pytest.mark.parametrize("ones", [0, 1])
+def test_the_evasive_gain_is_that_of_reports_that_have_a_one(ones: int) -> None:
     encoding = UnaryEncoding.optimised(6, 3.0)
-    rows, value = encoding.outputs(), np.arange(6) < held
+    rows, value = encoding.outputs(), np.arange(6) < ones
     some = float(np.exp(encoding.log_likelihood(rows, value))[rows.any(axis=1)].sum())
     listed = crafted_bias(support_of(encoding), fakes=0.1, honest=0.2, rate=some)
-    assert mimic_bias(encoding, fakes=0.1, honest=0.2, held=held) == pytest.approx(listed)
+    assert mimic_bias(encoding, fakes=0.1, honest=0.2, ones=ones) == pytest.approx(listed)
 
 
 def test_what_cannot_be_poisoned_is_refused() -> None:

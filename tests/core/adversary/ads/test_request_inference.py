@@ -55,7 +55,7 @@ GAMES: list[tuple[str, Mechanism, object]] = [
 @pytest.mark.statistical
 @pytest.mark.parametrize(("name", "mechanism", "rows"), GAMES, ids=[game[0] for game in GAMES])
 @pytest.mark.parametrize("requests", [1, 3])
-def test_favourites_are_found_as_often_as_the_law_says(
+def test_favourites_are_found_as_often_as_the_distribution_says(
     name: str, mechanism: Mechanism, rows: Floats, requests: int, seed: int
 ) -> None:
     # n = 40,000; false alarm FALSE_ALARM. The twin: a success 3 points off.
@@ -119,7 +119,7 @@ def test_the_printed_noise_is_found_to_leak_more_than_it_claims(seed: int) -> No
 
 
 @pytest.mark.statistical
-def test_equal_rows_cannot_be_told(seed: int) -> None:
+def test_equal_rows_cannot_be_distinguished(seed: int) -> None:
     # The null. n = 40,000; false alarm FALSE_ALARM.
     game = RequestGame(NoisyMax.laplace(4, 4.0), np.full((4, 4), 0.5), 5)
     outcome = game.play(CANARIES, SeededSource(seed, "null"))

@@ -37,7 +37,7 @@ def poisson_success(totals: Floats, prior: Floats) -> float:
     )
 
 
-def test_classes_that_differ_in_activity_alone_are_told_by_the_total() -> None:
+def test_classes_that_differ_in_activity_alone_are_distinguished_by_the_total() -> None:
     prior = np.array([0.5, 0.3, 0.2])
     expected = poisson_success(LEVELS.sum(axis=1), prior)
     assert class_success(LEVELS, prior) == pytest.approx(expected, rel=1e-9)
@@ -48,7 +48,9 @@ def test_classes_that_differ_in_activity_alone_are_told_by_the_total() -> None:
 @pytest.mark.parametrize(
     "rates", [LEVELS, np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 2.0]])], ids=["level", "rhythm"]
 )
-def test_activity_is_told_as_often_as_the_poisson_law_says(rates: Floats, seed: int) -> None:
+def test_activity_is_guessed_as_often_as_the_poisson_distribution_says(
+    rates: Floats, seed: int
+) -> None:
     # n = 30,000 devices; false alarm FALSE_ALARM. The twin: the prior alone.
     prior = np.array([0.5, 0.3, 0.2])
     truth, counts = drawn(rates, prior, seed, "activity")

@@ -44,12 +44,12 @@ def test_one_bit_tells_what_the_total_variation_says(
     first: float, second: float, epsilon: float
 ) -> None:
     bit = OneBitMean(epsilon)
-    told = coordinate_success(bit, first, second, coordinates=1, rounds=1)
+    success = coordinate_success(bit, first, second, coordinates=1, rounds=1)
     expected = 1 / 2 + bit_total_variation(epsilon, first, second) / 2
-    assert told == pytest.approx(expected, abs=1e-9)
+    assert success == pytest.approx(expected, abs=1e-9)
     # Spread over coordinates, one round tells in proportion to how often it hits.
     spread = coordinate_success(bit, first, second, coordinates=20, rounds=1)
-    assert spread - 1 / 2 == pytest.approx((told - 1 / 2) / 20, abs=1e-9)
+    assert spread - 1 / 2 == pytest.approx((success - 1 / 2) / 20, abs=1e-9)
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 60])
@@ -108,11 +108,11 @@ def test_a_noisy_coordinate_tells_a_shift_as_its_formula_says(rate: float, shift
 @pytest.mark.statistical
 def test_noise_on_one_coordinate_is_seen_through_as_often_as_the_formula_says(seed: int) -> None:
     # n = 40,000; false alarm FALSE_ALARM. The twin: noise of half the rate.
-    law = NoisyVector(TwoSidedGeometric(Decimal("0.2")))
+    distribution = NoisyVector(TwoSidedGeometric(Decimal("0.2")))
     pair = (np.full((1, 1), 3), np.full((1, 1), -1))
     expected = (1 + shift_total_variation(0.2, 4)) / 2
     outcome = play_pair(
-        law, pair, CANARIES, SeededSource(seed, "one"), epsilon=0.8, closed_form=expected
+        distribution, pair, CANARIES, SeededSource(seed, "one"), epsilon=0.8, closed_form=expected
     )
     assert binomial_p(outcome.right, outcome.n, expected) > FALSE_ALARM
     assert (
@@ -138,11 +138,14 @@ def test_many_noisy_coordinates_add_up_to_a_gaussian(seed: int) -> None:
 
 def test_noise_that_is_too_small_for_its_shift_gives_the_profile_away(seed: int) -> None:
     # The planted leak: 40 rates of shift. And the null: no shift.
-    law, source = NoisyVector(TwoSidedGeometric(Decimal("2.0"))), SeededSource(seed, "thin")
+    distribution, source = (
+        NoisyVector(TwoSidedGeometric(Decimal("2.0"))),
+        SeededSource(seed, "thin"),
+    )
     far = (np.full((1, 2), 10), np.full((1, 2), -10))
-    assert play_pair(law, far, 2_000, source.child("far"), epsilon=80.0).success > 0.99
+    assert play_pair(distribution, far, 2_000, source.child("far"), epsilon=80.0).success > 0.99
     near = (np.zeros((1, 2), dtype=np.int64),) * 2
-    null = play_pair(law, near, CANARIES, source.child("near"), epsilon=1.0)
+    null = play_pair(distribution, near, CANARIES, source.child("near"), epsilon=1.0)
     assert binomial_p(null.right, null.n, 0.5) > FALSE_ALARM
 
 

@@ -180,7 +180,7 @@ def test_a_planted_fault_is_found_above_what_is_proved_or_for_a_faulty_case_clai
     assert row_of(0.9, 0.0, 1.5, proved=2.0, faulty=True).planted_found
 
 
-def test_a_null_that_can_be_told_apart_raises_an_alarm() -> None:
+def test_a_null_that_can_be_distinguished_raises_an_alarm() -> None:
     # A sampler with a memory: two runs on one input differ. Its reports are too many to count, so
     # that only the score of the case's own pair can see it; one of the null's pair is always 0.
     class Remembering(Piecewise):
@@ -217,20 +217,20 @@ def test_the_bound_is_below_the_truth_and_close_to_it() -> None:
 
 
 @pytest.mark.statistical
-def test_a_reused_coin_is_found() -> None:
+def test_a_reused_draw_is_found() -> None:
     # Twin of the above: one coin for all bits of a vector, the classical slip. Reports then are
     # the vector or its opposite. The honest likelihood does not see it for this pair; what was
     # learned from the sample does.
-    class OneCoin(UnaryEncoding):
+    class SharedFlip(UnaryEncoding):
         __slots__ = ()
 
         def randomise(self, values: object, source: object) -> NDArray[np.bool_]:
             bits = np.asarray(values, dtype=np.bool_)
-            coin = SeededSource(9, "coin", repr(source)).bernoulli(self.rise, len(bits))
-            return bits ^ coin[:, None]
+            flips = SeededSource(9, "coin", repr(source)).bernoulli(self.rise, len(bits))
+            return bits ^ flips[:, None]
 
     good = UnaryEncoding.symmetric(4, 1.0)
-    bad = OneCoin(good.size, good.stay, good.rise, good.most_ones)
+    bad = SharedFlip(good.size, good.stay, good.rise, good.most_ones)
     pair = (np.array([True, True, True, False]), np.array([False, False, False, False]))
     bound = audit_mechanism(bad, pair, SeededSource(4, "one"), trials=TRIALS, alpha=ALPHA)
     assert bound.epsilon > good.guarantee().epsilon

@@ -21,14 +21,19 @@ def ones(count: int, of: int) -> list[float]:
 def chance_of_wronging(inside: float, outside: float, epsilon: float, alpha: float) -> float:
     """Sum over all counts of ones in the four halves, of a mechanism that gives ones and zeros."""
     half = GAMES // 2
-    laws = [binom.pmf(np.arange(half + 1), half, chance) for chance in (inside, outside)]
+    distributions = [binom.pmf(np.arange(half + 1), half, chance) for chance in (inside, outside)]
     total = 0.0
     for a, b, c, d in itertools.product(range(half + 1), repeat=4):
         first = np.array(ones(a, half) + ones(b, half))
         second = np.array(ones(c, half) + ones(d, half))
         if b in (0, half) or d in (0, half) or abs(b - d) > 3:  # all else proves nothing here
             if held_out_bound(first, second, alpha=alpha).epsilon > epsilon:
-                total += laws[0][a] * laws[0][b] * laws[1][c] * laws[1][d]
+                total += (
+                    distributions[0][a]
+                    * distributions[0][b]
+                    * distributions[1][c]
+                    * distributions[1][d]
+                )
     return float(total)
 
 

@@ -20,7 +20,7 @@ def test_fresh_responses_give_the_bit_away_as_predicted(reports: int, success: f
     assert majority_success(reports, keep) == pytest.approx(success, abs=5e-4)
 
 
-def test_majority_of_fair_coins_is_a_fair_coin() -> None:
+def test_majority_of_fair_bits_is_a_fair_bit() -> None:
     for reports in range(1, 12):
         assert majority_success(reports, 0.5) == pytest.approx(0.5)
     with pytest.raises(BadParameter, match="reports"):
@@ -42,7 +42,7 @@ def test_guessing_bits_over_periods_succeeds_as_often_as_the_closed_form(seed: i
 
 
 @pytest.mark.statistical
-def test_two_profiles_are_told_apart_as_their_distance_predicts(seed: int) -> None:
+def test_two_profiles_are_distinguished_as_their_distance_predicts(seed: int) -> None:
     # n = 40,000 users; false alarm FALSE_ALARM. Profiles at Hamming distance 3.
     mechanism = UnaryEncoding.symmetric(5, 1.0, neighbours=Neighbours.BIT)
     profiles = [np.array([1, 1, 1, 0, 0]) == 1, np.array([0, 0, 0, 0, 0]) == 1]

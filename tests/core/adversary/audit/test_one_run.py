@@ -28,9 +28,9 @@ def test_the_p_value_of_pure_privacy_is_the_binomial_tail(epsilon: float, made: 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 5.0])
 @pytest.mark.parametrize("made", [10, 100])
 def test_randomised_response_is_wronged_with_alpha_at_most(epsilon: float, made: int) -> None:
-    law = binom.pmf(np.arange(made + 1), made, response_chance(epsilon))
+    distribution = binom.pmf(np.arange(made + 1), made, response_chance(epsilon))
     bounds = np.array([MembershipGuesses(v, made, made).epsilon(ALPHA) for v in range(made + 1)])
-    wronged = law[bounds > epsilon + 1e-5].sum()
+    wronged = distribution[bounds > epsilon + 1e-5].sum()
     assert wronged <= ALPHA
     # The twin: who always is right is found out, where so few guesses can prove so much.
     assert (bounds[-1] > epsilon) == (response_chance(epsilon) ** made < ALPHA)
@@ -119,8 +119,8 @@ def test_no_leak_means_no_bound_and_a_leak_is_found() -> None:
     members = source.child("coins").bernoulli(1 << 63, 20_000)
     scores = source.child("scores").normals(20_000).astype(np.float64)
     assert one_run_bound(scores, members, alpha=1e-6).epsilon == 0
-    told = source.child("told").bernoulli(int(response_chance(1.0) * 2**64), 20_000)
-    found = one_run_bound((members == told).astype(np.float64), members, alpha=1e-6)
+    is_right = source.child("told").bernoulli(int(response_chance(1.0) * 2**64), 20_000)
+    found = one_run_bound((members == is_right).astype(np.float64), members, alpha=1e-6)
     assert 0.7 < found.epsilon < 1.0
     assert found.trials <= 10_000
 

@@ -35,7 +35,7 @@ def test_perfect_scores_are_perfect() -> None:
     assert roc.resolved() == {0.001: 1.0, 0.01: 1.0}
 
 
-def test_rates_are_told_only_where_the_sample_resolves_them() -> None:
+def test_rates_are_reported_only_where_the_sample_resolves_them() -> None:
     members = np.arange(9_999.0)
     assert RocCurve.of(members, np.arange(10_000.0)).resolved()[0.001] is not None
     short = RocCurve.of(members, np.arange(9_999.0))

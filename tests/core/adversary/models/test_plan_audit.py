@@ -123,8 +123,8 @@ def test_an_audit_stays_below_what_is_proved(
     method: str, delta: float, more: dict[str, Parameter]
 ) -> None:
     """A bound is wrong with probability 1e-6."""
-    wanted = ModelSpec.read(SCHEMA, a_cost(2.0, SWAP, delta), {"label": "buys", **more}, 600)
-    plan = plan_model(method, wanted)
+    spec = ModelSpec.read(SCHEMA, a_cost(2.0, SWAP, delta), {"label": "buys", **more}, 600)
+    plan = plan_model(method, spec)
     assert plan.canary is not None
     bound = audit_canary(plan.canary, delta, f"below {method}", games=20_000)
     assert bound.epsilon <= plan.proved.epsilon
@@ -159,7 +159,7 @@ def test_games_are_as_many_as_take_some_seconds() -> None:
     assert games_for(ParameterCanary(LearningFirst(1.0, 1 << 14, "clamped"))) == 500
 
 
-def test_the_coins_follow_from_the_seed() -> None:
+def test_the_draws_follow_from_the_seed() -> None:
     from noisefloor.randomness import new_run
 
     canary, found = IncrementCanary(0.2, 5), []

@@ -39,16 +39,18 @@ def lira_by_hand(runs: ShadowRuns, *, offline: bool, pooled: bool) -> Floats:
     for target in range(runs.models):
         rest = np.arange(runs.models) != target
         odds, is_in = runs.log_odds[rest], runs.members[rest]
-        laws = []
+        distributions = []
         for side in (True, False):
             groups = [odds[is_in[:, j] == side, j] for j in range(runs.records)]
             spread = [float(group.var(ddof=1)) if len(group) > 1 else 0.0 for group in groups]
             if pooled:
                 free = [len(group) - 1 for group in groups]
                 spread = [float(np.dot(spread, free) / sum(free))] * len(groups)
-            laws.append([(g.mean(), math.sqrt(s)) for g, s in zip(groups, spread, strict=True)])
+            distributions.append(
+                [(g.mean(), math.sqrt(s)) for g, s in zip(groups, spread, strict=True)]
+            )
         for j, x in enumerate(runs.log_odds[target]):
-            (mean_in, dev_in), (mean_out, dev_out) = laws[0][j], laws[1][j]
+            (mean_in, dev_in), (mean_out, dev_out) = distributions[0][j], distributions[1][j]
             if offline:
                 scores[target, j] = (x - mean_out) / dev_out
             else:

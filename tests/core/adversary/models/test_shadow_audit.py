@@ -39,8 +39,8 @@ class Response:
     def __call__(self, members: NDArray[np.bool_], source: Source) -> NDArray[np.float32]:
         kept = source.child("kept").bernoulli(self.keep, members.size).reshape(members.shape)
         noise = source.child("noise").normals(members.size).reshape(members.shape) / 100
-        told = np.where(kept, members, ~members) + noise
-        return np.stack([told, -told], axis=-1).astype(np.float32)
+        scores = np.where(kept, members, ~members) + noise
+        return np.stack([scores, -scores], axis=-1).astype(np.float32)
 
 
 def runs_of(epsilon: float, models: int = MODELS, records: int = RECORDS) -> ShadowRuns:
@@ -72,11 +72,11 @@ def test_a_procedure_that_memorises_is_found() -> None:
     assert attack_all(runs)["lira"].roc.auc > 0.999
 
 
-def test_a_delta_that_the_coins_eat_up_proves_nothing() -> None:
+def test_a_delta_that_the_canaries_use_up_proves_nothing() -> None:
     assert audit_memberships(runs_of(30.0), alpha=ALPHA, delta=1e-3).epsilon == 0
 
 
-def test_memberships_that_are_not_fair_coins_are_refused() -> None:
+def test_memberships_that_are_not_fair_draws_are_refused() -> None:
     runs = runs_of(1.0)
     unfair = ShadowRuns(runs.members, runs.log_odds)
     with pytest.raises(BadParameter, match="fair coin"):
@@ -99,8 +99,8 @@ def test_targets_that_were_shadows_would_be_wronged() -> None:
         assert targets is not None
         seen = (odds.tobytes() for odds in shadows.log_odds)
         known = dict(zip(seen, shadows.members, strict=True))
-        told = [known.get(odds.tobytes(), np.zeros(500)) for odds in targets]
-        return np.array(told, dtype=np.float64)
+        scores = [known.get(odds.tobytes(), np.zeros(500)) for odds in targets]
+        return np.array(scores, dtype=np.float64)
 
     assert audit_memberships(runs, alpha=ALPHA, attack=remembering).epsilon == 0
     assert remembering(runs, runs.log_odds).any()  # what it could do to a model that it knows

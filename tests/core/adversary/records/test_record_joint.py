@@ -53,7 +53,9 @@ def test_a_tuple_is_true_as_often_as_the_formula_says(sizes: tuple[int, ...], se
 @pytest.mark.statistical
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 @pytest.mark.parametrize("known", [False, True])
-def test_a_part_is_guessed_as_often_as_its_law_says(place: int, known: bool, seed: int) -> None:
+def test_a_part_is_guessed_as_often_as_its_distribution_says(
+    place: int, known: bool, seed: int
+) -> None:
     # n = about 13,300 who drew the attribute, 20,000 for the label; false alarm FALSE_ALARM. The
     # twin: epsilon 1.25 times too large.
     source, rows = SeededSource(seed, "part", place, int(known)), owners(MIXED)

@@ -72,7 +72,7 @@ def test_intervals_are_as_wide_as_the_formula_says_and_stay_on_the_range() -> No
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("pair", [(-1.0, 1.0), (-0.1, 0.2), (0.9, 1.0)])
-def test_two_values_are_told_apart_as_their_distance_says(
+def test_two_values_are_distinguished_as_their_distance_says(
     pair: tuple[float, float], seed: int
 ) -> None:
     # n = 40,000; false alarm FALSE_ALARM. The twin: a coin.

@@ -56,7 +56,9 @@ def test_lies_that_reach_class_zero_prove_nothing() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("lies", ["classes", "symbols"])
-def test_the_printed_label_is_guessed_as_often_as_its_law_says(lies: str, seed: int) -> None:
+def test_the_printed_label_is_guessed_as_often_as_its_distribution_says(
+    lies: str, seed: int
+) -> None:
     # n = 40,000; false alarm FALSE_ALARM. The twin: epsilon 1.25 times too large.
     source = SeededSource(seed, "label", lies)
     honest = PrintedUnified(SIZES, 4.0, lies)  # type: ignore[arg-type]  # one of the two

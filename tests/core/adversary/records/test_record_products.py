@@ -63,13 +63,13 @@ def test_labels_are_named_as_often_as_the_sum_says(classes: int, count: int, see
     # products that are shuffled among owners, whose labels they then do not tell.
     known, centres = known_world(classes, count)
     codes, labels = drawn_from(known, OWNERS, seed)
-    asked = np.tile(np.arange(count), (OWNERS, 1))
-    sent = products(codes, labels, asked, centres)
-    right = int(np.count_nonzero(guess_labels(sent, asked, centres, known) == labels))
+    attributes = np.tile(np.arange(count), (OWNERS, 1))
+    sent = products(codes, labels, attributes, centres)
+    right = int(np.count_nonzero(guess_labels(sent, attributes, centres, known) == labels))
     success = products_success(known, centres, range(count))
     assert success is not None
     assert binomial_p(right, OWNERS, success) > FALSE_ALARM
-    wrong = int(np.count_nonzero(guess_labels(sent[::-1], asked, centres, known) == labels))
+    wrong = int(np.count_nonzero(guess_labels(sent[::-1], attributes, centres, known) == labels))
     assert binomial_p(wrong, OWNERS, success) < FALSE_ALARM
 
 
@@ -107,7 +107,7 @@ def test_one_product_of_real_rows_tells_as_much_as_its_sum_and_more_tell_more(se
 
 
 @pytest.mark.statistical
-def test_owners_who_mirror_each_other_are_not_told_apart(seed: int) -> None:
+def test_owners_who_mirror_each_other_are_not_distinguished(seed: int) -> None:
     # n = 20,000 owners, values of either label around +-0.2; false alarm FALSE_ALARM: the null of
     # the test above, where all values lie lower.
     schema = ranges(10)
@@ -129,14 +129,14 @@ def test_the_sign_of_a_product_of_positive_numbers_is_the_label() -> None:
     assert centres_of(classes, "raw")[1].tolist() == [1.0, 2.0, 3.0]
 
 
-def test_owners_are_asked_for_different_attributes_and_send_what_they_hold() -> None:
+def test_owners_are_queried_about_different_attributes_and_send_what_they_hold() -> None:
     schema = mixed_schema()
     classes, records = Discretiser(schema, 3), two_groups(schema, 200, "sent")
-    asked = draw_attribute_indices(200, 4, 3, SeededSource(1, "asked"))
-    assert all(len(set(row)) == 3 for row in asked.tolist())
+    attributes = draw_attribute_indices(200, 4, 3, SeededSource(1, "asked"))
+    assert all(len(set(row)) == 3 for row in attributes.tolist())
     codes = classes.codes(records.values)
-    sent = products(codes, records.labels, asked, centres_of(classes, "centred"))
-    values = np.take_along_axis(classes.values(codes), asked, axis=1)
+    sent = products(codes, records.labels, attributes, centres_of(classes, "centred"))
+    values = np.take_along_axis(classes.values(codes), attributes, axis=1)
     assert sent == pytest.approx(values * np.where(records.labels, 1, -1)[:, None])
 
 

@@ -22,7 +22,7 @@ CODES = np.minimum(SeededSource(2, "queries").generator().integers(0, 6, (OWNERS
 @pytest.mark.statistical
 @pytest.mark.parametrize("queries", [1, 2, 5, 12])
 @pytest.mark.parametrize("place", [None, 0, 2])
-def test_pluralities_are_right_as_often_as_the_law_says(
+def test_pluralities_are_right_as_often_as_the_distribution_says(
     queries: int, place: int | None, seed: int
 ) -> None:
     # n = 20,000; false alarm FALSE_ALARM. The twin: epsilon 1.25 times too large.
@@ -37,7 +37,7 @@ def test_pluralities_are_right_as_often_as_the_law_says(
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("queries", [1, 4, 9])
-def test_decisions_are_told_as_often_as_majorities_are_right(queries: int, seed: int) -> None:
+def test_decisions_are_guessed_as_often_as_majorities_are_right(queries: int, seed: int) -> None:
     # n = 20,000; false alarm FALSE_ALARM. The twin: epsilon 1.25 times too large.
     source, decisions = SeededSource(seed, "decisions", queries), CODES[:, 0] == 1
     outcome = attack_decisions(BinaryResponse(1.0), decisions, queries, source.child(1))

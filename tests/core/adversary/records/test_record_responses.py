@@ -50,7 +50,9 @@ CODES = correlated()
 @pytest.mark.statistical
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("known", [False, True])
-def test_a_value_is_guessed_as_often_as_its_law_says(place: int, known: bool, seed: int) -> None:
+def test_a_value_is_guessed_as_often_as_its_distribution_says(
+    place: int, known: bool, seed: int
+) -> None:
     # n = 40,000; false alarm FALSE_ALARM. The twin: epsilon 1.25 times too large.
     source, prior = SeededSource(seed, "value", place, int(known)), None
     if known:
@@ -131,9 +133,9 @@ def test_owners_who_are_drawn_by_the_prior_are_those_that_it_counts() -> None:
         record_success(mechanism, prior)
     )
     other = RecordPrior(prior.rows[:2], np.array([0.5, 0.5]))
-    held = record_success(mechanism, prior, truth=other)
-    assert held is not None
-    assert held < 1.0
+    success = record_success(mechanism, prior, truth=other)
+    assert success is not None
+    assert success < 1.0
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 9.0])

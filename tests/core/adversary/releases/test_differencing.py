@@ -51,10 +51,10 @@ def test_the_blind_success_is_the_sum_over_all_differences() -> None:
     first, second = counts_week(1.0), counts_week(2.0)
     game, total = blind_game(NOBODY_OR_FIRST, (first, second)), 0.0
     noise = np.arange(-40, 41)
-    laws = [np.exp(week.noise.log_density(noise)) for week in (first, second)]
+    distributions = [np.exp(week.noise.log_density(noise)) for week in (first, second)]
     apart = np.zeros((2, 163))
     for (one, chance), (two, other) in itertools.product(
-        zip(noise, laws[0], strict=True), zip(noise, laws[1], strict=True)
+        zip(noise, distributions[0], strict=True), zip(noise, distributions[1], strict=True)
     ):
         apart[0, two - one + 81] += chance * other
         apart[1, two - one + 82] += chance * other
@@ -76,7 +76,7 @@ def test_knowing_the_others_helps_and_no_knowledge_passes_the_bound() -> None:
 
 @pytest.mark.parametrize("kind", ["counts", "parameters"])
 @pytest.mark.statistical
-def test_newcomers_are_told_as_the_closed_forms_say(kind: str, seed: int) -> None:
+def test_newcomers_are_identified_as_the_closed_forms_say(kind: str, seed: int) -> None:
     # 30,000 games; false alarm FALSE_ALARM. The twin: 1.25 times the epsilon, or less noise.
     make, loud = (counts_week, LOUDER) if kind == "counts" else (parameters_week, 1 / LOUDER)
     weeks, twins = (make(1.0), make(1.5)), (make(loud), make(1.5 * loud))

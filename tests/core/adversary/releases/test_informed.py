@@ -153,7 +153,9 @@ def test_counts_without_noise_give_the_record_away_and_equal_cells_tell_nothing(
 
 @pytest.mark.parametrize("share", [0.5, 0.8])
 @pytest.mark.statistical
-def test_noised_parameters_are_told_as_the_gaussian_form_says(share: float, seed: int) -> None:
+def test_noised_parameters_are_distinguished_as_the_gaussian_form_says(
+    share: float, seed: int
+) -> None:
     # 30,000 games, 40 parameters; false alarm FALSE_ALARM. The twin: 25 % less noise.
     draw = SeededSource(5, "centres").generator()
     centres, prior = draw.normal(size=(2, 40)), [share, 1 - share]
@@ -179,7 +181,9 @@ def test_the_gaussian_form_has_its_limits() -> None:
 
 @pytest.mark.parametrize("tables", [1, 2])
 @pytest.mark.parametrize("make", NOISES, ids=IDS)
-def test_one_more_in_each_table_is_told_as_all_releases_sum_to(make: Cells, tables: int) -> None:
+def test_one_more_in_each_table_is_detected_as_all_releases_sum_to(
+    make: Cells, tables: int
+) -> None:
     noise, total = make(1.2), 0.0
     for drawn in itertools.product(range(-25, 27), repeat=tables):
         released = np.array(drawn)
@@ -188,24 +192,24 @@ def test_one_more_in_each_table_is_told_as_all_releases_sum_to(make: Cells, tabl
     assert shift_success(CellNoiseDistribution(noise), tables) == pytest.approx(total, abs=1e-6)
 
 
-def test_laplace_tables_are_told_as_majorities_of_coins() -> None:
+def test_laplace_tables_are_distinguished_as_majorities_of_bits() -> None:
     # Discrete Laplace noise tells one more by a coin of e^eps : 1, a table each.
     from noisefloor.adversary.audit.bayes import majority_success
 
-    law = CellNoiseDistribution(LaplaceCells(0.6, ADDED))
+    distribution = CellNoiseDistribution(LaplaceCells(0.6, ADDED))
     keep = math.exp(0.6) / (1 + math.exp(0.6))
-    assert shift_success(law, 9) == pytest.approx(majority_success(9, keep), abs=1e-5)
+    assert shift_success(distribution, 9) == pytest.approx(majority_success(9, keep), abs=1e-5)
     assert shift_success(CellNoiseDistribution(GaussianCells(1.0, 1e-5, ADDED)), 13) is not None
 
 
-def test_what_is_not_known_in_closed_form_is_not_told() -> None:
-    law, even = CellNoiseDistribution(LaplaceCells(1.0, ADDED)), np.full(2, 0.5)
-    assert pair_closed_form(np.zeros((3, 1)), law, np.full(3, 1 / 3)) is None
-    assert pair_closed_form(np.array([[0], [2]]), law, even) is None
-    assert pair_closed_form(np.array([[0], [1]]), law, np.array([0.3, 0.7])) is None
-    down = pair_closed_form(np.array([[1, 0], [0, 1]]), law, even)
-    assert down == pytest.approx(shift_success(law, 2))
-    assert down == pytest.approx(cells_success(law, np.arange(2), even), abs=1e-6)
+def test_what_is_not_known_in_closed_form_is_not_given() -> None:
+    distribution, even = CellNoiseDistribution(LaplaceCells(1.0, ADDED)), np.full(2, 0.5)
+    assert pair_closed_form(np.zeros((3, 1)), distribution, np.full(3, 1 / 3)) is None
+    assert pair_closed_form(np.array([[0], [2]]), distribution, even) is None
+    assert pair_closed_form(np.array([[0], [1]]), distribution, np.array([0.3, 0.7])) is None
+    down = pair_closed_form(np.array([[1, 0], [0, 1]]), distribution, even)
+    assert down == pytest.approx(shift_success(distribution, 2))
+    assert down == pytest.approx(cells_success(distribution, np.arange(2), even), abs=1e-6)
 
 
 def test_releases_and_centres_have_to_fit() -> None:

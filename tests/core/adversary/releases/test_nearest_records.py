@@ -47,8 +47,8 @@ def test_the_margin_covers_the_area_and_half_of_it_does_not_always(seed: int) ->
     # 400 samples of two coins, 20 each: the worst case for the spread. At alpha 0.05 the margin
     # is missed in fewer than 47 (binomial, false alarm 1e-6); a quarter of it is missed oftener.
     draw = SeededSource(seed, "area").generator()
-    coins = (draw.random((400, 2, 20)) < 0.5).astype(np.float64)
-    off = np.array([abs(area_under_curve(*pair) - 0.5) for pair in coins])
+    samples = (draw.random((400, 2, 20)) < 0.5).astype(np.float64)
+    off = np.array([abs(area_under_curve(*pair) - 0.5) for pair in samples])
     margin = area_margin(20, 20)
     assert np.count_nonzero(off > margin) < 47
     assert np.count_nonzero(off > margin / 4) > 47

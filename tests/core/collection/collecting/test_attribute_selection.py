@@ -48,7 +48,7 @@ def test_the_attributes_that_tell_the_label_are_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FINDING)
-def test_the_same_coins_select_the_same_and_others_need_not(name: str) -> None:
+def test_the_same_draws_select_the_same_and_others_need_not(name: str) -> None:
     chosen = []
     for _ in range(2):
         with new_run():
@@ -66,31 +66,31 @@ def test_values_and_labels_are_sent_with_their_share_of_epsilon(seed: int) -> No
     ones = ScaledRecords(np.ones((10_000, 6)), np.ones(10_000, np.bool_))
     answers = PiecewiseSelection(2, 3.0).report(ones, SeededSource(seed, "shares"))
     assert answers.labels is not None
-    for told in (answers.reported, answers.labels):
-        near = int((told >= STEPS).sum())
-        assert binomial_p(near, told.size, Piecewise(1.0).window.inside / ONE) > FALSE_ALARM
-        assert binomial_p(near, told.size, Piecewise(3.0).window.inside / ONE) < FALSE_ALARM
+    for answers_of in (answers.reported, answers.labels):
+        near = int((answers_of >= STEPS).sum())
+        assert binomial_p(near, answers_of.size, Piecewise(1.0).window.inside / ONE) > FALSE_ALARM
+        assert binomial_p(near, answers_of.size, Piecewise(3.0).window.inside / ONE) < FALSE_ALARM
 
 
 def test_reported_classes_are_debiased_exactly_and_so_are_their_squares() -> None:
     selection = ResponseSelection(2, Discretiser(schema(3, categories=3), 4), 2.0, "corr")
     for column, size in enumerate(selection.classes.sizes):
-        response, told = KaryResponse(size, selection.share), np.arange(size)
-        sent, squares = selection._debiased(np.full(size, column), told)
+        response, answers_of = KaryResponse(size, selection.share), np.arange(size)
+        sent, squares = selection._debiased(np.full(size, column), answers_of)
         centres = selection.classes.centres(column)
         for true in range(size):
-            law = np.exp(response.log_likelihood(told, true))
-            assert law @ sent == pytest.approx(centres[true], abs=1e-9)
-            assert law @ squares == pytest.approx(centres[true] ** 2, abs=1e-9)
+            distribution = np.exp(response.log_likelihood(answers_of, true))
+            assert distribution @ sent == pytest.approx(centres[true], abs=1e-9)
+            assert distribution @ squares == pytest.approx(centres[true] ** 2, abs=1e-9)
 
 
 def test_a_class_that_its_attribute_does_not_have_counts_for_nothing() -> None:
     """The categorical attribute has 2 classes, the others 4; the frame's bound is that of 4."""
     selection = ResponseSelection(2, Discretiser(schema(3, categories=2), 4), 2.0)
-    asked, told = np.array([[0], [2], [1], [2]]), np.array([[3], [1], [0], [2]])
+    requested, answers_of = np.array([[0], [2], [1], [2]]), np.array([[3], [1], [0], [2]])
     labels = np.array([1, 0, 1, 1])
-    found = selection.choose(SelectionReports(asked, told, labels), 3)
-    without = selection.choose(SelectionReports(asked[:3], told[:3], labels[:3]), 3)
+    found = selection.choose(SelectionReports(requested, answers_of, labels), 3)
+    without = selection.choose(SelectionReports(requested[:3], answers_of[:3], labels[:3]), 3)
     assert found.scores.tolist() == without.scores.tolist()
 
 
@@ -156,7 +156,7 @@ def test_a_constant_attribute_goes_with_nothing() -> None:
     assert found.scores[3] == 0
 
 
-def test_an_attribute_that_nobody_was_asked_for_comes_last() -> None:
+def test_an_attribute_that_nobody_was_queried_about_comes_last() -> None:
     found = WeakSelection(1, classes()).select(records(2), SeededSource(1, "few"))
     assert np.count_nonzero(found.scores == 0) >= 4
 

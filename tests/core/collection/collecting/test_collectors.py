@@ -59,7 +59,7 @@ def test_with_hardly_any_noise_the_server_reads_the_record(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_same_coins_give_the_same_reports(name: str) -> None:
+def test_the_same_draws_give_the_same_reports(name: str) -> None:
     read = []
     for _ in range(2):
         with new_run():
@@ -123,20 +123,22 @@ def test_owners_send_as_many_coordinates_as_the_budget_carries(epsilon: float, d
 
 
 @pytest.mark.statistical
-def test_a_label_that_was_not_drawn_is_a_coin(seed: int) -> None:
+def test_a_label_that_was_not_drawn_is_a_fair_bit(seed: int) -> None:
     """One of 7 coordinates is drawn, and each label is positive. False alarm FALSE_ALARM.
 
     n = 20,000. The twin tells the label of the other six sevenths as it is.
     """
     n, response = 20_000, Piecewise(1.0)
-    held = ScaledRecords(np.zeros((n, 6)), np.ones(n, np.bool_))
-    collected = SampledPiecewiseCollector(1.0).collect(held, range(6), SeededSource(seed, "coin"))
+    records = ScaledRecords(np.zeros((n, 6)), np.ones(n, np.bool_))
+    collected = SampledPiecewiseCollector(1.0).collect(
+        records, range(6), SeededSource(seed, "coin")
+    )
     cells = response.outputs()
     chances = np.exp(response.log_likelihood(cells, 1.0))
-    told = float(chances[response.debias(cells) > 0].sum())
+    reported = float(chances[response.debias(cells) > 0].sum())
     positive = int(collected.labels.sum())
-    assert binomial_p(positive, n, 6 / 7 * 0.5 + told / 7) > FALSE_ALARM
-    assert binomial_p(positive, n, 6 / 7 + told / 7) < FALSE_ALARM
+    assert binomial_p(positive, n, 6 / 7 * 0.5 + reported / 7) > FALSE_ALARM
+    assert binomial_p(positive, n, 6 / 7 + reported / 7) < FALSE_ALARM
 
 
 def test_reports_of_sampled_coordinates_are_unbiased() -> None:
@@ -151,11 +153,11 @@ def test_reports_of_sampled_coordinates_are_unbiased() -> None:
 
 def test_a_row_with_a_class_that_its_attribute_does_not_have_is_left_out() -> None:
     collector = WeakCollector(Discretiser(schema(3, categories=2), 4))
-    told = ReportColumns(
+    reported = ReportColumns(
         np.array([[3, 3, 1], [3, 3, 2], [4, 0, 0], [0, 4, 0]]), np.array([1, 0, 1, 1])
     )
-    assert collector.possible(told, range(3)).tolist() == [True, False, False, False]
-    assert collector.read(told, range(3)).labels.tolist() == [True]
+    assert collector.possible(reported, range(3)).tolist() == [True, False, False, False]
+    assert collector.read(reported, range(3)).labels.tolist() == [True]
 
 
 @pytest.mark.parametrize(

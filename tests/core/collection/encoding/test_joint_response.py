@@ -28,7 +28,7 @@ from statistics_of_tests import FALSE_ALARM, chi_square_p, tilted
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 5.0, 10.0, 20.0])
 @pytest.mark.parametrize("sizes, chosen", [((2, 2), 1), ((4,) * 30, 5), ((2, 3, 7, 5), 3)])
-def test_a_report_costs_what_was_asked_for(
+def test_a_report_costs_what_was_requested(
     epsilon: float, sizes: tuple[int, ...], chosen: int
 ) -> None:
     response = JointResponse(sizes, chosen, epsilon)
@@ -36,23 +36,23 @@ def test_a_report_costs_what_was_asked_for(
     assert math.isinf(response.guarantee(Neighbours.DOCUMENT).epsilon)
 
 
-def law_of(response: JointResponse, record: tuple[int, ...]) -> Distribution:
+def distribution_of(response: JointResponse, record: tuple[int, ...]) -> Distribution:
     return enumerate_distribution(lambda source: response.randomise(np.array([record]), source))
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-def test_the_exact_law_is_the_stated_one_for_every_record(labelled: bool) -> None:
+def test_the_exact_distribution_is_the_stated_one_for_every_record(labelled: bool) -> None:
     response = JointResponse((2, 3, 2), 2, 1.5, labelled)
     outputs, worst = response.outputs(), 0.0
     assert len(np.unique(outputs, axis=0)) == len(outputs)
-    laws = []
+    distributions = []
     for record in itertools.product(range(2), range(3), range(2), *([range(2)] * labelled)):
-        law = law_of(response, record)
+        distribution = distribution_of(response, record)
         stated = likelihoods(response, outputs, record)
-        assert set(law) == set(stated)
-        assert all(abs(math.log(law[key]) - stated[key]) < 1e-9 for key in law)
-        laws.append(stated)
-    for one, other in itertools.combinations(laws, 2):
+        assert set(distribution) == set(stated)
+        assert all(abs(math.log(distribution[key]) - stated[key]) < 1e-9 for key in distribution)
+        distributions.append(stated)
+    for one, other in itertools.combinations(distributions, 2):
         worst = max(worst, *(abs(one[key] - other[key]) for key in one))
     assert worst == pytest.approx(exact_epsilon(response), abs=1e-12)
     assert 1.5 - 1e-6 <= worst <= response.guarantee().epsilon + 1e-12
@@ -132,10 +132,10 @@ def test_the_standard_error_is_that_of_the_spaces_weighed_together() -> None:
     response = JointResponse((2, 3, 3), 2, 1.0)
     assert response.spaces == (12, 18)
     tally = np.zeros((2, response.cells), dtype=np.int64)
-    cell, drawn, told = response.starts[1], np.array([4_000, 8_000]), np.array([1_000, 1_000])
-    tally[:, cell], tally[:, cell + 1] = told, drawn - told
+    cell, drawn, counted = response.starts[1], np.array([4_000, 8_000]), np.array([1_000, 1_000])
+    tally[:, cell], tally[:, cell + 1] = counted, drawn - counted
     kept = np.array([kept_share(response_over(space, 1.0)) for space in response.spaces])
-    share, weight = told / drawn, drawn * kept**2 / (drawn * kept**2).sum()
+    share, weight = counted / drawn, drawn * kept**2 / (drawn * kept**2).sum()
     variance = share * (1 - share) / (drawn * kept**2)
     found = response.estimate(tally.reshape(-1), 12_000)
     assert found.value[cell] == pytest.approx(weight @ ((share - (1 - kept) / 6) / kept))

@@ -40,8 +40,8 @@ def test_choices_are_pinned(owners: int, attributes: int, chosen: list[tuple[int
 
 def test_choices_for_the_papers_response_are_pinned() -> None:
     epsilons = (1, 2, 5, 10, 20, 40)
-    asked = [sizes(unified_choice(512, 30, epsilon)) for epsilon in epsilons]
-    assert asked == [(1, 2), (1, 2), (2, 2), (4, 2), (9, 2), (10, 4)]
+    chosen = [sizes(unified_choice(512, 30, epsilon)) for epsilon in epsilons]
+    assert chosen == [(1, 2), (1, 2), (2, 2), (4, 2), (9, 2), (10, 4)]
     kept = [sizes(unified_choice(512, 30, epsilon, "on-device")) for epsilon in epsilons]
     assert kept == [(1, 2), (2, 2), (7, 2), (10, 3), (10, 4), (10, 5)]
     joint = [sizes(tuple_choice(512, 30, epsilon)) for epsilon in epsilons]

@@ -19,7 +19,7 @@ from noisefloor.tables.scaled_records import Categorical, Continuous, Label, Sca
 from statistics_of_tests import FALSE_ALARM, chi_square_p, tilted
 
 
-def law_of(mechanism: Mechanism, record: tuple[int, ...]) -> Distribution:
+def distribution_of(mechanism: Mechanism, record: tuple[int, ...]) -> Distribution:
     return enumerate_distribution(lambda source: mechanism.randomise(np.array([record]), source))
 
 
@@ -33,7 +33,7 @@ def test_parts_are_never_more_than_the_whole(epsilon: float, parts: int) -> None
 
 @pytest.mark.parametrize("sizes", [(2,), (2, 2, 2), (3, 5, 4, 2), (4,) * 30 + (2,), (2000, 2)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0, 25.0])
-def test_a_record_costs_what_was_asked_for(sizes: tuple[int, ...], epsilon: float) -> None:
+def test_a_record_costs_what_was_requested(sizes: tuple[int, ...], epsilon: float) -> None:
     mechanism = UnifiedResponse(sizes, epsilon)
     assert epsilon - 1e-6 <= mechanism.guarantee().epsilon <= epsilon
     item = mechanism.guarantee(Neighbours.ITEM).epsilon
@@ -46,13 +46,13 @@ def test_one_value_costs_its_share() -> None:
     assert exact_epsilon(mechanism, Neighbours.ITEM) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_places_of_one_size_are_answered_by_one_law_wherever_they_stand() -> None:
+def test_places_of_one_size_are_answered_by_one_distribution_wherever_they_stand() -> None:
     mixed = UnifiedResponse((2, 3, 2), 2.0)
     for record in itertools.product(range(2), range(3), range(2)):
-        law = law_of(mixed, record)
+        distribution = distribution_of(mixed, record)
         stated = likelihoods(mixed, mixed.outputs(), record)
-        assert law.keys() == stated.keys()
-        for report, chance in law.items():
+        assert distribution.keys() == stated.keys()
+        for report, chance in distribution.items():
             assert math.log(chance) == pytest.approx(stated[report], abs=1e-11)
 
 
@@ -90,7 +90,7 @@ def test_sizes_that_say_nothing_are_refused(sizes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, 1e-12, math.nan, 1e9])
-def test_an_epsilon_that_cannot_be_held_is_refused(epsilon: float) -> None:
+def test_an_epsilon_that_cannot_be_kept_is_refused(epsilon: float) -> None:
     with pytest.raises(BadParameter, match="epsilon"):
         UnifiedResponse((2, 2), epsilon)
 
@@ -106,20 +106,20 @@ def test_rows_outside_the_classes_are_refused(rows: object) -> None:
 
 @pytest.mark.parametrize("lies", ["classes", "symbols"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
-def test_the_printed_law_is_the_stated_likelihood(lies: str, epsilon: float) -> None:
+def test_the_printed_distribution_is_the_stated_likelihood(lies: str, epsilon: float) -> None:
     mechanism = PrintedUnified((3, 2), epsilon, lies)  # type: ignore[arg-type]
     for record in itertools.product(range(4), range(3)):
-        law = law_of(mechanism, record)
+        distribution = distribution_of(mechanism, record)
         stated = likelihoods(mechanism, mechanism.outputs(), record)
         for report, log in stated.items():
-            assert float(law.get(report, 0)) == pytest.approx(math.exp(log), rel=1e-11)
+            assert float(distribution.get(report, 0)) == pytest.approx(math.exp(log), rel=1e-11)
 
 
 def test_a_negative_label_shows_beyond_doubt() -> None:
     mechanism = PrintedUnified((4, 4), 1.0)
-    laws = [law_of(mechanism, (2, label)) for label in (0, 4)]
-    assert exact_worst([(laws[0], laws[1])]) == Decimal("Infinity")
-    assert not any(key_of(np.array(report))[1] == 0 for report in laws[1])  # type: ignore[index]
+    distributions = [distribution_of(mechanism, (2, label)) for label in (0, 4)]
+    assert exact_worst([(distributions[0], distributions[1])]) == Decimal("Infinity")
+    assert not any(key_of(np.array(report))[1] == 0 for report in distributions[1])  # type: ignore[index]
     assert math.isinf(exact_epsilon(mechanism))
     assert math.isinf(mechanism.guarantee().epsilon)
     assert "class 0" in mechanism.guarantee().reason
@@ -147,15 +147,15 @@ def test_printed_codes_go_through_the_printed_mechanism() -> None:
     assert (mechanism.randomise(codes, SeededSource(1, "printed")) == codes).all()
 
 
-def test_printed_reports_follow_the_law(seed: int) -> None:
+def test_printed_reports_follow_the_distribution(seed: int) -> None:
     """n = 60,000 reports of one record over 12 rows; false alarm 1e-6; a tenth off is seen."""
     mechanism, n = PrintedUnified((3, 2), 3.0), 60_000
     reports = mechanism.randomise(np.tile([0, 2], (n, 1)), SeededSource(seed, "printed law"))
     outputs = mechanism.outputs()
     counts = [int((reports == row).all(axis=1).sum()) for row in outputs]
-    law = np.exp(mechanism.log_likelihood(outputs, (0, 2)))
-    assert chi_square_p(counts, law) > FALSE_ALARM
-    assert chi_square_p(counts, tilted(law, 1.1)) < FALSE_ALARM
+    distribution = np.exp(mechanism.log_likelihood(outputs, (0, 2)))
+    assert chi_square_p(counts, distribution) > FALSE_ALARM
+    assert chi_square_p(counts, tilted(distribution, 1.1)) < FALSE_ALARM
 
 
 def test_an_unknown_kind_of_lies_is_refused() -> None:

@@ -28,17 +28,17 @@ def test_weighted_rows_are_the_same_problem_as_repeated_ones() -> None:
 
 def test_it_learns_and_answers_protected_queries() -> None:
     schema, columns = ranges(8), (1, 3, 4, 6)
-    records, asked = two_groups(schema, 1_000, "svm"), two_groups(schema, 2_000, "asked")
+    records, queried = two_groups(schema, 1_000, "svm"), two_groups(schema, 2_000, "asked")
     classes = Discretiser(schema, 2)
     response = JointResponse((2,) * 4, 4, 5.0)
     codes = classes.codes(records.values[:, columns], columns)
     reports = response.randomise(joint_rows(codes, records.labels), SeededSource(7, "svm"))
     model = fit_svm(classes, columns, reports, 2.1)
-    assert accuracy(model.predict(asked.values), asked) > 0.8
+    assert accuracy(model.predict(queried.values), queried) > 0.8
     asker = JointResponse((2,) * 4, 4, 5.0, labelled=False)
-    codes = classes.codes(asked.values[:, columns], columns)
+    codes = classes.codes(queried.values[:, columns], columns)
     queries = asker.randomise(codes, SeededSource(7, "ask"))[:, 4:]
-    assert accuracy(model.predict_codes(queries), asked) > 0.75
+    assert accuracy(model.predict_codes(queries), queried) > 0.75
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -49,7 +49,7 @@ def test_one_label_alone_gives_that_label(label: int) -> None:
     assert (model.predict(np.zeros((3, 2))) == bool(label)).all()
 
 
-def test_one_row_alone_is_learnt_without_a_variance() -> None:
+def test_one_row_alone_is_fitted_without_a_variance() -> None:
     reports = np.array([[0, 0, 0], [0, 0, 1], [0, 0, 1]], dtype=np.uint16)
     model = fit_svm(Discretiser(ranges(1), 2), (0,), reports)
     assert model.predict(np.zeros((2, 1))).shape == (2,)

@@ -101,17 +101,17 @@ def test_without_noise_to_speak_of_both_fits_find_the_true_odds(schema: ScaledSc
     "n, epsilon, least",
     [(5_000, 1.0, 0.80), (2_000, 2.0, 0.85), (500, 5.0, 0.88), (500, 10, 0.90)],
 )
-def test_it_learns_what_can_be_learnt(n: int, epsilon: float, least: float) -> None:
+def test_a_separable_data_set_is_fitted(n: int, epsilon: float, least: float) -> None:
     """Twelve attributes, each 0.4 apart at a deviation of 0.3: the best rule has 0.99."""
     schema = ranges(12)
     response, reports, classes = collected(
         two_groups(schema, n, "learn"), schema, epsilon, f"{n} {epsilon}"
     )
-    asked = two_groups(schema, 4_000, "asked")
+    queried = two_groups(schema, 4_000, "asked")
     counted = fit_counts(response, response.tally(reports), classes)
     whole = fit_tuples(response, reports, Shrinkage(classes))
-    assert accuracy(counted.predict(asked.values), asked) > least - 0.05
-    assert accuracy(whole.predict(asked.values), asked) > least
+    assert accuracy(counted.predict(queried.values), queried) > least - 0.05
+    assert accuracy(whole.predict(queried.values), queried) > least
 
 
 def test_labels_that_say_nothing_of_the_values_teach_next_to_nothing() -> None:
@@ -119,9 +119,9 @@ def test_labels_that_say_nothing_of_the_values_teach_next_to_nothing() -> None:
     schema = ranges(12)
     records = two_groups(schema, 2_000, "tossed", apart=0.0)
     response, reports, classes = collected(records, schema, 2.0, "tossed")
-    asked = two_groups(schema, 4_000, "asked")
+    queried = two_groups(schema, 4_000, "asked")
     model = fit_tuples(response, reports, Shrinkage(classes))
-    assert abs(accuracy(model.predict(asked.values), asked) - 0.5) < 0.2
+    assert abs(accuracy(model.predict(queried.values), queried) - 0.5) < 0.2
 
 
 def test_an_empty_round_gives_a_model_that_says_nothing() -> None:

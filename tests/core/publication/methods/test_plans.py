@@ -52,7 +52,9 @@ def planned(
 def accuracy(content: bytes) -> float:
     model = PublishedModel.read(content)
     examples = model.encoding.examples(RECORDS)
-    return classification_scores(model.told(examples.features), examples.labels, 2).accuracy
+    return classification_scores(
+        model.predict_classes(examples.features), examples.labels, 2
+    ).accuracy
 
 
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
@@ -87,7 +89,7 @@ def test_a_model_is_released_and_described_by_plan_and_file_alone(name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["logistic", "private-sgd", "anonymising-first"])
-def test_with_budget_enough_everything_is_learnt(name: str) -> None:
+def test_with_budget_enough_everything_is_fitted(name: str) -> None:
     """The rule of the table is linear, and noise is small at epsilon 10."""
     more: dict[str, dict[str, Any]] = {
         "private-sgd": {"epochs": 20, "learning_rate": 0.1},
@@ -239,7 +241,7 @@ def test_torch_is_not_loaded_by_a_plan() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_label_of_the_schema_is_told_where_nobody_says_which() -> None:
+def test_the_label_of_the_schema_is_used_where_none_is_named() -> None:
     schema = Schema(SCHEMA.record, SCHEMA.columns, "country")
     assert ModelSpec.read(schema, a_cost(), {}).encoding.label == "country"
     assert ModelSpec.read(schema, a_cost(), {"label": "buys"}).encoding.label == "buys"

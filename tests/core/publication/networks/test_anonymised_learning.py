@@ -222,7 +222,7 @@ def test_what_has_no_meaning_is_refused(make: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("form", ["clipped", "widths", "norm"])
-def test_a_record_that_overflows_adds_nothing_and_is_not_told(form: str) -> None:
+def test_a_record_that_overflows_adds_nothing_and_is_not_reported(form: str) -> None:
     network = random_network(SHAPE, 2)
     network.vector *= np.float32(1e20)  # signals and errors of some records are no numbers
     learning = AnonymisedLearning(1.0, TRAINING, form, clamps=False)  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ def test_many_laplace_releases_by_renyi_divergences(
     assert 0.9 * figure < laplace_guarantee(epsilon, count).epsilon < found.epsilon
 
 
-def mean_law(places: Floats, x: float, e: float) -> Floats:
+def mean_log_density(places: Floats, x: float, e: float) -> Floats:
     """Return the log-density of the mean of two values x + Lap(1 / e)."""
     size = 2 * e * np.abs(places - x)
     return np.asarray(np.log(e / 2) + np.log1p(size) - size)
@@ -87,8 +87,8 @@ def mean_law(places: Floats, x: float, e: float) -> Floats:
 def test_one_parameter_that_follows_from_two_costs_twice() -> None:
     """C2: a1, b1 = x + Lap(1/e) cost e each; a2 = (a1 + b1) / 2 uses no data and costs 2 e."""
     places = np.linspace(-100, 100, 200_001)
-    ratio = mean_law(places, 0.0, 1.0) - mean_law(places, 1.0, 1.0)
-    assert np.exp(mean_law(places, 0.0, 1.0)).sum() * 1e-3 == pytest.approx(1, 1e-5)
+    ratio = mean_log_density(places, 0.0, 1.0) - mean_log_density(places, 1.0, 1.0)
+    assert np.exp(mean_log_density(places, 0.0, 1.0)).sum() * 1e-3 == pytest.approx(1, 1e-5)
     assert ratio.max() > 1.98
     assert ratio.max() < 2.0
 
@@ -100,7 +100,9 @@ def test_the_mean_of_two_is_what_two_laplace_numbers_give() -> None:
     one = np.exp(-np.abs(grid)) / 2
     both = np.convolve(one, one, mode="same") * step * 2  # density of the mean at grid / 2
     near = np.abs(grid) < 5
-    assert both[near] == pytest.approx(np.exp(mean_law(grid[near] / 2, 0.0, 1.0)), rel=1e-3)
+    assert both[near] == pytest.approx(
+        np.exp(mean_log_density(grid[near] / 2, 0.0, 1.0)), rel=1e-3
+    )
 
 
 def test_the_printed_clamp_always_gives_the_lower_threshold() -> None:

@@ -84,7 +84,7 @@ def test_a_substituted_record_changes_one_batch() -> None:
     assert sum(unlike) == 1
 
 
-def test_it_learns_what_can_be_learnt() -> None:
+def test_a_separable_data_set_is_fitted() -> None:
     examples = examples_of(600, 7, 3)
     network = train(examples, NetworkTraining((16,), 0.5, 20, 30), SeededSource(1, "train"))
     assert (

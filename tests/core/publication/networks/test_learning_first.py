@@ -19,7 +19,7 @@ GRID = (np.arange(-HALF_STEPS, HALF_STEPS + 1) / HALF_STEPS).astype(np.float32)
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("clean", [-1.0, -0.3, 0.0, 1.0, 2.5])
-def test_the_law_sums_to_one(epsilon: float, clean: float) -> None:
+def test_the_distribution_sums_to_one(epsilon: float, clean: float) -> None:
     for noise in (LearningFirst(epsilon, 1, "printed"), LearningFirst(epsilon, 1, "clamped")):
         logs = noise.log_likelihoods(GRID, np.full(1, clean, np.float32))
         assert float(logsumexp(logs)) == pytest.approx(0, abs=1e-9)
@@ -86,7 +86,7 @@ def test_releases_lie_on_the_grid_inside_of_the_thresholds() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("scale", "passes"), [(1.0, True), (1.1, False)])
-def test_draws_follow_the_stated_law(seed: int, scale: float, passes: bool) -> None:
+def test_draws_follow_the_stated_distribution(seed: int, scale: float, passes: bool) -> None:
     """How often noise stays below its median size; n = 40,000, false alarm 1e-6."""
     shape = NetworkShape((199, 200))
     network = DenseNetwork(shape, np.zeros(shape.count, np.float32))
@@ -124,7 +124,7 @@ def test_averaging_all_parameters_tells_what_one_hides(
         lambda: LearningFirst(1.0, 1, "best"),  # type: ignore[arg-type]
     ],
 )
-def test_what_has_no_law_is_refused(make: Callable[[], object]) -> None:
+def test_what_has_no_distribution_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(BadParameter):
         make()
 

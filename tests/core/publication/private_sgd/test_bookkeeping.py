@@ -40,10 +40,10 @@ def distance(name: str, clipping: Flat | Automatic | PerGroup) -> float:
     """Return how far the engine is from the loop, on the larger of one and the bound."""
     case = CASES[name]
     module, inputs, targets = made(case, name)
-    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, case.loss), clipping)
+    expected = clipped_sum(gradients_one_by_one(module, inputs, targets, case.loss), clipping)
     found = engine_sum(module, inputs, targets, loss=case.loss, clipping=clipping)
-    size = max(float(one.abs().max()) for one in wanted.values())
-    return gap(found, wanted) / max(size, 1.0)
+    size = max(float(one.abs().max()) for one in expected.values())
+    return gap(found, expected) / max(size, 1.0)
 
 
 @pytest.mark.parametrize("clipping", CLIPPINGS, ids=str)
@@ -68,11 +68,11 @@ def test_parts_of_a_batch_add_up(name: str) -> None:
 def test_the_slow_road_leads_to_the_same_place(name: str) -> None:
     case = CASES[name]
     module, inputs, targets = made(case, name)
-    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, case.loss), Flat(0.1))
+    expected = clipped_sum(gradients_one_by_one(module, inputs, targets, case.loss), Flat(0.1))
     found = engine_sum(
         module, inputs, targets, loss=case.loss, clipping=Flat(0.1), road=PerExample
     )
-    assert gap(found, wanted) < CLOSE
+    assert gap(found, expected) < CLOSE
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
@@ -80,11 +80,11 @@ def test_the_slow_road_leads_to_the_same_place(name: str) -> None:
 @pytest.mark.parametrize("name", SLOW_CASES)
 def test_layers_without_a_tap_sum_up_to_the_loop(name: str, clipping: Flat | PerGroup) -> None:
     module, inputs, targets = made(SLOW_CASES[name], name)
-    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, cross_entropy), clipping)
+    expected = clipped_sum(gradients_one_by_one(module, inputs, targets, cross_entropy), clipping)
     found = engine_sum(
         module, inputs, targets, loss=cross_entropy, clipping=clipping, road=PerExample
     )
-    assert gap(found, wanted) < CLOSE
+    assert gap(found, expected) < CLOSE
 
 
 @pytest.mark.parametrize("road", [BookKeeping, PerExample])
@@ -120,11 +120,11 @@ def test_where_vmap_has_no_rule_examples_go_one_by_one() -> None:
             return logits
 
     module, inputs, targets = made(Case(Both, (5, 8)), "both")
-    wanted = clipped_sum(gradients_one_by_one(module, inputs, targets, cross_entropy), Flat(0.1))
+    expected = clipped_sum(gradients_one_by_one(module, inputs, targets, cross_entropy), Flat(0.1))
     found = engine_sum(
         module, inputs, targets, loss=cross_entropy, clipping=Flat(0.1), road=PerExample
     )
-    assert gap(found, wanted) < CLOSE
+    assert gap(found, expected) < CLOSE
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_the_sum_of_an_lstm_is_that_of_opacus() -> None:
     theirs = DPLSTM(6, 5, batch_first=True)
     theirs.load_state_dict(module.lstm.state_dict())  # type: ignore[union-attr]
     module.lstm = theirs
-    wanted = clipped_sum(opacus_gradients(module, inputs, targets, case), Flat(0.1))
-    assert gap(found, wanted) < CLOSE
+    expected = clipped_sum(opacus_gradients(module, inputs, targets, case), Flat(0.1))
+    assert gap(found, expected) < CLOSE
 
 
 def opacus_gradients(

@@ -14,7 +14,7 @@ ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 SMALL = {"examples": 10_000, "expected_batch": 100.0, "steps": 500}
 
 
-def asked(epsilon: float, neighbours: Neighbours = ADD) -> Guarantee:
+def requested(epsilon: float, neighbours: Neighbours = ADD) -> Guarantee:
     return Guarantee(epsilon, neighbours, delta=1e-5, model=TrustModel.CENTRAL)
 
 
@@ -40,20 +40,20 @@ def test_a_plan_proves_what_the_library_proves(neighbours: Neighbours) -> None:
 
 @pytest.mark.parametrize("neighbours", [ADD, SWAP])
 def test_a_budget_is_kept_and_used_up(neighbours: Neighbours) -> None:
-    guarantee = asked(1.0, neighbours)
+    guarantee = requested(1.0, neighbours)
     plan = SgdPlan.for_budget(guarantee, examples=100, expected_batch=20, steps=10)
     assert 0.99 < plan.guarantee(1e-5).epsilon <= 1.0
     assert plan.neighbours is neighbours
 
 
-def test_an_accountant_is_told_every_step() -> None:
+def test_an_accountant_records_every_step() -> None:
     plan = SgdPlan(examples=8, expected_batch=2, steps=7, noise_multiplier=1.5)
     assert plan.events == (SampledGaussian(1.5, 0.25, 7),)
 
 
 def test_substitution_takes_about_twice_the_noise() -> None:
     one, two = (
-        SgdPlan.for_budget(asked(1.0, relation), examples=1000, expected_batch=1000, steps=50)
+        SgdPlan.for_budget(requested(1.0, relation), examples=1000, expected_batch=1000, steps=50)
         for relation in (ADD, SWAP)
     )
     assert two.noise_multiplier == pytest.approx(2 * one.noise_multiplier, rel=1e-3)
@@ -61,7 +61,7 @@ def test_substitution_takes_about_twice_the_noise() -> None:
 
 
 def test_epochs_are_steps() -> None:
-    plan = SgdPlan.for_budget(asked(2.0), examples=1000, expected_batch=1000, epochs=30)
+    plan = SgdPlan.for_budget(requested(2.0), examples=1000, expected_batch=1000, epochs=30)
     assert plan.steps == 30
 
 
@@ -149,7 +149,7 @@ def test_a_budget_in_the_local_model_is_refused() -> None:
     with pytest.raises(IncompatibleGuarantees):
         SgdPlan.for_budget(Guarantee(1.0, ADD, delta=1e-5), examples=9, expected_batch=3, steps=1)
     with pytest.raises(BadParameter, match="epochs"):
-        SgdPlan.for_budget(asked(1.0), examples=9, expected_batch=3)
+        SgdPlan.for_budget(requested(1.0), examples=9, expected_batch=3)
 
 
 def test_plans_need_no_torch() -> None:

@@ -116,8 +116,8 @@ def test_gradients_that_vanish_stay_zero(clipping: Flat | Automatic) -> None:
 def test_automatic_clipping_scales_small_gradients_up() -> None:
     module, inputs, targets = made(CASES["mlp"], "small", scale=1.0)
 
-    def faint(outputs: Tensor, wanted: Tensor) -> Tensor:
-        return 1e-3 * cross_entropy(outputs, wanted)
+    def faint(outputs: Tensor, labels: Tensor) -> Tensor:
+        return 1e-3 * cross_entropy(outputs, labels)
 
     found = engine_sum(module, inputs[:1], targets[:1], loss=faint, clipping=Automatic(1.0, 1e-6))
     assert float(torch.cat(list(found.values())).norm()) == pytest.approx(1.0, abs=0.01)

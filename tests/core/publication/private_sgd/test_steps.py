@@ -104,7 +104,7 @@ def test_the_noise_of_a_step_is_over_the_sensitivity_of_all_groups(seed: int) ->
         targets,
         plan,
         SeededSource(seed, "training"),
-        loss=lambda outputs, wanted: wanted * outputs.sum(1),  # all are wanted to be zero
+        loss=lambda outputs, labels: labels * outputs.sum(1),  # all are wanted to be zero
     ) as training:
         training.run()
     noise = 25 * (weights(module) - before).double().numpy()

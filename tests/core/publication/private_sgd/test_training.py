@@ -17,7 +17,7 @@ from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import Case, blobs, engine_sum, made, mlp, weights
 
 
-def test_easy_examples_are_learnt_through_the_noise() -> None:
+def test_easy_examples_are_fitted_through_the_noise() -> None:
     inputs, targets = blobs(2_000, "train")
     plan = SgdPlan(
         examples=2_000, expected_batch=200, steps=60, noise_multiplier=1.7, learning_rate=0.02
@@ -98,11 +98,11 @@ def test_examples_that_cannot_be_computed_count_as_zero_and_nothing_shows_it(
 
 
 def test_an_example_whose_loss_is_no_number_counts_as_zero_though_its_gradient_is_one() -> None:
-    def marred(outputs: Tensor, wanted: Tensor) -> Tensor:
-        return cross_entropy(outputs, wanted) + torch.where(wanted == 1, torch.nan, 0.0)
+    def marred(outputs: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(outputs, labels) + torch.where(labels == 1, torch.nan, 0.0)
 
-    def zeroed(outputs: Tensor, wanted: Tensor) -> Tensor:
-        return cross_entropy(outputs, wanted) * (wanted != 1)
+    def zeroed(outputs: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(outputs, labels) * (labels != 1)
 
     full = SgdPlan(examples=30, expected_batch=30, steps=3, noise_multiplier=1.0)
     public = (torch.eye(8)[:2], torch.tensor([0, 2]))
@@ -137,8 +137,8 @@ def test_an_example_whose_positions_cancel_does_not_stop_a_run() -> None:
 def test_a_run_of_examples_without_gradients_is_not_stopped() -> None:
     """That all gradients are zero is a fact about the examples: with one more it may be false."""
 
-    def of_some(outputs: Tensor, wanted: Tensor) -> Tensor:
-        return wanted * outputs.sum(1)
+    def of_some(outputs: Tensor, labels: Tensor) -> Tensor:
+        return labels * outputs.sum(1)
 
     inputs, zeros = torch.ones(30, 8), torch.zeros(30, dtype=torch.int64)
     plan = SgdPlan(examples=30, expected_batch=15, steps=30, noise_multiplier=1.0)

@@ -30,14 +30,14 @@ def cost(epsilon: float, neighbours: Neighbours, delta: float = 0.0) -> Guarante
 
 def exact_delta(groups: list[tuple[float, RecordChange]], epsilon: float) -> float:
     """Sum max(P - e**epsilon Q, 0) over every output, from the integer weights."""
-    laws = []
+    distributions = []
     for sigma, change in groups:
         table = gaussian_table(sigma)
         here = np.append(table.chances, np.zeros(change.step))
         there = np.append(np.zeros(change.step), table.chances)
-        laws += [(here, there)] * change.entries
+        distributions += [(here, there)] * change.entries
     one, two = np.ones(1), np.ones(1)
-    for here, there in laws:
+    for here, there in distributions:
         one, two = np.outer(one, here).reshape(-1), np.outer(two, there).reshape(-1)
     return float(np.maximum(one - math.exp(epsilon) * two, 0).sum())
 
@@ -51,12 +51,12 @@ def exact_delta(groups: list[tuple[float, RecordChange]], epsilon: float) -> flo
     ],
 )
 @pytest.mark.parametrize("epsilon", [0.1, 0.6, 1.5])
-def test_the_loss_law_is_the_sum_over_all_outputs(
+def test_the_loss_distribution_is_the_sum_over_all_outputs(
     groups: list[tuple[float, RecordChange]], epsilon: float
 ) -> None:
     exact = exact_delta(groups, epsilon)
-    told = loss_distribution(groups, 1e-4).delta(epsilon)
-    assert exact <= told <= exact + 3e-4
+    found = loss_distribution(groups, 1e-4).delta(epsilon)
+    assert exact <= found <= exact + 3e-4
 
 
 def test_a_group_that_is_forgotten_is_caught() -> None:

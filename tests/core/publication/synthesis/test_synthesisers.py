@@ -89,8 +89,8 @@ def test_the_worst_neighbour_of_the_histograms_reaches_the_guarantee(which: int)
     plan = plans(cost(1.0))[which]
     records, more = table(ROWS), table([*ROWS, DOMAIN[0]])
     released = plan.release(records, SeededSource(0, "release"))
-    for told in released.tables.values():
-        told[:] = 1_000
+    for counts in released.tables.values():
+        counts[:] = 1_000
     gap = plan.log_likelihood(released, more) - plan.log_likelihood(released, records)
     assert gap == pytest.approx(plan.guarantee.epsilon, abs=1e-4)
 
@@ -103,9 +103,9 @@ def test_a_table_that_nobody_charged_for_is_caught() -> None:
     columns = [("label",), *(("label", name) for name in short.columns)]
     far = [np.full_like(records.counts(names), 1_000) for names in columns]
     gap = sum(
-        noise.log_likelihood(told, more.counts(names))
-        - noise.log_likelihood(told, records.counts(names))
-        for told, names in zip(far, columns, strict=True)
+        noise.log_likelihood(counts, more.counts(names))
+        - noise.log_likelihood(counts, records.counts(names))
+        for counts, names in zip(far, columns, strict=True)
     )
     assert gap > 1.3 * short.guarantee.epsilon
 
@@ -160,8 +160,8 @@ def test_samples_of_hardly_noisy_tables_have_the_margins_of_the_records(
     )
     names = ("label", *columns)
     chances = records.counts(names).reshape(-1) / 60_000
-    told = chi_square_p(made.counts(names).reshape(-1), chances)
-    assert (told > FALSE_ALARM) is is_tree
+    counts = chi_square_p(made.counts(names).reshape(-1), chances)
+    assert (counts > FALSE_ALARM) is is_tree
 
 
 def test_samples_lie_in_the_schema_and_say_what_their_places_mean() -> None:
