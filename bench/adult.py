@@ -34,9 +34,9 @@ from bench.table import aligned
 from bench.worker import ROOT
 
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication.evaluation import ClassificationScores, classification_scores
 from noisefloor.publication.logistic_regression import LogisticPlan
 from noisefloor.publication.private_sgd import SgdPlan, initialise, train
+from noisefloor.publication.published_model import ClassificationScores, classification_scores
 from noisefloor.publication.synthesis import (
     CellHistogram,
     LabelHistograms,

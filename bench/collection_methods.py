@@ -32,8 +32,7 @@ from noisefloor.collection.encoding.sizing import (
 )
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.collection.learners.classifiers import JointSVM, fit_svm, machine_of
-from noisefloor.collection.learners.naive_bayes import fit_counts, fit_tuples
-from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.collection.learners.naive_bayes import Shrinkage, fit_counts, fit_tuples
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables.scaled_records import Continuous, Labels, ScaledRecords, ScaledSchema

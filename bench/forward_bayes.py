@@ -18,8 +18,7 @@ import numpy as np
 
 from noisefloor.checks import Floats, check_epsilon, check_integers
 from noisefloor.collection.encoding import Codes, Discretiser, kept_share, response_over
-from noisefloor.collection.learners.naive_bayes import NaiveBayes, model_from_counts
-from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.collection.learners.naive_bayes import NaiveBayes, Shrinkage, model_from_counts
 from noisefloor.errors import OutOfDomain
 from noisefloor.tables import Labels
 

@@ -30,8 +30,8 @@ from bench.worker import ONE_THREAD, ROOT
 from torch import nn
 
 from noisefloor.adversary.models.shadow_runs import Bits, TrainingProcedure, fair_members
-from noisefloor.publication import load_records
 from noisefloor.randomness import SeededSource
+from noisefloor.tables import load_records
 from noisefloor.tables.one_hot import Examples
 
 OUT = ROOT / "bench/results/shadows.json"

@@ -35,7 +35,8 @@ from noisefloor.ads.training.factorisation import Ratings
 from noisefloor.ads.training.rounds import AdTraining
 from noisefloor.ads.training.spectral_training import SpectralTraining
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.roles import AdTask, TrainingCoordinator, read_broadcast
+from noisefloor.roles import TrainingCoordinator
+from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor.wire.bus import MemoryBus, drain
 from noisefloor.wire.frames import split_frames
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon, check_reals
 from noisefloor.collection.encoding import Discretiser
-from noisefloor.collection.learners.naive_bayes import NaiveBayes, model_from_counts
-from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.collection.learners.naive_bayes import NaiveBayes, Shrinkage, model_from_counts
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import BinaryResponse, Reports, SquareWave, Tally, unsupported
@@ -28,7 +27,7 @@ _CLOSE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class WaveResponse:
-    """Draw one attribute, report its value by square wave and the label by a coin.
+    """Draw one attribute, report its value by square wave and the label by randomised response.
 
     The draw does not depend on the record; given it, two independent answers are sent, whose
     epsilons add up.
@@ -41,7 +40,7 @@ class WaveResponse:
 
     Attributes:
         attributes: How many there are.
-        epsilon: What was asked for.
+        epsilon: As requested.
         bins: Classes of the distribution that is to be estimated; a power of two.
     """
 

@@ -11,8 +11,9 @@ LOUDER = 1.25
 def assert_met(outcome: AttackOutcome) -> None:
     """The success is that of the closed form (false alarm FALSE_ALARM), and below the bound.
 
-    Owners are given and their coins independent, so the count is a sum of coins whose chances
-    differ: less spread than the binomial law of their mean, whose p-value is then too large.
+    Owners are given and their draws independent, so the count is a sum of draws whose chances
+    differ: less spread than the binomial distribution of their mean, whose p-value is then too
+    large.
     """
     assert outcome.closed_form is not None
     assert binomial_p(outcome.right, outcome.n, outcome.closed_form) > FALSE_ALARM

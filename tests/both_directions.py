@@ -1,4 +1,5 @@
-"""The mark of a statistical test that runs on the right law, and on two that are wrong."""
+"""The mark of a statistical test that runs on the right distribution, and on two that are
+wrong."""
 
 import pytest
 

@@ -283,7 +283,7 @@ def _run(service: Tree, image_settings: Mapping[str, str]) -> Iterator[str]:
 
 
 def _agreement(services: Tree) -> Iterator[str]:
-    """What several services are told of one thing is the same."""
+    """What several services are reported one thing is the same."""
     for names in _AGREE:
         findings = [
             {

@@ -1,9 +1,10 @@
-"""The exact law of a mechanism, by running its real ``randomise`` down every path of chance.
+"""The exact distribution of a mechanism, by running its real ``randomise`` down every path of
+chance.
 
-``EnumeratingSource`` answers each exact draw (a coin, a draw of a finite law, a choice below a
-bound) with one of its outcomes and keeps the probability as a fraction. ``enumerate_law`` runs the
-mechanism once for each path. Draws of plain words cannot be listed: such a draw is an error, but
-for the seed of local hashing, which is given.
+``EnumeratingSource`` answers each exact draw (a draw, a draw of a finite distribution, a choice
+below a bound) with one of its outcomes and keeps the probability as a fraction. ``enumerate_law``
+runs the mechanism once for each path. Draws of plain words cannot be listed: such a draw is an
+error, but for the seed of local hashing, which is given.
 
 What is enumerated here is how a mechanism puts exact draws together. That a source makes the draws
 exactly, is tested where sources are.
@@ -131,7 +132,8 @@ def enumerate_distribution(randomise: Randomise, *, seed: int = 0) -> Distributi
 def enumerate_with_cut(
     randomise: Randomise, deepest: int, *, seed: int = 0
 ) -> tuple[Distribution, Fraction]:
-    """Return the law of the paths of at most ``deepest`` choices, and the mass of the others."""
+    """Return the distribution of the paths of at most ``deepest`` choices, and the mass of the
+    others."""
     script, distribution, cut, goes_on = Script(deepest), Distribution(), Fraction(0), True
     while goes_on:
         try:
@@ -159,7 +161,8 @@ class _OneNumber(EnumeratingSource):
 
 
 def distribution_by_bisection(randomise: Randomise) -> Distribution:
-    """Return the law of a mechanism whose report never falls as its one wide draw grows."""
+    """Return the distribution of a mechanism whose report never falls as its one wide draw
+    grows."""
 
     def report(number: int) -> tuple[int, int]:
         source = _OneNumber(number)
@@ -198,7 +201,7 @@ def log_ratio(one: Fraction, other: Fraction) -> Decimal:
 
 
 def exact_worst(pairs: Iterable[tuple[Distribution, Distribution]]) -> Decimal:
-    """Return the largest log-ratio over all pairs of laws and all reports, both ways."""
+    """Return the largest log-ratio over all pairs of distributions and all reports, both ways."""
     largest = Fraction(1)
     for first, second in pairs:
         for report in first.keys() | second.keys():

@@ -1,6 +1,6 @@
 """Frames as an attacker writes them: good ones that were changed, and forged ones.
 
-Whoever drives the changes hands in coins: a seeded stream, hypothesis or a fuzzer. What an
+Whoever drives the changes hands in draws: a seeded stream, hypothesis or a fuzzer. What an
 aggregator makes of the bytes is judged by a ``Judge``.
 """
 
@@ -64,7 +64,7 @@ class Draws(Protocol):
 
 
 class SeededDraws:
-    """Coins of a seeded stream, drawn in blocks."""
+    """Draws of a seeded stream, drawn in blocks."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -92,7 +92,7 @@ _EPOCHS = (
 
 
 def _place(data: bytearray, draws: Draws, size: int) -> int:
-    """Return where so many bytes begin, mostly in the batch: a changed header ends it early."""
+    """Return where n bytes begin, mostly in the batch: a changed header ends it early."""
     start = data.find(END[:4], 8) if draws.below(8) else 0
     start = max(0, start)
     return start + size * draws.below(max(1, (len(data) - start) // size))
@@ -215,7 +215,7 @@ class Judge:
     A second aggregator gets what counted and nothing else: in the end both hold the same sums.
 
     Args:
-        renewed: After so many frames they are compared, and two new ones are taken.
+        renewed: After n frames they are compared, and two new ones are taken.
         judged: What is judged; another one than the aggregator tries the judge.
     """
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication import Records, Schema
 from noisefloor.randomness import SeededSource, new_run
+from noisefloor.tables import Records, Schema
 from noisefloor.tables.schema import Bins, Categories, schema_fields
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE

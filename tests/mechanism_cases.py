@@ -122,7 +122,7 @@ def memoised(periods: int) -> Callable[[float], Mechanism]:
 
 
 def joint_epsilon(periods: int) -> Callable[[float], float]:
-    """Return the epsilon of so many memoised reports, by the closed form before rounding."""
+    """Return the epsilon of n memoised reports, by the closed form before rounding."""
 
     def requested(epsilon: float) -> float:
         once, total = 1 / (1 + math.exp(epsilon + 2)), 1 / (1 + math.exp(epsilon))

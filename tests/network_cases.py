@@ -7,7 +7,7 @@ from noisefloor.randomness import SeededSource, Source, Words
 from noisefloor.tables.one_hot import Examples
 
 SILENT = (1 << 63) - 1
-"""The word that the float Laplace law turns into no noise at all."""
+"""The word that the float Laplace distribution turns into no noise at all."""
 
 
 class Silent(Source):

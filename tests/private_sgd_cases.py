@@ -259,13 +259,13 @@ SLOW_CASES = {
 
 
 def made(case: Case, *path: str | int, scale: float = 1.0) -> tuple[nn.Module, Tensor, Tensor]:
-    """Return a network, inputs and targets, all from seeded coins."""
+    """Return a network, inputs and targets, all from seeded draws."""
     source = SeededSource(5, "case", *path)
     module = case.make()
     frozen = [one for one in module.parameters() if not one.requires_grad]
     for one in frozen:
         one.requires_grad_(True)
-    if not isinstance(module, SelfAttention):  # of whose layer there is no law
+    if not isinstance(module, SelfAttention):  # of whose layer there is no distribution
         initialise(module, source.child("weights"))
     for one in frozen:
         one.requires_grad_(False)

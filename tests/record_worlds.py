@@ -1,4 +1,4 @@
-"""Small worlds of records to learn from: a schema, and people drawn from a stated law."""
+"""Small worlds of records to learn from: a schema, and people drawn from a stated distribution."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ LABEL = Label("label", "no", "yes")
 
 
 def ranges(count: int) -> ScaledSchema:
-    """Return a schema of so many numbers in [-1, 1]."""
+    """Return a schema of n numbers in [-1, 1]."""
     return ScaledSchema(tuple(Continuous(f"x{place}", -1.0, 1.0) for place in range(count)), LABEL)
 
 

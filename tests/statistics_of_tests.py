@@ -1,8 +1,8 @@
 """P-values for statistical tests: chi-square, Kolmogorov-Smirnov and binomial, as pure functions.
 
 A statistical test asserts that its p-value is above ``FALSE_ALARM``, and has a twin, wrong by a
-stated amount, whose p-value is below. What is tested here is the sample against a stated law; the
-helpers know nothing of mechanisms.
+stated amount, whose p-value is below. What is tested here is the sample against a stated
+distribution; the helpers know nothing of mechanisms.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ FALSE_ALARM = 1e-6
 """Per test: two hundred tests of a correct program alarm once in 5 000 runs."""
 
 LEAST_EXPECTATION = 5.0
-"""Cells that expect less are pooled: below it, chi-square is not the statistic's law."""
+"""Cells that expect less are pooled: below it, chi-square is not the statistic's distribution."""
 
 Floats = NDArray[np.float64]
 
 
 def chi_square_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
-    """Return the chi-square p-value of counts under a discrete law.
+    """Return the chi-square p-value of counts under a discrete distribution.
 
     Cells that expect fewer than five are pooled into one. A count in a cell of probability zero
-    refutes the law outright: the p-value is 0.
+    refutes the distribution outright: the p-value is 0.
     """
     observed = np.asarray(counts, dtype=np.float64)
     distribution = np.asarray(probabilities, dtype=np.float64)
@@ -46,19 +46,21 @@ def chi_square_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
 
 
 def ks_p(sample: ArrayLike, cdf: Callable[[Floats], Floats]) -> float:
-    """Return the two-sided Kolmogorov-Smirnov p-value of a sample under a continuous law."""
+    """Return the two-sided Kolmogorov-Smirnov p-value of a sample under a continuous
+    distribution."""
     return float(stats.kstest(np.asarray(sample, dtype=np.float64), cdf).pvalue)
 
 
 def binomial_p(hits: int, trials: int, probability: float) -> float:
-    """Return the exact two-sided p-value of so many hits in so many trials."""
+    """Return the exact two-sided p-value of n hits in n trials."""
     return float(stats.binomtest(int(hits), int(trials), float(probability)).pvalue)
 
 
 def tilted(probabilities: Sequence[float] | Floats, factor: float) -> Floats:
-    """Return the law with its first half of cells times ``factor``, the rest making up for it.
+    """Return the distribution with its first half of cells times ``factor``, the rest making up
+    for it.
 
-    The twin of a chi-square test: a law wrong by a stated amount.
+    The twin of a chi-square test: a distribution wrong by a stated amount.
     """
     distribution = np.asarray(probabilities, dtype=np.float64)
     half = distribution.size // 2

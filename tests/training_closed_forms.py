@@ -25,7 +25,7 @@ def bit_total_variation(epsilon: float, first: float, second: float) -> float:
 def coordinate_success(
     bit: OneBitMean, first: float, second: float, *, coordinates: int, rounds: int
 ) -> float:
-    """Return how often two profiles that differ in one coordinate are told apart, exactly.
+    """Return how often two profiles that differ in one coordinate are distinguished, exactly.
 
     The number of rounds that report about the coordinate is binomial.
     """
@@ -60,7 +60,7 @@ def shift_total_variation(rate: float, shift: int) -> float:
 
 
 def shifts_success(noise: TwoSidedGeometric, shifts: NDArray[np.integer]) -> float:
-    """Approximate how often many noisy coordinates, each shifted by so much, are told apart.
+    """Approximate how often many noisy coordinates, each shifted by so much, are distinguished.
 
     Gaussian approximation from the exact mean and variance of the log-likelihood ratio; good when
     many coordinates say little each. For small shifts d' is the root of the sum of

@@ -17,11 +17,11 @@ from noisefloor.errors import BadParameter, MissingExtra, OutOfDomain
 
 BLOCK = 1 << 18
 """Elements handled at once: the temporaries of a block stay in the processor's caches. It is part
-of the definition of seeded streams: changing it moves coins."""
+of the definition of seeded streams: changing it changes the draws."""
 
 SMALLEST_EPSILON = 1e-9
 LARGEST_EPSILON = 40.0
-"""Outside these, 64-bit thresholds no longer tell the law from a coin, or from the bare truth."""
+"""Outside these, 64-bit thresholds cannot tell it from a fair bit, or from the truth."""
 
 Floats = NDArray[np.float64]
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ def check_epsilon(epsilon: float, name: str = "epsilon", *, parts: int = 1) -> f
     """Return epsilon as a float, or say which rule it breaks.
 
     Args:
-        epsilon: What was asked for.
+        epsilon: As requested.
         name: Of the parameter, for the error.
         parts: How many draws share it; each has to be within what thresholds can hold.
     """
@@ -119,7 +119,7 @@ def blocks(count: int, width: int = 1) -> Iterator[slice]:
     """Cut ``count`` rows of ``width`` elements into slices of constant size.
 
     Every slice but the last has the same number of rows, whatever ``count`` is: that is what
-    keeps everybody's coins in place when users are added.
+    keeps everybody's draws in place when users are added.
     """
     step = max(1, BLOCK // max(1, width))
     for start in range(0, count, step):

@@ -1,7 +1,7 @@
-"""A finite law as 64-bit integer weights, and the lazy inversion that samples it.
+"""A finite distribution as 64-bit integer weights, and the lazy inversion that samples it.
 
 Sixteen random bits settle nearly every draw by one table look-up; only when they fall on a cell
-that straddles a boundary are 48 more bits drawn. The law is exactly ``weights / 2**64``.
+that straddles a boundary are 48 more bits drawn. The distribution is exactly ``weights / 2**64``.
 
 Probabilities as 64-bit integers: computed in 60 digits, rounded to the private side.
 
@@ -48,7 +48,7 @@ class FiniteDistribution:
 
     @classmethod
     def of(cls, weights: Iterable[int]) -> "FiniteDistribution":
-        """Build the law; the weights have to be positive and sum to 2**64 exactly."""
+        """Build the distribution; the weights have to be positive and sum to 2**64 exactly."""
         whole = tuple(int(weight) for weight in weights)
         if not whole or min(whole) <= 0 or sum(whole) != ONE:
             raise BadParameter("weights", f"<{len(whole)} integers>", "> 0, summing to 2**64")
@@ -73,7 +73,7 @@ _CONTEXT = Context(prec=60)
 def in_sixty_digits(function: Callable[P, R]) -> Callable[P, R]:
     """Make plain sums and products of decimals in the function exact to 60 digits as well.
 
-    Decimal operators use the context of whoever calls; a guarantee must not depend on that.
+    Decimal operators use the caller's context; a guarantee must not depend on that.
     """
 
     @wraps(function)

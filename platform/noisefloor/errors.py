@@ -3,7 +3,7 @@
     NoisefloorError
     ├── BadParameter            a constructor argument breaks its rule (also a ValueError)
     ├── OutOfDomain             a value lies outside a mechanism's domain (also a ValueError)
-    ├── StreamReopened          a random stream would repeat coins that were already used
+    ├── StreamReopened          a random stream would repeat draws that were already used
     ├── ForkedStream            a random stream crossed a fork
     ├── IncompatibleGuarantees  guarantees under different relations were to be added
     ├── BudgetExceeded          a ledger was asked for more than it has; nothing was spent
@@ -11,13 +11,13 @@
     ├── PublicationFailed       what was paid for failed once; nothing is drawn a second time
     ├── BadSnapshot             a snapshot of a ledger or of a role cannot be read
     ├── BadCollection           the document of a collection cannot be read or breaks a rule
-    ├── BadFrame                bytes from the bus are not a frame that was asked for
+    ├── BadFrame                bytes from the bus are not a frame that was requested
     ├── BusFull                 a bounded bus takes no more: back-pressure, try later
-    ├── EpochOpen               an epoch's sums were asked for before it was closed
-    ├── NotFitted               answers were asked for before the last round was learnt from
+    ├── EpochOpen               an epoch's sums were requested before it was closed
+    ├── NotFitted               answers were requested before the last round was trained
     ├── UnsupportedModule       a network cannot be trained privately as it is built
-    ├── TrainingFailed          a training went on but learnt nothing, or no number came out
-    ├── UnresolvedRate          a sample is too small for the rate that was asked of it
+    ├── TrainingFailed          a training ended without progress, or without numbers
+    ├── UnresolvedRate          a sample is too small for the requested rate
     ├── BadScenario             a scenario cannot be read or breaks a rule
     ├── ServicesUnavailable     services that a run needs do not answer, or do not run
     ├── ServicesRefused         services answered a run's request with a refusal
@@ -66,7 +66,7 @@ class OutOfDomain(NoisefloorError, ValueError):
 
 
 class StreamReopened(NoisefloorError):
-    """A stream that already gave coins in this run was opened again."""
+    """A stream that already gave draws in this run was opened again."""
 
 
 class ForkedStream(NoisefloorError):
@@ -141,7 +141,7 @@ class BadFrame(NoisefloorError):
     Args:
         field: What is wrong: the header, the batch, or a column by its name.
         rule: What it breaks, read after the field: ``has nulls``. Never a value.
-        batch_id: The frame's own id where it could be read, so that repeats can be told.
+        batch_id: The frame's own id where it could be read, so that duplicates can be detected.
     """
 
     def __init__(self, field: str, rule: str, batch_id: bytes | None = None) -> None:
@@ -163,7 +163,7 @@ class EpochOpen(NoisefloorError):
 
 
 class NotFitted(NoisefloorError):
-    """There is nothing to answer by: a course's last round is not closed, or not learnt from."""
+    """There is nothing to answer by: a task's last round is not closed, or not trained."""
 
 
 class UnsupportedModule(NoisefloorError):
@@ -171,7 +171,7 @@ class UnsupportedModule(NoisefloorError):
 
 
 class TrainingFailed(NoisefloorError):
-    """A training is dead: numbers are not finite, nothing moved, or nothing was learnt."""
+    """A training is dead: numbers are not finite, nothing moved, or accuracy did not rise."""
 
 
 class UnresolvedRate(NoisefloorError):

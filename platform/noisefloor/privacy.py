@@ -1,4 +1,4 @@
-"""Privacy values: what is told apart, what is guaranteed, what is claimed, proved and audited.
+"""Privacy values: what is distinguished, what is guaranteed, what is claimed, proved and audited.
 
 These are plain frozen values. How guarantees add up is the business of ``accounting``; how an
 adversary reaches a lower bound is that of ``adversary``.
@@ -72,7 +72,7 @@ class LowerBound:
         epsilon: The true epsilon is at least this, unless the sample was freakish.
         confidence: One minus the probability of such a sample.
         trials: Held-out runs on each of the two inputs.
-        ceiling: The largest bound that so many trials can reach at that confidence.
+        ceiling: The largest bound that n trials can reach at that confidence.
     """
 
     epsilon: float

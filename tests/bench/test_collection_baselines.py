@@ -13,7 +13,7 @@ from noisefloor.collection.encoding.discretisation import Discretiser
 from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.collection.encoding.report_columns import joint_rows
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
-from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.collection.learners.naive_bayes import Shrinkage
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms.base import Reports
 from noisefloor.privacy import Neighbours

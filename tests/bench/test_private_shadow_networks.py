@@ -1,4 +1,5 @@
-"""DP-SGD on many models: clipping against a loop, sampling and noise against their laws."""
+"""DP-SGD on many models: clipping against a loop, sampling and noise against their
+distributions."""
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_no_record_moves_a_sum_by_more_than_the_clip() -> None:
 
 @pytest.mark.statistical
 def test_each_own_record_is_sampled_by_its_own_draw() -> None:
-    """200,000 coins: false alarm 1e-6; a rate a tenth too high is found."""
+    """200,000 draws: false alarm 1e-6; a rate a tenth too high is found."""
     members = fair_members(40, 10_000, SeededSource(3, "members"))
     rows, is_there = _sampled(members, int(0.05 * 2**64), SeededSource(3, "sample"))
     taken = np.zeros(members.shape, dtype=np.int64)

@@ -23,13 +23,7 @@ from noisefloor.checks import (
     check_reals,
     check_rows,
 )
-from noisefloor.errors import (
-    BadParameter,
-    BudgetExceeded,
-    NoisefloorError,
-    OutOfDomain,
-    Shortage,
-)
+from noisefloor.errors import BadParameter, BudgetExceeded, NoisefloorError, OutOfDomain, Shortage
 
 SECRET = 987654321
 NOT_NUMBERS: list[Any] = [True, False, "1", None, b"1", 1j, [1.0], np.bool_(True), np.array([1.0])]

@@ -1,4 +1,4 @@
-"""64-bit probabilities: rounded to the side that was asked for."""
+"""64-bit probabilities: rounded to the side that was requested."""
 
 import math
 from decimal import Context, Decimal

@@ -1,4 +1,4 @@
-"""A finite law is exactly its integer weights."""
+"""A finite distribution is exactly its integer weights."""
 
 import dataclasses
 from bisect import bisect_right

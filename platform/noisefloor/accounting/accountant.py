@@ -103,7 +103,7 @@ def epsilon_at(
         neighbours: RECORD_ADD_REMOVE or RECORD_SUBSTITUTE; any other relation is refused.
 
     Returns:
-        An upper bound. Its reason says when another road than the asked one was taken.
+        An upper bound. Its reason says when another road than the requested one was taken.
     """
     run = _check_events(events)
     if method not in ("pld", "rdp"):

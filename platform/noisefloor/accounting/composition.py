@@ -156,7 +156,7 @@ def _combined(parts: Sequence[Guarantee], *, epsilon: float, delta: float) -> Gu
 
 
 def _group_delta(epsilon: float, delta: float, steps: int) -> float:
-    """Return delta for so many steps, not below the true value (it may pass 1)."""
+    """Return delta for n steps, not below the true value (it may pass 1)."""
     if delta == 0 or steps == 1:
         return delta
     if epsilon == 0:

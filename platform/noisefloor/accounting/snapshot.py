@@ -1,6 +1,6 @@
 """A ledger as bytes: versioned JSON with a checksum, the same bytes for the same ledger.
 
-The checksum finds damage, not forgery: whoever can write the bytes can also write the checksum.
+The checksum finds damage, not forgery: who can write the bytes can write the checksum.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""PPTraining and PPTesting: select, collect, fit; then collect what is asked about, and predict.
+"""PPTraining and PPTesting: select, collect, fit; then collect what is queried, and predict.
 
 A plan names who selects and what owners send when they train and when they ask. Its score is by
 cross-validation against the true labels: that is the researcher's view, which no server has.
@@ -57,10 +57,10 @@ class TrainedPlan:
 
 @dataclass(frozen=True, slots=True)
 class CrossValidationScore:
-    """How many true labels were told.
+    """How many true labels were predicted.
 
     Attributes:
-        right: Of all records, each asked about once.
+        right: Of all records, each queried once.
         total: Records.
         majority: Records of the more frequent class: what a constant answer gets right.
     """
@@ -91,7 +91,7 @@ def train(
     Args:
         records: Of the owners who take part.
         plan: What is run.
-        source: Of all coins.
+        source: Of all draws.
         selection: What was chosen before, if it was.
     """
     check_both_classes(records)
@@ -127,9 +127,9 @@ def cross_validate(
     Args:
         records: Of one data set.
         plan: What is run.
-        source: Of all coins; a child for each fold.
+        source: Of all draws; a child for each fold.
         folds: Parts, at least 2 and at most as many as records.
-        select_from_all: Select once, from all records, those to be asked about included: as the
+        select_from_all: Select once, from all records, those to be queried included: as the
             paper seems to do. The score is then a little too good.
     """
     check_both_classes(records)
@@ -163,7 +163,7 @@ def fold_rows(
 
 
 def check_both_classes(records: ScaledRecords) -> None:
-    """Refuse records of which all have one label: nothing can be told apart."""
+    """Refuse records of which all have one label: nothing can be distinguished."""
     if not len(records) or records.labels.all() or not records.labels.any():
         raise BadParameter(
             "records", f"<{len(records)} records>", "to have labels of both classes"

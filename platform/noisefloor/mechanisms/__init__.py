@@ -1,7 +1,8 @@
 """Mechanisms: what a device does to a value before anybody else sees it.
 
 One family per file. Each mechanism is a frozen value that randomises, guarantees, tells its exact
-law and estimates; see ``base.Mechanism``. Faulty ones, as printed in papers, are in ``faulty``.
+distribution and estimates; see ``base.Mechanism``. Faulty ones, as printed in papers, are in
+``faulty``.
 """
 
 from noisefloor.mechanisms.axis_signs import AxisSigns, pair_agreements

@@ -65,16 +65,17 @@ class AxisSigns:
     A mean vector says nothing of people who like opposite things; the mean of w w' does. It has
     dimension**2 numbers, but a report of signs z stands for z z': the candidate that leans most
     along w, either way, is also the one whose z z' leans most towards w w'. So the report is as
-    short as the vector, and its tally is of pairs. The noise of a pair is that of one coin.
+    short as the vector, and its tally is of pairs. The noise of a pair is that of one bit.
 
     Proof: as for LeaningSigns; for every s and w exactly ``top`` of the ``rows`` candidates
     have the chance hold / top, and the others (2**64 - hold) / (rows - top).
 
     Attributes:
         dimension: Numbers per vector.
-        epsilon: What was asked for.
+        epsilon: As requested.
         length: Signs per report: by default ``dimension``; else a power of two above it.
-        rows: Candidates, a power of two, at least ``length`` so that every pair can be told.
+        rows: Candidates, a power of two, at least ``length`` so that every pair can be
+            distinguished.
         top: Candidates in the top set; by default those that gain most.
         hold: Weight, out of 2**64, with which a candidate of the top set is sent.
     """
@@ -109,7 +110,7 @@ class AxisSigns:
 
     @property
     def gain(self) -> float:
-        """The mean squared product of a report with a unit vector, less 1, by the normal law."""
+        """The mean squared product of a report with a unit vector, less 1, for normal entries."""
         return gain_of(self.epsilon, self.rows, self.rows, 2, self.top)
 
     def randomise(self, values: object, source: Source) -> Bits:
@@ -157,7 +158,7 @@ class AxisSigns:
         """Return the mean of z z' without its diagonal, taken back to ``dimension`` places.
 
         It is ``gain`` times the mean of w w' for vectors spread over many places; the noise of an
-        entry is that of n coins.
+        entry is that of n draws.
         """
         count = check_reports_counted(n)
         square = np.zeros((self.length, self.length))

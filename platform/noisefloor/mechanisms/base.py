@@ -28,7 +28,7 @@ class Estimate:
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """Device half (``randomise``), server half (``tally``, ``estimate``), and the law itself.
+    """Device half (``randomise``), server half (``tally``, ``estimate``), and the distribution.
 
     ``value`` in ``log_likelihood`` is one user's input: what one row of ``values`` holds.
     """
@@ -100,7 +100,7 @@ def response_estimate(supports: Tally, n: int, *, hold: float, lack: float) -> E
     """Debias the share of reports that support a value.
 
     A report supports a value with probability ``hold`` if its sender holds it and ``lack`` if not.
-    The standard error is that of the coins, given the senders' data.
+    The standard error is that of the draws, given the senders' data.
     """
     value = (np.asarray(supports, dtype=np.float64) / n - lack) / (hold - lack)
     share = np.clip(value, 0.0, 1.0)

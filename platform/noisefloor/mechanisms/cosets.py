@@ -2,7 +2,7 @@
 
 A device draws a sign vector s without looking at its data. Its candidates are s times the rows
 of a Hadamard matrix, whose columns are cut to the length of s: a coset of a linear code. The rows
-are a group, so the same candidates come with every s of the coset, and the law of what is
+are a group, so the same candidates come with every s of the coset, and the distribution of what is
 sent can be summed exactly. All products are whole numbers below 2**24, which float32 holds: so
 the order does not depend on how a library adds, on the block or on the machine.
 """
@@ -33,7 +33,7 @@ MOST_ROWS = 1 << 10
 def minus_signs(rows: int, columns: int) -> Bits:
     """Return where a Hadamard matrix, its columns cut or repeated, is -1.
 
-    The columns of single bits come first: then so many rows differ as so few columns can tell.
+    The columns of single bits come first: then as many rows differ as possible.
     """
     single = [1 << bit for bit in range(rows.bit_length() - 1)]
     # The others by the reversed bits of their number, so that a cut takes from all over.
@@ -126,7 +126,7 @@ class Coset:
 
         Returns:
             A share in [0, 1]. It is 0 or 1 unless products tie: ties go by the row's index, and
-            which index a report had is not told.
+            which index a report had is not released.
         """
         rows = np.repeat(whole[None], len(reports), axis=0)
         size = np.abs(self.products(rows, ~reports))
@@ -140,13 +140,13 @@ class Coset:
 
 
 def draw_signs(draws: Source, count: int, length: int) -> Bits:
-    """Return fair coins, one row of ``length`` for each of ``count`` users."""
+    """Return fair draws, one row of ``length`` for each of ``count`` users."""
     return draws.bernoulli(ONE // 2, count * length).reshape(count, length)
 
 
 @cache
 def expected_tops(rows: int, power: int) -> NDArray[np.float64]:
-    """Return the mean sum of the largest 1, 2, ... of so many |N|, or of N**2 - 1 for power 2.
+    """Return the mean sum of the largest 1, 2, ... of n |N|, or of N**2 - 1 for power 2.
 
     N is standard normal: the products of candidates with a vector spread over many places.
     """

@@ -54,7 +54,7 @@ class DirectionSigns:
 
     Proof: for every s and w, exactly ``top`` candidates have the chance hold / top and the others
     the chance (2**64 - hold) / (K - top), out of 2**64. So given s, the chances of a candidate
-    under any two vectors have at most the stated ratio. The law of s is the same for all
+    under any two vectors have at most the stated ratio. The distribution of s is the same for all
     vectors, so the same holds for s and the candidate together, and for the candidate sent alone.
     How the rounding of short vectors mixes two vectors changes nothing in that.
 
@@ -64,7 +64,7 @@ class DirectionSigns:
 
     Attributes:
         dimension: Numbers per vector.
-        epsilon: What was asked for.
+        epsilon: As requested.
         length: Signs per report: by default ``dimension``; else a power of two above it.
         rows: Half the number of candidates, a power of two; by default for epsilon.
         top: Candidates in the top set; by default those that gain most.
@@ -98,7 +98,7 @@ class DirectionSigns:
 
     @property
     def gain(self) -> float:
-        """The mean product of a report with a unit vector, by the normal law."""
+        """The mean product of a report with a unit vector, by the normal distribution."""
         return gain_of(self.epsilon, self.rows, 2 * self.rows, 1, self.top)
 
     def randomise(self, values: object, source: Source) -> Bits:

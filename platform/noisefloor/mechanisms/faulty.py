@@ -101,7 +101,7 @@ class PrintedResponse:
         return reports
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
-        """Return what the law really keeps."""
+        """Return what the distribution really keeps."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
             return unsupported(self, neighbours)
         return Guarantee(epsilon_of(self.keep, self.lie), neighbours)

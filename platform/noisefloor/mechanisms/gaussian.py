@@ -160,7 +160,7 @@ def calibrated(epsilon: float, delta: float, shift: int) -> GaussianTable:
         chances = np.exp(-((reach / sigma) ** 2) / 2)
         return excess(chances / chances.sum(), epsilon, shift) <= delta
 
-    # The closed form for the continuous law is a first guess.
+    # The closed form for the continuous distribution is a first guess.
     high = _bounded(continuous_sigma(epsilon, delta, shift))
     while not meets(high):
         high = _bounded(1.1 * high)

@@ -1,11 +1,12 @@
 """Laplace noise on an integer grid: discrete Laplace, with no floating-point leak.
 
-Geometric noise with an exact law: the noise under discrete Laplace and noisy max.
+Geometric noise with an exact distribution: the noise under discrete Laplace and noisy max.
 
 A geometric variable with ratio r = e**-rate has independent digits: the low b bits follow the
-truncated law r**d, the rest is geometric again with ratio r**(2**b). So it is drawn digit by
-digit from small integer tables, with no logarithm of a float anywhere, and its tail is a loop of
-coins. Its law is a product of known rationals, and so is every ratio of neighbouring values.
+truncated distribution r**d, the rest is geometric again with ratio r**(2**b). So it is drawn digit
+by digit from small integer tables, with no logarithm of a float anywhere, and its tail is a loop
+of draws. Its distribution is a product of known rationals, and so is every ratio of neighbouring
+values.
 """
 
 import math
@@ -36,7 +37,7 @@ from noisefloor.randomness import Source
 
 _DIGIT_BITS = 8
 _MOST_ROUNDS = 4096
-"""A tail coin falls with probability below e**-2: 4096 in a row do not happen."""
+"""The tail continues with probability below e**-2: 4096 times in a row do not happen."""
 
 Counts = NDArray[np.int64]
 
@@ -47,7 +48,7 @@ class Geometric:
 
     Attributes:
         bits: Bits that the digits cover; beyond, the tail counts in steps of 2**bits.
-        digits: The law of each digit, lowest first.
+        digits: The distribution of each digit, lowest first.
         tail: Weight, out of 2**64, with which the tail goes on for one more step.
     """
 
@@ -118,7 +119,7 @@ class Geometric:
 
 @dataclass(frozen=True, slots=True)
 class GeometricSampler:
-    """Draws of a geometric law for one block after the other."""
+    """Draws of a geometric distribution for one block after the other."""
 
     distribution: Geometric
     source: Source
@@ -137,7 +138,7 @@ class GeometricSampler:
         return total
 
     def _tail(self, count: int) -> Counts:
-        """Return how many coins in a row went on, from one stream per round of coins."""
+        """Return how often the tail continued, from one stream per round of draws."""
         steps = np.zeros(count, dtype=np.int64)
         left = np.flatnonzero(self._round(0).bernoulli(self.distribution.tail, count))
         for number in range(1, _MOST_ROUNDS):
@@ -155,7 +156,7 @@ class GeometricSampler:
 
 @in_sixty_digits
 def _digit_distribution(rate: Decimal, size: int) -> FiniteDistribution:
-    """Return the truncated geometric law over range(size)."""
+    """Return the truncated geometric distribution over range(size)."""
     step = exp(-rate)
     shares = [Decimal(1)]
     for _ in range(size - 1):
@@ -168,7 +169,7 @@ def _digit_distribution(rate: Decimal, size: int) -> FiniteDistribution:
 class TwoSidedGeometric:
     """P(k) proportional to e**(-rate |k|) for all integers k: discrete Laplace noise.
 
-    Zero or a sign is drawn first, then the magnitude less one from a geometric law.
+    Zero or a sign is drawn first, then the magnitude less one from a geometric distribution.
     """
 
     rate: Decimal
@@ -189,7 +190,7 @@ class TwoSidedGeometric:
 
     @in_sixty_digits
     def epsilon(self, shift: int) -> Decimal:
-        """Return the largest log-ratio of the law and the law moved by ``shift``.
+        """Return the largest log-ratio of the distribution and itself moved by ``shift``.
 
         All steps on one side of zero, or the step from zero and all but one of them.
         """
@@ -209,7 +210,8 @@ class TwoSidedGeometric:
 
     def log_survival(self, noise: Counts) -> NDArray[np.float64]:
         """Return ln P(draw >= noise), from the weights as they are used."""
-        # Below 1 the law is even: the draw is at least k unless its negative is at least 1 - k.
+        # Below 1 the distribution is even: the draw is at least k unless its negative is at least
+        # 1 - k.
         size = np.where(noise > 0, noise, 1 - noise)
         far = self.magnitude.log_survival(size - 1)
         far += math.log(self.side.weights[0]) - math.log(ONE)
@@ -218,7 +220,7 @@ class TwoSidedGeometric:
 
     @property
     def variance(self) -> float:
-        """The variance, by the closed form of the law before rounding."""
+        """The variance, by the closed form of the distribution before rounding."""
         rate = float(self.rate)
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 

@@ -17,7 +17,7 @@ from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
 _MOST_POINTS = 1 << 23
-"""The law of the noise is summed over no more points than this."""
+"""The distribution of the noise is summed over no more points than this."""
 
 LogPmf = Callable[[NDArray[np.int64]], Floats]
 
@@ -26,8 +26,9 @@ LogPmf = Callable[[NDArray[np.int64]], Floats]
 class NoisyMax(SelectionMechanism):
     """Add noise to every score on the grid and name the largest; ties go to the first.
 
-    Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows, summed over the law of
-                the noise as used; the noise is calibrated to it. Per request: requests add up.
+    Guarantee:  pure DP, epsilon = the exact worst log-ratio over all rows, summed over the
+                distribution of the noise as used; the noise is calibrated to it. Per request:
+                requests add up.
     Neighbours: user: any row of scores to any other (local model).
     Domain:     rows of ``size`` reals in [low, high], taken to the grid; others are refused.
     Reference:  Dwork and Roth 2014 (Laplace); Ding et al. 2021, arXiv 2105.07260
@@ -104,7 +105,7 @@ class NoisyMax(SelectionMechanism):
 
 @dataclass(frozen=True, slots=True)
 class _NoiseDistribution:
-    """The noise law as arrays, wide enough that what lies beyond does not count.
+    """The noise distribution as arrays, wide enough that what lies beyond does not count.
 
     Attributes:
         steps: The largest score on the grid.
@@ -120,7 +121,7 @@ class _NoiseDistribution:
     def of(
         cls, log_pmf: LogPmf, rate: float, steps: int, *, two_sided: bool
     ) -> "_NoiseDistribution":
-        """Tabulate the law out to where it has decayed by e**-(30 + 4 * steps * rate)."""
+        """Tabulate the distribution out to where it has decayed by e**-(30 + 4 * steps * rate)."""
         if (30 + 4 * steps * rate) / rate > _MOST_POINTS:
             least = 30 * 2 * steps / _MOST_POINTS
             raise BadParameter("epsilon", f"(rate {rate:.2g})", f">= {least:.2g}, or fewer steps")
@@ -130,7 +131,7 @@ class _NoiseDistribution:
         table = log_pmf(noise)
         chance = np.exp(table)
         below, above = np.cumsum(chance), np.cumsum(chance[::-1])[::-1]
-        # Near one the cdf is told by what lies above it, near zero by what lies below.
+        # Near one the cdf is computed from the mass above it, near zero from the mass below.
         rest = np.append(above[1:], 0.0)
         with np.errstate(divide="ignore"):
             log_cdf = np.where(below < 0.5, np.log(below), np.log1p(-np.minimum(rest, 0.75)))
@@ -201,7 +202,7 @@ def _calibrated(
 
 
 def _ideal(rate: float, *, two_sided: bool) -> LogPmf:
-    """Return the law before rounding, for the search."""
+    """Return the distribution before rounding, for the search."""
     decay = -math.expm1(-rate)
     constant = math.log(decay / (1 + math.exp(-rate)) if two_sided else decay)
 

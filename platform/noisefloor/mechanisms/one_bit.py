@@ -39,7 +39,7 @@ class OneBitMean:
     The chance is linear in the grid point, so the estimate is unbiased on the grid, exactly.
 
     Attributes:
-        epsilon: What was asked for.
+        epsilon: As requested.
         slope: By how much the 64-bit threshold grows per grid step.
     """
 

@@ -35,7 +35,7 @@ STEPS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The law: a near cell has probability inside / width, a far one (1 - inside) / STEPS."""
+    """A near cell has probability inside / width, a far one (1 - inside) / STEPS."""
 
     width: int
     inside: int
@@ -200,7 +200,7 @@ def sums(reports: Reports) -> Tally:
 class Hybrid:
     """Toss a public coin: piecewise or one bit, each with the whole epsilon.
 
-    Guarantee:  pure DP, the larger of the two: the coin does not depend on the value.
+    Guarantee:  pure DP, the larger of the two: the draw does not depend on the value.
     Neighbours: item = user: any value to any other; one user holds one value (local model).
     Domain:     reals in [-1, 1], taken to the grids of the two; others are refused.
     Reference:  Wang et al. 2019, arXiv 1907.00782 (hybrid mechanism).

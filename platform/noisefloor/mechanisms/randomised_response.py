@@ -46,7 +46,7 @@ from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
 _TABLE = 1024
-"""Up to so many symbols the whole response is one draw of a finite law; beyond, two steps."""
+"""Up to this many symbols the response is one draw of a finite distribution; beyond, two steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class KaryResponse:
 
     @property
     def lie(self) -> Fraction:
-        """The weight of each lie, out of 2**64; whole where the law is a table."""
+        """The weight of each lie, out of 2**64; whole where the distribution is a table."""
         return Fraction(ONE - self.keep, self.size - 1)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
@@ -203,7 +203,7 @@ class KarySampler:
 
 
 def shift_distribution(size: int, lie: int) -> FiniteDistribution:
-    """Return the law of the cyclic shift: 0 is the truth, each other shift has weight ``lie``."""
+    """Return the distribution of the cyclic shift: 0 is the truth, all others weigh ``lie``."""
     return FiniteDistribution.of([ONE - (size - 1) * lie] + [lie] * (size - 1))
 
 
@@ -231,7 +231,7 @@ _LISTABLE = 16
 class MemoisedResponse:
     """Flip the bit once for ever, then flip that answer afresh for each report.
 
-    Guarantee:  pure DP, epsilon of the joint law of ``periods`` reports; it grows from
+    Guarantee:  pure DP, epsilon of the joint distribution of ``periods`` reports; it grows from
                 ``epsilon_first`` with one report towards ``epsilon_permanent`` and never passes
                 it, so long as the bit stays the same and the permanent answer is kept.
     Neighbours: bit = item = user: one user holds one bit (local model).

@@ -28,7 +28,7 @@ from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
 _FEW = 8
-"""Up to so many places are found by one argmax after the other; more by sorting."""
+"""Up to this many places are found by one argmax after the other; more by sorting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class TopSetResponse(SelectionMechanism):
                 set in place of the best is our own derivation.
 
     Two steps, because candidates of equal 64-bit weights may not sum to 2**64 (3 of 6 do not): a
-    coin says whether the report is of the top set, and a fair choice names one of its side.
+    first draw says whether the report is of the top set, and a fair choice names one of its side.
 
     Attributes:
         size: Number of candidates.
-        epsilon: What was asked for.
+        epsilon: As requested.
         top: Candidates in the top set.
         hold: Weight, out of 2**64, with which the report is of the top set.
     """

@@ -29,7 +29,7 @@ class SquareWave:
                 privacy", SIGMOD (SW and EMS).
 
     Attributes:
-        epsilon: What was asked for.
+        epsilon: As requested.
         bins: Bins of the estimated distribution; a power of two.
     """
 

@@ -66,7 +66,7 @@ class SubsetSelection:
 
     Attributes:
         size: Number of symbols.
-        epsilon: What was asked for.
+        epsilon: As requested.
         subset: Symbols per report; by default the best for estimation, size / (e**epsilon + 1).
         hold: Weight, out of 2**64, with which the true symbol is in the report.
     """

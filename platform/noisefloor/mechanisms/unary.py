@@ -30,7 +30,7 @@ from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
 _LISTABLE = 16
-"""Vectors of up to so many bits can be enumerated."""
+"""Vectors of up to this many bits can be enumerated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class UnaryEncoding:
 
     Guarantee:  pure DP; per bit max(ln(p/q), ln((1-q)/(1-p))), for a moved one the sum of the
                 two, for a user the worst over all vectors with at most ``most_ones`` ones.
-    Neighbours: bit, item, move-one and user are told apart (local model).
+    Neighbours: bit, item, move-one and user are distinguished (local model).
     Domain:     rows of ``size`` bits with at most ``most_ones`` ones; anything else is refused.
     Reference:  Wang, Blocki, Li, Jha 2017, arXiv 1705.04421 (SUE and OUE).
 

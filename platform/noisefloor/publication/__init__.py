@@ -7,54 +7,36 @@ files that are published. The methods of a publisher are listed in
 ``noisefloor.roles.publication_methods``.
 """
 
-from noisefloor.publication.cell_noise import CellNoise, GaussianCells, LaplaceCells
-from noisefloor.publication.evaluation import ClassificationScores, classification_scores
+from noisefloor.publication.cell_noise import CellNoise
 from noisefloor.publication.histogram import HISTOGRAM, HISTOGRAM_HELP, Histogram
 from noisefloor.publication.logistic_regression import LogisticPlan
-from noisefloor.publication.published_model import PublishedModel, load_model
+from noisefloor.publication.published_model import (
+    ClassificationScores,
+    PublishedModel,
+    classification_scores,
+    load_model,
+)
 from noisefloor.publication.tensors import (
     MEDIA_TYPE,
     check_writable,
     load,
     read_metadata,
     read_tensors,
-    write_tensors,
-)
-from noisefloor.tables import (
-    Bins,
-    Categories,
-    ColumnDomain,
-    Records,
-    Schema,
-    load_records,
-    read_schema,
-    schema_path,
 )
 
 __all__ = [
     "HISTOGRAM",
     "HISTOGRAM_HELP",
     "MEDIA_TYPE",
-    "Bins",
-    "Categories",
     "CellNoise",
     "ClassificationScores",
-    "ColumnDomain",
-    "GaussianCells",
     "Histogram",
-    "LaplaceCells",
     "LogisticPlan",
     "PublishedModel",
-    "Records",
-    "Schema",
     "check_writable",
     "classification_scores",
     "load",
     "load_model",
-    "load_records",
     "read_metadata",
-    "read_schema",
     "read_tensors",
-    "schema_path",
-    "write_tensors",
 ]

@@ -43,7 +43,7 @@ class CellNoise(Protocol):
 
     @property
     def facts(self) -> dict[str, str | float]:
-        """The law in words and numbers."""
+        """The distribution in words and numbers."""
 
     def add(self, counts: Counts, source: Source) -> Counts:
         """Return the counts with fresh noise, one draw a cell; nothing is clipped."""
@@ -75,7 +75,7 @@ class LaplaceCells:
 
     @property
     def facts(self) -> dict[str, str | float]:
-        """The law in words and numbers."""
+        """The distribution in words and numbers."""
         noise = self.mechanism.noise
         return {
             "law": "discrete Laplace: P(k) proportional to exp(-rate |k|)",
@@ -126,7 +126,7 @@ class GaussianCells:
 
     @property
     def facts(self) -> dict[str, str | float]:
-        """The law in words and numbers."""
+        """The distribution in words and numbers."""
         return {
             "law": "discrete Gaussian: P(k) proportional to exp(-k**2 / (2 sigma**2))",
             "sigma": self.table.sigma,
@@ -159,7 +159,7 @@ def pair_excess(chances: Floats, epsilon: float) -> float:
 
     It is the sum of max(P(j) P(k) - e**epsilon P(j - 1) P(k + 1), 0) over all pairs (j, k). For
     each j the k that count are those of the largest ratios P(k) / P(k + 1): sums over them are
-    made once. Both cells have the same even law, so the directions do not matter.
+    made once. Both cells have the same even distribution, so the directions do not matter.
     """
     here, moved = np.append(chances, 0.0), np.append(0.0, chances)
     with np.errstate(divide="ignore"):

@@ -78,7 +78,7 @@ class LogisticPlan:
                 arXiv 1607.00133.
 
     Attributes:
-        cost: What was asked for.
+        cost: As requested.
         width: Features of a row.
         classes: How many classes.
         size: How many records there are, about: declared, not counted.

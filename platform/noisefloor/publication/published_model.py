@@ -1,6 +1,6 @@
 """A classifier as it is published: layers of weights, and how a record becomes their input.
 
-Whoever fetches the file needs nothing but numpy to ask it: dense layers with ReLU between them,
+The file needs nothing but numpy to be evaluated: dense layers with ReLU between them,
 on features that follow from the schema in the file's own metadata. A linear model is one layer.
 """
 
@@ -62,14 +62,14 @@ class PublishedModel:
         return dense_logits(self.layers, features)
 
     def predict_classes(self, features: Floats) -> NDArray[np.int64]:
-        """Return the class that is told of each row of features."""
+        """Return the predicted class of each row of features."""
         return np.asarray(self.logits(features).argmax(axis=1))
 
     def predict(self, table: Mapping[str, Sequence[Any]]) -> list[str | int | float]:
-        """Return what is told of each row: a category of the label, or the lower edge of a bin.
+        """Return the prediction for each row: a category of the label, or the lower edge of a bin.
 
         Args:
-            table: The values of each column that is learnt from, by its name.
+            table: The values of each feature column, by its name.
 
         Raises:
             BadTable: A column is missing, or a value lies outside of the schema.
@@ -135,3 +135,33 @@ def _about(metadata: Mapping[str, str]) -> dict[str, Any]:  # Any: JSON
     except (ValueError, KeyError, TypeError):
         pass
     raise BadSnapshot("Artefact: is no model; its metadata say something else.")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationScores:
+    """What a model reached on examples.
+
+    Attributes:
+        accuracy: Share of examples whose class was predicted right.
+        macro_f1: Mean over the classes of the harmonic mean of precision and recall; that of a
+            class that was never predicted is 0.
+        n: Examples.
+    """
+
+    accuracy: float
+    macro_f1: float
+    n: int
+
+
+def classification_scores(
+    predicted: NDArray[np.integer], labels: NDArray[np.integer], classes: int
+) -> ClassificationScores:
+    """Compare predicted with true classes."""
+    if np.shape(predicted) != np.shape(labels) or not len(labels):
+        raise BadParameter("predicted", np.shape(predicted), "one for each label, at least one")
+    pairs = np.bincount(labels * classes + predicted, minlength=classes**2).reshape(
+        classes, classes
+    )
+    hits, sides = np.diag(pairs), pairs.sum(axis=0) + pairs.sum(axis=1)
+    f1 = np.divide(2.0 * hits, sides, out=np.zeros(classes), where=sides > 0)
+    return ClassificationScores(float(hits.sum() / len(labels)), float(f1.mean()), len(labels))

@@ -1,7 +1,7 @@
 """Arrays as safetensors files, and a loader that refuses a file that its card does not describe.
 
 The form holds numbers and texts only: reading one runs no code. It has no checksum of its own, so
-whoever fetches a file compares its SHA-256 with the card's.
+a reader of a file compares its SHA-256 with the card's.
 """
 
 import hashlib

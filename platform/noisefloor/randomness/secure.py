@@ -1,4 +1,4 @@
-"""Coins for everything that protects a real person."""
+"""Random bits for everything that protects a real person."""
 
 import os
 
@@ -8,7 +8,7 @@ from noisefloor.randomness.source import Source, Words
 
 
 class SecureSource(Source):
-    """Coins from the operating system, read when asked for and never kept.
+    """Random bits from the operating system, read on demand and never kept.
 
     Nothing is buffered, so nothing is shared across a fork and nothing can be replayed.
     """

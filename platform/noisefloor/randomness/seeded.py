@@ -20,7 +20,7 @@ Generator = np.random.Generator
 
 @dataclass(slots=True)
 class _Run:
-    """The paths that gave coins in one run."""
+    """The paths that gave draws in one run."""
 
     opened: set[bytes] = field(default_factory=set)
 
@@ -33,7 +33,7 @@ _runs = [_Run()]
 def new_run() -> Iterator[None]:
     """Start a run of its own: inside, every path may be opened once more.
 
-    Two runs of the same scenario repeat coins on purpose; within one run that is a fault. All
+    Two runs of the same scenario repeat draws on purpose; within one run that is a fault. All
     threads of the process are in the same run.
     """
     _runs.append(_Run())
@@ -46,7 +46,7 @@ def new_run() -> Iterator[None]:
 class SeededSource(Source):
     """Reproducible streams, named by path: ``SeededSource(7, "cohort", 17, "clicks")``.
 
-    The key is blake2b of the type-tagged, length-prefixed path, so no two paths share coins. The
+    The key is blake2b of the type-tagged, length-prefixed path, so no two paths share draws. The
     first draw opens the path; opening it again in the same run raises ``StreamReopened``. Pickling
     hands on the path and no state, so a spawned worker starts where the path starts; a source that
     crosses a fork refuses to draw.
@@ -107,7 +107,7 @@ class SeededSource(Source):
             opened = _runs[-1].opened
             if self._digest in opened:
                 raise StreamReopened(
-                    f"{self!r} was already opened in this run: the same coins would come twice."
+                    f"{self!r} was already opened in this run: the same draws would come twice."
                 )
             opened.add(self._digest)
             self._stream = _Stream(self._digest)
@@ -115,7 +115,7 @@ class SeededSource(Source):
 
 
 class _Stream(Source):
-    """Coins known by a digest: a path's own, or those of one step of a release."""
+    """Draws known by a digest: a path's own, or those of one step of a release."""
 
     __slots__ = ("_bits", "_digest", "_opened", "_pid", "_spares")
 
@@ -143,7 +143,7 @@ class _Stream(Source):
         digest = _digest(b"stage", self._digest + _encoded(name))
         if name in self._opened:
             raise StreamReopened(
-                f"The stage {name!r} already gave its coins: give each release its own path."
+                f"The stage {name!r} already gave its draws: give each release its own path."
             )
         self._opened.add(name)
         return _Stream(digest)
@@ -178,7 +178,7 @@ class _Blank(ISeedSequence):
     """A seed that is written over: hashing a real one takes longer than all the rest."""
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
-        """Return zeros of the type that is asked for."""
+        """Return zeros of the type that is requested."""
         return np.zeros(n_words, dtype=dtype)
 
 

@@ -54,10 +54,10 @@ class Source(ABC):
         return self.words(-(-count // 2)).view(np.uint32)
 
     def bernoulli(self, threshold: int, count: int, out: Bits | None = None) -> Bits:
-        """Return ``count`` coins, each true with probability exactly ``threshold / 2**64``.
+        """Return ``count`` draws, each true with probability exactly ``threshold / 2**64``.
 
-        Eight bits settle 255 coins of 256; the others take 56 more from a stream of ties. The
-        coins are written to ``out`` if it is given.
+        Eight bits settle 255 draws of 256; the others take 56 more from a stream of ties. The
+        draws are written to ``out`` if it is given.
         """
         hits = np.empty(count, dtype=np.bool_) if out is None else out
         if not 0 <= threshold <= ONE:
@@ -74,7 +74,7 @@ class Source(ABC):
         return hits
 
     def bernoulli_each(self, thresholds: Words) -> Bits:
-        """Return one coin per threshold, true with probability exactly threshold / 2**64."""
+        """Return one draw per threshold, true with probability exactly threshold / 2**64."""
         shape, flat = thresholds.shape, thresholds.reshape(-1)
         drawn = self.words(-(-flat.size // 4)).view(np.uint16)[: flat.size]
         coarse = (flat >> np.uint64(48)).astype(np.uint16)
@@ -85,7 +85,7 @@ class Source(ABC):
         return hits.reshape(shape)
 
     def draw(self, distribution: FiniteDistribution, count: int) -> NDArray[np.signedinteger]:
-        """Return ``count`` outcomes of a finite law, exactly by its integer weights."""
+        """Return ``count`` outcomes of a finite distribution, exactly by its integer weights."""
         drawn = self.words(-(-count // 4)).view(np.uint16)[:count]
         outcomes: NDArray[np.signedinteger] = distribution.guide.take(drawn)
         open_ = np.flatnonzero(outcomes == STRADDLES)
@@ -159,7 +159,8 @@ class Source(ABC):
 
         Box and Muller's pairs. The radius comes from the middle of one of 2**53 steps, so its
         logarithm is finite for every word: no number is above 8.66 in size, and what is cut off
-        has probability 5e-18. The law is that of real numbers up to the rounding of floats.
+        has probability 5e-18. The distribution is that of real numbers up to the rounding of
+        floats.
         """
         pairs = -(-count // 2)
         steps = (self.words(pairs) >> np.uint64(11)).astype(np.float64)
@@ -175,8 +176,8 @@ class Source(ABC):
 
         A word is one of 2**63 steps on one side of 0; the logarithm of the middle of a step is
         finite. No number is above 44.4 in size, and what is cut off has probability 6e-20. The
-        law is that of real numbers up to the rounding of floats; for exact proofs there is
-        discrete Laplace noise.
+        distribution is that of real numbers up to the rounding of floats; for exact proofs there
+        is discrete Laplace noise.
         """
         drawn = self.words(count).view(np.int64).astype(np.float32)
         drawn += np.float32(0.5)

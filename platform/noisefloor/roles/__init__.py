@@ -1,13 +1,12 @@
 """Roles: the servers as pure state machines, message in, state and answer out.
 
 No clock, no socket and no randomness: services wrap them for the network, the simulator runs
-them in its own process. ``kinds`` lists every kind of frame that they may be asked to count.
+them in its own process. ``kinds`` lists every kind of frame that they may count.
 """
 
-from noisefloor.roles.ad_server import IMPRESSIONS, AdServer, impressions_kind
+from noisefloor.roles.ad_server import IMPRESSIONS, Ad, AdServer, Catalogue, impressions_kind
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.artefact import Artefact, unpack_artefact
-from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.roles.epochs import AggregationLimits, EpochSummary
 from noisefloor.roles.frame_outcomes import DeadLetter, FrameCounters, FrameOutcome, FrameStatus
@@ -16,14 +15,12 @@ from noisefloor.roles.model_publisher import (
     MemoryArtefactStore,
     ModelPublisher,
     PublicationMethod,
-    PublicationState,
     ReleaseRequest,
     has_failed,
 )
 from noisefloor.roles.publication_methods import LOADING, methods_of, model_method
 from noisefloor.roles.server_interfaces import Aggregation, ImpressionServer, TrainingServer
 from noisefloor.roles.training_coordinator import TrainingCoordinator, release_round
-from noisefloor.tasks import AdTask, read_broadcast, write_broadcast
 
 __all__ = [
     "IMPRESSIONS",
@@ -31,7 +28,6 @@ __all__ = [
     "LOADING",
     "Ad",
     "AdServer",
-    "AdTask",
     "Aggregation",
     "AggregationLimits",
     "Aggregator",
@@ -47,7 +43,6 @@ __all__ = [
     "MemoryArtefactStore",
     "ModelPublisher",
     "PublicationMethod",
-    "PublicationState",
     "ReleaseRequest",
     "TrainingCoordinator",
     "TrainingServer",
@@ -57,8 +52,6 @@ __all__ = [
     "kinds_from_sizes",
     "methods_of",
     "model_method",
-    "read_broadcast",
     "release_round",
     "unpack_artefact",
-    "write_broadcast",
 ]

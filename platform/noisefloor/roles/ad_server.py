@@ -4,14 +4,79 @@ An impression is a row of a frame that carries an ad's index and nothing else. F
 as the aggregator counts them: once by batch id, by epoch, refused after the close.
 """
 
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.checks import check_count
+from noisefloor.errors import BadParameter
 from noisefloor.roles.aggregator import Aggregator
-from noisefloor.roles.catalogue import Catalogue
 from noisefloor.roles.epochs import AggregationLimits
 from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
 from noisefloor.wire import Kind, symbol_kind
+
+MOST_ADS = 1 << 20
+
+_AD_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Ad:
+    """One ad.
+
+    Attributes:
+        ad_id: Lower-case letters, digits and hyphens, at most 64.
+        topic: Which of the interests it speaks to, as an index.
+        price_floor_micros: What an impression costs at least, in millionths of the currency.
+    """
+
+    ad_id: str
+    topic: int
+    price_floor_micros: int = 0
+
+    def __post_init__(self) -> None:
+        if not _AD_ID.fullmatch(self.ad_id):
+            raise BadParameter("ad_id", self.ad_id, f"to match {_AD_ID.pattern}")
+        check_count(self.topic, "topic", least=0)
+        check_count(self.price_floor_micros, "price_floor_micros", least=0, most=10**12)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Ads in a fixed order: an ad's place is the index that requests and reports carry.
+
+    Attributes:
+        version: Raised with each new catalogue.
+        ads: At least one, each id once.
+        content: The catalogue as bytes, as it is sent to devices.
+    """
+
+    version: int
+    ads: tuple[Ad, ...]
+    content: bytes = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_count(self.version, "version", least=0)
+        if not 1 <= len(self.ads) <= MOST_ADS:
+            raise BadParameter("ads", f"<{len(self.ads)} ads>", f"1 to {MOST_ADS} of them")
+        if len({ad.ad_id for ad in self.ads}) < len(self.ads):
+            raise BadParameter("ads", f"<{len(self.ads)} ads>", "each id once")
+        listed = {"version": self.version, "ads": [asdict(ad) for ad in self.ads]}
+        text = json.dumps(listed, sort_keys=True, separators=(",", ":"))
+        object.__setattr__(self, "content", text.encode("ascii"))
+
+    @property
+    def etag(self) -> str:
+        """The hash of the content, in the quotes of HTTP's ETag."""
+        return f'"{hashlib.blake2b(self.content, digest_size=16).hexdigest()}"'
+
+    def __len__(self) -> int:
+        return len(self.ads)
+
 
 IMPRESSIONS = "impressions"
 

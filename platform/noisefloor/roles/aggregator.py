@@ -134,7 +134,7 @@ class Aggregator:
         return FrameOutcome(FrameStatus.COUNTED, frame=frame)
 
     def _refuse(self, frame: Frame, state: EpochState | None) -> FrameOutcome:
-        """Refuse a frame of a closed epoch; a repeat is told as long as the ids are kept."""
+        """Refuse a frame of a closed epoch; duplicates are detected while ids are retained."""
         if state is not None:
             if state.has(frame.batch_id):
                 return FrameOutcome(FrameStatus.DUPLICATE, "was dealt with before", frame)

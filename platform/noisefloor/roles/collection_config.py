@@ -1,4 +1,4 @@
-"""What is collected: catalogue, kinds of report, and what is learnt from them, as a document.
+"""What is collected: catalogue, kinds of report and training task, as a document.
 
 Ad server and aggregator have to agree on it; Redis remembers it and refuses another.
 """
@@ -11,8 +11,7 @@ from typing import Any
 
 from noisefloor.checks import check_count, check_types
 from noisefloor.errors import BadCollection, BadParameter
-from noisefloor.roles.ad_server import IMPRESSIONS
-from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.ad_server import IMPRESSIONS, Ad, Catalogue
 from noisefloor.roles.kind_registry import kind_description, kinds_from_sizes
 from noisefloor.tasks import TrainingTask, kinds_of_task, task_description, task_from_description
 from noisefloor.wire import MOST_EPOCH, Kind
@@ -28,10 +27,10 @@ class CollectionConfig:
     Attributes:
         catalogue: Ads in order.
         kinds: Kinds of report by name; impressions of the catalogue and the reports of the
-            course are always among them.
+            task are always among them.
         first_epoch: The oldest epoch that is open at the start.
         namespace: First part of every key in Redis.
-        task: What is learnt from closed rounds, if anything; a round is an epoch.
+        task: The training over closed rounds, if any; a round is an epoch.
     """
 
     catalogue: Catalogue
@@ -43,14 +42,14 @@ class CollectionConfig:
     def __post_init__(self) -> None:
         check_count(self.first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
         if self.task is not None and self.first_epoch:
-            rule = "0 where something is learnt: its rounds are epochs from 0 on"
+            rule = "0 where there is a task: its rounds are epochs from 0 on"
             raise BadParameter("first_epoch", self.first_epoch, rule)
         needed = kinds_from_sizes({IMPRESSIONS: {"size": len(self.catalogue)}})
         if self.task is not None:
             needed |= {kind.name: kind for kind in kinds_of_task(self.task)}
         for name, kind in needed.items():
             if self.kinds.get(name, kind) != kind:
-                raise BadParameter("kinds", name, "as catalogue and course have it")
+                raise BadParameter("kinds", name, "as catalogue and task have it")
         object.__setattr__(self, "kinds", {**needed, **self.kinds})
 
     @classmethod

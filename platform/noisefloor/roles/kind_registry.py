@@ -2,7 +2,7 @@
 
 A pipeline declares its kind beside its mathematics and adds one line to ``KIND_BUILDERS``. Nothing
 registers itself: what is not written here does not exist. A kind whose columns are its user's own
-(records with a schema) is told by its columns instead.
+(records with a schema) is described by its columns instead.
 """
 
 from collections.abc import Callable, Mapping
@@ -92,9 +92,9 @@ def kinds_from_sizes(
     sizes: Mapping[str, Mapping[str, Any]],  # Any: numbers, or a description by columns
     builders: Mapping[str, KindBuilder] = KIND_BUILDERS,
 ) -> dict[str, Kind]:
-    """Make the kinds that were asked for: ``kinds_of({"impressions": {"size": 20}})``.
+    """Make the kinds that were requested: ``kinds_of({"impressions": {"size": 20}})``.
 
-    A kind may be told by its columns, too, as ``kind_description`` writes it.
+    A kind may also be described by its columns, as ``kind_description`` writes it.
     """
     kinds = {}
     for name, given in sizes.items():

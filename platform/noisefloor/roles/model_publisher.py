@@ -86,7 +86,7 @@ class MemoryArtefactStore:
 
 
 Parameter: TypeAlias = str | int | float | bool
-"""What a method may be told beside the budget."""
+"""Parameters of a method beside the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class ReleaseRequest:
 
     @property
     def digest(self) -> str:
-        """The hash of everything that was asked for."""
+        """The hash of everything that was requested."""
         cost = claim_fields(Claim(self.cost, self.cost))["claimed"]
         requested = [self.publication_id, self.data_set, self.method, cost, dict(self.parameters)]
         return hashlib.sha256(canonical_json(requested)).hexdigest()
@@ -143,7 +143,7 @@ class PublicationMethod:
             are published anyway: so a card cannot tell what was not paid for.
         is_long: Whether it takes longer than somebody waits for an answer; a service then runs it
             beside its requests.
-        help: For whoever writes requests: the parameters, and what comes out.
+        help: For authors of requests: the parameters, and the output.
     """
 
     name: str
@@ -205,7 +205,7 @@ class ModelPublisher:
         """Return the artefact of a publication: the stored one, or a new one that is paid for.
 
         Args:
-            request: What is wanted; a retry repeats it.
+            request: The request; a retry repeats it.
             source: Where the noise comes from. Nothing is taken from it for a retry of something
                 that is stored.
 
@@ -227,7 +227,7 @@ class ModelPublisher:
     def _made(
         self, request: ReleaseRequest, method: PublicationMethod, claim: Claim, source: Source
     ) -> Artefact:
-        """Draw; a failure is stored, so that asking again does not draw again."""
+        """Draw; a failure is stored, so that a repeated request does not draw again."""
         try:
             content = method.release(request, source)
         except Exception as error:

@@ -20,7 +20,7 @@ from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
 from noisefloor.tables import Records
 
 Audit: TypeAlias = Callable[[Canary, float, str], LowerBound]
-"""Plays a canary's game at a delta, with coins that a text names; see ``adversary.plan_audit``."""
+"""Plays a canary's game at a delta, with draws that a text names; see ``adversary.plan_audit``."""
 
 LOADING = (
     "file, card = (httpx.get(url + end, headers=token) for end in ('', '/card'))",
@@ -68,7 +68,7 @@ def model_method(
 
 
 class _Plans:
-    """The plans of requests, kept: calibrating noise takes seconds, and is asked for often."""
+    """The plans of requests, kept: calibrating noise takes seconds, and is requested often."""
 
     def __init__(self, kind: type[ModelPlan], data_sets: Mapping[str, Records]) -> None:
         self._kind, self._data_sets = kind, data_sets
@@ -103,7 +103,7 @@ def model_card(
 ) -> dict[str, Any]:  # Any: JSON
     """Return what the card of a model says beside its guarantee.
 
-    Everything follows from the plan, the published bytes, and coins that the seed and they name.
+    Everything follows from the plan, the published bytes, and draws that the seed and they name.
     """
     digest = hashlib.sha256(content).hexdigest()
     bound = _audited(plan, f"{seed} {digest}", audit)

@@ -1,4 +1,4 @@
-"""What a role offers to whoever stands before it, wherever it runs: here, or behind a socket."""
+"""The interfaces of the roles, for roles in this process and behind a socket."""
 
 from typing import Protocol
 
@@ -75,7 +75,7 @@ class TrainingServer(Protocol):
 
     @property
     def content(self) -> bytes:
-        """What devices are told now; after the last round, what was learnt."""
+        """The broadcast of the current round; after the last round, the fitted model."""
         ...
 
     @property
@@ -92,7 +92,7 @@ class TrainingServer(Protocol):
         ...
 
     def answers(self, data: bytes) -> NDArray[np.bool_]:
-        """Return a decision for each protected query of a frame, by what was learnt."""
+        """Return a decision for each protected query of a frame, by the fitted model."""
         ...
 
     def summary(self, number: int) -> EpochSummary:

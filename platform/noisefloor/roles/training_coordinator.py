@@ -2,7 +2,7 @@
 
 Frames are counted as the aggregator counts them: once by batch id, refused after the close. The
 round is the frame's epoch, and only the current round is open. A frame whose kind is not the
-round's is counted and never read. What is told and learnt are bytes that only the course reads.
+round's is counted and never read. Broadcasts and fitted models are bytes that only the task reads.
 """
 
 import hashlib
@@ -26,10 +26,10 @@ VERSION = 2
 
 
 class TrainingCoordinator:
-    """One course, from what is told first to what was learnt.
+    """One task, from the first broadcast to the fitted model.
 
     Args:
-        task: What is collected in rounds, and how it is learnt from.
+        task: What is collected in rounds, and how the model is fitted.
         limits: Bounds of what is kept; how many epochs may be open is not asked: one.
     """
 
@@ -54,7 +54,7 @@ class TrainingCoordinator:
 
     @property
     def content(self) -> bytes:
-        """What devices are told now; after the last round, what was learnt."""
+        """The broadcast of the current round; after the last round, the fitted model."""
         return self._content
 
     @property
@@ -100,11 +100,11 @@ class TrainingCoordinator:
         return self._aggregator.summary(self._task.kind(number).name, number)
 
     def answers(self, data: bytes) -> NDArray[np.bool_]:
-        """Return a decision for each protected query of a frame, by what was learnt."""
+        """Return a decision for each protected query of a frame, by the fitted model."""
         return answer_queries(self._task, self._content, data)
 
     def snapshot(self) -> bytes:
-        """Return everything but the course as bytes: the same bytes for the same state."""
+        """Return everything but the task as bytes: the same bytes for the same state."""
         body = {
             "version": VERSION,
             "content": b64encode(self._content).decode("ascii"),
@@ -123,7 +123,7 @@ class TrainingCoordinator:
         try:
             made._number = task.round_of(made._content)
         except BadFrame:
-            raise BadSnapshot("Learner snapshot: is of another course.") from None
+            raise BadSnapshot("Snapshot: is of another task.") from None
         made._aggregator = Aggregator.restore(counted, made.kinds, limits=_one_open(limits))
         if made.snapshot() != data:
             raise BadSnapshot("Learner snapshot: body is not in canonical form.")
@@ -131,7 +131,7 @@ class TrainingCoordinator:
 
 
 def release_round(counted: EpochReleases, kind: Kind, number: int) -> RoundRelease:
-    """Return what a closed round of a kind released, whoever counted it."""
+    """Return what a closed round of a kind released."""
     if kind.reduction is Reduction.COLLECT:
         rows = counted.release_rows(kind.name, number)
         return RoundRelease(rows.num_rows, rows=rows)

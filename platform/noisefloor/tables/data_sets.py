@@ -20,7 +20,7 @@ class Archive:
         version: The exact version.
         sha256: Of the archive.
         size: Bytes to download.
-        options: What pip has to be told besides, to pick this archive on every machine.
+        options: Further options of pip, to pick this archive on every machine.
         is_wheel: Otherwise it is a source distribution.
     """
 

@@ -46,7 +46,7 @@ class DeclaredColumn:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLabel:
-    """Which column is to be told.
+    """Which column is to be predicted.
 
     Attributes:
         name: Of the column, one that is declared.
@@ -64,7 +64,7 @@ class Declaration:
     Attributes:
         record: What one row is, in words.
         columns: By name, in the order of the file.
-        label: Which column is to be told, if any.
+        label: Which column is to be predicted, if any.
     """
 
     record: Any
@@ -89,7 +89,7 @@ def read_document(path: str | os.PathLike[str]) -> object:
 def _parsed(text: str, name: str) -> object:
     if name.endswith(".json"):
         return json.loads(text)
-    import yaml  # lazy: whoever asks a published model needs none
+    import yaml  # lazy: a published model needs none
 
     try:
         return yaml.safe_load(text)

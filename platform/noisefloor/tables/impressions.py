@@ -100,7 +100,7 @@ ITEMS = {"all": 80, "men": 34, "women": 46}
 """How many items each campaign has."""
 
 PRIOR_IMPRESSIONS = 100.0
-"""Weight of the prior: as if so many impressions had been seen at the average rate."""
+"""Weight of the prior: as if n impressions had been seen at the average rate."""
 
 _COLUMNS = ("item_id", "position", "click", "propensity_score")
 

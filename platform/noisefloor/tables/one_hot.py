@@ -45,11 +45,11 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """How records become examples; public, so that whoever fetches a model can do the same.
+    """How records become examples; public, so that readers of a model can do the same.
 
     Attributes:
         schema: What the table may hold.
-        label: The column to be learnt, one of the schema's.
+        label: The column to be predicted, one of the schema's.
     """
 
     schema: Schema
@@ -62,7 +62,7 @@ class OneHot:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are learnt from, in the order of their features."""
+        """The feature columns, in the order of their features."""
         return tuple(name for name in self.schema.columns if name != self.label)
 
     @property
@@ -94,7 +94,7 @@ class OneHot:
     def features_of(self, table: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
         """Return the features of rows of values, a list or an array for each column.
 
-        The label may be left out, and so may be whatever is not learnt from.
+        The label may be left out, and so may every column that is no feature.
 
         Raises:
             BadTable: A column is missing, has another length, or a value outside of the schema;
@@ -120,6 +120,6 @@ class OneHot:
 
 
 def folds(count: int, parts: int, source: Source) -> NDArray[np.int64]:
-    """Return which of so many parts each example is in; parts differ by one in size at most."""
+    """Return which of n parts each example is in; parts differ by one in size at most."""
     check_count(parts, "parts", most=check_count(count, "count"))
     return np.asarray(source.permutation(count) % parts)

@@ -48,7 +48,7 @@ def load_ratings(
 ) -> RatingMatrix:
     """Load the ratings of the most rated items by all users.
 
-    Which items are the most rated is taken as public: a catalogue is chosen by whoever publishes
+    Which items are the most rated is taken as public: a catalogue is chosen by its publisher
     it, from what is known to be popular. The choice is no private release, no budget is spent on
     it, and a report that starts from it has to say so. Users who rated none of these items stay,
     as rows without a rating.

@@ -72,7 +72,7 @@ def load_records(source: str | os.PathLike[str]) -> Records:
         MissingData: It was not fetched; the text says how.
         BadTable: A file breaks a rule; the text names file, column and rule.
     """
-    # Lazy: whoever asks a published model reads no tables, and needs no reader of them.
+    # Lazy: a published model is evaluated without tables, and needs no reader of them.
     from noisefloor.tables.data_sets import find_data_set
     from noisefloor.tables.public_schemas import PUBLIC_SCHEMAS
     from noisefloor.tables.reading import is_table_file, load_table
@@ -80,7 +80,7 @@ def load_records(source: str | os.PathLike[str]) -> Records:
     name = os.fspath(source)
     if is_table_file(name):
         schema = read_schema(schema_path(name))
-        # Told first: a reader of tables would only say that it is missing.
+        # Checked first: a reader of tables would only say that it is missing.
         if not Path(name).is_file():
             raise BadTable(name, "Expected a file, there is none of that name.")
     else:

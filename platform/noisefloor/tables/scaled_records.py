@@ -39,7 +39,7 @@ class Continuous:
 
     Attributes:
         name: Of the column.
-        low: Smallest value that is told apart.
+        low: Smallest value that is distinguished.
         high: Largest.
     """
 
@@ -99,7 +99,7 @@ Attribute: TypeAlias = Continuous | Categorical
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What is to be told of a record: one of two classes.
+    """The label of a record: one of two classes.
 
     Attributes:
         name: Of the column.
@@ -250,7 +250,7 @@ def _declared_label(said: Declaration) -> Label:
     """Return the label with its two classes; of a column of two categories the first is -1."""
     label = said.label
     if label is None:
-        raise BadParameter("label", "<none>", "to name the column that is told")
+        raise BadParameter("label", "<none>", "to name the column that is predicted")
     column = said.columns[label.name]
     classes = label.classes
     if classes is None and column.kind == "categories" and len(column.values) == 2:

@@ -114,7 +114,7 @@ class Schema:
     Attributes:
         record: What one row is, in words: that is what is protected. ``one visit``.
         columns: The domain of each column by its name; a name holds no comma.
-        label: The column that is told where nobody says which, or nothing.
+        label: The column that is predicted by default, or nothing.
     """
 
     record: str

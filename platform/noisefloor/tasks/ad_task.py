@@ -1,11 +1,11 @@
-"""A training of the ads' model as a course: its content is the broadcast as bytes.
+"""A training of the ads' model as a task: its content is the broadcast as bytes.
 
 A broadcast as bytes: the one form in which the server sends its model to devices.
 
 A header of constant size, then little-endian float32: offsets, factors row by row, and the rates
 where there are any. Equal broadcasts have equal bytes, so that a hash of them is a tag.
 
-Every way of training that a server may be asked for, listed in one place, as plain data.
+Every way of training that a server may run, listed in one place, as plain data.
 
 A way of training is a frozen value; its parameters are public, the seed of the untrained model
 included. So server and devices can agree on one by a description.
@@ -46,7 +46,7 @@ AD_TRAININGS: Mapping[str, _Type] = MappingProxyType(
 
 
 def ad_training_from_description(payload: Mapping[str, Any]) -> AdTraining:  # Any: JSON
-    """Make the training that was asked for: ``{"method": "bits", "ads": 20, ...}``."""
+    """Make the training that was requested: ``{"method": "bits", "ads": 20, ...}``."""
     given = dict(payload)
     method = given.pop("method", None)
     if method not in AD_TRAININGS:

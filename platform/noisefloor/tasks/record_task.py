@@ -1,10 +1,10 @@
-"""A collection of records as a course: select attributes, collect, learn, then answer questions.
+"""A collection of records as a task: select attributes, collect, learn, then answer questions.
 
 A frozen value of public parameters, so that server and devices agree on it by its description.
 What passes between them are contents (see ``contents``): the round, the chosen attributes and in
 the end the model. Owners who take part in both rounds pay for both.
 
-The parts of a course of records: its sizes, who selects, and what is taught.
+The parts of a task of records: its sizes, who selects, and what is taught.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ _NUMBERS = ("svm", "linear-svm", "logistic")
 
 
 def report_sizes_of(task: "RecordTask") -> tuple[int, int]:
-    """Return how many attributes are told of, and how many classes each has at most."""
+    """Return how many attributes are reported, and how many classes each has at most."""
     if task.method == "joint-bayes" and task.selection not in ("none", "random"):
         raise BadParameter(
             "selection", task.selection, "none or random: each owner draws attributes"
@@ -114,7 +114,7 @@ def trainer_of(task: "RecordTask") -> RoundTrainer:
     ask: ReportingCollector
     if task.method == "piecewise":
         if task.classifier not in _NUMBERS:
-            rule = f"one of {', '.join(_NUMBERS)}: what is learnt of numbers has to be published"
+            rule = f"one of {', '.join(_NUMBERS)}: the fitted numbers have to be published"
             raise BadParameter("classifier", task.classifier, rule)
         train = PiecewiseCollector(task.epsilon)
         ask, classes = PiecewiseCollector(task.epsilon, "none"), None
@@ -181,7 +181,7 @@ class RecordTask:
         epsilon: Of each phase: a report to the selection, one in training, one question.
         owners: How many will take part, as far as is publicly known; sizes follow from it.
         method: ``joint-bayes``, ``joint-svm``, ``unified``, ``weak`` (no noise) or ``piecewise``.
-        attributes: How many are told of; 0: by the public rule.
+        attributes: How many are reported; 0: by the public rule.
         classes: Of an attribute, at most; 0: by the public rule.
         selection: How attributes are chosen; each owner of ``joint-bayes`` draws by itself.
         form: How the selections ``response`` and ``weak`` score.
@@ -236,12 +236,12 @@ class RecordTask:
         return self.trainer.kind
 
     def first(self) -> bytes:
-        """Return what devices are told first: attributes, if no data are needed to choose them."""
+        """Return the first broadcast: attributes, if no data are needed to choose them."""
         drawn = () if isinstance(self.selector, ReportingSelector) else self._drawn()
         return self._written(0, drawn)
 
     def round_of(self, content: bytes) -> int:
-        """Return the round of a content, or raise BadFrame if it is of another course."""
+        """Return the round of a content, or raise BadFrame if it is of another task."""
         return int(self._read(content).payload["round"])
 
     def columns(self, content: bytes) -> tuple[int, ...]:
@@ -302,12 +302,12 @@ class RecordTask:
 
     @classmethod
     def of_json(cls, payload: Mapping[str, Any]) -> "RecordTask":  # Any: JSON
-        """Read a course from plain data, or raise BadParameter."""
+        """Read a task from plain data, or raise BadParameter."""
         check_types(cls, payload)
         try:
             return cls(**{**payload, "schema": ScaledSchema.of_json(payload["schema"])})
         except (TypeError, KeyError):
-            rule = "to have schema, epsilon, owners and what else a course of records takes"
+            rule = "to have schema, epsilon, owners and what else a task of records takes"
             raise BadParameter("course", sorted(payload), rule) from None
 
     def _check(self) -> None:
@@ -330,7 +330,7 @@ class RecordTask:
         return selector.choose(SelectionReports.of(rows), len(self.schema)).columns
 
     def _drawn(self) -> tuple[int, ...]:
-        """Return attributes that are chosen without data: all, or so many by the public seed."""
+        """Return attributes that are chosen without data: all, or n by the public seed."""
         if self.method == "joint-bayes":
             return ()  # every owner draws
         if self.selection == "none":
@@ -349,7 +349,7 @@ class RecordTask:
         )
 
     def _read(self, content: bytes) -> RoundContent:
-        """Read a content of this course; whatever else it is raises BadFrame."""
+        """Read a content of this task; whatever else it is raises BadFrame."""
         read = read_content(content)
         payload, number = read.payload, read.payload.get("round")
         is_done = type(number) is int and number == self.rounds
@@ -357,7 +357,7 @@ class RecordTask:
         if set(payload) != keys or type(number) is not int or not 0 <= number <= self.rounds:
             raise BadFrame("content", "is not one of a collection of records")
         if payload["course"] != self._digest():
-            raise BadFrame("content", "is of another course")
+            raise BadFrame("content", "is of another task")
         columns = payload["columns"]
         places = range(len(self.schema))
         if not isinstance(columns, list) or not all(
@@ -367,7 +367,7 @@ class RecordTask:
         is_chosen = bool(number) or not isinstance(self.selector, ReportingSelector)
         expected_columns = self.chosen if is_chosen and self.method != "joint-bayes" else 0
         if len(set(columns)) != len(columns) or len(columns) != expected_columns:
-            raise BadFrame("content", "does not name as many attributes as are told of")
+            raise BadFrame("content", "does not name as many attributes as are reported")
         if is_done:
             self._check_model(FittedModel(payload["form"], read.arrays), columns)
         return read
@@ -377,7 +377,7 @@ class RecordTask:
         try:
             self.trainer.predict(fitted_model, np.zeros((1, len(self.schema))), columns)
         except (BadParameter, KeyError, IndexError, ValueError, TypeError):
-            raise BadFrame("content", "has no model of this course") from None
+            raise BadFrame("content", "has no model of this task") from None
 
     def _digest(self) -> str:
         return _digest_of(self)
@@ -385,6 +385,6 @@ class RecordTask:
 
 @lru_cache(maxsize=64)
 def _digest_of(task: RecordTask) -> str:
-    """Return a hash of a course's description."""
+    """Return a hash of a task's description."""
     text = json.dumps(task.as_json(), sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What devices are told and what was learnt, as bytes: plain data and arrays of numbers.
+"""Broadcasts and fitted models as bytes: plain data and arrays of numbers.
 
 A head of constant size, then canonical JSON that names the arrays, then their numbers as
 little-endian float64. There is one way to write a content, and nothing in it is ever run: bytes

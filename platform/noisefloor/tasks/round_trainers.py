@@ -1,7 +1,7 @@
-"""Lessons: one round in which owners tell of their records and a classifier is learnt from it.
+"""Trainers: one round in which owners report their records and a classifier is fitted.
 
-A lesson has a half for devices (``report``, ``predict``, ``query``) and a half for the server
-(``learn``, ``answers``). What was learnt is a form and its numbers; both halves read it without
+A trainer has a half for devices (``report``, ``predict``, ``query``) and a half for the server
+(``learn``, ``answers``). A fitted model is a form and its numbers; both halves read it without
 scikit-learn.
 """
 
@@ -60,7 +60,7 @@ UNTRAINED_MODEL = FittedModel("constant", ConstantModel(label=False).arrays())
 
 
 class RoundTrainer(Protocol):
-    """How records are told of and what is learnt from it."""
+    """How records are reported, and how a model is fitted to the reports."""
 
     @property
     def kind(self) -> Kind:
@@ -200,8 +200,8 @@ class ClassifierTrainer:
 
     Attributes:
         train: What owners send.
-        ask: What is sent of a record that is asked about.
-        chosen: Attributes that are told of.
+        ask: What is sent in a query.
+        chosen: Attributes that are reported.
         classes: Of all attributes, or nothing where values are numbers.
         classifier: A key of ``CLASSIFIERS``.
         weight: Its C.
@@ -221,7 +221,7 @@ class ClassifierTrainer:
 
     @property
     def query_kind(self) -> Kind:
-        """Values of a record that is asked about."""
+        """Values of a query."""
         return query_values_kind(self.chosen, *self.ask.symbols(self.chosen))
 
     def report(

@@ -1,6 +1,6 @@
-"""Every course that a server may be asked for, listed in one place, as plain data.
+"""Every task that a server may run, listed in one place, as plain data.
 
-A course is a frozen value whose parameters are public, so server and devices can agree on one by
+A task is a frozen value whose parameters are public, so server and devices can agree on one by
 a description: ``{"method": "bits", "ads": 20, ...}``. What is not written here does not exist.
 """
 
@@ -27,15 +27,15 @@ class TaskFamily:
 
     Attributes:
         methods: The names by which they are asked for.
-        type: Of the course.
-        read: Makes the course of a description; raises BadParameter.
-        describe: Describes a course of the type as plain data that ``read`` reads.
+        type: Of the task.
+        read: Makes the task of a description; raises BadParameter.
+        describe: Describes a task of the type as plain data that ``read`` reads.
     """
 
     methods: tuple[str, ...]
     type: type[TrainingTask]
     read: Callable[[Description], TrainingTask]
-    describe: Callable[[Any], dict[str, Any]]  # Any: a course of the type; JSON
+    describe: Callable[[Any], dict[str, Any]]  # Any: a task of the type; JSON
 
 
 TASK_FAMILIES: tuple[TaskFamily, ...] = (
@@ -50,7 +50,7 @@ TASK_FAMILIES: tuple[TaskFamily, ...] = (
 
 
 def task_from_description(payload: Description) -> TrainingTask:
-    """Make the course that was asked for."""
+    """Make the task that was requested."""
     methods = {name: family for family in TASK_FAMILIES for name in family.methods}
     method = payload.get("method")
     if method not in methods:
@@ -59,7 +59,7 @@ def task_from_description(payload: Description) -> TrainingTask:
 
 
 def task_description(task: TrainingTask) -> dict[str, Any]:  # Any: JSON
-    """Describe a course as plain data that ``course_of`` reads."""
+    """Describe a task as plain data that ``task_from_description`` reads."""
     for family in TASK_FAMILIES:
         if isinstance(task, family.type):
             return family.describe(task)

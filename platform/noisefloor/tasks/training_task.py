@@ -1,11 +1,11 @@
-"""A course: rounds of collecting and learning, as bytes that whoever hosts it need not understand.
+"""A task: rounds of collecting and learning, as bytes that a host need not parse.
 
-Before each round devices are told something (the content); they answer with reports of the
+Before each round devices receive a broadcast (the content); they answer with reports of the
 round's kind; from what the closed round released comes the next content, and the last one is what
-was learnt. A course is a frozen value without state: the same content and the same release give
-the same next content, so a step that was cut off is simply taken again.
+the fitted model. A task is a frozen value without state: the same content and the same release
+give the same next content, so a step that was cut off is simply taken again.
 
-Protected queries: a frame of them, and a decision for each by what a course learnt.
+Protected queries: a frame of them, and a decision for each by the fitted model.
 """
 
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ class RoundRelease:
 
 
 class TrainingTask(Protocol):
-    """What is learnt in rounds."""
+    """Training in rounds."""
 
     @property
     def rounds(self) -> int:
-        """How often devices are told something and answer."""
+        """The number of rounds."""
         ...
 
     def kind(self, number: int) -> Kind:
@@ -47,7 +47,7 @@ class TrainingTask(Protocol):
         ...
 
     def first(self) -> bytes:
-        """Return what devices are told before the first round."""
+        """Return the broadcast of the first round."""
         ...
 
     def round_of(self, content: bytes) -> int:
@@ -60,11 +60,11 @@ class TrainingTask(Protocol):
 
     @property
     def query_kind(self) -> Kind | None:
-        """The kind of frame of protected queries, if what was learnt answers such."""
+        """The kind of frame of protected queries, if the fitted model answers any."""
         ...
 
     def answers(self, content: bytes, queries: pa.RecordBatch) -> NDArray[np.bool_]:
-        """Return a decision for each protected query, by what was learnt."""
+        """Return a decision for each protected query, by the fitted model."""
         ...
 
 
@@ -75,7 +75,7 @@ def kinds_of_task(task: TrainingTask) -> tuple[Kind, ...]:
 
 
 MOST_QUERIES = 4096
-"""Of one frame: whoever has more sends several."""
+"""Of one frame; more queries take several frames."""
 
 
 def answer_queries(task: TrainingTask, content: bytes, data: bytes) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@
 pipeline, a user or a clock.
 """
 
-from noisefloor.wire.bus import Backlog, DeliveredFrame, FrameBus, MemoryBus, drain
+from noisefloor.wire.bus import Backlog, FrameBus, MemoryBus, drain
 from noisefloor.wire.columns import MOST_CELLS, Bits, Column, Integers, Symbols, Tally, Text
 from noisefloor.wire.frames import (
     ID_BYTES,
@@ -41,7 +41,6 @@ __all__ = [
     "Backlog",
     "Bits",
     "Column",
-    "DeliveredFrame",
     "Frame",
     "FrameBus",
     "Integers",

@@ -1,8 +1,8 @@
 """The bus: what carries frames from devices to roles, at least once.
 
-A frame that was received and not acknowledged can be delivered again: whoever receives has to be
+A frame that was received and not acknowledged can be delivered again: receivers have to be
 idempotent. Nothing here knows the time; when to take back what was not acknowledged is decided
-by whoever owns a clock.
+by a caller that has a clock.
 
 A bus in memory: deterministic, bounded, for one process and one thread.
 """

@@ -1,7 +1,7 @@
 """Kinds of frame: which columns a report has, and how reports of that kind are reduced.
 
 There are two reductions: ``sum`` (integer cells that add up) and ``collect`` (rows that are kept).
-A pipeline declares its kind beside its mathematics with one of the builders below; whoever
+A pipeline declares its kind beside its mathematics with one of the builders below; code that
 aggregates knows kinds only, and no pipeline.
 """
 
@@ -157,7 +157,7 @@ def _empty(kind: Kind) -> pa.RecordBatch:
 def row_order(batch: pa.RecordBatch, *keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the order that sorts rows by the keys and then by content.
 
-    Rows in this order are a multiset: how they came in can no longer be told.
+    Rows in this order are a multiset: the order of arrival is lost.
     """
     arrays = [*(pa.array(key) for key in keys), *batch.columns]
     names = [str(place) for place in range(len(arrays))]

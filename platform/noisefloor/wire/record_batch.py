@@ -69,7 +69,7 @@ def _number(metadata: bytes, form: struct.Struct, at: int) -> int:
 
 
 MOST_TEMPLATES = 256
-"""Of one kind. Clients send frames of few sizes; whoever sends many only makes us forget."""
+"""Of one kind. Clients send few sizes of frames; one that sends many only evicts entries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,8 +129,8 @@ def test_many_small_steps_never_understate_at_small_delta(
 ) -> None:
     """The library's Fourier transforms do, from 1e-10 on.
 
-    A rate just below 1 takes the road of sampling, with its Fourier transforms; the law is that of
-    the plain Gaussian to nine digits.
+    A rate just below 1 takes the road of sampling, with its Fourier transforms; the distribution
+    is that of the plain Gaussian to nine digits.
     """
     exact = gaussian_oracle(math.sqrt(count) / sigma, delta)
     ours = epsilon_at([SampledGaussian(sigma, 1 - 1e-10, count)], delta).epsilon

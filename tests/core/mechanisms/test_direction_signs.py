@@ -1,4 +1,5 @@
-"""Leaning signs and axes: gains against the ideal, exact laws, and what few places do to them."""
+"""Leaning signs and axes: gains against the ideal, exact distributions, and what few places do to
+them."""
 
 import itertools
 import math
@@ -89,7 +90,8 @@ def test_the_top_set_is_the_best_of_its_neighbours(epsilon: float) -> None:
 
 
 def test_few_places_are_reported_with_another_gain_unless_spread() -> None:
-    """From the exact law: at epsilon 4 a single place gains 0.53 of what is stated, D = 8.
+    """From the exact distribution: at epsilon 4 a single place gains 0.53 of what is stated, D =
+    8.
 
     Spread over 64 places it is within 2 % (n = 40 000, five standard errors of 0.5 %).
     """
@@ -106,7 +108,7 @@ def test_few_places_are_reported_with_another_gain_unless_spread() -> None:
     assert estimate.value[0] == pytest.approx(1, abs=0.02 + 5 * estimate.standard_error[0])
 
 
-# The law.
+# The distribution.
 
 
 @pytest.mark.parametrize("make", [DirectionSigns, AxisSigns])
@@ -244,7 +246,7 @@ def test_the_mean_of_products_is_found_pair_by_pair(seed: int) -> None:
 
 @pytest.mark.parametrize("mechanism", [DirectionSigns(6, 1.0), AxisSigns(6, 1.0)])
 def test_the_standard_error_is_that_of_fair_signs_over_the_gain(mechanism: Mechanisms) -> None:
-    """If every report has a one in each cell, the estimate is what a one of a coin stands for."""
+    """If every report has a one in each cell, the estimate is what a one of a draw stands for."""
     n = 10_000
     cells = len(mechanism.tally(np.ones((1, 6), dtype=np.bool_)))
     one = mechanism.estimate(np.full(cells, n), n).value

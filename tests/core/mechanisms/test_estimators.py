@@ -1,4 +1,5 @@
-"""Estimates, from the exact law: they are unbiased, and their standard error is the true one."""
+"""Estimates, from the exact distribution: they are unbiased, and their standard error is the true
+one."""
 
 import math
 from typing import Any

@@ -1,6 +1,6 @@
-"""What holds for every mechanism: coins stay in place, bad input is refused, tallies add up.
+"""What holds for every mechanism: draws stay in place, bad input is refused, tallies add up.
 
-Sampled reports are tested against the stated law here too, where reports can be listed.
+Sampled reports are tested against the stated distribution here too, where reports can be listed.
 """
 
 import math
@@ -81,7 +81,7 @@ def test_a_mechanism_cannot_be_changed(case: Case) -> None:
         setattr(mechanism, name, 5)
 
 
-# Coins stay in place.
+# Draws stay in place.
 
 
 def draws_stay(randomise: Randomise, values: Values, sizes: list[tuple[int, int]]) -> bool:
@@ -127,7 +127,7 @@ def test_draws_that_move_are_caught(block: int, monkeypatch: pytest.MonkeyPatch)
     response = KaryResponse(4, 1.0)
 
     def naive(values: Values, source: Source) -> NDArray[Any]:
-        """Draw the lies from the stream of the coins: where they start depends on n."""
+        """Draw the lies from the stream of the draws: where they start depends on n."""
         stream = source.stage("all")
         kept = stream.bernoulli(response.keep, len(values))
         lies = stream.below(4, len(values))
@@ -399,7 +399,8 @@ def codes(reports: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def grouped_p(mechanism: Any, reports: NDArray[Any], value: Any) -> float:
-    """Return the chi-square p-value of reports under the stated law; many cells in 256 groups."""
+    """Return the chi-square p-value of reports under the stated distribution; many cells in 256
+    groups."""
     outputs = mechanism.outputs()
     order = np.argsort(codes(outputs))
     distribution = np.exp(mechanism.log_likelihood(outputs[order], value))

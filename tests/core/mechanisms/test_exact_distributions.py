@@ -1,4 +1,4 @@
-"""Each mechanism's law, enumerated through its real code, against what it says of itself.
+"""Each mechanism's distribution, enumerated through its real code, against what it says of itself.
 
 For each epsilon: exact worst ratio <= guarantee <= request, and all three within 1e-6.
 """
@@ -52,7 +52,7 @@ over_epsilons = pytest.mark.parametrize("epsilon", EPSILONS)
 
 
 def distribution_of(mechanism: Mechanism, value: Any, seed: int = 0) -> Distribution:
-    """Return the exact law of one user's report, through the mechanism's own code."""
+    """Return the exact distribution of one user's report, through the mechanism's own code."""
     values = np.asarray(value)[None]
     if isinstance(mechanism, ExponentialMechanism):
         return distribution_by_bisection(lambda source: mechanism.randomise(values, source))
@@ -61,7 +61,7 @@ def distribution_of(mechanism: Mechanism, value: Any, seed: int = 0) -> Distribu
 
 @cache
 def distributions_of(name: str, epsilon: float) -> list[Distribution]:
-    """Return the exact law for each input of the case's domain."""
+    """Return the exact distribution for each input of the case's domain."""
     mechanism = named(name).make(epsilon)
     return [distribution_of(mechanism, value) for value in named(name).domain]
 
@@ -72,7 +72,7 @@ def listed(mechanism: Mechanism) -> Any:
 
 
 def check_agreement(distribution: Distribution, stated: dict[Any, float]) -> None:
-    """Fail unless the stated likelihoods are the law, report by report."""
+    """Fail unless the stated likelihoods are the distribution, report by report."""
     assert sum(distribution.values()) == 1
     assert distribution.keys() <= stated.keys()
     for report, log in stated.items():

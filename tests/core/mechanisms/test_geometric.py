@@ -157,7 +157,8 @@ def test_draws_follow_the_textbook(
 
 @pytest.mark.statistical
 def test_low_bits_of_a_wide_draw_are_even(seed: int) -> None:
-    """n = 400 000 draws of scale 1000: low nibbles against their exact law; FALSE_ALARM."""
+    """n = 400 000 draws of scale 1000: low nibbles against their exact distribution;
+    FALSE_ALARM."""
     distribution = Geometric(Decimal("0.001"))
     draws = distribution.sampler(SeededSource(seed, "low bits"))(400_000)
     weights = (

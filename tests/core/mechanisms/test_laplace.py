@@ -130,7 +130,8 @@ def test_reports_follow_the_textbook(scale: int, factor: float, passes: bool, se
 def test_the_estimate_lies_within_its_standard_error(
     factor: float, passes: bool, seed: int
 ) -> None:
-    """1 000 estimates of n = 500: within one standard error as often as a normal law says."""
+    """1 000 estimates of n = 500: within one standard error as often as a normal distribution
+    says."""
     mechanism = DiscreteLaplace(1.0, 0, 100)
     reports = mechanism.randomise(np.full(500_000, 40), SeededSource(seed, "within"))
     tallies = reports.reshape(1000, 500).sum(axis=1)

@@ -145,7 +145,8 @@ def test_the_worst_case_is_that_of_all_rows(kind: Kind, size: int) -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 10])
 def test_permute_and_flip_is_noisy_max_with_exponential_noise(size: int) -> None:
-    """Ding et al. 2021: the laws agree; on a grid up to its ties, which fall as it gets finer."""
+    """Ding et al. 2021: the distributions agree; on a grid up to its ties, which fall as it gets
+    finer."""
 
     def difference(steps: int) -> float:
         flip = PermuteAndFlip(size, 1.0, steps=steps)
@@ -205,7 +206,7 @@ def test_only_the_range_matters_not_where_it_lies(low: float) -> None:
 
 
 def test_the_exponential_mechanism_is_no_noisy_max() -> None:
-    """A comparison of laws that would not tell them apart would have no power."""
+    """A comparison of distributions that would not tell them apart would have no power."""
     exponential = ExponentialMechanism(3, 1.0, steps=FINE)
     flip = PermuteAndFlip(3, 1.0, steps=FINE)
     row = [0.0, 0.5, 1.0]

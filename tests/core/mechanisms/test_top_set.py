@@ -76,7 +76,8 @@ def test_the_top_set_is_found_without_changing_the_scores() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_estimate_of_who_has_it_in_the_top_set_is_unbiased(epsilon: float) -> None:
-    """From the exact law, for a report of each row; one report's estimate for each output."""
+    """From the exact distribution, for a report of each row; one report's estimate for each
+    output."""
     mechanism = TopSetResponse(4, epsilon, 2)
     singles = np.array([mechanism.estimate(tally, 1).value for tally in np.eye(4, dtype=int)])
     for row in rows_of_scores(4, 2):

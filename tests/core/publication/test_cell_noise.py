@@ -1,4 +1,4 @@
-"""Noise of cells: its exact law, and the exact cost of what one record changes."""
+"""Noise of cells: its exact distribution, and the exact cost of what one record changes."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ MOVES = {ADD: [(1, 0), (-1, 0)], SWAP: [(1, -1), (-1, 1), (0, 0)]}
 
 
 def enumerated(noise: GaussianCells, counts: tuple[int, int]) -> dict[tuple[int, int], Fraction]:
-    """Return the exact law of two released cells, by every path of ``add``."""
+    """Return the exact distribution of two released cells, by every path of ``add``."""
     script, distribution, goes_on = Script(1 << 20), {}, True
     while goes_on:
         drawn = noise.add(np.array(counts), EnumeratingSource(script))

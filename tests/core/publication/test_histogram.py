@@ -14,18 +14,11 @@ from hypothesis import strategies as st
 from noisefloor.accounting import Amount, Ledger
 from noisefloor.errors import BadParameter, BadSnapshot
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication import (
-    Bins,
-    Categories,
-    Histogram,
-    Records,
-    Schema,
-    load,
-    read_tensors,
-)
+from noisefloor.publication import Histogram, load, read_tensors
 from noisefloor.randomness import SecureSource
 from noisefloor.roles.model_publisher import MemoryArtefactStore, ModelPublisher, ReleaseRequest
 from noisefloor.roles.publication_methods import METHOD_BUILDERS, methods_of
+from noisefloor.tables import Bins, Categories, Records, Schema
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 SCHEMA = Schema("one visit", {"page": Categories(("a", "b")), "age": Bins((0, 10, 20, 30))})

@@ -124,7 +124,7 @@ def test_tables_fitted_together_are_those_fitted_alone() -> None:
     members = np.array([np.arange(300) % 3 != part for part in range(3)])
     together = plan.fit_tables(some, members, [SeededSource(it, "table") for it in range(3)])
     for part, model in enumerate(together):
-        with new_run():  # the same coins once more
+        with new_run():  # the same draws once more
             alone = plan.fit(some[members[part]], SeededSource(part, "table"))
         np.testing.assert_allclose(model.weights, alone.weights, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(model.bias, alone.bias, rtol=1e-3, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Coins: exactly below their threshold, all 64 bits compared, no bits wasted."""
+"""Draws: exactly below their threshold, all 64 bits compared, no bits wasted."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ NUMBERS = st.integers(0, ONE - 1)
 
 
 def check_bernoulli(threshold: int, draws: Sequence[int]) -> None:
-    """Assert that coins are ``draw < threshold`` and take no more bits than they need."""
+    """Assert that draws are ``draw < threshold`` and take no more bits than they need."""
     tied = [draw for draw in draws if draw >> 56 == threshold >> 56 and threshold % (1 << 56)]
     source = Scripted(
         packed([draw >> 56 for draw in draws], np.uint8), {("ties",): rest_of(tied, 56)}
@@ -64,7 +64,7 @@ def test_a_threshold_that_is_no_probability_is_refused(threshold: int) -> None:
 
 
 def check_bernoulli_each(thresholds: Sequence[int], draws: Sequence[int]) -> None:
-    """Assert the same of coins that have a threshold each."""
+    """Assert the same of draws that have a threshold each."""
     pairs = list(zip(thresholds, draws, strict=True))
     tied = [draw for threshold, draw in pairs if draw >> 48 == threshold >> 48]
     source = Scripted(

@@ -1,4 +1,4 @@
-"""Draws of a finite law: exact at every boundary."""
+"""Draws of a finite distribution: exact at every boundary."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Laplace numbers: finite for every word, even, and of the right law."""
+"""Laplace numbers: finite for every word, even, and of the right distribution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Normal numbers: finite for every word, and of the right law."""
+"""Normal numbers: finite for every word, and of the right distribution."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Adding users moves nobody's coins."""
+"""Adding users changes the draws."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Other processes: no copy of a stream repeats coins there."""
+"""Other processes: no copy of a stream repeats draws there."""
 
 import multiprocessing
 import pickle

@@ -62,6 +62,6 @@ def test_draws_are_writable_arrays_of_the_requested_size(make: Callable[[], Sour
 
 @pytest.mark.statistical
 def test_secure_bits_are_fair() -> None:
-    """n = 100 000, never seeded; false alarm FALSE_ALARM; its twins are those of seeded coins."""
+    """n = 100 000, never seeded; false alarm FALSE_ALARM; its twins are those of seeded draws."""
     hits = int(np.count_nonzero(SecureSource().bernoulli(1 << 63, 100_000)))
     assert binomial_p(hits, 100_000, 0.5) > FALSE_ALARM

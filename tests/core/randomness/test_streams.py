@@ -1,4 +1,4 @@
-"""Named streams: the same path gives the same coins, and no coin comes twice."""
+"""Named streams: the same path gives the same draws, and no draw comes twice."""
 
 import hashlib
 import struct
@@ -38,7 +38,7 @@ def blake2b(purpose: str, content: bytes) -> bytes:
 
 
 def test_the_draws_of_a_path_are_sfc64_keyed_by_blake2b_of_the_path() -> None:
-    # This is the definition of seeded streams: a change here moves every coin of every scenario.
+    # This is the definition of seeded streams: a change here moves every draw of every scenario.
     parts = [(b"i", b"7"), (b"s", b"cohort"), (b"i", b"17")]
     path = b"".join(tag + len(text).to_bytes(8, "big") + text for tag, text in parts)
     key = blake2b("path", path)

@@ -20,7 +20,7 @@ MOST_ARROW_BYTES = 4 << 20
 
 
 class Drawn:
-    """Coins of hypothesis, which finds the fewest changes that fail."""
+    """Draws of hypothesis, which finds the fewest changes that fail."""
 
     def __init__(self, data: st.DataObject) -> None:
         self._data = data

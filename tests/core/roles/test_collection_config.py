@@ -12,7 +12,7 @@ from noisefloor.ads.training.rounds import AdTraining
 from noisefloor.ads.training.spectral_training import SpectralTraining
 from noisefloor.errors import BadCollection, BadParameter
 from noisefloor.roles import kind_registry
-from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.ad_server import Ad, Catalogue
 from noisefloor.roles.collection_config import CollectionConfig
 from noisefloor.tasks import task_registry
 from noisefloor.tasks.ad_task import AdTask

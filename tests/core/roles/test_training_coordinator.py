@@ -15,13 +15,12 @@ from noisefloor.errors import BadFrame, BadParameter, BadSnapshot
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.roles import (
     KIND_BUILDERS,
-    AdTask,
     AggregationLimits,
     FrameStatus,
     TrainingCoordinator,
     kinds_from_sizes,
-    read_broadcast,
 )
+from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor.tasks.ad_task import write_broadcast
 from noisefloor.wire import symbol_kind
 from noisefloor.wire.frames import seal, split_frames

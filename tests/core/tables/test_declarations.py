@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from noisefloor.errors import BadTable
-from noisefloor.publication import load_records, read_schema, schema_path
+from noisefloor.tables import load_records, read_schema, schema_path
 from noisefloor.tables.declarations import declaration_of
 from noisefloor.tables.scaled_records import Categorical, Continuous, Label
 from noisefloor.tables.scaled_records import ScaledSchema as CollectionSchema
@@ -114,7 +114,10 @@ def test_bad_declarations_are_refused_with_column_and_rule(document: Any, said: 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({key: TOLD[key] for key in ("record", "columns")}, "to name the column that is told"),
+        (
+            {key: TOLD[key] for key in ("record", "columns")},
+            "to name the column that is predicted",
+        ),
         ({**TOLD, "label": "stage"}, "negative and positive, or to be a column of two"),
         ({**TOLD, "label": {"name": "ill", "negative": "a", "positive": "b"}}, "two of its"),
         (changed(age={"bins": [3]}), "to have two edges at least"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from noisefloor.errors import BadParameter
-from noisefloor.publication.evaluation import classification_scores
+from noisefloor.publication.published_model import classification_scores
 from noisefloor.randomness import SeededSource
 from noisefloor.tables.one_hot import Examples, OneHot, folds
 from noisefloor.tables.records import Records

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noisefloor.errors import BadParameter, BadTable, MissingData, UnknownDataSet
-from noisefloor.publication import Bins, Categories, Schema, load_records, read_schema, schema_path
+from noisefloor.tables import Bins, Categories, Schema, load_records, read_schema, schema_path
 
 SCHEMA = {
     "record": "one visit",

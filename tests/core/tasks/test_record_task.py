@@ -1,4 +1,4 @@
-"""A course of records: what is told, learnt and published, and what is refused."""
+"""A task of records: what is told, learnt and published, and what is refused."""
 
 import itertools
 import math
@@ -208,7 +208,7 @@ def test_a_content_that_says_something_else_is_refused(change: dict[str, Any]) -
 
 
 def test_a_content_of_another_task_is_refused() -> None:
-    with pytest.raises(BadFrame, match="another course"):
+    with pytest.raises(BadFrame, match="another task"):
         task_of("unified").round_of(task_of("unified", epsilon=2.0).first())
 
 

@@ -8,9 +8,9 @@ import pytest
 import task_cases
 from noisefloor.ads.training.bit_training import BitTraining
 from noisefloor.errors import BadCollection, BadFrame, BadParameter, BadSnapshot, NotFitted
-from noisefloor.roles import AdTask, FrameStatus, TrainingCoordinator
+from noisefloor.roles import FrameStatus, TrainingCoordinator
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
-from noisefloor.tasks import task_registry
+from noisefloor.tasks import AdTask, task_registry
 from noisefloor.tasks.training_task import MOST_QUERIES, RoundRelease, TrainingTask
 from task_cases import Threshold, Totals, crowd, queries, read, values
 

@@ -19,8 +19,9 @@ from live_apps import LINES, Live, Process, bearer, credentials, live, process
 from noisefloor.ads.training.factorisation import AdModel
 from noisefloor.ads.training.rounds import Broadcast
 from noisefloor.randomness import SecureSource
-from noisefloor.roles import AdTask, Aggregator, read_broadcast
+from noisefloor.roles import Aggregator
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
+from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor.wire import grid_kind
 from noisefloor.wire.frames import encode_frame, read_batch_id
 from noisefloor.wire.kinds import Kind

@@ -9,7 +9,7 @@ import pytest
 
 from live_apps import Live, bearer, credentials, live
 from noisefloor.randomness import SecureSource
-from noisefloor.roles.catalogue import Ad, Catalogue
+from noisefloor.roles.ad_server import Ad, Catalogue
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.roles.kind_registry import kinds_from_sizes
 from noisefloor.wire.frames import encode_frame

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from live_apps import Live, bearer, credentials, live
-from noisefloor.publication import Bins, Records, Schema
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.roles.publication_methods import methods_of
+from noisefloor.tables import Bins, Records, Schema
 from noisefloor_services import ad_server, aggregator, publisher
 from noisefloor_services.http.service import Service
 from noisefloor_services.security.credentials import Role

@@ -11,9 +11,9 @@ import pytest
 
 from noisefloor.accounting import Ledger
 from noisefloor.errors import BudgetExceeded
-from noisefloor.publication import Records, Schema
 from noisefloor.roles.model_publisher import MemoryArtefactStore, ModelPublisher, ReleaseRequest
 from noisefloor.roles.publication_methods import methods_of
+from noisefloor.tables import Records, Schema
 from noisefloor.tables.public_schemas import PUBLIC_SCHEMAS
 from noisefloor.tables.schema import Categories, schema_of
 from noisefloor.wire.messages.publication import PublicationMessage

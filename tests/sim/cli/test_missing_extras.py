@@ -12,7 +12,6 @@ import pytest
 from noisefloor.accounting import Amount, Ledger
 from noisefloor.errors import MissingExtra
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication import Categories, Records, Schema
 from noisefloor.randomness import SecureSource
 from noisefloor.roles.model_publisher import (
     MemoryArtefactStore,
@@ -21,6 +20,7 @@ from noisefloor.roles.model_publisher import (
     ReleaseRequest,
 )
 from noisefloor.roles.publication_methods import methods_of
+from noisefloor.tables import Categories, Records, Schema
 from noisefloor_services.__main__ import main as run_service
 from noisefloor_sim.cli import commands
 

@@ -2,7 +2,7 @@
 
 A bidder runs one or more campaigns, each for one ad. A campaign bids what it expects an
 impression to be worth: a part for being seen, and a part for a click times the chance of one,
-given what it was told. All money is in integer micros; a bid is rounded down, so that nobody bids
+given its signal. All money is in integer micros; a bid is rounded down, so that nobody bids
 above what an impression is worth to him.
 """
 
@@ -126,7 +126,7 @@ class Bidders:
         entries = zero_bids(len(bids), len(self.campaigns_of))
         chosen: Winners = np.zeros(entries.shape, dtype=np.int16, order="F")
         for bidder, own in enumerate(self.campaigns_of):
-            # Other coins than between bidders, so that the two choices are not related.
+            # Other draws than between bidders, so that the two choices are not related.
             place, entries[:, bidder], _ = best_two(np.asfortranarray(bids[:, own]), ~draws)
             chosen[:, bidder] = own.astype(np.int16)[place]
         return entries, chosen

@@ -1,7 +1,7 @@
 """Clearing: who wins each auction, and at what price, in exact integers.
 
 Ties fall to a random order of the bidders that every auction has from the start: it depends on
-the auction's coin and on no bid, every order is as likely as another, and it stays when a bidder
+the auction's draw and on no bid, every order is as likely as another, and it stays when a bidder
 drops out. (A priority that rotates would not do: of two tied among three, the one behind the gap
 would win two times in three.)
 """
@@ -130,10 +130,10 @@ def best_two(bids: Micros, draws: Words) -> tuple[Winners, Micros, Micros]:
 
 
 def first_in_order(candidates: NDArray[np.bool_], draws: Words) -> NDArray[np.intp]:
-    """Return for each row the candidate that comes first in the random order of its coin.
+    """Return for each row the candidate that comes first in the random order of its draw.
 
-    Each column's key is the output of splitmix64 (Steele, Lea, Flood 2014) started at the coin:
-    the coin is uniform, so columns are alike but for their place in the sequence.
+    Each column's key is the output of splitmix64 (Steele, Lea, Flood 2014) started at the draw:
+    the draw is uniform, so columns are alike but for their place in the sequence.
     """
     steps = np.arange(1, candidates.shape[1] + 1, dtype=np.uint64) * _GOLDEN
     keys = draws[:, None] + steps

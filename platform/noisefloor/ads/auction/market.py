@@ -1,7 +1,7 @@
 """The market: impressions in, signals to bids, bids to winners, everything logged in columns.
 
-The same impressions can be sold under each regime, with the same coins: what differs is then what
-bidders were told, and nothing else. Who looked at an impression is not among the data.
+The same impressions can be sold under each regime, with the same draws: what differs is then what
+bidders received, and nothing else. Who looked at an impression is not among the data.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,7 +55,7 @@ class Inventory:
         floors: object = 0,
         taste: object | None = None,
     ) -> "Inventory":
-        """Check what is known, and draw the coins that all regimes share."""
+        """Check what is known, and draw the words that all regimes share."""
         known = np.ascontiguousarray(check_reals(chance, 0.0, 1.0, width=len(bidders)))
         cares = known
         if taste is not None:
@@ -133,7 +133,7 @@ def run_auctions(
 
     Args:
         impressions: What is for sale.
-        signal: What bidders are told about it.
+        signal: What bidders receive about it.
         bidders: Who bids.
         pacing: How budgets are spread over the day.
         rule: What the winner pays.
@@ -163,7 +163,7 @@ def run_regimes(
     *,
     rule: AuctionType = AuctionType.SECOND_PRICE,
 ) -> list[AuctionResult]:
-    """Sell the same impressions under each signal, with the same coins and full purses."""
+    """Sell the same impressions under each signal, with the same draws and full purses."""
     return [run_auctions(impressions, one, bidders, pacing, rule=rule) for one in signals]
 
 

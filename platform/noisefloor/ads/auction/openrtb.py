@@ -48,7 +48,7 @@ class Slot:
         height: Of the banner, in pixels.
         floor_micros: What an impression costs at least, in millionths of the currency.
         currency: ISO 4217.
-        category: Of the page, in a content taxonomy; none if the page is not to be told.
+        category: Of the page, in a content taxonomy; none if the page is not to be named.
         taxonomy: Which one: AdCOM's number.
         blocked_categories: Of advertisers that the publisher does not take.
         blocked_domains: Of advertisers that the publisher does not take.
@@ -76,7 +76,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedSymbol:
-    """What a device let out: one of so many symbols, by a mechanism of this epsilon."""
+    """What a device let out: one of n symbols, by a mechanism of this epsilon."""
 
     symbol: int
     symbols: int
@@ -104,7 +104,7 @@ def bid_request(
     Args:
         released: What the device let out; none for a request that is contextual only.
         slot: What the publisher offers.
-        source: Coins for the id; a source serves one request.
+        source: Draws for the id; a source serves one request.
         rule: How the auction is cleared.
         tmax_ms: How long bidders have.
         country: ISO 3166-1 alpha-3; the finest place there is.

@@ -114,7 +114,7 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """A list of so many."""
+    """A list of n."""
 
     rule: "_Shape | _Leaf"
     most: int = 1

@@ -85,7 +85,7 @@ class PacingState:
     def after(
         self, spent: Micros, stopped: NDArray[np.bool_], rows: int, pacing: Pacing
     ) -> "PacingState":
-        """Return the purses after a slice of so many auctions."""
+        """Return the purses after a slice of n auctions."""
         to_come = max(pacing.auctions - self.auctions, rows)
         share = self.left * (rows / to_come)
         over = np.divide(spent, share, out=np.ones(len(share)), where=share > 0)

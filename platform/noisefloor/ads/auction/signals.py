@@ -1,9 +1,9 @@
-"""What bidders are told of an impression, and the chance of a click that follows from it.
+"""What bidders receive of an impression, and the chance of a click that follows from it.
 
 Three regimes. TRACKING: everything, so that each impression has its true chances. PROTECTED: one
 symbol that the device released, and the page; the chances are those of the table of its row.
-CONTEXTUAL: the page at most. The tables are public: they follow from the mechanism's known law
-and from what is known of the population.
+CONTEXTUAL: the page at most. The tables are public: they follow from the mechanism's known
+distribution and from what is known of the population.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class Regime(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signal:
-    """What is told about some impressions; make one with the function of its regime.
+    """The signal about some impressions; make one with the function of its regime.
 
     Attributes:
-        regime: How much is told.
+        regime: How much is released.
         chance: Rows of the chance of a click, one column per campaign.
         seen: The row of each impression; none where each impression has its own.
     """
@@ -71,7 +71,7 @@ def protected(released: object, by_symbol: object, bidders: Bidders) -> Signal:
     """Tell what devices released.
 
     Args:
-        released: One symbol per impression. Where the page is told as well, number the pairs:
+        released: One symbol per impression. Where the page is released as well, number the pairs:
             ``topic * symbols + symbol``.
         by_symbol: The chance of a click given the symbol: one row per symbol, a column per ad.
         bidders: Whose campaigns they are.

@@ -2,7 +2,7 @@
 
 Each user holds one bit per ad and period. The paper answers every bit at epsilon and calls the
 vector epsilon-private; the corrected forms guard the whole vector, and pay for it in different
-coin: more noise (``SPLIT``), all clicks but a few (``CAPPED``), all but one (``ONE_CLICK``), or
+draw: more noise (``SPLIT``), all clicks but a few (``CAPPED``), all but one (``ONE_CLICK``), or
 all but one that is sampled from a padded set (``PAD_AND_SAMPLE``).
 """
 
@@ -52,7 +52,7 @@ class ClickReport:
     Guarantee:  pure DP, that of the unary encoding behind it, per period; choosing which clicks
                 to keep comes before the noise and costs nothing. PER_BIT: epsilon holds for one
                 bit only, the vector costs ads * epsilon.
-    Neighbours: bit, item, move-one and user are told apart (local model).
+    Neighbours: bit, item, move-one and user are distinguished (local model).
     Domain:     rows of ``ads`` bits; anything else is refused. Clicks beyond the form's cap are
                 dropped at random: the estimate counts only what was kept.
     Reference:  ads paper, section on statistics (PER_BIT); Wang, Blocki, Li, Jha 2017, arXiv
@@ -185,7 +185,7 @@ class ClickReport:
 
 
 def _capped(clicked: Bits, most: int, draws: Source) -> Bits:
-    """Keep at most so many ones of each row, chosen at random among all of them."""
+    """Keep at most n ones of each row, chosen at random among all of them."""
     over = np.flatnonzero(clicked.sum(axis=1) > most)
     if not over.size:
         return clicked

@@ -49,7 +49,7 @@ class ImpressionReport:
 
     Attributes:
         ads: Ads in the catalogue.
-        epsilon: What was asked for.
+        epsilon: As requested.
         response: What protects the index.
     """
 

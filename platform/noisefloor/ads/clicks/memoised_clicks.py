@@ -1,8 +1,8 @@
-"""Memoised click reports: one permanent answer per ad and value, fresh coins on top of it.
+"""Memoised click reports: one permanent answer per ad and value, fresh draws on top of it.
 
 Averaging over days learns the permanent answer and no more. That protects what stays the same: a
 user whose clicks change from day to day shows which of two permanent answers is in use, and then
-only the fresh coins protect. Both guarantees are told.
+only the fresh draws protect. Both guarantees are stated.
 """
 
 import math
@@ -32,7 +32,7 @@ class MemoisedClicks:
     """Daily reports of a click vector through permanent answers that the device keeps.
 
     Guarantee:  pure DP, ``epsilon`` for all reports together of a user whose clicks stay the same;
-                if they change, days times that of the fresh coins (``guarantee_changing``).
+                if they change, days times that of the fresh draws (``guarantee_changing``).
     Neighbours: user: any vector of clicks to any other (local model).
     Domain:     rows of ``ads`` bits; anything else is refused.
     Reference:  Erlingsson, Pihur, Korolova 2014, arXiv 1407.6981 (RAPPOR).
@@ -92,7 +92,7 @@ class MemoisedClicks:
         return Guarantee(self.ads * bit.epsilon, neighbours, reason=bit.reason)
 
     def guarantee_changing(self) -> Guarantee:
-        """Return what is proved if clicks change: each report rests on its fresh coins alone."""
+        """Return what is proved if clicks change: each report rests on its fresh draws alone."""
         if self.days == 1:
             return self.guarantee()  # nothing can have changed yet
         fresh = epsilon_of(ONE - self.response.instant, self.response.instant)

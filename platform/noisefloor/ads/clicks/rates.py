@@ -1,6 +1,6 @@
 """Click-through rates per ad, from estimated clicks and exact or estimated impressions.
 
-The errors are those of the coins that protect users, given what users did: an interval is for
+The errors are those of the draws that protect users, given what users did: an interval is for
 the rate that a server which saw everything would have counted.
 """
 
@@ -42,11 +42,11 @@ def click_through(
     """Return the click-through rate of each ad with an interval of the given level.
 
     A ratio of two estimates has its error by the delta method. Where the impressions cannot be
-    told from none at that level, the interval is all of [0, 1].
+    distinguished from none at that level, the interval is all of [0, 1].
 
     Args:
         clicks: Estimated clicks per ad, as counts.
-        impressions: Impressions per ad, exact or estimated with coins of their own.
+        impressions: Impressions per ad, exact or estimated with draws of their own.
         level: How often the interval is to cover the rate.
     """
     width = normal_quantile(level)

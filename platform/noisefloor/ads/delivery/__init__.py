@@ -1,6 +1,5 @@
 """delivery."""
 
-from noisefloor.ads.delivery.ad_request import AdDelivery, AdSelection
-from noisefloor.ads.delivery.utility import utility_of
+from noisefloor.ads.delivery.ad_request import AdDelivery, AdSelection, utility_of
 
 __all__ = ["AdDelivery", "AdSelection", "utility_of"]

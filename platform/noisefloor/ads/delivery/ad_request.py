@@ -1,7 +1,7 @@
 """Delivery: how a device asks for an ad without saying what its owner likes.
 
 A device scores the ads on its own and sends a request that was randomised; the server returns
-what was asked for. The guarantee is one request's. Every fresh request costs as much again; a
+what was requested. The guarantee is one request's. Every fresh request costs as much again; a
 request that is kept and used again costs nothing more, and neither does whatever a device does
 with the answer (see ``kept_requests``). Not covered by any epsilon: that somebody asks, when, how
 often, and from which address.
@@ -221,7 +221,7 @@ class AdDelivery:
         return best_of(requests, self.clipped(scores))
 
     def ranked(self, requests: Reports, scores: object, slots: int) -> Reports:
-        """Return the ads for so many slots of a page, the best first, out of one slate."""
+        """Return the ads for n slots of a page, the best first, out of one slate."""
         if not self.is_slate:
             raise BadParameter("choice", self.choice.value, "a slate, to fill several slots")
         return ranked_slates(requests, self.clipped(scores), slots)
@@ -348,9 +348,41 @@ class MemoisedRequests:
         return self.delivery.shown(self.requests, scores)
 
     def ranked(self, scores: object, slots: int) -> Reports:
-        """Return the ads for so many slots of a page now, out of the kept slate."""
+        """Return the ads for n slots of a page now, out of the kept slate."""
         return self.delivery.ranked(self.requests, scores, slots)
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return what is proved of the whole epoch: one request, however often it is used."""
         return self.delivery.guarantee(neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """One row of the table.
+
+    Attributes:
+        choice: How ads are asked for.
+        claimed: The epsilon that is said of one request.
+        proved: The epsilon that is proved of it.
+        top_one: How often the best ad is shown.
+        expected_score: The mean score of the ad that is shown.
+    """
+
+    choice: AdSelection
+    claimed: float
+    proved: float
+    top_one: float
+    expected_score: float
+
+
+def utility_of(delivery: AdDelivery, rows: object) -> Utility:
+    """Return what a way of delivery is worth to these users, on average."""
+    scores, chances = delivery.clipped(rows), delivery.shown_chances(rows)
+    best = np.take_along_axis(chances, scores.argmax(axis=1)[:, None], axis=1)
+    return Utility(
+        delivery.choice,
+        delivery.claimed.epsilon,
+        delivery.guarantee().epsilon,
+        float(best.mean()),
+        float((chances * scores).sum(axis=1).mean()),
+    )

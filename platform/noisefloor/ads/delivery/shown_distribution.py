@@ -1,7 +1,7 @@
-"""The exact law of the ad that is shown, for many rows of scores at once.
+"""The exact distribution of the ad that is shown, for many rows of scores at once.
 
-The same laws as the mechanisms' own ``chances``, which take one row after the other; here each
-is written for arrays, so that some hundreds of rows take no longer than they should.
+The same distributions as the mechanisms' own ``chances``, which take one row after the other; here
+each is written for arrays, so that some hundreds of rows take no longer than they should.
 """
 
 import math
@@ -18,7 +18,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import ExponentialMechanism, NoisyMax, PermuteAndFlip, TwoSidedGeometric
 
 _DECAY = 36.0
-"""The noise is summed to where its law has fallen by e**-36, below the rounding of a float."""
+"""The noise is summed to where it has fallen by e**-36, below the rounding of a float."""
 
 _AT_ONCE = 1 << 16
 """Numbers per temporary while the noise is summed over: they stay in the caches."""
@@ -81,7 +81,7 @@ def _by_noise(mechanism: NoisyMax, grid: NDArray[np.int64]) -> Floats:
     steps = mechanism.scores.steps
     reach = math.ceil(_DECAY / float(mechanism.noise.rate)) + steps
     log_pmf, log_cdf = _tables(mechanism, reach)
-    # Row g of a window: the law of the noise at x - g, for all largest noisy scores x.
+    # Row g of a window: the distribution of the noise at x - g, for all largest noisy scores x.
     wide = 2 * reach - steps
     at, below = (sliding_window_view(table, wide)[::-1] for table in (log_pmf, log_cdf))
     chances = np.empty(grid.shape)
@@ -96,7 +96,7 @@ def _tables(mechanism: NoisyMax, reach: int) -> tuple[Floats, Floats]:
     """Return ln P(noise = k) and ln P(noise <= k) for k from -reach to reach."""
     log_pmf = mechanism.noise.log_pmf(np.arange(-reach, reach + 1))
     chance = np.exp(log_pmf)
-    # Near one the cdf is told by what lies above it.
+    # Near one the cdf is computed from the mass above it.
     above = np.append(np.cumsum(chance[::-1])[::-1][1:], 0.0)
     below = np.cumsum(chance)
     return log_pmf, np.where(below < 0.5, np.log(below), np.log1p(-np.minimum(above, 0.75)))

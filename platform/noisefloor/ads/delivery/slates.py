@@ -85,7 +85,7 @@ class FavouriteSlate:
     def log_likelihood(self, reports: Reports, value: object) -> Floats:
         """Return ln P(slate | row of scores)."""
         has_favourite = (np.asarray(reports) == self._favourite(value)).any(axis=1)
-        # Whether the favourite is in it is all that the selection's law asks of a set.
+        # Whether the favourite is in it is all that the selection's distribution depends on.
         return self.selection.log_likelihood(has_favourite[:, None], 0)
 
     def _favourite(self, value: object) -> int:

@@ -75,7 +75,7 @@ class BitTraining:
         once: Whether a user reports in one round only, drawn by lot.
         seed: Of the untrained model.
         centre: Of the rating scale.
-        offsets: Whether offsets of ads are learnt; as printed there are none.
+        offsets: Whether offsets of ads are trained; as printed there are none.
         ridge: Weight of the local ridge regression.
         taste_rate: Length of a local gradient step.
     """
@@ -114,7 +114,7 @@ class BitTraining:
 
     @property
     def width(self) -> int:
-        """Numbers per ad: its factors, and its offset if that is learnt."""
+        """Numbers per ad: its factors, and its offset if that is trained."""
         return self.dimension + self.offsets
 
     @property

@@ -24,7 +24,7 @@ MOST_SIGNS = 1024
 class SignPairs:
     """Rows of ``size`` bits, packed; their tally is how often each pair of places agrees.
 
-    The pairs come row by row of the upper triangle. A second moment of so many places needs no
+    The pairs come row by row of the upper triangle. A second moment of n places needs no
     more bits on the wire than the places themselves.
     """
 
@@ -89,7 +89,7 @@ Rows = NDArray[np.int32]
 
 
 def gradient_noise_kind(ads: int, dimension: int) -> Kind:
-    """Make the kind of noisy gradients of so many ads and latent factors."""
+    """Make the kind of noisy gradients of n ads and latent factors."""
     return Kind(GRADIENT_NOISE, (("gradient", GradientRows(ads, dimension)),))
 
 

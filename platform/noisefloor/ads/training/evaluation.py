@@ -2,7 +2,7 @@
 
 How good a model of the ads is: the error of predicted ratings, and how often it picks best.
 
-Tastes and true ratings are needed, so this is for whoever has both: a simulation, or a device
+Tastes and true ratings are needed, so this is for code that has both: a simulation, or a device
 about itself.
 """
 
@@ -28,7 +28,7 @@ from noisefloor.errors import OutOfDomain
 def rmse(model: AdModel, tastes: Single, held_out: Ratings) -> float:
     """Return the root mean square error over held-out ratings.
 
-    Predictions are clipped to the rating scale [0, 1], as whoever shows one would.
+    Predictions are clipped to the rating scale [0, 1], as a display would.
     """
     model.check(tastes, held_out)
     total, count = 0.0, int(np.count_nonzero(held_out.rated))

@@ -86,7 +86,7 @@ def _eliminate(columns: list[Single], place: int, right: Single, spare: Single) 
 
 
 _HALVES = 12
-"""So many 16-bit words make an approximate Gaussian: their sum has variance 1 by itself."""
+"""This many 16-bit words make an approximate Gaussian: their sum has variance 1 by itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,8 +164,8 @@ def random_model(
 ) -> AdModel:
     """Return an untrained model: approximately Gaussian factors, rows within the unit ball.
 
-    It is a public constant and no coin: whoever knows the seed has the same model, as often as
-    it is asked for. So it is read off a hash, and takes no source.
+    It is a public constant and no draw: the same seed always gives the same model. So it is
+    computed from a hash, and takes no source.
     """
     check_count(ads, "ads")
     check_count(dimension, "dimension")
@@ -269,6 +269,6 @@ def zero_unrated(values: Single, rated: NDArray[np.bool_]) -> Single:
 
 
 def user_blocks(count: int) -> Iterator[slice]:
-    """Cut users into blocks whose matrices stay in the caches; no coins depend on the size."""
+    """Cut users into blocks whose matrices stay in the caches; no draws depend on the size."""
     for start in range(0, count, USERS):
         yield slice(start, min(start + USERS, count))

@@ -172,7 +172,7 @@ class GradientReport:
 
     @in_sixty_digits
     def _rate(self) -> Decimal:
-        """Return by how much the law's logarithm falls per grid step."""
+        """Return by how much the distribution's logarithm falls per grid step."""
         if self.form is GradientBound.PRINTED:
             # Printed: Laplace of scale Delta d k m / epsilon, Delta = 1 being the rating scale.
             size = self.dimension * self.rounds * self.ads * self.steps

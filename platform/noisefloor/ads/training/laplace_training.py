@@ -1,7 +1,7 @@
 """Training by noisy gradients, the ads paper's first version: every ad's gradient in each round.
 
 It costs a factor of rounds times ads in the bits and again in the noise; what it can learn from
-how many users is told by ``gradient_deviation`` and ``users_needed``.
+how many users it takes is given by ``gradient_deviation`` and ``users_needed``.
 """
 
 import math

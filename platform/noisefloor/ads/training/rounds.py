@@ -1,7 +1,7 @@
 """Training without identifiers: what a way to learn the ads' model from protected reports offers.
 
 The server broadcasts a model, devices answer with protected reports, the server adds them up and
-broadcasts the next; so many rounds. A way of training is a frozen value with a device half and
+broadcasts the next; n rounds. A way of training is a frozen value with a device half and
 a server half; it keeps no state of its own, so that both halves can run anywhere.
 
 What trainings over several rounds share: shares of epsilon, local updates, server steps.
@@ -92,7 +92,7 @@ def gradient_step(
 
     Args:
         model: Where the step starts.
-        slope: One row per ad: its factors' gradient, and its offset's if that is learnt.
+        slope: One row per ad: its factors' gradient, and its offset's if that is trained.
         rate: Length of the step.
         weight: Pull of the factors towards 0.
         radius: Of the ball that each ad's factors stay in.
@@ -159,7 +159,7 @@ class RoundReports:
 
 
 class AdTraining(Protocol):
-    """One way of training, for so many ads, latent factors and rounds."""
+    """One way of training, for n ads, latent factors and rounds."""
 
     @property
     def rounds(self) -> int:

@@ -2,8 +2,8 @@
 
 Devices send directions, not lengths, so that a mean of reports is a mean of unit vectors. What a
 unit vector tells of one ad depends on how many ads its user rated; that is undone here with the
-law of this number, as it follows from the ads' rates. Everything takes the noise as known: it is
-that of public coins.
+distribution of this number, as it follows from the ads' rates. Everything takes the noise as
+known: it is that of public draws.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def plausible_rates(rates: Floats, errors: Floats) -> Floats:
 
 
 def rated_counts(rates: Floats) -> Floats:
-    """Return the law of how many ads a user rated, if ads are rated independently."""
+    """Return the distribution of how many ads a user rated, if ads are rated independently."""
     distribution = np.ones(1)
     for rate in rates:
         distribution = np.convolve(distribution, (1 - rate, rate))
@@ -205,7 +205,7 @@ class _People:
 
 @cache
 def _public_words(count: int) -> NDArray[np.uint16]:
-    """Return 16-bit words that everybody can compute: a constant, no coins of anybody's."""
+    """Return 16-bit words that everybody can compute: a constant, no draws of anybody's."""
     drawn = hashlib.shake_256(b"noisefloor spectrum people").digest(2 * count)
     return np.frombuffer(drawn, dtype="<u2")
 

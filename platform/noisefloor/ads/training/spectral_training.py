@@ -59,7 +59,7 @@ _MOST_ROWS = 128
 """More candidates would gain a few percent above epsilon 6, for twice the work."""
 
 _LITE_LEAN = 0.69
-"""Mean size of a lite product over its root mean square: 2 / pi = 0.64 for so many ratings that
+"""Mean size of a lite product over its root mean square: 2 / pi = 0.64 for n ratings that
 both factors are normal, 0.71 for two."""
 
 _COUNT_WEIGHT = 0.05
@@ -227,7 +227,7 @@ class SpectralTraining:
     def _lite(self, above: Single, source: Source) -> Bits:
         """Return two rows of signs, the second turned by the protected sign of one product.
 
-        The product is that of the ratings' pairs with the signs' pairs; the signs are coins.
+        The product is that of the ratings' pairs with the signs' pairs; the signs are draws.
         """
         firsts, seconds, flips = (source.stage(name) for name in ("first", "second", "flip"))
         reports = np.empty((len(above), 2 * self.ads), dtype=np.bool_)

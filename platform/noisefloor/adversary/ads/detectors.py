@@ -56,7 +56,7 @@ def uniformity_test(mechanism: SampledBit, tally: Counts) -> Floats:
     Sees:      the tally: how often each (coordinate, bit) came.
     Knows:     that coordinates are drawn without looking at the data.
     Guesses:   whether fakes chose theirs.
-    Reference: Pearson's chi-square by its limit law; wants five reports a coordinate.
+    Reference: Pearson's chi-square by its limit distribution; wants five reports a coordinate.
     """
     from scipy.special import chdtrc  # lazy: scipy is slow to import
 
@@ -91,7 +91,7 @@ def _by_coordinate(mechanism: SampledBit, tally: Counts) -> Counts:
 
 
 def _at_least(counts: Counts, n: Counts, chance: float) -> Floats:
-    """Return the exact chance of so many hits or more in n trials."""
+    """Return the exact chance of at least ``counts`` hits in n trials."""
     from scipy.special import betainc  # lazy: scipy is slow to import
 
     # No hits at all, or more, is certain; the beta function has no value for it.
@@ -112,7 +112,7 @@ class DetectionRates:
         auc: The chance that an attacked run looks worse than an honest one, ties counted half.
         rate: The true positive rate at the false positive rate asked for.
         rate_error: Its standard error.
-        false_positive_rate: What was asked for.
+        false_positive_rate: As requested.
     """
 
     auc: float

@@ -31,7 +31,7 @@ from noisefloor.randomness import Source
 Matches = NDArray[np.intp]
 
 _MOST_TRANSCRIPTS = 1 << 11
-"""Pairs of so many are summed over: their table takes 32 MB."""
+"""Up to this many pairs are summed over: their table takes 32 MB."""
 
 
 def pair_ratios(
@@ -71,7 +71,7 @@ def best_match(ratios: Floats) -> Matches:
     Guesses:   the partner, for each device on its own.
     Reference: maximum likelihood; ``linking_success`` is its exact success.
 
-    Whoever the partner is, the device's own transcript has a chance that its epsilon confines to
+    For every partner, the device's own transcript has a chance that its epsilon confines to
     a factor e^epsilon: so no such guess among N is right more often than e^epsilon /
     (e^epsilon + N - 1), epsilon being that of all messages of the device.
     """
@@ -98,7 +98,7 @@ def assignment(ratios: Floats) -> Matches:
 def linking_success(
     table: Floats, prior: Prior, devices: int, other_table: Floats | None = None
 ) -> float:
-    """Return how often the best match is right, exactly, among so many devices.
+    """Return how often the best match is right, exactly, among n devices.
 
     Args:
         table: P(transcript of the first device | profile).
@@ -167,7 +167,7 @@ class LinkingGame:
         return linking_success(counts, self.prior, self.devices)
 
     def play(self, groups: int, source: Source, *, is_assigned: bool = False) -> AttackOutcome:
-        """Let the adversary match so many groups; only targets count, so games are independent."""
+        """Let the adversary match n groups; only targets count, so games are independent."""
         shares = check_prior(len(self.candidates), self.prior)
         shape = (groups, self.devices)
         people = draw_truth(shares, groups * self.devices, source).reshape(shape)

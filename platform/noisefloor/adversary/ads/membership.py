@@ -2,8 +2,8 @@
 
 The published model is an affine map of the tallies, so who sees the one sees the other. Given the
 broadcasts, rounds are independent. Others are drawn from a known population: each of their
-reports follows the population's mean law q, the member's follows p, and the likelihood ratio of a
-tally is, exactly, the mean of p / q over the reports behind it.
+reports follows the population's mean distribution q, the member's follows p, and the likelihood
+ratio of a tally is, exactly, the mean of p / q over the reports behind it.
 """
 
 import math
@@ -34,7 +34,7 @@ def log_ratios(tallies: Reports, member: Floats, population: Floats) -> Floats:
     """Return ln P(tallies | took part) / P(tallies | somebody else did), over all rounds.
 
     Sees:      the tally of every round: how often each report came, among n.
-    Knows:     the law of the member's report and of a random person's, in every round.
+    Knows:     the distribution of the member's report and of a random person's, in every round.
     Guesses:   that the person took part where the ratio is above 0.
     Reference: Neyman and Pearson 1933; the ratio is our own derivation, see the module.
 
@@ -52,7 +52,7 @@ def log_ratios(tallies: Reports, member: Floats, population: Floats) -> Floats:
 
 
 def expected_success(member: Floats, population: Floats, n: int) -> float:
-    """Approximate how often membership is told, for many people.
+    """Approximate how often membership is guessed, for many people.
 
     Formula: Phi(d / 2), d^2 = sum over rounds of chi^2(p || q) / n: the log-ratio is Gaussian.
     """
@@ -65,7 +65,7 @@ def expected_success(member: Floats, population: Floats, n: int) -> float:
 
 
 def exact_success(member: Floats, population: Floats, n: int) -> float | None:
-    """Return how often membership is told from one round, or nothing if n is too large to sum."""
+    """Return the success of guessing membership from one round; None if n is too large."""
     distributions = merged(np.stack([member, population]))
     kinds = distributions.shape[1]
     if not is_listable(check_count(n, "n"), kinds, 2):
@@ -99,12 +99,12 @@ class MembershipGame:
 
     @property
     def member(self) -> Floats:
-        """The law of the target's report in each round."""
+        """The distribution of the target's report in each round."""
         return likelihood_table(self.mechanism, self.target)
 
     @property
     def population(self) -> Floats:
-        """The law of a random person's report in each round."""
+        """The distribution of a random person's report in each round."""
         mean = likelihood_table(self.mechanism, self.people).mean(axis=0)
         return np.repeat(mean[None], len(self.target), axis=0)
 
@@ -118,7 +118,7 @@ class MembershipGame:
         return expected_success(member, population, self.n) if exact is None else exact
 
     def play(self, games: int, source: Source) -> AttackOutcome:
-        """Play so many games, and let the adversary say who took part."""
+        """Play ``games`` games, and let the adversary say who took part."""
         truth = draw_truth(np.full(2, 0.5), games, source)
         tallies = [
             self._tally(number, truth == 1, source.child("round", number))

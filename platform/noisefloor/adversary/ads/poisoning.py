@@ -50,7 +50,7 @@ class ReportSupport:
     scale: float = 1.0
 
     def share(self, rate: float) -> float:
-        """Return the estimated share when so many of all reports support the ad."""
+        """Return the estimated share when n of all reports support the ad."""
         return self.scale * (rate - self.lack) / (self.hold - self.lack)
 
 
@@ -228,7 +228,7 @@ def spread_messages(
     *,
     is_upwards: bool = True,
 ) -> Messages:
-    """Draw coordinates as the honest do, lie about the target's and toss a coin on the others.
+    """Draw coordinates as the honest do, lie about the target's and draw a fair bit on the others.
 
     Sees:      nothing.
     Knows:     the mechanism and which coordinates are the target's.

@@ -81,7 +81,7 @@ def _posterior(
 
 
 def success_bound(epsilon: float, requests: int, prior: Floats) -> float:
-    """Bound the success from so many requests, each epsilon-private.
+    """Bound the success from n requests, each epsilon-private.
 
     Formula: ``e^(T epsilon) / (e^(T epsilon) + h - 1)`` for h equally likely candidates; with a
     prior, 1 / h is the share of the most likely one.
@@ -130,7 +130,7 @@ class RequestGame:
         return shares if self.topics is None else grouped(shares[None], self.topics)[0]
 
     def play(self, canaries: int, source: Source) -> AttackOutcome:
-        """Let the adversary guess for so many devices, and score it."""
+        """Let the adversary guess for n devices, and score it."""
         truth, seen = self.requests_of(canaries, source)
         guess, answer = self._guess(seen), truth
         if self.topics is not None:

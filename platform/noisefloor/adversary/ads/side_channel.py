@@ -51,7 +51,7 @@ def class_success(rates: Floats, prior: Prior = None) -> float | None:
     """Return how often the class is named right, or nothing if there is too much to sum.
 
     Hours whose rates have the same ratios between classes say the same and are added up: classes
-    that differ in activity alone are told by the total.
+    that differ in activity alone are distinguished by the total.
     """
     from scipy.special import gammaln, pdtrik  # lazy: scipy is slow to import
 

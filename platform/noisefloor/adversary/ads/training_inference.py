@@ -130,7 +130,7 @@ def play_pair(
         mechanism: Randomises one round's values.
         pair: Two profiles: the values of each round, rounds along the first axis.
         canaries: How many devices.
-        source: Of all coins.
+        source: Of all draws.
         epsilon: What is proved of all rounds together; it sets the bound.
         closed_form: The success by theory, if the caller knows it.
     """

@@ -51,7 +51,7 @@ Pair = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class AuditCase:
-    """One row of the audit: a mechanism at a stated epsilon, and two inputs to be told apart.
+    """One row of the audit: a mechanism at a stated epsilon, and two inputs to be distinguished.
 
     Attributes:
         name: What the row is called on the command line.
@@ -174,7 +174,7 @@ def audit_mechanism(
     Args:
         mechanism: What is audited; its likelihood gives a score, its sampler the runs.
         pair: The two inputs; the same one twice makes a null.
-        source: Where the mechanism's coins come from, one child for each input.
+        source: Of the mechanism's draws, one child for each input.
         trials: Runs on each input; half of them are held out for the bound.
         alpha: The probability that the bound is wrong.
         delta: Audits (epsilon, delta) at this delta.
@@ -240,8 +240,8 @@ def _learned_scores(
 ) -> list[list[NDArray[np.float64]]]:
     """Return the log-ratio of how often each report was seen in the first runs, if few differ.
 
-    The likelihood score believes the stated law; this one believes the sample, and so finds a
-    sampler that strays from its law (coins used twice, say).
+    The likelihood score believes the stated distribution; this one believes the sample, and so
+    finds a sampler that strays from its distribution (draws used twice, say).
     """
     codes = _codes(np.concatenate(reports))
     if codes is None:
@@ -320,7 +320,7 @@ def audit(
 
     Args:
         cases: What to audit.
-        seed: Of all coins.
+        seed: Of all draws.
         trials: Runs on each input.
         family: How many cases share the probability of a false accusation; at least all of them.
     """

@@ -1,4 +1,4 @@
-"""What several reports of one user say together, for any mechanism that tells its exact law.
+"""What several reports of one user say together, for any mechanism with an exact distribution.
 
 Bayes-optimal guessing from exact likelihoods, for any mechanism, with its closed forms.
 
@@ -71,10 +71,10 @@ def check_prior(size: int, prior: Sequence[float] | Floats | None) -> Floats:
 
 
 def majority_success(reports: int, keep: float) -> float:
-    """Return how often a majority of so many fresh responses names the bit; ties are tossed.
+    """Return how often a majority of n fresh responses names the bit; ties are tossed.
 
     ``keep`` is the chance that one response is the truth. Two vectors at Hamming distance h are
-    told apart as one bit is from h responses.
+    distinguished as one bit is from h responses.
     """
     if reports < 1:
         raise BadParameter("reports", reports, ">= 1")
@@ -88,7 +88,7 @@ def majority_success(reports: int, keep: float) -> float:
 def pair_success(
     encoding: UnaryEncoding, first: NDArray[np.bool_], second: NDArray[np.bool_], reports: int
 ) -> float:
-    """Return how often two vectors are told apart by so many fresh unary reports, exactly.
+    """Return how often two vectors are distinguished by n fresh unary reports, exactly.
 
     Only bits that differ tell anything, and of those only how many reports are one: among the
     bits that the first vector has alone, and among those that the second has alone.
@@ -102,7 +102,7 @@ def pair_success(
 
 
 def binomial_distribution(size: int, chance: float) -> Floats:
-    """Return the binomial law over 0, ..., size."""
+    """Return the binomial distribution over 0, ..., size."""
     from scipy.special import gammaln  # lazy: scipy is slow to import
 
     count = np.arange(size + 1)
@@ -124,7 +124,7 @@ _FEW = 1 << 16
 
 
 class ReportDistribution(Protocol):
-    """Anything whose reports have a known law: all that an attack needs of a mechanism."""
+    """Reports with a known distribution: all that an attack needs of a mechanism."""
 
     def log_likelihood(self, reports: Reports, value: Any) -> Floats:
         """Return the exact log-probability of each report, given the value."""
@@ -194,7 +194,7 @@ def posterior(
     """Return the posterior of each candidate, one row per user.
 
     Sees:      all reports of a user, in a row: one per period.
-    Knows:     the law, the candidates and their prior.
+    Knows:     the distribution, the candidates and their prior.
     Guesses:   nothing yet.
     Reference: Bayes.
     """

@@ -12,7 +12,7 @@ Counts = NDArray[np.integer]
 Floats = NDArray[np.float64]
 
 _FEWEST = 10
-"""A rate is told only if the sample is expected to hold at least so many cases of it."""
+"""A rate is reported only if the sample is expected to hold at least this many cases of it."""
 
 
 def lower_limit(successes: Counts | int, trials: int, alpha: float) -> Floats:
@@ -41,7 +41,7 @@ def epsilon_bound(
 
 
 def ceiling(trials: int, *, alpha: float, delta: float = 0.0) -> float:
-    """Return the largest epsilon that so many trials can prove: all hits, no false hit."""
+    """Return the largest epsilon that n trials can prove: all hits, no false hit."""
     check_count(trials, "trials")
     check_probability(alpha, "alpha")
     return max(0.0, float(epsilon_bound(trials, 0, trials, alpha=alpha, delta=delta)))

@@ -15,7 +15,7 @@ from noisefloor.randomness import Source
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRelease:
-    """One kind of release, repeated with fresh coins.
+    """One kind of release, repeated with fresh draws.
 
     Attributes:
         mechanism: What is released.
@@ -31,7 +31,7 @@ class RepeatedRelease:
 
 
 def joint_ratios(part: RepeatedRelease, value: Any, trials: int, source: Source) -> Floats:
-    """Run one part so many times on a value, and return the log-likelihood ratios."""
+    """Run one part n times on a value, and return the log-likelihood ratios."""
     total = np.zeros(trials)
     inputs = np.repeat(np.asarray(value)[None], trials, axis=0)
     for number in range(check_count(part.times, "times", least=0)):
@@ -50,7 +50,7 @@ def joint_bound(
 
     Sees:      every release of every part.
     Knows:     the mechanisms, and both profiles.
-    Guesses:   which of the two profiles a person has: releases have coins of their own, so their
+    Guesses:   which of the two profiles a person has: releases have draws of their own, so their
                log-likelihood ratios add up.
     Reference: Neyman and Pearson 1933; Clopper and Pearson 1934.
     """

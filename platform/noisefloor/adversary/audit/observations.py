@@ -1,7 +1,7 @@
-"""Exact success of Bayes' guess from several independent observations of one law.
+"""Exact success of Bayes' guess from several independent observations of one distribution.
 
-A law is a table: one row per candidate, one column per output. Outputs with the same ratios
-between candidates say the same and are merged; then how often each came is all that counts.
+A distribution is a table: one row per candidate, one column per output. Outputs with the same
+ratios between candidates say the same and are merged; then how often each came is all that counts.
 """
 
 import math
@@ -44,7 +44,7 @@ def merged(table: Floats) -> Floats:
 
 
 def compositions(observations: int, kinds: int) -> NDArray[np.int64]:
-    """Return every way in which so many observations fall into so many kinds, one per row."""
+    """Return all vectors of counts of ``total`` observations, one per row."""
     columns: list[NDArray[np.int64]] = []
     left = np.array([observations])
     for _ in range(kinds - 1):
@@ -57,7 +57,7 @@ def compositions(observations: int, kinds: int) -> NDArray[np.int64]:
 
 
 def counts_distribution(table: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return P(counts | candidate) for rows of counts of equal total: the multinomial law."""
+    """Return P(counts | candidate) for rows of counts of equal total: multinomial."""
     from scipy.special import gammaln, xlogy  # lazy: scipy is slow to import
 
     logs = np.zeros((len(table), len(counts)))
@@ -73,7 +73,7 @@ def is_listable(observations: int, kinds: int, candidates: int) -> bool:
 
 
 def counts_table(table: Floats, observations: int) -> Floats | None:
-    """Return P(counts | candidate) over all counts of so many observations, if they are few."""
+    """Return P(counts | candidate) over all counts of n observations, if they are few."""
     check_count(observations, "observations")
     table = merged(table)
     candidates, kinds = table.shape
@@ -104,7 +104,7 @@ def exact_success(
     prior: Prior = None,
     groups: Sequence[int] | Reports | None = None,
 ) -> float | None:
-    """Return the success from so many observations, or nothing if there is too much to sum."""
+    """Return the success from n observations, or nothing if there is too much to sum."""
     counts = counts_table(table, observations)
     return None if counts is None else success_of(counts, prior, groups)
 
@@ -116,7 +116,7 @@ def success_from(
     prior: Prior = None,
     groups: Sequence[int] | Reports | None = None,
 ) -> float | None:
-    """Return the success from so many reports, or nothing if they cannot be summed over."""
+    """Return the success from n reports, or nothing if they cannot be summed over."""
     try:
         table = likelihood_table(distribution, candidates)
     except BadParameter:

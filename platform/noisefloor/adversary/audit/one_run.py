@@ -1,9 +1,9 @@
 """Audit in one training run: many canaries, a fair coin for each, and a bound that knows they met.
 
 Guesses about canaries of one run are not independent trials. Under (epsilon, delta) the number of
-right ones is still no larger, in law, than that of independent responses with chance
-e^epsilon / (1 + e^epsilon), but for a term in delta. Several runs are one: whatever a coin
-decides, it touches one run only, so that all runs together are (epsilon, delta) in each coin.
+right ones is still no larger, in distribution, than that of independent responses with chance
+e^epsilon / (1 + e^epsilon), but for a term in delta. Several runs are one: whatever a draw
+decides, it touches one run only, so that all runs together are (epsilon, delta) in each draw.
 """
 
 import math
@@ -32,7 +32,7 @@ class MembershipGuesses:
     Attributes:
         right: Guesses that were right.
         made: Canaries on which a guess was made; the others were passed over.
-        canaries: All canaries whose coins were tossed, one or more runs together.
+        canaries: All canaries whose membership was drawn, one or more runs together.
     """
 
     right: int
@@ -45,7 +45,7 @@ class MembershipGuesses:
         check_count(self.right, "right", least=0, most=self.made)
 
     def p_value(self, epsilon: float, delta: float = 0.0) -> float:
-        """Bound the chance of so many right guesses if (epsilon, delta) privacy holds.
+        """Bound the chance of n right guesses if (epsilon, delta) privacy holds.
 
         Formula: ``P(B >= v) + 2 m delta max_i P(v - i <= B < v) / i``, B binomial(r, q), q =
         ``e^epsilon / (1 + e^epsilon)``, for v right of r guesses on m canaries.
@@ -88,9 +88,9 @@ def guess_members(scores: Floats, members: NDArray[np.bool_], made: int) -> Memb
     """Call the highest scores members and the lowest none, half of the guesses each.
 
     Args:
-        scores: Of each canary, from the output of the run and anything but its coins.
-        members: The coins: independent and fair, or the bound is void.
-        made: How many guesses, fixed before the coins are seen.
+        scores: Of each canary, from the output of the run and anything but its draws.
+        members: The draws: independent and fair, or the bound is void.
+        made: How many guesses, fixed before the draws are seen.
     """
     _check(scores, members)
     check_count(made, "made", most=len(scores))
@@ -111,8 +111,8 @@ def one_run_bound(
 ) -> LowerBound:
     """Return the epsilon that one run (or several, joined) proves.
 
-    Sees:      whatever the scores were computed from, the coins excepted.
-    Knows:     the canaries; for choosing the number of guesses, the coins of half of them.
+    Sees:      whatever the scores were computed from, the draws excepted.
+    Knows:     the canaries; for choosing the number of guesses, the draws of half of them.
     Guesses:   which canaries were in.
     Reference: Steinke, Nasr and Jagielski 2023, arXiv 2305.08846.
 
@@ -122,7 +122,7 @@ def one_run_bound(
         alpha: The probability that the bound is wrong.
         delta: Audits (epsilon, delta) at this delta.
         made: How many guesses; if not given, the first half of the canaries chooses and the other
-            half is guessed. Given the coins of the first half, the rest are as fair as before.
+            half is guessed. Given the draws of the first half, the rest are as fair as before.
     """
     _check(scores, members)
     if made is not None:

@@ -25,7 +25,7 @@ class AttackOutcome:
         n: Games.
         baseline: How often the best guess from the prior alone is right.
         bound: What no attack can pass if the guarantee holds; 1 if nothing is promised.
-        closed_form: How often this attack is right by its law, where that is known.
+        closed_form: How often this attack is right by its distribution, where that is known.
         is_covered: Whether the guarantee speaks of what was attacked at all.
     """
 
@@ -61,7 +61,7 @@ def score(
     closed_form: float | None = None,
     is_covered: bool = True,
 ) -> AttackOutcome:
-    """Count the right guesses; only whoever set up the game knows the truth."""
+    """Count the right guesses; only the game has the truth."""
     if guessed.shape != truth.shape:
         raise BadParameter("guessed", guessed.shape, f"of the shape of the truth, {truth.shape}")
     right = int(np.count_nonzero(guessed == truth))

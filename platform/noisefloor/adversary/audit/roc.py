@@ -9,7 +9,7 @@ from noisefloor.adversary.audit.intervals import Floats, true_positive_rate
 from noisefloor.errors import BadParameter, UnresolvedRate
 
 REPORTED_RATES = (0.001, 0.01)
-"""The false positive rates that are told where the sample resolves them."""
+"""The false positive rates that are reported where the sample resolves them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

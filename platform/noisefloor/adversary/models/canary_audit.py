@@ -1,6 +1,6 @@
 """Audits of planned releases: a canary is put through the plan's own noise, without any records.
 
-What comes out is a lower bound on the epsilon of this very plan, for its card. It is made of coins
+What comes out is a lower bound on the epsilon of this very plan, for its card. It is made of draws
 that follow from the publication, so that everybody who has plan and file can play it again.
 """
 
@@ -31,9 +31,9 @@ def audit_canary(
     """Return the epsilon that a canary reached; half of the games choose the threshold.
 
     Args:
-        canary: What is told apart.
+        canary: What is distinguished.
         delta: Of the guarantee that is audited.
-        seed: Names the coins: the hash of what was published. Each is played once in a run.
+        seed: Names the draws: the hash of what was published. Each is played once in a run.
         games: On each input; as many as take some seconds if left out.
     """
     number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")

@@ -1,4 +1,4 @@
-"""Scores of membership: how much a model's confidence looks like that of one that learnt a record.
+"""Scores of membership: how much a model's confidence looks like that of one trained on a record.
 
 Each attack takes what shadow models said. Without targets of its own, every model is attacked in
 turn with all the others as its shadows, in one pass over the sums. That is for curves; an audit
@@ -9,8 +9,8 @@ What shadow runs say together: curves and rates over all models, and an audited 
 
 The two are not of one kind. A curve pools every record of every model: honest as a description,
 but its points are not independent trials, so no binomial limit is put on them; the standard error
-told is that over models. The audited epsilon is a theorem's: some models serve as shadows, the
-others are attacked, every coin of theirs is a canary of one joint run.
+reported is that over models. The audited epsilon is a theorem's: some models serve as shadows, the
+others are attacked, every draw of theirs is a canary of one joint run.
 """
 
 import math
@@ -28,7 +28,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import LowerBound
 
 _LEAST_DEVIATION = 1e-6
-"""A spread below this is taken for it: some records are learnt alike by all shadows."""
+"""A spread below this is taken for it: some records are fitted alike by all shadows."""
 
 
 def loss_threshold(runs: ShadowRuns, targets: Floats | None = None) -> Floats:
@@ -36,7 +36,7 @@ def loss_threshold(runs: ShadowRuns, targets: Floats | None = None) -> Floats:
 
     Sees:      the model's probability of the true label of each record.
     Knows:     nothing of other models.
-    Guesses:   that a record with a small loss was learnt from.
+    Guesses:   that a record with a small loss was a member.
     Reference: Yeom et al. 2018, arXiv 1709.01604.
 
     Args:
@@ -65,7 +65,7 @@ def lira(
     Args:
         runs: The shadows, and the targets too if no others are given.
         targets: Log-odds of other models on the same records.
-        is_offline: Whether no shadow that learnt from the record is used.
+        is_offline: Whether no shadow trained on the record is used.
         is_pooled: Whether all records share one variance with and one without: better for few
             shadows, and needs one shadow a side where variances of their own need two.
     """
@@ -100,7 +100,7 @@ def rmia(
         gamma: By how much a record has to gain more than another, at least 1.
         population: The records to compare with; all of them if not given.
         offline: The slope a of the rule P(x) = ((1 + a) P_without + 1 - a) / 2, in [0, 1]; no
-            shadow that learnt from the record is used then.
+            shadow trained on the record is used then.
     """
     if not check_finite(gamma, "gamma") >= 1:
         raise BadParameter("gamma", gamma, ">= 1")
@@ -168,7 +168,7 @@ def _sum_of_others(values: Floats, alone: bool) -> Floats:
 
 
 def _check_enough(count: NDArray[np.integer], least: int, side: str) -> None:
-    """Refuse a record that too few shadows learnt, or did not learn, from."""
+    """Refuse a record that too few shadows were trained on, or without."""
     if count.min() < least:
         rule = f">= {least} for every record: train more models or leave such records out"
         raise BadParameter(f"shadows {side} the record", int(count.min()), rule)
@@ -194,7 +194,7 @@ ATTACKS: dict[str, Attack] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MembershipCurve:
-    """How well one attack told members, over all models and records.
+    """How well one attack identified members, over all models and records.
 
     Attributes:
         roc: The curve of all scores together.
@@ -243,14 +243,14 @@ def audit_memberships(
     attack: Attack = lira,
     shadows: int | None = None,
 ) -> LowerBound:
-    """Return a lower bound on the epsilon of one training, from every coin of the targets.
+    """Return a lower bound on the epsilon of one training, from every draw of the targets.
 
     What is bounded: the training under adding or removing one record, at worst over the records
-    it was run on. The shadows' coins are known beforehand, each target's are guessed from its own
+    it was run on. The shadows' draws are known beforehand, each target's are guessed from its own
     output; so all targets are one run of many canaries.
 
     Args:
-        runs: With memberships by fair coins; anything else is refused.
+        runs: With memberships by fair draws; anything else is refused.
         alpha: The probability that the bound is wrong.
         delta: Audits (epsilon, delta) at this delta. The price is 2 delta for each canary, over
             all targets: where that is near 1, nothing can be proved.

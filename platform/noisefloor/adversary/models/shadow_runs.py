@@ -28,7 +28,7 @@ class TrainingProcedure(Protocol):
 
         Args:
             members: Which records each model learns from, models by records.
-            source: Of all coins of the trainings.
+            source: Of all draws of the trainings.
         """
         ...
 
@@ -38,7 +38,7 @@ class ShadowRuns:
     """Models trained on known subsets of the audited records.
 
     Attributes:
-        members: Which records each model learnt from, models by records.
+        members: Which records each model was trained on, models by records.
         log_odds: ln p / (1 - p) of the true label's probability p by each model on each record.
         correct: Whether the true label was the most probable one, where that is known.
         is_fair: Whether each membership was drawn by a fair coin of its own, apart from all else.
@@ -95,7 +95,7 @@ class ShadowRuns:
 
     @property
     def accuracy(self) -> tuple[float, float]:
-        """The share of right labels on records learnt from, and on all other records."""
+        """The share of right labels on members, and on all other records."""
         if self.correct is None:
             raise BadParameter("correct", None, "to be known: these runs keep losses only")
         if self.members.all() or not self.members.any():
@@ -120,7 +120,7 @@ def fair_members(models: int, records: int, source: Source) -> Bits:
 def train_shadows(
     procedure: TrainingProcedure, labels: NDArray[np.integer], models: int, source: Source
 ) -> ShadowRuns:
-    """Train so many models on fair subsets, and keep how sure each is of each record.
+    """Train n models on fair subsets, and keep how sure each is of each record.
 
     Args:
         procedure: Trains, and returns logits.

@@ -2,7 +2,7 @@
 
 What k-ary response makes of a symbol, and what a joint response leaves of one of its parts.
 
-The laws of reports of whole records, for many reports and many candidates at once.
+The distributions of reports of whole records, for many reports and many candidates at once.
 """
 
 import math
@@ -103,13 +103,13 @@ def plurality(reports: Reports, size: int, source: Source) -> Indices:
     codes = rows + np.asarray(reports, dtype=np.int64).reshape(-1)
     counts = np.bincount(codes, minlength=len(reports) * size).reshape(len(reports), size)
     tosses = source.stage("ties").words(counts.size).reshape(counts.shape)
-    # Counts in the high bits, coins in the low ones: the largest is a random one of the best.
+    # Counts in the high bits, draws in the low ones: the largest is a random one of the best.
     keys = (counts.astype(np.uint64) << np.uint64(40)) | (tosses >> np.uint64(24))
     return np.asarray(keys.argmax(axis=1))
 
 
 def plurality_success(channel: Channel, reports: int) -> float:
-    """Return how often the plurality of so many fresh reports is the truth, ties tossed.
+    """Return how often the plurality of n fresh reports is the truth, ties tossed.
 
     Of T reports a name the truth; it wins if no lie has more, and a toss of m + 1 where m lies
     have as many. Counts of lies are multinomial: their exponential generating functions multiply.
@@ -172,7 +172,7 @@ def sizes_of(mechanism: RecordResponse) -> tuple[int, ...]:
 
 
 def check_place(place: int, width: int) -> int:
-    """Return the place of one of so many values; from the end if negative."""
+    """Return the place of one of n values; from the end if negative."""
     return check_count(place, "place", least=-width, most=width - 1) % width
 
 

@@ -20,7 +20,7 @@ from noisefloor.randomness import Source
 
 
 def tuple_success(space: int, epsilon: float) -> float:
-    """Return how often a report is the true one of so many symbols: e^eps / (e^eps + M - 1)."""
+    """Return how often a report is the true one of n symbols: e^eps / (e^eps + M - 1)."""
     return response_over(space, epsilon).keep / ONE
 
 

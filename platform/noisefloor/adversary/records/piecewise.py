@@ -83,7 +83,7 @@ def attack_pair(
 
 
 def pair_success(mechanism: Piecewise, first: float, second: float) -> float:
-    """Return how often two values are told apart: 1/2 + TV/2, by the window as rounded.
+    """Return how often two values are distinguished: 1/2 + TV/2, by the window as rounded.
 
     Formula: TV = (p - q) min(width, |x - x'|) in cells, p and q of a near and of a far cell.
     """

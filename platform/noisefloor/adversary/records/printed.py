@@ -87,7 +87,8 @@ def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source
     """Guess the label of each owner from the printed report of it.
 
     Sees:      the reported class of the label.
-    Knows:     the law as printed: -1 is class 0, +1 the last class; and the labels' shares.
+    Knows:     the distribution as printed: -1 is class 0, +1 the last class; and the labels'
+               shares.
     Guesses:   the label.
     Reference: Bayes; ``printed_label_success`` is the closed form.
     """

@@ -35,7 +35,7 @@ class RecordPrior:
 
 
 def shares_of(codes: NDArray[np.integer] | NDArray[np.bool_], size: int) -> Floats:
-    """Return how often each of so many classes comes."""
+    """Return how often each of n classes comes."""
     if not len(codes):
         raise BadParameter("codes", "<0>", "at least one")
     counts = np.bincount(np.asarray(codes, dtype=np.int64), minlength=size)

@@ -1,4 +1,4 @@
-"""What repeated questions about one record give away, each with fresh coins."""
+"""What repeated questions about one record give away, each with fresh draws."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def attack_repeated(
 ) -> AttackOutcome:
     """Guess the record of each owner, or one value of it, from several reports of it.
 
-    Sees:      T reports of each owner, each with fresh coins.
+    Sees:      T reports of each owner, each with fresh draws.
     Knows:     the mechanism; that the record is the same in each; and nothing of records.
     Guesses:   the most frequent class of each value, ties tossed.
     Reference: Bayes for classes that are alike; ``repeated_record_success`` is the closed form.
@@ -59,7 +59,7 @@ def attack_repeated(
 def repeated_record_success(
     mechanism: UnifiedResponse, queries: int, place: int | None = None
 ) -> float:
-    """Return how often the pluralities of so many reports are the record, or a value of it.
+    """Return how often the pluralities of n reports are the record, or a value of it.
 
     Formula: the product over the values of ``plurality_success``.
     """
@@ -73,7 +73,7 @@ def attack_decisions(
 ) -> AttackOutcome:
     """Guess a decision from several protected answers to the same question.
 
-    Sees:      T answers of each device, each with fresh coins.
+    Sees:      T answers of each device, each with fresh draws.
     Knows:     the response, and nothing of decisions.
     Guesses:   what the majority says, ties tossed.
     Reference: Bayes; ``decisions.repeated_success`` is the closed form.

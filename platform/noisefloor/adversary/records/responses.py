@@ -1,7 +1,7 @@
 """What a report of a record gives away: one value, or the whole record, by what is known before.
 
 Truths are the codes of owners. Closed forms are of these very codes: owners are given, only the
-coins of the reports are drawn. So the number of right guesses is a sum of independent coins, and
+reports are drawn. So the number of right guesses is a sum of independent Bernoulli draws, and
 binomial limits are on the safe side.
 """
 

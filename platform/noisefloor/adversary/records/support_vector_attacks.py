@@ -60,7 +60,7 @@ class SupportVectors:
 
     @classmethod
     def of(cls, model: Classifier | JointSVM, width: int) -> "SupportVectors":
-        """Read a machine of so many features, or a model that knows a single label.
+        """Read a machine of n features, or a model of a single label.
 
         Args:
             model: As ``classifiers.fit`` or ``fit_svm`` returns it, or as it is published.
@@ -159,7 +159,7 @@ HitMask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class MemberOutcome:
-    """How owners who took part are told from owners who did not.
+    """How well members are distinguished from other owners.
 
     Attributes:
         members: Owners who took part, right where they were named.
@@ -194,7 +194,7 @@ class MemberOutcome:
 def attack_members(
     publisher: SvmPublisher, pool: ScaledRecords, size: int, games: int, source: Source
 ) -> MemberOutcome:
-    """Guess whether an owner took part, in so many trainings of so many owners each.
+    """Guess whether an owner took part, in ``games`` trainings of ``size`` owners each.
 
     In each game a fair coin decides whether the target is among the owners; if not, another one
     of the pool takes the place.

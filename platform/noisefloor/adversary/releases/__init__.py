@@ -1,4 +1,4 @@
-"""Attacks on releases with a known law of noise, and on synthetic tables."""
+"""Attacks on releases with a known distribution of noise, and on synthetic tables."""
 
 from noisefloor.adversary.releases.attribute_inference import (
     attack_attribute,

@@ -1,6 +1,6 @@
-"""Differencing: what two releases of a growing data set say of whoever came in between.
+"""Differencing: what two releases of a growing data set reveal of a record added in between.
 
-A data holder publishes every week. Whoever is in both weeks is in two releases, whose costs add
+A data holder publishes every week. A record of both weeks is in two releases, whose costs add
 up. A newcomer is in the second only; but who takes the first from the second is rid of all other
 records without knowing them, at the price of twice the noise. Noise that is used again leaves the
 newcomer bare: the planted leak.
@@ -11,10 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisefloor.adversary.audit import Prior, check_prior
-from noisefloor.adversary.releases.informed_adversary import (
-    InformedGame,
-    pair_closed_form,
-)
+from noisefloor.adversary.releases.informed_adversary import InformedGame, pair_closed_form
 from noisefloor.adversary.releases.noise_distributions import (
     DifferenceDistribution,
     NoiseDistribution,
@@ -30,7 +27,7 @@ class WeeklyRelease:
     """One of the releases.
 
     Attributes:
-        noise: Its law.
+        noise: Its distribution.
         guarantee: What is proved of it.
     """
 

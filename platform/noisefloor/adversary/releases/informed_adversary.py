@@ -48,7 +48,7 @@ _MOST_RATIOS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class NoisyVectorRelease:
-    """A release with independent noise on every coordinate, as a law of the posterior's kind."""
+    """A release with independent noise on every coordinate, as ``posterior`` takes it."""
 
     noise: Density
 
@@ -63,14 +63,15 @@ def reconstruct(
     """Return the posterior of each candidate, one row per release.
 
     Sees:      the release: noisy counts, or noisy parameters.
-    Knows:     all records but one, the candidates for it and their prior, the law of the noise.
+    Knows:     all records but one, the candidates for it and their prior, the distribution of the
+               noise.
     Guesses:   nothing yet; ``most_probable`` names the candidate.
     Reference: Bayes; the adversary is that of Balle, Cherubin and Hayes 2022, arXiv 2201.04845.
 
     Args:
         released: One row per release.
         centres: What would be released without noise, one row per candidate.
-        noise: Its law.
+        noise: Its distribution.
         prior: Of the candidates.
     """
     if released.ndim != 2 or released.shape[1:] != centres.shape[1:]:
@@ -84,7 +85,7 @@ class InformedGame:
 
     Attributes:
         centres: What is released without noise, one row per candidate.
-        noise: Its law.
+        noise: Its distribution.
         guarantee: What is proved of the release; any two candidates are neighbours in its sense.
         prior: Of the candidates; without one, all are alike.
         closed_form: The success of the best guess, where it is known.
@@ -118,7 +119,7 @@ class InformedGame:
         return most_probable(reconstruct(released, self.centres, self.noise, self.prior))
 
     def play(self, games: int, source: Source) -> AttackOutcome:
-        """Play so many games, each with a record, a release and a guess of its own."""
+        """Play ``games`` games, each with a record, a release and a guess of its own."""
         truth = draw_truth(self.shares, check_count(games, "games"), source)
         guessed, width = np.empty_like(truth), self.centres.shape[1]
         for number, rows in enumerate(blocks(games, width)):
@@ -186,7 +187,7 @@ def cells_success(noise: IntegerDistribution, place: NDArray[np.integer], shares
 
 
 def shift_success(noise: IntegerDistribution, tables: int) -> float | None:
-    """Return how often a record is told to be in so many tables or in none, or nothing if large.
+    """Return the success rate of detecting a record in ``tables`` tables; None if too large.
 
     Formula: ``E[max(1, e^L)] / 2`` with L the sum of a ratio ``ln P(k - 1) / P(k)`` per table.
     """
@@ -200,7 +201,7 @@ def shift_success(noise: IntegerDistribution, tables: int) -> float | None:
 
 
 def pair_closed_form(centres: Reports, noise: Density, shares: Floats) -> float | None:
-    """Return how often two candidates are told apart by the best guess, where that is known.
+    """Return how often two candidates are distinguished by the best guess, where that is known.
 
     It is for Gaussian noise, and for counts that differ by one in some cells, equal priors given.
     """
@@ -214,14 +215,14 @@ def pair_closed_form(centres: Reports, noise: Density, shares: Floats) -> float 
         )
     changed = apart[apart != 0]
     is_alike = shares[0] == shares[1] and len(changed) > 0 and np.all(np.abs(changed) == 1)
-    # The laws are even: one less tells as much as one more.
+    # The distributions are even: one less tells as much as one more.
     if isinstance(distribution, CellNoiseDistribution | TabulatedDistribution) and is_alike:
         return shift_success(distribution, len(changed))
     return None
 
 
 def gaussian_pair_success(distance: float, share: float = 0.5) -> float:
-    """Return how often two candidates are told apart under Gaussian noise.
+    """Return how often two candidates are distinguished under Gaussian noise.
 
     Args:
         distance: Between their centres, in standard deviations of the noise.
@@ -256,6 +257,6 @@ def _merged(ratios: Floats, chances: Floats) -> tuple[Floats, Floats]:
 
 
 def _sum_of(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return the law of the sum of two log-ratios."""
+    """Return the distribution of the sum of two log-ratios."""
     ratios = np.add.outer(first[0], second[0]).reshape(-1)
     return _merged(ratios, np.multiply.outer(first[1], second[1]).reshape(-1))

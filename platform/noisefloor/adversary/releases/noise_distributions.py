@@ -22,7 +22,7 @@ _ROOT_OF_TURN = math.sqrt(2 * math.pi)
 
 
 class Density(Protocol):
-    """A law that can be asked how likely noise is."""
+    """A distribution with a log-density."""
 
     def log_density(self, noise: Reports) -> Floats:
         """Return the log-probability (or log-density) of each number on its own."""
@@ -30,7 +30,7 @@ class Density(Protocol):
 
 
 class NoiseDistribution(Density, Protocol):
-    """A law that can also be drawn from."""
+    """A distribution that can also be drawn from."""
 
     def draw(self, shape: tuple[int, ...], source: Source) -> Reports:
         """Return independent noise."""
@@ -93,11 +93,11 @@ _LONGEST_TABLE = 1 << 20
 
 
 class IntegerDistribution(Density, Protocol):
-    """A law of whole numbers, all of which can be listed but for a tail that does not count."""
+    """A distribution on integers that can be listed up to a negligible tail."""
 
     @property
     def table(self) -> "TabulatedDistribution":
-        """The law as a table."""
+        """The distribution as a table."""
         ...
 
 
@@ -108,7 +108,7 @@ class CellNoiseDistribution:
     noise: CellNoise
 
     def log_density(self, noise: Reports) -> Floats:
-        """Return the exact log-probability of each number: each kind is asked for once."""
+        """Return the exact log-probability of each number: each kind is requested once."""
         kinds, place = np.unique(np.asarray(noise, dtype=np.int64), return_inverse=True)
         none = np.zeros(1, dtype=np.int64)
         logs = [self.noise.log_likelihood(kind[None], none) for kind in kinds]
@@ -120,7 +120,7 @@ class CellNoiseDistribution:
 
     @property
     def table(self) -> "TabulatedDistribution":
-        """The law as a table that holds all but e**-60 of it, whatever side."""
+        """The distribution as a table that holds all but e**-60 of it, on both sides."""
         reach = 1
         while self.log_density(np.array([reach]))[0] > _TABLE_END and reach < _LONGEST_TABLE:
             reach *= 2
@@ -139,7 +139,7 @@ class TabulatedDistribution:
 
     @property
     def table(self) -> "TabulatedDistribution":
-        """The law itself."""
+        """The distribution itself."""
         return self
 
     @property
@@ -183,7 +183,7 @@ class DifferenceDistribution:
 
 
 def _convolved(first: NoiseDistribution, second: NoiseDistribution) -> Density:
-    """Return the law of the difference; all these laws are even, so it is that of the sum."""
+    """Return the distribution of the difference; all are even, so it is that of the sum."""
     if isinstance(first, GaussianDistribution) and isinstance(second, GaussianDistribution):
         return GaussianDistribution(np.hypot(first.sigma, second.sigma))
     if isinstance(first, CellNoiseDistribution) and isinstance(second, CellNoiseDistribution):

@@ -62,7 +62,7 @@ class WeakSelection:
         return self.choose(self.report(records, source), records.values.shape[1])
 
     def report(self, records: ScaledRecords, source: Source) -> SelectionReports:
-        """Return what was asked for, as it is: products by their place among all of them."""
+        """Return what was requested, as it is: products by their place among all of them."""
         requested = draw_attributes(records, self.count, source)
         codes = self.classes.codes(records.values)
         if self.form == "corr":
@@ -112,7 +112,7 @@ class ResponseSelection:
     record and the attributes the answers are independent, so the ratio for any two records is at
     most the product of theirs: epsilon. With p the chance of the truth and q of each lie, the
     centre c of a reported class has mean (p - q) c + q (sum of centres): what is computed from it
-    is unbiased, and so is its product with the debiased label, whose coins are others.
+    is unbiased, and so is its product with the debiased label, whose draws are others.
     """
 
     count: int
@@ -143,7 +143,7 @@ class ResponseSelection:
         return self.choose(self.report(records, source), records.values.shape[1])
 
     def report(self, records: ScaledRecords, source: Source) -> SelectionReports:
-        """Return responses about the classes that were asked for and about the label."""
+        """Return responses about the classes that were requested and about the label."""
         check_width(records, self.count)
         requested = draw_attributes(records, self.per_owner, source)
         codes = np.take_along_axis(self.classes.codes(records.values), requested, axis=1)

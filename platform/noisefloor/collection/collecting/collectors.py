@@ -89,7 +89,7 @@ class ReportingCollector(Collector, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RawCollector:
-    """The record as it is: the ceiling of what can be learnt, and no privacy."""
+    """The record as it is: an upper bound on accuracy, and no privacy."""
 
     name: str = "raw"
 
@@ -216,7 +216,7 @@ class PrintedCollector:
         return PrintedUnified((*sizes, self.classes.most), self.epsilon, self.lies)
 
     def symbols(self, attributes: int) -> tuple[int, int]:
-        """Return the most classes that a value and the label are told to have, and class 0."""
+        """Return the most classes that a value and the label have in reports, and class 0."""
         sizes = (self.classes.size(one) for one in range(len(self.classes.schema)))
         return max(sizes) + 1, self.classes.most + 1
 
@@ -251,7 +251,7 @@ class PrintedCollector:
 
 
 def to_report_columns(reports: Reports, attributes: int) -> ReportColumns:
-    """Return rows of classes, the label last where there is one, as what was told."""
+    """Return rows of classes, the label last where there is one, as reported."""
     rows = np.asarray(reports, dtype=np.int64)
     return ReportColumns(rows[:, :attributes], rows[:, -1] if rows.shape[1] > attributes else None)
 

@@ -46,7 +46,7 @@ class PiecewiseCollector:
         check_positive(self.epsilon)
 
     def response(self, values: int) -> Piecewise:
-        """Return what each of so many values goes through."""
+        """Return what each of n values goes through."""
         return Piecewise(share_of(self.epsilon, values + (self.label not in ("plain", "none"))))
 
     def symbols(self, attributes: int) -> tuple[int, int]:
@@ -161,7 +161,7 @@ def _labels(labels: Labels, by: LabelBy, epsilon: float, source: Source) -> NDAr
 def _draws(
     n: int, width: int, count: int, source: Source
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Return so many different coordinates for each owner."""
+    """Return n different coordinates for each owner."""
     words, chosen = source.stage("which"), np.empty((n, count), dtype=np.intp)
     for rows in blocks(n, width):
         keys = words.words((rows.stop - rows.start) * width).reshape(-1, width)

@@ -1,4 +1,4 @@
-"""Asking for a prediction without sending the record.
+"""Predictions without sending the record.
 
 With the published model on the device nothing has to be sent: that costs nothing, and is the way
 to ask unless somebody else needs the answer. Who does gets one bit, the decision by randomised
@@ -31,7 +31,7 @@ def repeated_success(epsilon: float, queries: int) -> float:
 
     Args:
         epsilon: Of each query.
-        queries: How many, each with coins of its own.
+        queries: How many, each with draws of its own.
     """
     count = check_count(queries, "queries", most=1 << 12)
     flip = BinaryResponse(epsilon).flip / ONE

@@ -8,9 +8,9 @@ attribute that nobody was asked for scores 0; equal scores keep the order of the
 
 How well an attribute goes with the label, from what was sent of both.
 
-Asking each owner for some attributes: who is asked for what, and the answers as rows.
+Requests to each owner for some attributes, and the answers as rows.
 
-What an owner sends in a selection are the attributes that were asked for, an integer for each of
+What an owner sends in a selection are the attributes that were requested, an integer for each of
 them and, mostly, one for the label; what the integers mean is the selection's business.
 """
 
@@ -208,7 +208,7 @@ class Selector(Protocol):
 
 @runtime_checkable
 class ReportingSelector(Selector, Protocol):
-    """A way to choose attributes by asking owners."""
+    """A way to choose attributes by owners' reports."""
 
     def kind(self, attributes: int) -> Kind:
         """Return the kind of frame that carries what owners send."""
@@ -242,7 +242,7 @@ class EveryAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RandomSelection:
-    """DR.Rand: so many attributes at random; no owner sends anything, so it costs 0."""
+    """DR.Rand: n attributes at random; no owner sends anything, so it costs 0."""
 
     count: int
     name: str = "DR.Rand"
@@ -296,7 +296,7 @@ class PiecewiseSelection:
         return self.choose(self.report(records, source), records.values.shape[1])
 
     def report(self, records: ScaledRecords, source: Source) -> SelectionReports:
-        """Return cells of the values that were asked for and of the label."""
+        """Return cells of the values that were requested and of the label."""
         response, requested = self.response, draw_attributes(records, self.count, source)
         values = np.take_along_axis(records.values, requested, axis=1)
         sent = response.randomise(values.reshape(-1), source.child("values"))
@@ -320,7 +320,7 @@ class PiecewiseSelection:
 
 
 def best_of(scores: Floats, count: int) -> AttributeSelection:
-    """Return so many attributes of the highest scores; equal ones in the order of the schema."""
+    """Return n attributes of the highest scores; equal ones in the order of the schema."""
     order = np.argsort(-scores, kind="stable")
     return AttributeSelection(tuple(order[:count].tolist()), scores)
 

@@ -23,7 +23,7 @@ Codes = NDArray[np.uint16]
 
 @dataclass(frozen=True, slots=True)
 class Discretiser:
-    """At most so many classes for each attribute of a schema.
+    """At most n classes for each attribute of a schema.
 
     A continuous range is cut into equal parts, each with its upper end; the minimum belongs to
     the first. Categories keep their own classes where there are few enough, and neighbours in
@@ -48,7 +48,7 @@ class Discretiser:
         """Return the class of every value.
 
         Args:
-            values: In [-1, 1], a column for each attribute that is asked for.
+            values: In [-1, 1], a column for each attribute that is requested.
             columns: Which attributes they are; all if left out.
         """
         chosen = check_columns(self.schema, columns)
@@ -138,7 +138,7 @@ class PrintedDiscretiser:
         check_count(self.most, "classes", least=2, most=MOST_CLASSES)
 
     def size(self, column: int) -> int:
-        """Return how many classes the response of an attribute is told that there are."""
+        """Return how many classes the response of an attribute has."""
         attribute = self.schema.attributes[column]
         if isinstance(attribute, Categorical) and len(attribute.values) - 1 <= self.most:
             return len(attribute.values)

@@ -1,8 +1,8 @@
 """One response over the whole tuple: a few sampled attributes and the label, answered as one.
 
-Splitting epsilon over K values and the label makes each of them nearly a coin. Here each owner
+Splitting epsilon over K values and the label makes each of them nearly random. Here each owner
 draws k of the d attributes, and answers for the tuple (classes of the k, label) at once, with
-the whole epsilon. The truth of a tuple is the truth of each of its parts, so what is learnt of
+the whole epsilon. The truth of a tuple is the truth of each of its parts, so what is estimated of
 one attribute has the full epsilon behind it; what grows is the number of symbols that a lie
 spreads over.
 
@@ -49,7 +49,7 @@ class Responders:
 
     Attributes:
         epsilon: Of each response.
-        source: Of all coins.
+        source: Of all draws.
         opened: Those that have answered.
     """
 
@@ -74,7 +74,7 @@ class Responders:
 
 @lru_cache(maxsize=256)
 def response_over(space: int, epsilon: float) -> KaryResponse:
-    """Return the response over so many symbols; its law is a table, so it is kept."""
+    """Return the response over n symbols; its distribution is a table, so it is kept."""
     return KaryResponse(space, epsilon)
 
 
@@ -139,7 +139,7 @@ class JointResponse:
     Attributes:
         sizes: How many classes each attribute has.
         chosen: How many attributes an owner draws.
-        epsilon: What was asked for.
+        epsilon: As requested.
         labelled: Whether a label is part of the tuple; not so for a query.
         spaces: How many symbols a tuple can be one of, each number that occurs.
     """

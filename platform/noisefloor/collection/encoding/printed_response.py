@@ -54,7 +54,7 @@ class PrintedUnified:
     The two faults do not add up: lies that reach class 0 by mistake are what would hide it.
 
     Attributes:
-        sizes: How many classes the response is told that each value has.
+        sizes: How many classes the response has for each value.
         epsilon: What the paper claims for the record.
         lies: What they are drawn from.
     """
@@ -97,7 +97,7 @@ class PrintedUnified:
         return np.asarray(size - (true > 0), dtype=np.uint32)
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
-        """Return no guarantee, and why; or what the law keeps where lies reach class 0."""
+        """Return no guarantee, and why; or the exact one where lies reach class 0."""
         if self.lies == "classes":
             reason = "only a negative label or a minimum is ever reported as class 0"
             return Guarantee.none(reason, neighbours)

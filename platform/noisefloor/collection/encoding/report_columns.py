@@ -58,10 +58,10 @@ def _names(chosen: int) -> list[str]:
 
 
 TRAINING_VALUES = "told-values"
-"""The kind of what is told in training."""
+"""The kind of training reports."""
 
 QUERY_VALUES = "query-values"
-"""The kind of what is told of a record that is asked about."""
+"""The kind of reports of a query."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,10 +98,10 @@ class ReportColumns:
 
 
 def training_values_kind(chosen: int, values: int, labels: int) -> Kind:
-    """Make the kind of what is told in training.
+    """Make the kind of training reports.
 
     Args:
-        chosen: Attributes that are told of.
+        chosen: Attributes that are reported.
         values: How many integers a value is one of.
         labels: How many the label is one of; 0 where none is sent.
     """
@@ -109,7 +109,7 @@ def training_values_kind(chosen: int, values: int, labels: int) -> Kind:
 
 
 def query_values_kind(chosen: int, values: int, labels: int) -> Kind:
-    """Make the kind of what is told of a record that is asked about; see ``told_values_kind``."""
+    """Make the kind of query reports; see ``told_values_kind``."""
     return _kind(QUERY_VALUES, chosen, values, labels)
 
 

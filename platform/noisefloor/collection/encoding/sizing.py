@@ -7,7 +7,7 @@ anybody reports.
 The joint response. A report over M = 2 L^k symbols is the truth with probability
 lam = (e^eps - 1) / (e^eps + M - 1), and even noise otherwise. A debiased share from N reports
 varies like 1 / (N lam^2): such a report is worth lam^2 plain ones. Each owner tells k of d
-attributes, so that each attribute is told by n k / d owners:
+attributes, so that each attribute is reported by n k / d owners:
 
     n_eff = n k lam^2 / d     plain records' worth of what is known of one attribute,
 
@@ -21,7 +21,7 @@ and on small tables more than five gained nothing that the noise would leave.
 The unified response (the paper's, epsilon split over K attributes and the label). Each value has
 v = epsilon / (K + 1), so that lam_v = (e^v - 1) / (e^v + L - 1) for a value of L classes and
 lam_t = (e^v - 1) / (e^v + 1) for the label. Cutting keeps 1 - 1 / L^2 of the variance of an even
-value. Of the effect of an attribute, n_eff / (n_eff + L) is learnt, n_eff = n (lam_v lam_t)^2:
+value. Of the effect of an attribute, n_eff / (n_eff + L) is estimated, n_eff = n (lam_v lam_t)^2:
 signal over signal and noise of L figures. A protected query shows lam_v^2 of it. K and L make
 
     K (1 - 1 / L^2) n_eff / (n_eff + L) lam_v^2
@@ -149,7 +149,7 @@ def _best(
     shares: Callable[[int, int], tuple[float, float]],
     queries: QueryMode,
 ) -> ReportSize:
-    """Return the sizes at which most is learnt and, if need be, shown by a query."""
+    """Return the sizes that give the best model and, if need be, the best queries."""
     found, most = ReportSize(1, 2, 0.0, 0.0), 0.0
     for chosen, classes in product(range(1, min(attributes, _MOST_FIXED) + 1), range(2, 6)):
         kept, shown = shares(chosen, classes)

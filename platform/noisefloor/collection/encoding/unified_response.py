@@ -33,7 +33,7 @@ MOST_VALUES = 4097
 """Of a record: attributes and label."""
 
 _LISTABLE = 1 << 16
-"""So many reports can be enumerated; of larger records they are refused."""
+"""This many reports can be enumerated; of larger records they are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def check_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _alike(sizes: Sequence[int]) -> list[list[int]]:
-    """Return the places of each size: they answer together, by one law."""
+    """Return the places of each size: they answer together, by one distribution."""
     return [
         [place for place, one in enumerate(sizes) if one == size] for size in dict.fromkeys(sizes)
     ]

@@ -20,8 +20,12 @@ from noisefloor.collection.learners.exported_models import (
     export_svc,
     model_from_arrays,
 )
-from noisefloor.collection.learners.naive_bayes import NaiveBayes, fit_tuples, model_from_counts
-from noisefloor.collection.learners.shrinkage import Shrinkage
+from noisefloor.collection.learners.naive_bayes import (
+    NaiveBayes,
+    Shrinkage,
+    fit_tuples,
+    model_from_counts,
+)
 
 __all__ = [
     "Classifier",

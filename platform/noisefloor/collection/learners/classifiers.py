@@ -164,7 +164,7 @@ class JointSVM:
 
     Attributes:
         classes: Of all attributes.
-        columns: The attributes that everybody told of.
+        columns: The attributes that every owner reports.
         machine: scikit-learn's, or the only label that reports had.
     """
 
@@ -193,7 +193,7 @@ def fit_svm(
 
     Args:
         classes: Of all attributes.
-        columns: Those that everybody told of.
+        columns: Those that every owner reports.
         reports: Rows of ``JointResponse`` over these columns alone, all of them drawn.
         cost: The C of the machine, above 0.
     """

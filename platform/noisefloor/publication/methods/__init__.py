@@ -1,12 +1,12 @@
 """Model methods: the ways to publish a classifier of a labelled table, all behind one interface.
 
-    wanted = Wanted(OneHot(schema, "income"), cost, size=45_222, parameters={"epochs": 20})
-    plan = plan_model("private-sgd", wanted)      # looks at no records
+    spec = ModelSpec(OneHot(schema, "income"), cost, size=45_222, parameters={"epochs": 20})
+    plan = plan_model("private-sgd", spec)        # looks at no records
     plan.proved, plan.claims                      # of the whole model, and of one parameter
     content = plan.release(records, source)       # the file that is published
     plan.describe(content), plan.canary           # for its card, and for an audit
 
-``wanted`` reads what is asked for and bounds it; ``plan`` is the interface; ``canaries`` are the
+``model_spec`` reads a request and bounds it; ``model_plan`` is the interface; ``canaries`` are the
 games that audit a plan without any records; ``registry`` lists the methods. Publisher and
 simulator plan by the same names and parameters.
 """

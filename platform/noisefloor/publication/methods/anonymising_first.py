@@ -37,14 +37,14 @@ class AnonymisingFirstPlan(ModelPlan):
     """A plain classifier of synthetic records: post-processing of private tables.
 
     Attributes:
-        spec: What was asked for.
+        spec: The request.
         tables: What is counted, with which noise.
         training: How the classifier is trained on what comes of them.
     """
 
     NAME = "anonymising-first"
     HELP = f"""A classifier that is trained on synthetic records from private tables, as
-safetensors. Parameters: `label`, the column that is told; {private_tables.HELP}; training:
+safetensors. Parameters: `label`, the column that is predicted; {private_tables.HELP}; training:
 `hidden`, widths with commas between them or `none` (the default: a linear model), `epochs`,
 `batch`, `learning_rate` (lowered where it leads to no numbers), `decay`. With a delta the noise
 is Gaussian, without one Laplace."""
@@ -90,7 +90,7 @@ def train_until_finite(
     """Train until weights are numbers, at an eighth of the learning rate each time.
 
     The examples are synthetic, so that this is post-processing. A release that failed instead
-    would be drawn anew for the same charge, and whoever asked would have seen something of the
+    would be drawn anew for the same charge, and the requester would have seen something of the
     first draw.
     """
     for attempt in range(_ATTEMPTS):
@@ -103,10 +103,10 @@ def train_until_finite(
 
 @dataclass(frozen=True, slots=True)
 class SyntheticTablePlan(ModelPlan):
-    """Noisy tables and synthetic records, for whoever wants to learn by himself.
+    """Noisy tables and synthetic records, for a reader who trains a model of their own.
 
     Attributes:
-        spec: What was asked for.
+        spec: The request.
         tables: What is counted, with which noise.
     """
 

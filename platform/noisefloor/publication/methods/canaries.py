@@ -1,6 +1,6 @@
 """Canaries: what one record can change at most, put through the noise of a plan.
 
-Each is two neighbouring inputs and the law of what is seen of them. Nothing else is needed: an
+Each is two neighbouring inputs and the distribution of the output. Nothing else is needed: an
 adversary who knows all other records takes away what they add, and sees the noise on a change.
 
 The canary of noisy tables: a record that is in every one of them, or not.
@@ -51,7 +51,7 @@ class TableCanary:
         return 2 * sum(change.entries for _, change in self.groups)
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play so many games on each input; see ``Canary``."""
+        """Play ``games`` games on each input; see ``Canary``."""
         return (
             self._played(games, source.child("in"), 1),
             self._played(games, source.child("out"), 0),
@@ -117,7 +117,7 @@ class GradientCanary:
         return 2 * self.plan.steps
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play so many games on each input; see ``Canary``."""
+        """Play ``games`` games on each input; see ``Canary``."""
         first, second = self.shifts
         return (
             self._played(games, source.child("in"), first),
@@ -191,7 +191,7 @@ class NormalCanary:
         return len(self.multipliers)
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play so many games on each input; see ``Canary``."""
+        """Play ``games`` games on each input; see ``Canary``."""
         second = -1.0 if self.neighbours is Neighbours.RECORD_SUBSTITUTE else 0.0
         return (
             self._played(games, source.child("in").stage("noise"), 1.0, second),
@@ -211,7 +211,7 @@ class ParameterCanary:
     """A record that moves every parameter from the one threshold to the other.
 
     Attributes:
-        learning: Its noise, and the exact law of what is seen.
+        learning: Its noise, and the exact distribution of what is seen.
     """
 
     learning: LearningFirst
@@ -231,7 +231,7 @@ class ParameterCanary:
         return 8 * self.learning.parameters
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play so many games on each input; see ``Canary``."""
+        """Play ``games`` games on each input; see ``Canary``."""
         return (
             self._played(games, source.child("in"), 1),
             self._played(games, source.child("out"), -1),
@@ -284,7 +284,7 @@ class IncrementCanary:
         return self.epochs * self.coordinates
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play so many games on each input; see ``Canary``."""
+        """Play ``games`` games on each input; see ``Canary``."""
         return (
             self._played(games, source.child("in"), 1),
             self._played(games, source.child("out"), -1),

@@ -24,16 +24,16 @@ class LogisticMethodPlan(ModelPlan):
     """A linear classifier; the guarantee is ``LogisticPlan``'s.
 
     Attributes:
-        spec: What was asked for.
+        spec: The request.
         plan: What the fit does.
         guarantee: Of the sums of features and of all steps together.
     """
 
     NAME = "logistic"
     HELP = f"""A linear classifier by full-batch noisy gradient steps, as safetensors. Parameters:
-`label`, the column that is told; `steps` (default 100, at most {MOST_STEPS}); `clip`, the norm of
-one record's gradient (default 1); `size`, the number of records, declared in public: needed where
-the relation is record-add-remove. The cost needs a delta."""
+`label`, the column that is predicted; `steps` (default 100, at most {MOST_STEPS}); `clip`, the
+norm of one record's gradient (default 1); `size`, the number of records, declared in public:
+needed where the relation is record-add-remove. The cost needs a delta."""
 
     spec: ModelSpec
     plan: LogisticPlan

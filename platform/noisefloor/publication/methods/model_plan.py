@@ -55,7 +55,7 @@ class Canary(Protocol):
         """How much one game on one input takes, in random numbers or so."""
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play so many games on each of the two inputs: log-likelihood ratios of first to second.
+        """Play ``games`` games on each of two inputs: log-likelihood ratios of first to second.
 
         The noise is drawn by the same routines as that of a release.
         """
@@ -64,16 +64,16 @@ class Canary(Protocol):
 class ModelPlan(ABC):
     """A release that is fixed before any record is looked at.
 
-    ``ModelPlan.of`` reads what is wanted; what it refuses costs nothing. A plan is used once for
+    ``ModelPlan.of`` reads a request; what it refuses costs nothing. A plan is used once for
     each charge: ``release`` draws anew at each call.
     """
 
     NAME: ClassVar[str]
     HELP: ClassVar[str]
-    """For whoever writes requests: the parameters, and what comes out."""
+    """For authors of requests: the parameters, and the output."""
 
     spec: ModelSpec
-    """What was asked for."""
+    """The request."""
 
     @classmethod
     @abstractmethod
@@ -93,7 +93,7 @@ class ModelPlan(ABC):
     @property
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:  # Any: JSON
-        """How it is trained, with defaults filled in; follows from what was asked for."""
+        """How it is trained, with defaults filled in; follows from what was requested."""
 
     @property
     def canary(self) -> Canary | None:

@@ -1,4 +1,4 @@
-"""What is wanted of a model, in public terms, and a strict reader of its parameters."""
+"""The specification of a model, in public terms, and a strict reader of its parameters."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.tables import MOST_ROWS, OneHot, Schema
 
 Parameter: TypeAlias = str | int | float | bool
-"""What a method may be told beside the budget."""
+"""Parameters of a method beside the budget."""
 
 RELATIONS = (Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE)
 

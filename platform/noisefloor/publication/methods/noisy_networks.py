@@ -112,7 +112,7 @@ class LearningFirstPlan(ModelPlan):
     """A network that is trained without noise, and then gets noise in every parameter.
 
     Attributes:
-        spec: What was asked for.
+        spec: The request.
         variant: ``corrected``, ``clamped`` or ``paper``.
         training: How it is trained.
         learning: The noise.
@@ -192,7 +192,7 @@ class AnonymisedLearningPlan(ModelPlan):
     """A network whose training adds noise to the increments of every batch.
 
     Attributes:
-        spec: What was asked for.
+        spec: The request.
         variant: ``corrected``, ``clamped`` or ``paper``.
         learning: Training and noise.
     """

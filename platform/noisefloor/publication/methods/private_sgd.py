@@ -28,7 +28,7 @@ class PrivateSgdPlan(ModelPlan):
     """A network by DP-SGD; the guarantee is ``SgdPlan``'s.
 
     Attributes:
-        spec: What was asked for.
+        spec: The request.
         hidden: Widths of the hidden layers.
         sgd: What the training does.
         guarantee: Of all weights of all steps together.
@@ -36,11 +36,12 @@ class PrivateSgdPlan(ModelPlan):
 
     NAME = "private-sgd"
     HELP = f"""A classifier by private SGD, as safetensors. Parameters: `label`, the column that is
-told; `hidden`, widths with commas between them or `none` (default 32); `epochs` (default 20, at
-most {MOST_EPOCHS}); `batch`, records a step on average (default 2048, at most `size`); `clip`, the
-norm of one record's gradient (default 1); `learning_rate` (default 0.02); `averaging`, the share
-of last steps whose weights are averaged (default 0.5); `size`, the number of records, declared in
-public: needed where the relation is record-add-remove. The cost needs a delta."""
+predicted; `hidden`, widths with commas between them or `none` (default 32); `epochs` (default 20,
+at most {MOST_EPOCHS}); `batch`, records a step on average (default 2048, at most `size`);
+`clip`, the norm of one record's gradient (default 1); `learning_rate` (default 0.02);
+`averaging`, the share of last steps whose weights are averaged (default 0.5); `size`, the number
+of records, declared in public: needed where the relation is record-add-remove. The cost needs a
+delta."""
 
     spec: ModelSpec
     hidden: tuple[int, ...]

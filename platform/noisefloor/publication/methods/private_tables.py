@@ -114,7 +114,7 @@ class PrivateTables:
     def release(
         self, records: Records, source: Source, most: int = MOST_ROWS
     ) -> tuple[Synthesiser, Records]:
-        """Return the noisy tables and synthetic records of them, at most so many if not told."""
+        """Return the noisy tables and synthetic records of them."""
         made = self.tables.release(records, source.child("tables"))
         count = min(max(1, round(made.size)), most) if self.rows is None else self.rows
         return made, made.sample(count, source.child("rows"))

@@ -8,12 +8,7 @@ proved. All in numpy: importing this loads no framework.
 
 from noisefloor.publication.networks.anonymised_learning import AnonymisedLearning, IncrementForm
 from noisefloor.publication.networks.claims import NetworkClaim, claims_of
-from noisefloor.publication.networks.dense import (
-    DenseNetwork,
-    NetworkShape,
-    NetworkTraining,
-    train,
-)
+from noisefloor.publication.networks.dense import DenseNetwork, NetworkTraining, train
 from noisefloor.publication.networks.learning_first import HALF_STEPS, LearningFirst, ParameterForm
 
 __all__ = [
@@ -23,7 +18,6 @@ __all__ = [
     "IncrementForm",
     "LearningFirst",
     "NetworkClaim",
-    "NetworkShape",
     "NetworkTraining",
     "ParameterForm",
     "claims_of",

@@ -160,7 +160,7 @@ class AnonymisedLearning:
     Neighbours: one record substituted (central model); batches are cut by place, not by content.
                 An added record would move others to other batches: there is no proof for that.
     Domain:     features in [0, 1], refused otherwise. What a record adds is clipped, unless the
-                form is ``printed``; what is no number is taken for 0, and not told to anybody.
+                form is ``printed``; what is no number is taken for 0, and not reported.
     Reference:  the approach and (20)-(26) are the paper's; norms of layers from norms of factors
                 Goodfellow 2015, arXiv 1510.01799.
 
@@ -197,7 +197,7 @@ class AnonymisedLearning:
         check_count(self.refresh, "refresh")
 
     def guarantee(self, parameters: int) -> Guarantee:
-        """Return what is proved of a network with so many parameters, and of each of them."""
+        """Return what is proved of a network with n parameters, and of each of them."""
         check_count(parameters, "parameters")
         if self.form == "printed":
             return Guarantee.none(UNCLIPPED, SUBSTITUTE, TrustModel.CENTRAL)

@@ -1,6 +1,6 @@
 """What the two ways of putting noise into a network are claimed to cost, and what is proved.
 
-The paper claims epsilon for each parameter, looked at alone. Whoever gets the model gets them all,
+The paper claims epsilon for each parameter, looked at alone. A published model contains them all,
 and one record may move them all.
 """
 
@@ -14,7 +14,7 @@ from noisefloor.publication.networks.learning_first import LearningFirst
 DELTA = 1e-5
 
 _MOST_TIGHT = 1 << 18
-"""Up to so many losses, their distribution takes seconds; beyond, Renyi divergences answer."""
+"""Up to this many losses, their distribution takes seconds; beyond, Renyi divergences answer."""
 
 _SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
 

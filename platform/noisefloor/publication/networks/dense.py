@@ -212,11 +212,11 @@ class NetworkTraining:
             raise BadParameter("decay", self.decay, "in [0, batch / learning_rate)")
 
     def shape(self, features: int, classes: int) -> NetworkShape:
-        """Return the shape of the network for so many features and classes."""
+        """Return the shape of the network for n features and classes."""
         return NetworkShape((features, *self.hidden, classes))
 
     def batches(self, examples: Examples, source: Source) -> list[TrainingBatch]:
-        """Cut the examples into batches, by coins and places alone and not by what they hold.
+        """Cut the examples into batches, by draws and places alone and not by what they hold.
 
         So a record that becomes another stays in its batch: what is done to the batches of an
         epoch composes in parallel.
@@ -296,7 +296,7 @@ def train(
         increments = plain_increments(shape, training.batch)
     else:
         increments = increments_of(shape, source.stage("noise"))
-    with np.errstate(over="ignore", invalid="ignore"):  # told once, at the end
+    with np.errstate(over="ignore", invalid="ignore"):  # reported once, at the end
         for _ in steps(network, batches, training, increments):
             pass
     if is_checked:

@@ -42,9 +42,9 @@ class LearningFirst:
                 record may move every parameter over its whole range, and so may an added one.
     Domain:     any parameters; they are put on a grid, and clamped before the noise unless the
                 form is ``printed``. What is no number counts as 0: whether training went astray
-                is a fact about the records, which nobody is told.
-    Reference:  the approach is the paper's; the discrete law Ghosh, Roughgarden and Sundararajan
-                2009, arXiv 0811.2841.
+                is a fact about the records, and is not released.
+    Reference:  the approach is the paper's; the discrete distribution Ghosh, Roughgarden and
+                Sundararajan 2009, arXiv 0811.2841.
 
     Attributes:
         epsilon: Of each parameter, or of the model where the form is ``corrected``.

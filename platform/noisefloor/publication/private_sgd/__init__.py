@@ -68,7 +68,7 @@ _WITH_TORCH = {
 
 
 def __getattr__(name: str) -> Any:  # Any: whatever the module has by that name
-    """Import what needs torch when it is first asked for."""
+    """Import what needs torch on first use."""
     if name not in _WITH_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Layers that keep a book: what went in, and what came out, to be asked for its gradient later.
+"""Layers that keep their inputs and outputs, so that gradients can be taken of them later.
 
 While a tap is on, it stands in for the layer's ``forward``. No parameter asks for a gradient then,
 so that a backward pass stops at the outputs; the first of them are made leaves, since nothing
@@ -32,7 +32,7 @@ class LayerCall(NamedTuple):
 
     Attributes:
         inputs: What went in.
-        outputs: What came out; its gradient is wanted.
+        outputs: What came out; its gradient is tracked.
         handed: What the module got: the outputs, or a copy of them that it may change.
         versions: Of inputs and handed, as torch counts changes in place.
     """
@@ -72,7 +72,7 @@ class Tap(ABC):
         self.calls.clear()
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Do what the layer does, and note it where gradients are wanted."""
+        """Do what the layer does, and note it where gradients are tracked."""
         outputs = self._plain(inputs)
         if torch.is_grad_enabled():
             if not outputs.requires_grad:

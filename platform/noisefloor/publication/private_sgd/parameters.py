@@ -19,13 +19,13 @@ _BITS = 24
 
 
 def initialise(module: nn.Module, source: Source) -> None:
-    """Set all trainable weights afresh, by the laws that torch has for each kind of layer.
+    """Draw all trainable weights afresh, by torch's distribution for each kind of layer.
 
     Linear layers, convolutions and LSTMs are uniform within one over the root of their inputs (of
     the hidden size, for an LSTM); embeddings are normal; normalisations start as identity.
 
     Raises:
-        UnsupportedModule: A kind of layer whose law is not known here.
+        UnsupportedModule: A kind of layer whose distribution is not known here.
     """
     stream = source.stage("weights")
     for name, layer in module.named_modules():

@@ -11,12 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
-from noisefloor.publication.private_sgd.bookkeeping import (
-    Inputs,
-    Loss,
-    check_losses,
-    check_total,
-)
+from noisefloor.publication.private_sgd.bookkeeping import Inputs, Loss, check_losses, check_total
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import (
     ClippedBatch,

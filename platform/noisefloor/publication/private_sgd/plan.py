@@ -1,7 +1,7 @@
 """What a private training will do, said before it is done; torch-free.
 
 From a plan alone follows what the training proves: its sampling rate, its noise and its number of
-steps are those that are used, not those that were asked for.
+steps are those that are used, not those that were requested.
 """
 
 from collections.abc import Mapping
@@ -188,7 +188,7 @@ class SgdPlan:
 
     @property
     def events(self) -> tuple[SampledGaussian, ...]:
-        """What an accountant is told; add the events of other releases on the same records."""
+        """The events for an accountant; add the events of other releases on the same records."""
         return (SampledGaussian(self.noise_multiplier, self.sampling_rate, self.steps),)
 
     def guarantee(self, delta: float) -> Guarantee:

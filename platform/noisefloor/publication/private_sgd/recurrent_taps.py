@@ -129,7 +129,7 @@ class LstmTap(Tap):
         if not isinstance(inputs, Tensor) or inputs.dim() != 3:
             raise UnsupportedModule("An LSTM takes [examples, steps, values], not packed.")
         if states is not None and any(state.requires_grad for state in states):
-            raise UnsupportedModule("The first states of an LSTM are not learnt: detach them.")
+            raise UnsupportedModule("The first states of an LSTM are not trained: detach them.")
         is_noted = torch.is_grad_enabled()
         anchor = inputs.new_empty(0, requires_grad=is_noted)
         values, traces, ends = inputs.transpose(0, 1).contiguous(), [], []

@@ -44,7 +44,7 @@ def micro_batches(places: Tensor | None, examples: int, most: int) -> Iterator[T
 
 _BLOCK = 1 << 14
 """Numbers drawn at once: what is in between stays in the processor's caches. It is part of the
-definition of seeded runs: changing it moves coins."""
+definition of seeded runs: changing it changes the draws."""
 
 _FINER = 10
 """Halvings from the noise's scale to the grid."""

@@ -104,7 +104,7 @@ _GATE_EVERY = 64
 
 @dataclass(frozen=True, slots=True)
 class SgdReport:
-    """What may be told of a training: it follows from the plan, the module and the weights.
+    """What may be released of a training: it follows from the plan, the module and the weights.
 
     Losses and norms of gradients are not in it: they are about the examples, and were not noised.
 
@@ -133,7 +133,7 @@ def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
 class PrivateTraining:
     """A training under way; use it as a context, run it, and finish it.
 
-    Coins are named by step: ``source.child("step", number)``, of which the stages ``sample`` and
+    Draws are named by step: ``source.child("step", number)``, of which the stages ``sample`` and
     ``noise`` are opened. So a training taken up from a checkpoint is the same as one that was
     never interrupted, for a seeded source. Do not hand the source to anything else.
 
@@ -152,7 +152,7 @@ class PrivateTraining:
         inputs: What the module takes.
         targets: What the loss takes, an example in each row.
         plan: What is to be done.
-        source: Coins.
+        source: Draws.
         loss: Takes outputs and targets, gives the loss of each example.
         micro_batch: The most examples in memory at once; for the slow road take it small.
         per_example: Take the slow road, whatever the layers are.
@@ -330,7 +330,7 @@ def train(
     """Train a module privately, in place; the arguments are those of ``PrivateTraining``.
 
     Returns:
-        What may be told. What was proved is ``plan.guarantee(delta)``.
+        What may be released. What was proved is ``plan.guarantee(delta)``.
 
     Raises:
         DeadRun: Weights are NaN or infinite or did not move, or the loss does not reach them.

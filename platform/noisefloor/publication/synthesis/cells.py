@@ -43,7 +43,7 @@ class CellRecordModel:
         return float(self.counts.sum())
 
     def sample(self, count: int, source: Source) -> Records:
-        """Return so many records."""
+        """Return ``count`` records."""
         check_count(count, "count", most=MOST_ROWS)
         words = source.stage("sample").words(count)
         uniforms = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -65,7 +65,7 @@ class MarginalTree:
     def __post_init__(self) -> None:
         if len(other_columns(self.schema, self.label)) < 2:
             raise BadParameter("label", self.label, "to leave at least two other columns")
-        if SCORES in self.columns:  # its table and its coins would be those of the scores
+        if SCORES in self.columns:  # its table and its draws would be those of the scores
             raise BadParameter("columns", SCORES, "another name: the scores of pairs have it")
         self.budget  # noqa: B018  # a cost that cannot be met is refused here
 

@@ -116,7 +116,7 @@ class NoiseBudget:
 
 
 def table_change(tables: int, neighbours: Neighbours) -> RecordChange:
-    """Return what a record does to so many tables of counts: each has it in one cell."""
+    """Return what a record does to n tables of counts: each has it in one cell."""
     return RecordChange(tables * changed_cells(neighbours), 1)
 
 

@@ -1,9 +1,10 @@
-"""What discrete Gaussian noise on several groups of integers costs together, summed over its law.
+"""The exact privacy loss of discrete Gaussian noise on several groups of integers together.
 
-Where every one of K integers moves by s, the log-ratio of the two laws is (2 s S + K s**2) /
-(2 sigma**2), S being the sum of the K noises: one law on a lattice for a whole group. Groups are
-added on a grid of losses, each rounded upwards once, so that delta errs on the safe side. The
-integer weights that are drawn from are told from the ideal law by their total variation.
+Where every one of K integers moves by s, the log-ratio of the two distributions is (2 s S + K
+s**2) / (2 sigma**2), S being the sum of the K noises: one distribution on a lattice for a whole
+group. Groups are added on a grid of losses, each rounded upwards once, so that delta errs on the
+safe side. The integer weights that are drawn from differ from the ideal distribution by a total
+variation.
 """
 
 import math
@@ -25,7 +26,7 @@ _FINENESS = 5e-5  # of a grid step, over epsilon
 _REACH = 12.0  # standard deviations: beyond lies e**-72
 _MOST_TRIALS = 200
 _MARGIN = 1e-12
-"""More than Fourier transforms of a law and sums over it are off by."""
+"""More than Fourier transforms of a distribution and sums over it are off by."""
 
 Floats = NDArray[np.float64]
 
@@ -50,13 +51,13 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
-    """The law of the loss of some groups together.
+    """The distribution of the loss of some groups together.
 
     Attributes:
         start: The first loss of the grid, in grid steps.
         grid: The step.
         chances: Of the losses from there on.
-        variation: How far the laws that are drawn from lie from the ideal ones, in all.
+        variation: How far the distributions that are drawn from lie from the ideal ones, in all.
     """
 
     start: int
@@ -83,7 +84,7 @@ class LossDistribution:
 def loss_distribution(
     groups: Sequence[tuple[float, RecordChange]], grid: float
 ) -> LossDistribution:
-    """Return the law of the loss of groups, each of a sigma and of what a record changes."""
+    """Return the distribution of the loss of groups, each of a sigma and a change."""
     start, chances, variation = 0, np.ones(1), 0.0
     for sigma, change in groups:
         first, one = _group(sigma, change, grid)
@@ -144,7 +145,7 @@ def _group(sigma: float, change: RecordChange, grid: float) -> tuple[int, Floats
 
 
 def _sum_distribution(sigma: float, count: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return the law of the sum of so many ideal discrete Gaussian integers."""
+    """Return the distribution of the sum of n ideal discrete Gaussian integers."""
     one = math.ceil(_REACH * sigma) + 1
     noise = np.arange(-one, one + 1)
     single = np.exp(-((noise / sigma) ** 2) / 2)
@@ -170,7 +171,7 @@ def _convolved(one: Floats, two: Floats) -> Floats:
 
 
 def _variation(sigma: float) -> float:
-    """Bound the total variation between the integer weights and the ideal law.
+    """Bound the total variation between the integer weights and the ideal distribution.
 
     Each weight is off by one at most; beyond the reach a weight would be below one, and they fall
     at least geometrically from there.

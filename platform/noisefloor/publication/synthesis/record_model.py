@@ -26,7 +26,7 @@ class RecordModel(Protocol):
         """How many records there were, as estimated from the noisy tables."""
 
     def sample(self, count: int, source: Source) -> Records:
-        """Return so many records."""
+        """Return ``count`` records."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +150,7 @@ class Forest:
         return float(self.totals.sum())
 
     def sample(self, count: int, source: Source) -> Records:
-        """Return so many records of the model; nothing but noisy tables is looked at."""
+        """Return ``count`` records of the model; nothing but noisy tables is looked at."""
         check_count(count, "count", most=MOST_ROWS)
         stream = source.stage("sample")
         codes: dict[str, Codes] = {}

@@ -57,14 +57,14 @@ class CatalogueAd(BaseModel):
 
 
 class AdResponse(BaseModel):
-    """The ads that were asked for, in the order in which they were."""
+    """The ads that were requested, in the order in which they were."""
 
     catalogue_version: int
     ads: list[CatalogueAd]
 
 
 class TokenRequest(BaseModel):
-    """How many one-use tokens are wanted."""
+    """The number of one-use tokens requested."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -1,4 +1,4 @@
-"""What is asked of the model publisher and what it answers, as JSON."""
+"""Requests to the model publisher and its answers, as JSON."""
 
 from typing import Annotated, Any
 

@@ -85,7 +85,7 @@ def test_permuting_bidders_permutes_the_results(bids: Rows, data: st.DataObject)
 
 
 def test_the_truth_is_a_dominant_strategy_at_a_second_price_and_not_at_a_first() -> None:
-    # Every value, every bid, every pair of bids of others, every floor; three coins for ties.
+    # Every value, every bid, every pair of bids of others, every floor; three draws for ties.
     levels, floors, words = range(5), range(4), [0, 3, 10**18]
     cases = list(itertools.product(levels, levels, levels, levels, floors, words))
     value, own, left, right, floor, draw = np.array(cases).T

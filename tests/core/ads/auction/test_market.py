@@ -164,7 +164,7 @@ def test_first_and_second_price_bring_the_same_revenue_in_equilibrium(
     bidders: int, seed: int
 ) -> None:
     # Values uniform on [0, 1], n = 200,000: both bring (n - 1) / (n + 1) in expectation. The twin
-    # shades as if there were one bidder more, and has to be told apart.
+    # shades as if there were one bidder more, and has to be distinguished.
     count = 200_000
     chance = SeededSource(seed, "values", bidders).generator().random((count, bidders))
     expected = CLICK * (bidders - 1) / (bidders + 1)

@@ -102,7 +102,7 @@ def test_two_requests_of_one_device_differ_in_a_random_id_only() -> None:
 def test_a_source_serves_one_request() -> None:
     source = SeededSource(1, "request")
     bid_request(None, Slot(), source)
-    with pytest.raises(Exception, match="already gave its coins"):
+    with pytest.raises(Exception, match="already gave its draws"):
         bid_request(None, Slot(), source)
 
 

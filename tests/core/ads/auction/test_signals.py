@@ -84,7 +84,7 @@ def test_a_symbol_that_never_occurs_gets_the_mean_of_all() -> None:
 
 
 def test_the_means_of_a_sample_that_follows_the_distribution_are_the_expected_chances() -> None:
-    # Two profiles of equal share, each seen with each symbol as often as the law says.
+    # Two profiles of equal share, each seen with each symbol as often as the distribution says.
     distribution = [[0.75, 0.25], [0.25, 0.75]]
     chance = [[0.8, 0.1], [0.2, 0.5]]
     rows = [

@@ -117,7 +117,7 @@ def test_adding_users_moves_nobodys_report(report: ClickReport) -> None:
 
 @pytest.mark.parametrize("report", FORMS, ids=label)
 def test_the_estimate_is_unbiased_where_nothing_is_dropped(report: ClickReport) -> None:
-    # One click a user: within every cap. The expected tally comes from the exact law.
+    # One click a user: within every cap. The expected tally comes from the exact distribution.
     for place in range(report.ads):
         row = np.arange(report.ads) == place
         distribution = np.exp(report.log_likelihood(report.outputs(), row))

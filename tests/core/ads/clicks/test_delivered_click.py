@@ -1,4 +1,5 @@
-"""Clicks on the delivered ad: the exact law, what it guards, and the rates that come of it."""
+"""Clicks on the delivered ad: the exact distribution, what it guards, and the rates that come of
+it."""
 
 import math
 from functools import partial
@@ -44,7 +45,7 @@ def test_the_enumerated_distribution_is_the_stated_one_and_meets_the_request(
 
 
 def test_the_ad_itself_is_not_protected() -> None:
-    """Its cost is the delivery's: another ad is told apart for certain."""
+    """Its cost is the delivery's: another ad is distinguished for certain."""
     click = DeliveredClick(3, 1.0)
     logs = [click.log_likelihood(click.outputs(), value) for value in (0, 2)]
     assert math.isinf(np.abs(logs[0][:2] - logs[1][:2]).max())
@@ -64,7 +65,8 @@ def test_it_goes_with_requests_that_name_the_ad_and_with_no_slate(choice: AdSele
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_clicks_are_unbiased_and_their_error_is_that_of_the_draws(epsilon: float) -> None:
-    """From the exact law, for 30 users to whom the first of two ads was delivered, 12 clicked."""
+    """From the exact distribution, for 30 users to whom the first of two ads was delivered, 12
+    clicked."""
     click = DeliveredClick(2, epsilon)
     distributions = [np.exp(click.log_likelihood(click.outputs(), value)) for value in range(4)]
     singles = np.array([click.clicks(tally).value for tally in np.eye(4, dtype=np.int64)])

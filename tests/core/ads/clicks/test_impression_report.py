@@ -1,4 +1,4 @@
-"""Protected impressions: the response of least variance, its law, and its estimate."""
+"""Protected impressions: the response of least variance, its distribution, and its estimate."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_it_costs_what_is_requested(ads: int, epsilon: float) -> None:
 
 @pytest.mark.parametrize(("ads", "epsilon"), SIZES)
 def test_the_estimate_is_unbiased(ads: int, epsilon: float) -> None:
-    """From the exact law: the mean of what each report alone would say."""
+    """From the exact distribution: the mean of what each report alone would say."""
     report = ImpressionReport(ads, epsilon)
     outputs = report.outputs()
     singles = np.array(

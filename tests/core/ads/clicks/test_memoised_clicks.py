@@ -44,7 +44,7 @@ def test_more_days_never_pass_the_permanent_epsilon() -> None:
 
 
 def test_a_zero_and_a_one_have_permanent_answers_of_their_own() -> None:
-    """Fresh coins flip next to nothing if the first report may reveal nearly all of epsilon."""
+    """Fresh draws flip next to nothing if the first report may reveal nearly all of epsilon."""
     clicks = MemoisedClicks(2, 2.0, 2.0 * (1 - 1e-12))
     # The first ad's zero is flipped and its one is not; the second's the other way round.
     memory = np.array([[[True, False], [False, True]]])
@@ -62,7 +62,7 @@ def test_the_guarantee_of_changing_clicks_is_that_of_all_fresh_draws() -> None:
 
 
 def test_changing_clicks_are_not_covered_by_the_permanent_answer() -> None:
-    # One ad, two days: 0 then 1 against 0 then 0. Enumerated over permanent and fresh coins.
+    # One ad, two days: 0 then 1 against 0 then 0. Enumerated over permanent and fresh draws.
     clicks = MemoisedClicks(2, 2.0, 1.0, days=2)
     flip, fresh = clicks.response.permanent / ONE, clicks.response.instant / ONE
 
@@ -110,7 +110,7 @@ def test_averaging_over_days_stops_where_the_closed_form_says(seed: int) -> None
 
 @pytest.mark.statistical
 def test_estimates_are_unbiased_over_all_draws(seed: int) -> None:
-    # 100,000 users; five standard errors of the coins, false alarm 6e-7.
+    # 100,000 users; five standard errors of the draws, false alarm 6e-7.
     clicks, n = MemoisedClicks(4, 8.0, 4.0), 100_000
     source = SeededSource(seed, "estimate")
     bits = np.arange(n)[:, None] % np.array([2, 3, 5, 7]) == 0

@@ -30,7 +30,7 @@ def test_estimated_impressions_add_their_error() -> None:
 
 
 def test_the_delta_method_is_the_spread_of_ratios() -> None:
-    """n = 10**6 normal pairs; a spread of so many is known to 0.1 %, and is compared to 2 %."""
+    """n = 10**6 normal pairs; a spread of n is known to 0.1 %, and is compared to 2 %."""
     drawn = SeededSource(8, "ratio").generator().normal(size=(2, 10**6))
     ratios = (300 + 15 * drawn[0]) / (1000 + 20 * drawn[1])
     error = click_through(estimate([300.0], [15.0]), estimate([1000.0], [20.0])).standard_error[0]

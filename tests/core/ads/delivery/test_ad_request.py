@@ -1,4 +1,4 @@
-"""Delivery: the exact law of every choice, what it costs, and what the device shows."""
+"""Delivery: the exact distribution of every choice, what it costs, and what the device shows."""
 
 import itertools
 import math
@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noisefloor.ads.delivery.ad_request import DATA_INDEPENDENT, SLATES, AdDelivery, AdSelection
-from noisefloor.ads.delivery.utility import utility_of
+from noisefloor.ads.delivery.ad_request import (
+    DATA_INDEPENDENT,
+    SLATES,
+    AdDelivery,
+    AdSelection,
+    utility_of,
+)
 from noisefloor.adversary.audit.auditor import audit_mechanism
 from noisefloor.checks import Array
 from noisefloor.errors import BadParameter, OutOfDomain
@@ -36,7 +41,7 @@ def small(choice: AdSelection, epsilon: float = 2.0) -> AdDelivery:
 
 
 def distributions(delivery: AdDelivery) -> NDArray[np.float64]:
-    """Return the law of each row of the grid, one row each."""
+    """Return the distribution of each row of the grid, one row each."""
     outputs = delivery.outputs()
     return np.exp([delivery.log_likelihood(outputs, row) for row in GRID])
 
@@ -59,7 +64,8 @@ def test_it_is_a_mechanism_and_every_distribution_sums_to_one(choice: AdSelectio
 
 
 def sampled_p(drawn: AdDelivery, stated: AdDelivery, seed: int) -> float:
-    """Return the p-value of sampled requests of random rows of the grid under a stated law."""
+    """Return the p-value of sampled requests of random rows of the grid under a stated
+    distribution."""
     source = SeededSource(seed, "delivery", drawn.choice.value)
     places = source.child("rows").generator().integers(len(GRID), size=200_000)
     requests = drawn.request(GRID[places], source.child("coins"))
@@ -93,7 +99,8 @@ def test_sampled_requests_follow_the_exact_distribution_and_not_that_of_another_
 def laplace_chances(
     row: NDArray[np.float64], rate: float, audit_mechanism: int = 4000
 ) -> list[float]:
-    """Return the law of noisy max by closed forms of discrete Laplace noise, ties to the first."""
+    """Return the distribution of noisy max by closed forms of discrete Laplace noise, ties to the
+    first."""
     noise = np.arange(-audit_mechanism, audit_mechanism + 1)
     step = math.exp(-rate)
 

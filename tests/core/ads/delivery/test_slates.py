@@ -1,4 +1,4 @@
-"""Slates: the law of a slate and of its members, and what the device shows of it."""
+"""Slates: the distribution of a slate and of its members, and what the device shows of it."""
 
 import itertools
 import math

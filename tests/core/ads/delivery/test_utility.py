@@ -1,12 +1,18 @@
-"""What delivery is worth: the law for many rows against the law for one, and known figures."""
+"""What delivery is worth: the distribution for many rows against the distribution for one, and
+known figures."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noisefloor.ads.delivery.ad_request import DATA_INDEPENDENT, AdDelivery, AdSelection
+from noisefloor.ads.delivery.ad_request import (
+    DATA_INDEPENDENT,
+    AdDelivery,
+    AdSelection,
+    Utility,
+    utility_of,
+)
 from noisefloor.ads.delivery.shown_distribution import shown_chances
-from noisefloor.ads.delivery.utility import Utility, utility_of
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import NoisyMax
 from noisefloor.randomness import SeededSource

@@ -1,4 +1,4 @@
-"""Training by bits: the exact law of a report, what it guarantees, and that it learns."""
+"""Training by bits: the exact distribution of a report, what it guarantees, and that it learns."""
 
 import itertools
 import math

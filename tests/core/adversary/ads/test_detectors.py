@@ -29,7 +29,8 @@ LEVELS = (0.001, 0.01, 0.1)
 
 
 def assert_valid(p_values: Floats) -> None:
-    """Not more honest runs alarm at a level than a binomial law allows, at FALSE_ALARM."""
+    """Not more honest runs alarm at a level than a binomial distribution allows, at
+    FALSE_ALARM."""
     from scipy.stats import binom
 
     for level in LEVELS:

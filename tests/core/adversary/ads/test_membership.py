@@ -104,7 +104,7 @@ def test_few_people_without_noise_give_a_member_away_and_a_twin_does_not(seed: i
 
 @pytest.mark.statistical
 def test_impressions_tell_membership_too(seed: int) -> None:
-    # 30,000 games; false alarm FALSE_ALARM. The twin: a coin.
+    # 30,000 games; false alarm FALSE_ALARM. The twin: a draw.
     game = MembershipGame(KaryResponse(4, 2.0), np.array([0]), np.array([1, 2, 3]), 4)
     outcome = game.play(GAMES, SeededSource(seed, "impressions"))
     assert outcome.closed_form is not None

@@ -88,7 +88,7 @@ def estimate_with(mechanism: Mechanism, honest: Reports, fakes: Reports) -> tupl
     n = len(honest) + len(fakes)
     estimate = mechanism.estimate(mechanism.tally(honest) + mechanism.tally(fakes), n)
     place = 0 if isinstance(mechanism, BinaryResponse) else TARGET
-    # Sampling a padded set adds a coin of its own: half as much again covers it.
+    # Sampling a padded set adds a draw of its own: half as much again covers it.
     return float(estimate.value[place]), 1.5 * float(estimate.standard_error[place])
 
 

@@ -101,7 +101,7 @@ def test_a_noisy_coordinate_tells_a_shift_as_its_formula_says(rate: float, shift
     points = np.arange(-2000, 2001)
     gap = np.exp(noise.log_pmf(points)) - np.exp(noise.log_pmf(points - shift))
     assert shift_total_variation(rate, shift) == pytest.approx(np.abs(gap).sum() / 2, abs=1e-9)
-    if shift % 2 == 0:  # the continuous law's, with delta / sigma = rate * shift
+    if shift % 2 == 0:  # the continuous distribution's, with delta / sigma = rate * shift
         assert shift_total_variation(rate, shift) == pytest.approx(1 - math.exp(-rate * shift / 2))
 
 

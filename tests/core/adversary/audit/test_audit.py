@@ -119,7 +119,7 @@ def test_what_chooses_an_event_does_not_judge_it() -> None:
 
 
 class Deaf(BinaryResponse):
-    """Randomised response whose coins are all spent: it always tells the truth."""
+    """Randomised response whose draws are all spent: it always tells the truth."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ def row_of(
     [
         (row_of(0.9, 0.0, 1.2), "holds"),
         (row_of(1.0, 0.0, 1.2, exact=1 + 5e-10), "holds"),  # that much is rounding
-        (row_of(0.9, 1e-9, 1.2), "blind"),  # the same input twice was told apart
+        (row_of(0.9, 1e-9, 1.2), "blind"),  # the same input twice was distinguished
         (row_of(0.9, 0.0, 1.0), "blind"),  # the planted fault does not pass what is proved
         (row_of(0.0, 0.0, 1.2), "blind"),  # nothing was found
         (row_of(1.1, 0.0, 1.2), "accused"),
@@ -218,7 +218,7 @@ def test_the_bound_is_below_the_truth_and_close_to_it() -> None:
 
 @pytest.mark.statistical
 def test_a_reused_draw_is_found() -> None:
-    # Twin of the above: one coin for all bits of a vector, the classical slip. Reports then are
+    # Twin of the above: one draw for all bits of a vector, the classical slip. Reports then are
     # the vector or its opposite. The honest likelihood does not see it for this pair; what was
     # learned from the sample does.
     class SharedFlip(UnaryEncoding):

@@ -49,7 +49,7 @@ def test_a_response_is_wronged_with_alpha_at_most_and_a_leak_more_often() -> Non
 def by_clopper_and_pearson(
     hits: int, games: int, false: int, others: int, delta: float
 ) -> tuple[float, float]:
-    """Return what two counts prove with alpha 0.02, and the most that so many games can."""
+    """Return what two counts prove with alpha 0.02, and the most that n games can."""
 
     def ratio(hits: int, false: int) -> float:
         low = beta.ppf(0.01, hits, games - hits + 1)

@@ -1,4 +1,5 @@
-"""Intervals: exact against the binomial law itself, and honest about what a sample resolves."""
+"""Intervals: exact against the binomial distribution itself, and honest about what a sample
+resolves."""
 
 import math
 
@@ -18,7 +19,7 @@ from noisefloor.randomness import SeededSource
 
 
 def binomial_tail(successes: int, trials: int, rate: float) -> float:
-    """P(at least so many successes), summed term by term: no beta function is involved."""
+    """P(at least n successes), summed term by term: no beta function is involved."""
     return math.fsum(
         math.comb(trials, k) * rate**k * (1 - rate) ** (trials - k)
         for k in range(successes, trials + 1)

@@ -23,7 +23,7 @@ from noisefloor.randomness import SeededSource
 
 
 def some_table(rows: int, columns: int) -> Floats:
-    """A law without any structure."""
+    """A distribution without any structure."""
     drawn = SeededSource(3, "table", rows, columns).words(rows * columns).astype(np.float64)
     weights = drawn.reshape(rows, columns) + 2.0**60
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

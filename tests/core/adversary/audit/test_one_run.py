@@ -1,4 +1,5 @@
-"""The bound of one run, checked exactly: against laws that are known, over all their outcomes."""
+"""The bound of one run, checked exactly: against distributions that are known, over all their
+outcomes."""
 
 import math
 
@@ -43,9 +44,9 @@ def test_delta_covers_a_mechanism_that_at_times_tells_all(epsilon: float, delta:
     chance = response_chance(epsilon)
     for right in range(1, made + 1):
         p_value = MembershipGuesses(right, made, made).p_value(epsilon, delta)
-        # With delta everything is told: (epsilon, delta) in each coin.
+        # With delta everything is told: (epsilon, delta) in each draw.
         assert p_value >= delta + (1 - delta) * binom.sf(right - 1, made, chance) - 1e-12
-        # With delta each coin by itself is told.
+        # With delta each draw by itself is told.
         apart = binom.sf(right - 1, made, delta + (1 - delta) * chance)
         assert p_value >= apart - 1e-12
         if binom.sf(right - 1, made, chance) < delta / 2:

@@ -96,7 +96,8 @@ def identity(canary: Canary, name: str) -> float:
     ],
 )
 def test_scores_are_likelihood_ratios(name: str, canary: Canary) -> None:
-    """A ratio of two laws has the mean 1 under the second: n = 4,000, five standard errors."""
+    """A ratio of two distributions has the mean 1 under the second: n = 4,000, five standard
+    errors."""
     assert identity(canary, name) < 5
 
 

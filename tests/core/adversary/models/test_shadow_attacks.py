@@ -116,7 +116,8 @@ def test_rmia_compares_with_the_population_alone() -> None:
 
 
 def known_shadows(records: int, shift: float) -> tuple[ShadowRuns, Floats]:
-    """Return four shadows whose sample mean and variance are exactly those of the laws."""
+    """Return four shadows whose sample mean and variance are exactly those of the
+    distributions."""
     centre = 5 * normals(10, records)
     aside = math.sqrt(0.5)
     odds = np.stack(

@@ -1,4 +1,4 @@
-"""The audit of shadow runs: silent on a null, loud on a planted leak, strict about its coins."""
+"""The audit of shadow runs: silent on a null, loud on a planted leak, strict about its draws."""
 
 import json
 import math
@@ -92,7 +92,7 @@ def test_the_error_of_an_area_is_that_of_a_mean_over_models() -> None:
 
 @pytest.mark.statistical
 def test_targets_that_were_shadows_would_be_wronged() -> None:
-    """A null attacked by a score that knows the shadows' coins: wrong with probability 1e-6."""
+    """A null attacked by a score that knows the shadows' draws: wrong with probability 1e-6."""
     runs = runs_of(1e-9, models=20, records=500)
 
     def remembering(shadows: ShadowRuns, targets: Floats | None) -> Floats:

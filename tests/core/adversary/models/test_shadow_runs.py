@@ -70,7 +70,7 @@ def test_any_procedure_can_be_shadowed() -> None:
 
 @pytest.mark.statistical
 def test_memberships_are_fair_draws() -> None:
-    """100,000 coins: a false alarm has probability 1e-6, a coin of 0.52 is found."""
+    """100,000 draws: a false alarm has probability 1e-6, a draw of 0.52 is found."""
     members = fair_members(100, 1000, SeededSource(5, "fair"))
     assert binomial_p(int(members.sum()), members.size, 0.5) > FALSE_ALARM
     assert binomial_p(int(members.sum()), members.size, 0.52) < FALSE_ALARM

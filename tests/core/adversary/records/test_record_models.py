@@ -50,7 +50,7 @@ SIZE, GAMES = 20, 240
 
 
 def assert_kept(outcome: MemberOutcome) -> None:
-    """No more members are named than the promise allows for so many others."""
+    """No more members are named than the promise allows for n others."""
     assert outcome.proved(FALSE_ALARM) <= outcome.epsilon
     assert outcome.members.interval[0] <= outcome.members.bound
 

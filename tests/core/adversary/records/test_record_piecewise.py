@@ -75,7 +75,7 @@ def test_intervals_are_as_wide_as_the_formula_says_and_stay_on_the_range() -> No
 def test_two_values_are_distinguished_as_their_distance_says(
     pair: tuple[float, float], seed: int
 ) -> None:
-    # n = 40,000; false alarm FALSE_ALARM. The twin: a coin.
+    # n = 40,000; false alarm FALSE_ALARM. The twin: a draw.
     outcome = attack_pair(Piecewise(2.0), *pair, 40_000, SeededSource(seed, "pair", str(pair[0])))
     assert_met(outcome)
     assert_caught(outcome, 0.5)

@@ -1,4 +1,5 @@
-"""Repeated questions: pluralities as the multinomial law says, memoised answers, louder twins."""
+"""Repeated questions: pluralities as the multinomial distribution says, memoised answers, louder
+twins."""
 
 import numpy as np
 import pytest

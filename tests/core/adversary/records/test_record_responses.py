@@ -10,11 +10,7 @@ import pytest
 from attack_outcomes import LOUDER, assert_caught, assert_met
 from noisefloor.adversary.audit.observations import likelihood_table, success_of
 from noisefloor.adversary.records.channels import channels, record_log_likelihoods
-from noisefloor.adversary.records.priors import (
-    RecordPrior,
-    empirical_prior,
-    shares_of,
-)
+from noisefloor.adversary.records.priors import RecordPrior, empirical_prior, shares_of
 from noisefloor.adversary.records.responses import (
     attack_attribute,
     attack_known_records,

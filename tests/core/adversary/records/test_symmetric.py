@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from noisefloor.adversary.audit.observations import exact_success, likelihood_table, success_of
-from noisefloor.adversary.records.channels import (
-    Channel,
-    plurality,
-    plurality_success,
-)
+from noisefloor.adversary.records.channels import Channel, plurality, plurality_success
 from noisefloor.collection.collecting.protected_queries import repeated_success
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import KaryResponse

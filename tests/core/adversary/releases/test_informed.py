@@ -47,7 +47,8 @@ IDS = ["laplace-added", "laplace-substituted", "gaussian"]
 
 
 def enumerated(noise: CellNoise, cells: list[int], prior: list[float], reach: int) -> float:
-    """Return the best success over every table near the counts, by the histogram's own law."""
+    """Return the best success over every table near the counts, by the histogram's own
+    distribution."""
     size, total = max(cells) + 1, 0.0
     for table in itertools.product(range(-reach, reach + 1), repeat=size):
         released = np.array(table, dtype=np.int64)
@@ -193,7 +194,7 @@ def test_one_more_in_each_table_is_detected_as_all_releases_sum_to(
 
 
 def test_laplace_tables_are_distinguished_as_majorities_of_bits() -> None:
-    # Discrete Laplace noise tells one more by a coin of e^eps : 1, a table each.
+    # Discrete Laplace noise tells one more by a draw of e^eps : 1, a table each.
     from noisefloor.adversary.audit.bayes import majority_success
 
     distribution = CellNoiseDistribution(LaplaceCells(0.6, ADDED))

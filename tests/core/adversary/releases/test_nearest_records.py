@@ -44,7 +44,7 @@ def test_the_margin_is_hoeffdings_at_95_percent_and_ends_stay_within_zero_and_on
 
 @pytest.mark.statistical
 def test_the_margin_covers_the_area_and_half_of_it_does_not_always(seed: int) -> None:
-    # 400 samples of two coins, 20 each: the worst case for the spread. At alpha 0.05 the margin
+    # 400 samples of two draws, 20 each: the worst case for the spread. At alpha 0.05 the margin
     # is missed in fewer than 47 (binomial, false alarm 1e-6); a quarter of it is missed oftener.
     draw = SeededSource(seed, "area").generator()
     samples = (draw.random((400, 2, 20)) < 0.5).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Laws of noise: those of the releases themselves, their differences, their draws."""
+"""Distributions of noise: those of the releases themselves, their differences, their draws."""
 
 import math
 
@@ -84,7 +84,7 @@ def test_real_noise_is_drawn_by_its_distribution(
 
 @pytest.mark.statistical
 def test_the_difference_of_counts_is_drawn_by_its_distribution(seed: int) -> None:
-    # n = 20,000, chi-square, false alarm FALSE_ALARM. The twin: one week's law alone.
+    # n = 20,000, chi-square, false alarm FALSE_ALARM. The twin: one week's distribution alone.
     first = CellNoiseDistribution(LaplaceCells(1.0, ADDED))
     distribution = DifferenceDistribution(first, first)
     assert isinstance(distribution.density, TabulatedDistribution)

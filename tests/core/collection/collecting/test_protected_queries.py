@@ -1,4 +1,4 @@
-"""One protected bit of a decision: its law, its budget, and what asking again reveals."""
+"""One protected bit of a decision: its distribution, its budget, and what asking again reveals."""
 
 import math
 

@@ -9,12 +9,12 @@ from noisefloor.collection.encoding.report_columns import joint_rows
 from noisefloor.collection.encoding.sizing import joint_choice
 from noisefloor.collection.learners.naive_bayes import (
     NaiveBayes,
+    Shrinkage,
     effective_counts,
     fit_counts,
     fit_tuples,
     label_shares,
 )
-from noisefloor.collection.learners.shrinkage import Shrinkage
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource

@@ -10,14 +10,15 @@ import pytest
 from labelled_tables import ADD, SCHEMA, SWAP, a_cost, visits
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
-from noisefloor.publication import PublishedModel, Schema
-from noisefloor.publication.evaluation import classification_scores
+from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import anonymising_first
 from noisefloor.publication.methods.logistic import LogisticMethodPlan
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, Parameter
 from noisefloor.publication.methods.registry import MODEL_METHODS, plan_model
+from noisefloor.publication.published_model import classification_scores
 from noisefloor.randomness import SeededSource
+from noisefloor.tables import Schema
 
 RECORDS = visits(600)
 QUICK: dict[str, dict[str, Parameter]] = {

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from network_cases import Silent, examples_of, random_network
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.publication.evaluation import classification_scores
 from noisefloor.publication.networks.anonymised_learning import (
     AnonymisedLearning,
     CertifiedRanges,
@@ -26,6 +25,7 @@ from noisefloor.publication.networks.dense import (
     NetworkTraining,
     TrainingBatch,
 )
+from noisefloor.publication.published_model import classification_scores
 from noisefloor.randomness import SeededSource
 from noisefloor.tables.one_hot import Examples
 from statistics_of_tests import FALSE_ALARM, binomial_p

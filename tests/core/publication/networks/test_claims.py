@@ -94,7 +94,7 @@ def test_one_parameter_that_follows_from_two_costs_twice() -> None:
 
 
 def test_the_mean_of_two_is_what_two_laplace_numbers_give() -> None:
-    """The law above against a convolution on a grid, which knows no formula for it."""
+    """The distribution above against a convolution on a grid, which knows no formula for it."""
     step = 0.01
     grid = np.arange(-2000, 2001) * step
     one = np.exp(-np.abs(grid)) / 2

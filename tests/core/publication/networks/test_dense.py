@@ -8,7 +8,6 @@ import torch
 
 from network_cases import examples_of, random_network
 from noisefloor.errors import BadParameter, NoisefloorError
-from noisefloor.publication.evaluation import classification_scores
 from noisefloor.publication.networks.dense import (
     DenseNetwork,
     NetworkPass,
@@ -17,6 +16,7 @@ from noisefloor.publication.networks.dense import (
     plain_increments,
     train,
 )
+from noisefloor.publication.published_model import classification_scores
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables.one_hot import Examples, OneHot, folds
 from noisefloor.tables.records import load_records

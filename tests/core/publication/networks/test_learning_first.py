@@ -1,4 +1,5 @@
-"""LearningFirst: its law, exactly; what is proved of it; and what a record that moves it shows."""
+"""LearningFirst: its distribution, exactly; what is proved of it; and what a record that moves it
+shows."""
 
 import math
 from collections.abc import Callable
@@ -93,7 +94,7 @@ def test_draws_follow_the_stated_distribution(seed: int, scale: float, passes: b
     noise = LearningFirst(20.0, shape.count, "clamped")
     released = noise.release(network, SeededSource(seed, "noise")).vector
     inside = int((np.abs(released) <= scale * noise.scale * math.log(2)).sum())
-    # On the grid the law has a step of 1 / HALF_STEPS: far finer than a tenth.
+    # On the grid the distribution has a step of 1 / HALF_STEPS: far finer than a tenth.
     assert (binomial_p(inside, shape.count, 0.5) > FALSE_ALARM) is passes
 
 

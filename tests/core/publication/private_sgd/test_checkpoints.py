@@ -4,10 +4,7 @@ import pytest
 import torch
 
 from noisefloor.errors import BadSnapshot
-from noisefloor.publication.private_sgd import (
-    PrivateTraining,
-    train,
-)
+from noisefloor.publication.private_sgd import PrivateTraining, train
 from noisefloor.randomness import SeededSource, new_run
 from private_sgd_cases import CASES, PLAN, made, weights
 

@@ -1,4 +1,5 @@
-"""Noise has the law that the plan says, is finite for every word, and leaves no low bits."""
+"""Noise has the distribution that the plan says, is finite for every word, and leaves no low
+bits."""
 
 import math
 

@@ -5,13 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from noisefloor.errors import OutOfDomain, TrainingFailed, UnsupportedModule
-from noisefloor.publication.private_sgd import (
-    Flat,
-    SgdPlan,
-    cross_entropy,
-    initialise,
-    train,
-)
+from noisefloor.publication.private_sgd import Flat, SgdPlan, cross_entropy, initialise, train
 from noisefloor.publication.private_sgd.module_checks import PLACEHOLDER_ROWS
 from noisefloor.publication.private_sgd.optimisers import check_moved, check_weights
 from noisefloor.randomness import SeededSource, new_run

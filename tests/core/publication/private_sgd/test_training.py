@@ -1,4 +1,4 @@
-"""Whole trainings: something is learnt, and the same from the same coins."""
+"""Whole trainings: something is learnt, and the same from the same draws."""
 
 from dataclasses import replace
 

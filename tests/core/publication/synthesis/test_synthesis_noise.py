@@ -1,4 +1,5 @@
-"""One budget for all tables: its exact law, its account, and faults that the account catches."""
+"""One budget for all tables: its exact distribution, its account, and faults that the account
+catches."""
 
 import itertools
 import math
