@@ -247,6 +247,7 @@ def _pld(
 
     steps = sum(event.count for event in run)
     slack = _SLACK_PER_STEP * max(1000, steps)
+    # The slack is taken off delta below: it has to be a small part of it. Else RDP answers.
     if delta < 100 * slack:
         raise ArithmeticError("delta lies within the rounding of Fourier transforms")
     substitute = neighbours is Neighbours.RECORD_SUBSTITUTE

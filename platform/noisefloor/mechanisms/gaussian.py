@@ -49,6 +49,7 @@ class GaussianTable:
         half = _decays(Decimal(self.sigma), self.reach)
         whole = 2 * sum(half) - 1
         upper = [max(1, floor64(ratio(share, whole))) for share in half[1:]]
+        # Even by construction, so that ``excess`` needs one direction of the shift only.
         return FiniteDistribution.of([*reversed(upper), ONE - 2 * sum(upper), *upper])
 
     @cached_property

@@ -67,6 +67,7 @@ class Geometric:
             distributions.append(_digit_distribution(self.rate * (1 << low), 1 << wide))
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "digits", tuple(distributions))
+        # Rounded up: a smaller weight would raise the ratio at the step into the tail.
         object.__setattr__(self, "tail", ceil64(exp(-self.rate * (1 << bits))))
 
     def sampler(self, source: Source) -> "GeometricSampler":

@@ -1,7 +1,6 @@
 """Publication: what may be released of a table of records, with its noise and its proof.
 
-``schema`` says in public what a column may hold, ``records`` reads a table strictly by it,
-``histogram`` counts with exact integer noise (``cell_noise``), ``model_methods`` are the ways to
+``histogram`` counts with exact integer noise (``cell_noise``), ``methods`` are the ways to
 publish a classifier, ``published_model`` is what comes of them, ``tensors`` writes and reads the
 files that are published. The methods of a publisher are listed in
 ``noisefloor.roles.publication_methods``.

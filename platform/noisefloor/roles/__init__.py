@@ -1,7 +1,7 @@
 """Roles: the servers as pure state machines, message in, state and answer out.
 
-No clock, no socket and no randomness: services wrap them for the network, the simulator runs
-them in its own process. ``kinds`` lists every kind of frame that they may count.
+No clock, no socket and no randomness. The simulator runs them in its own process; services do the
+same by scripts of their own, and are tested equal. ``kind_registry`` lists the kinds of frame.
 """
 
 from noisefloor.roles.ad_server import IMPRESSIONS, Ad, AdServer, Catalogue, impressions_kind

@@ -92,7 +92,7 @@ def kinds_from_sizes(
     sizes: Mapping[str, Mapping[str, Any]],  # Any: numbers, or a description by columns
     builders: Mapping[str, KindBuilder] = KIND_BUILDERS,
 ) -> dict[str, Kind]:
-    """Make the kinds that were requested: ``kinds_of({"impressions": {"size": 20}})``.
+    """Make the kinds that were requested: ``kinds_from_sizes({"impressions": {"size": 20}})``.
 
     A kind may also be described by its columns, as ``kind_description`` writes it.
     """
@@ -113,7 +113,7 @@ def kinds_from_sizes(
 
 
 def kind_description(kind: Kind) -> dict[str, Any]:  # Any: JSON
-    """Describe a kind by its columns, as plain data that ``kinds_of`` reads."""
+    """Describe a kind by its columns, as plain data that ``kinds_from_sizes`` reads."""
     names = {made: name for name, made in COLUMN_TYPES.items()}
     columns = [
         {"name": name, "type": names[type(column)], **asdict(column)}  # type: ignore[call-overload]

@@ -20,7 +20,7 @@ from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
 from noisefloor.tables import Records
 
 Audit: TypeAlias = Callable[[Canary, float, str], LowerBound]
-"""Plays a canary's game at a delta, with draws that a text names; see ``adversary.plan_audit``."""
+"""Plays a canary's game at a delta, with draws that a text names."""
 
 LOADING = (
     "file, card = (httpx.get(url + end, headers=token) for end in ('', '/card'))",
@@ -41,7 +41,7 @@ _KEPT_PLANS = 64
 def model_method(
     kind: type[ModelPlan], data_sets: Mapping[str, Records], audit: Audit | None = None
 ) -> PublicationMethod:
-    """Make the method that publishes by one of ``publication.model_methods``.
+    """Make the method that publishes by one of ``publication.methods``.
 
     Args:
         kind: Plans the releases.

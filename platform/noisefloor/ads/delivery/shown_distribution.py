@@ -28,7 +28,7 @@ def shown_chances(mechanism: Any, rows: Array) -> Floats:
     """Return the chance of each ad to be shown, for each row of scores within the range.
 
     Args:
-        mechanism: That of a ``Delivery``.
+        mechanism: That of an ``AdDelivery``.
         rows: Scores, one row per user.
     """
     if isinstance(mechanism, NoisyMax):

@@ -1,4 +1,4 @@
-"""training."""
+"""Private training of the ads' model in rounds: by bits, by Laplace noise, and spectral."""
 
 from noisefloor.ads.training.bit_training import GRADIENT_BITS, BitTraining, gradient_bits_kind
 from noisefloor.ads.training.columns import (

@@ -212,8 +212,8 @@ class BitTraining:
     def rate_for(self, n: int) -> float:
         """Return the server's step length in the first round, for rounds of n reports.
 
-        Unless it is given: as long as ``quiet_rate`` says, but no longer than moves a factor by
-        2 in one round if all reports agreed (or, with a clip too large for that to bound
+        Unless it is given: as long as ``first_step_length`` says, but no longer than moves a
+        factor by 2 in one round if all reports agreed (or, with a clip too large for that to bound
         anything, than what is stable). Only public numbers are used; devices do not need it.
         """
         if self.rate is not None:

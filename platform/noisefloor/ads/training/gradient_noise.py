@@ -102,7 +102,8 @@ class GradientReport:
                 L1 distance of two users' gradients on the grid. COORDINATE and BLOCK: within
                 (epsilon_bits + epsilon_values) / rounds. PRINTED: the distance is up to
                 3 sqrt(3 d) for each ad if tastes and factors lie in unit balls (see
-                ``gradient_reach``), where the noise is made for d; not bounded, no guarantee.
+                ``gradient_sensitivity``), where the noise is made for d; not bounded, no
+                guarantee.
     Neighbours: user: bits and gradients of all ads become anything else (local model).
     Domain:     rows of ``ads`` times (bit, ``dimension`` reals). COORDINATE and BLOCK clip.
                 PRINTED expects gradients -2 u (r - u v) of bounded tastes, refuses larger ones.

@@ -184,6 +184,7 @@ class SpectralTraining:
     def reporters(self, number: int, sampling_keys: SamplingKeys) -> Bits:
         """Return the group that reports in a round."""
         ends = [round(end * (1 << 32)) for end in accumulate(self.shares)]
+        # The last bound is fixed: rounded shares may not leave anybody out.
         bounds = [0, *ends[:-1], 1 << 32]
         wide = sampling_keys.astype(np.uint64)
         return np.asarray((wide >= bounds[number]) & (wide < bounds[number + 1]))
@@ -218,6 +219,7 @@ class SpectralTraining:
         rows[:, :-1] = ratings.above(base)
         rows[:, -1] = self._count_weight(_rates(sent, self.ads)) * ratings.rated.sum(axis=1)
         norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        # A user without ratings has a row of zeros, and keeps it.
         rows /= np.maximum(norm, np.float32(1e-9))[:, None]
         return rows
 

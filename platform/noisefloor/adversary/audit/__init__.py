@@ -1,4 +1,4 @@
-"""audit."""
+"""What every attack uses: Bayes' guesses, outcomes with intervals, ROC curves, and audits."""
 
 from noisefloor.adversary.audit.audit_cases import all_audit_cases, select_cases
 from noisefloor.adversary.audit.auditor import (

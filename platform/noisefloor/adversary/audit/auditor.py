@@ -209,6 +209,8 @@ def bound_from_reports(
     trials = len(reports[0])
     if len(reports[1]) != trials:
         raise BadParameter("reports", len(reports[1]), f"as many as of the first input, {trials}")
+    # A quarter fits the scores, a quarter chooses the event, and the rest measures it: choices
+    # that are made on other runs cost no confidence.
     learn, half = trials // 4, trials // 2
     scores = [[_likelihood_score(mechanism, some, pair) for some in reports]]
     scores += _learned_scores(reports, learn)

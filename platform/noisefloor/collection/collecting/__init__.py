@@ -1,4 +1,4 @@
-"""collecting."""
+"""What owners send: collectors of records, and selections of attributes."""
 
 from noisefloor.collection.collecting.class_selection import ResponseSelection, WeakSelection
 from noisefloor.collection.collecting.collectors import (

@@ -1,4 +1,4 @@
-"""encoding."""
+"""From values to classes, and the responses that protect a record."""
 
 from noisefloor.collection.encoding.discretisation import (
     Codes,

@@ -48,7 +48,8 @@ class PrintedUnified:
                 the paper's algorithm 2), epsilon = the sum of ln(keep / lie), that is about
                 ln(size / (size - 1)) more for each value than the paper claims.
     Neighbours: user: the whole record (local model).
-    Domain:     rows of classes as ``PrintedClasses`` gives them, 0 to size; others are refused.
+    Domain:     rows of classes as ``PrintedDiscretiser`` gives them, 0 to size; others are
+                refused.
     Reference:  SUP.ML paper, algorithms 2, 4 and 5.
 
     The two faults do not add up: lies that reach class 0 by mistake are what would hide it.

@@ -109,7 +109,7 @@ def training_values_kind(chosen: int, values: int, labels: int) -> Kind:
 
 
 def query_values_kind(chosen: int, values: int, labels: int) -> Kind:
-    """Make the kind of query reports; see ``told_values_kind``."""
+    """Make the kind of query reports; see ``training_values_kind``."""
     return _kind(QUERY_VALUES, chosen, values, labels)
 
 

@@ -1,4 +1,4 @@
-"""learners."""
+"""Classifiers that are fitted to protected reports, and their published form."""
 
 from noisefloor.collection.learners.classifiers import (
     Classifier,

@@ -30,7 +30,7 @@ class ExportedModel(Classifier, Protocol):
 
     @property
     def form(self) -> str:
-        """Its key in ``MODEL_FORMS``."""
+        """Its name, as ``model_from_arrays`` reads it."""
         ...
 
     def arrays(self) -> dict[str, Floats]:

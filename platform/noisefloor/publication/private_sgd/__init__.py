@@ -10,8 +10,7 @@
 
 ``SgdPlan`` and the kinds of clipping are torch-free. ``train`` is the whole of it;
 ``PrivateTraining`` can be stopped, written to a safetensors checkpoint and taken up again.
-``initialise`` draws first weights from a source; ``check_above_majority`` refuses a
-model that is no better than naming the most frequent class.
+``initialise`` draws first weights from a source.
 
 Linear, Embedding, LayerNorm, Conv1d, Conv2d and LSTM are clipped by book-keeping, at a cost not
 far from a plain step; a module with other layers takes the slow road, and the report says so.

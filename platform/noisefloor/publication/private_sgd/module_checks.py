@@ -185,7 +185,7 @@ class ModuleDryRun:
 
         Raises:
             UnsupportedModule: The module cannot be trained privately, or takes no kind.
-            DeadRun: No example has a gradient.
+            TrainingFailed: No example has a gradient.
         """
         draws = torch.get_rng_state()
         before = self._flat.vector.clone()

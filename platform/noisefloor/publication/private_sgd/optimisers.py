@@ -4,8 +4,7 @@ Checks that stop a training which is dead but goes on.
 
 A network of NaN scores exactly the majority, and nobody notices. These gates do. A training only
 looks at weights, which are noised and released anyway, so that its checks cost nothing: no value
-of an example stops it. ``check_learnt`` looks at the examples that it is given; that it raises is
-a fact about them which no guarantee covers, so give it public or held-out ones.
+of an example stops it.
 """
 
 import math
@@ -20,13 +19,13 @@ from noisefloor.publication.private_sgd.plan import SgdPlan
 
 
 def check_weights(weights: Tensor) -> None:
-    """Raise DeadRun if a weight is NaN or infinite; looks at released numbers only."""
+    """Raise TrainingFailed if a weight is NaN or infinite; looks at released numbers only."""
     if not bool(torch.isfinite(weights).all()):
         raise TrainingFailed("Weights are NaN or infinite: lower the learning rate.")
 
 
 def check_moved(before: Tensor, after: Tensor) -> float:
-    """Return how far the weights moved, in L2; raises DeadRun if they did not.
+    """Return how far the weights moved, in L2; raises TrainingFailed if they did not.
 
     Looks at released numbers only.
     """

@@ -75,5 +75,6 @@ def snap(vector: Tensor, step: float) -> None:
     division. What is too large for that has a last place worth more than the step already.
     """
     mantissa = 23 if vector.dtype == torch.float32 else 52
+    # 1.5 and not 1: the sum keeps its exponent for negative entries, too.
     large = 1.5 * math.ldexp(step, mantissa)
     vector.add_(large).sub_(large)

@@ -219,7 +219,7 @@ class PrivateTraining:
         """Take steps, up to a number of them; all that are left if none is given.
 
         Raises:
-            DeadRun: Weights are NaN or infinite.
+            TrainingFailed: Weights are NaN or infinite.
         """
         last = self._plan.steps if until is None else min(until, self._plan.steps)
         while self._step < last:
@@ -228,6 +228,7 @@ class PrivateTraining:
                 check_weights(self._weights)
 
     def _take_step(self) -> None:
+        # One child per step: a seeded run that is restored draws what it would have drawn.
         step_source = self._source.child("step", self._step)
         self._sums.zero_()
         count = len(self._examples.targets)
@@ -235,6 +236,7 @@ class PrivateTraining:
         for part in micro_batches(places, count, self._most):
             self._add(part)
         add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))
+        # Not divided by the size of the sample: that depends on which records there are.
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
 
     def _add(self, part: Tensor | slice) -> None:
@@ -333,7 +335,8 @@ def train(
         What may be released. What was proved is ``plan.guarantee(delta)``.
 
     Raises:
-        DeadRun: Weights are NaN or infinite or did not move, or the loss does not reach them.
+        TrainingFailed: Weights are NaN or infinite or did not move, or the loss does not reach
+            them.
         UnsupportedModule: The module couples examples, ties parameters, is random, or changes in
             a forward pass.
     """

@@ -2,9 +2,10 @@
 
 Three ways, each a frozen plan with its ``guarantee``, its ``release`` and the exact
 ``log_likelihood`` of what it released: ``label_histograms`` (columns independent given the label),
-``cells`` (all cells of a few columns), ``marginal_tree`` (a private forest of columns). ``noise``
-divides one budget among all tables, ``loss`` sums up what Gaussian noise costs, ``consistency``
-and ``forest`` turn noisy counts into a model. What is done with a release is post-processing.
+``cells`` (all cells of a few columns), ``marginal_tree`` (a private forest of columns).
+``noise_budget`` divides one budget among all tables, ``privacy_loss`` sums up what Gaussian noise
+costs, and ``record_model`` turns noisy counts into a model. What is done with a release is
+post-processing.
 """
 
 from noisefloor.publication.synthesis.cells import CELLS, CellHistogram

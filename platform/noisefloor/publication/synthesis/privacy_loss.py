@@ -70,6 +70,7 @@ class LossDistribution:
         losses = (self.start + np.arange(len(self.chances))) * self.grid
         over = losses > epsilon
         ideal = float(-np.expm1(epsilon - losses[over]) @ self.chances[over])
+        # Both distributions may be off by the variation, the second one times e**epsilon.
         return min(1.0, ideal + _MARGIN + (1 + math.exp(epsilon)) * self.variation)
 
     def epsilon(self, delta: float, met: float) -> float:
@@ -140,6 +141,7 @@ def _group(sigma: float, change: RecordChange, grid: float) -> tuple[int, Floats
     sums, chances = _sum_distribution(sigma, change.entries)
     step, count = change.step, change.entries
     losses = (2 * step * sums + count * step**2) / (2 * sigma**2)
+    # Rounded up: a larger loss can only overstate delta.
     place = np.ceil(losses / grid).astype(np.int64)
     return int(place[0]), np.asarray(np.bincount(place - place[0], chances), dtype=np.float64)
 

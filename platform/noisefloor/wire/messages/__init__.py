@@ -1,4 +1,4 @@
-"""messages."""
+"""The HTTP contract: requests and answers that services and simulator share."""
 
 from noisefloor.wire.messages.ad_serving import (
     MOST_TOKENS,
