@@ -24,7 +24,7 @@ from bench.processes import cpu_s
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 
 FRAMES, JSON, ADS = "frames", "json", "ads"
 _WAYS = {

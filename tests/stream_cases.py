@@ -23,8 +23,8 @@ from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.worker import Worker
+from noisefloor_services.streams.write_path import Producer
 
 CLICKS = bit_vector_kind("clicks", 5)
 GRID = grid_kind("grid", -(1 << 31), 1 << 31)

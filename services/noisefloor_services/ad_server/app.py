@@ -10,9 +10,8 @@ from fastapi import APIRouter
 
 from noisefloor.randomness import Source
 from noisefloor.roles import CollectionConfig
-from noisefloor_services.ad_server.predictions import PredictionQueue
 from noisefloor_services.ad_server.routes import add_routes
-from noisefloor_services.ad_server.state import AdServerState
+from noisefloor_services.ad_server.state import AdServerState, PredictionQueue
 from noisefloor_services.http import (
     LOOK_S,
     AnonymousAccess,

@@ -1,19 +1,26 @@
-"""What the routes of the ad server share: frames in, model out."""
+"""What the routes of the ad server share: frames in, the model broadcast out, protected queries.
+
+Queries are answered by one thread for all collections, so that accepting reports does not wait for
+predictions; when too many wait, the next one is refused with Retry-After.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
+import numpy as np
 import pyarrow as pa
 from fastapi import HTTPException
+from numpy.typing import NDArray
 from redis import Redis
 from redis.exceptions import RedisError
 
-from noisefloor.errors import NoisefloorError
+from noisefloor.errors import BusFull, NoisefloorError, NotFitted
 from noisefloor.randomness import Source
 from noisefloor.roles import Catalogue, CollectionConfig
+from noisefloor.tasks import TrainingTask, answer_queries
 from noisefloor.wire import Frame, Kind, seal
-from noisefloor_services.ad_server.predictions import PredictionQueue
 from noisefloor_services.ad_server.report_tokens import ReportTokens
 from noisefloor_services.http import Readiness
 from noisefloor_services.metrics import MetricCounter, MetricSample, available_samples
@@ -29,6 +36,42 @@ from noisefloor_services.store import (
     StoreAway,
 )
 from noisefloor_services.streams import Ingest, WritePath
+
+MOST_WAITING = 16
+
+
+class PredictionQueue:
+    """Answers queries; made for one event loop."""
+
+    __slots__ = ("_pool", "_waiting")
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="predictions")
+        self._waiting = 0
+
+    async def answers(
+        self, course: TrainingTask, broadcast_content: BroadcastContent | None, data: bytes
+    ) -> NDArray[np.bool_]:
+        """Return a decision for each query of a frame.
+
+        Raises:
+            BadFrame: It is none of this course's queries.
+            NotLearnt: There is nothing to answer by.
+            BusFull: Too many wait.
+        """
+        if broadcast_content is None:
+            raise NotFitted("There is no model yet.")
+        if self._waiting >= MOST_WAITING:
+            raise BusFull("Too many queries wait.")
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(
+                self._pool, answer_queries, course, broadcast_content.content, data
+            )
+        finally:
+            self._waiting -= 1
+
 
 TOKEN_HEADER = "Report-Token"
 _MODEL_EVERY_S = 0.2

@@ -17,8 +17,7 @@ from noisefloor.wire.messages import (
     EpochStatus,
     KindState,
 )
-from noisefloor_services.aggregator.alarms import Alarm
-from noisefloor_services.aggregator.state import AggregatorState
+from noisefloor_services.aggregator.state import AggregatorState, Alarm
 from noisefloor_services.http import FRAME_TYPE, UNAVAILABLE, EpochNumber, KindName
 from noisefloor_services.store import MODEL_TYPE
 from noisefloor_services.streams import Conservation, EpochStore

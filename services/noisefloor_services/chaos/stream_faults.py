@@ -13,16 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from noisefloor.randomness import SeededSource
-from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan, ProgressCallback
-from noisefloor_services.chaos.processes import ChaosTimeout
-from noisefloor_services.chaos.traffic import (
+from noisefloor_services.chaos.plan import (
     EPOCHS,
     KINDS,
     RATINGS,
+    ChaosOutcome,
+    ChaosPlan,
+    ProgressCallback,
     Rows,
     StreamTraffic,
     in_micro_batches,
 )
+from noisefloor_services.chaos.processes import ChaosTimeout
 from noisefloor_services.chaos.workers import WorkerPool, WorkerSpec
 from noisefloor_services.store import EmbeddedServer, Layout, Server, StoreAway, StreamFull
 from noisefloor_services.streams import EpochStore, Producer

@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 
 from redis.exceptions import NoScriptError
 
-from noisefloor_services.chaos.traffic import KINDS
+from noisefloor_services.chaos.plan import KINDS
 from noisefloor_services.store import GROUP, Command, Layout, Script, Server, StoreAway
 from noisefloor_services.streams import EpochStore, FrameGroup, Worker
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor_services.http.refusals import refuse
+from noisefloor_services.http.bodies import refuse
 
 _BRACKETS = b"[]{}"
 _OTHERS = bytes(code for code in range(256) if code not in _BRACKETS)

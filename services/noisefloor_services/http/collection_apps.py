@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from noisefloor.errors import NoisefloorError
 from noisefloor.roles import CollectionConfig
-from noisefloor_services.http.refusals import refuse
+from noisefloor_services.http.bodies import refuse
 from noisefloor_services.store import MOST, NAME, CollectionRegistry
 
 if TYPE_CHECKING:  # a service has rooms, and a room is a service

@@ -16,8 +16,12 @@ from typing import Any
 
 import uvicorn
 
-from noisefloor_services.http.connection import connection_factory
-from noisefloor_services.http.connection_limits import RESERVE, ConnectionBounds, ConnectionLimits
+from noisefloor_services.http.connection import (
+    RESERVE,
+    ConnectionBounds,
+    ConnectionLimits,
+    connection_factory,
+)
 from noisefloor_services.http.logs import uvicorn_options
 from noisefloor_services.http.service import Service
 from noisefloor_services.settings import Settings

@@ -27,10 +27,15 @@ from typing import Self
 from redis import Redis
 
 from noisefloor.accounting import Amount, LedgerContents, LedgerEntry, encode_ledger
-from noisefloor_services.ledger.errors import BEHIND, BadAnchor, LedgerBehind
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
-from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
+from noisefloor_services.ledger.terms import (
+    BEHIND,
+    BadAnchor,
+    LedgerBehind,
+    LedgerTerms,
+    LedgerTotals,
+    SubjectTotals,
+)
 
 VERSION = 1
 

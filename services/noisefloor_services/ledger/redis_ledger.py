@@ -31,22 +31,21 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_services.ledger import scripts as scripts
-from noisefloor_services.ledger.errors import (
+from noisefloor_services.ledger.terms import (
     BEHIND,
+    EXACT,
     LedgerAbsent,
     LedgerBehind,
-    ReleaseSealed,
-    ReleaseUnspent,
-    UnlikeTerms,
-)
-from noisefloor_services.ledger.terms import (
-    EXACT,
     LedgerKeys,
     LedgerTerms,
+    LedgerTotals,
+    ReleaseSealed,
+    ReleaseUnspent,
     SpendPreview,
+    SubjectTotals,
+    UnlikeTerms,
     check_text,
 )
-from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
 
 MOST_RELEASE_BYTES = 64 << 20
 """A released artefact is at most this long."""

@@ -6,14 +6,12 @@ really keeps. ``keys`` has every name; the atomic steps are the scripts in ``lua
 """
 
 from noisefloor_services.streams.batch import FrameGroup
-from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.counting import CountingThread, CountingThreads
-from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.epoch_store import Conservation, EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.lag import LagWatch
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.pending import LagWatch
 from noisefloor_services.streams.worker import ABANDONED_S, Worker
-from noisefloor_services.streams.write_path import WritePath
+from noisefloor_services.streams.write_path import Producer, WritePath
 
 __all__ = [
     "ABANDONED_S",

@@ -17,7 +17,7 @@ import numpy as np
 from noisefloor.errors import BadFrame
 from noisefloor.roles import AggregationLimits
 from noisefloor.wire import Frame, Kind, Reduction, Tally, decode_frame, joined
-from noisefloor_services.store import APPLY, BURY, GROUP, Command, PartitionKeys, Word
+from noisefloor_services.store import GROUP, Command, PartitionKeys, Word, scripts
 
 PIECE_CELLS = 512
 """Cells that are added at once; a piece without a change is not sent."""
@@ -102,7 +102,7 @@ class FrameGroup:
             packed(map(kept_bytes, frames)),
         ]
         entry_ids = (entry.delivery.entry_id for entry in self.entries)
-        return APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
+        return scripts.APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
 
     def take(self, truth: str) -> "list[RejectedDelivery]":
         """Believe the script; return the dead letters among the entries.
@@ -244,7 +244,7 @@ class DeliveryBatch:
             by_place.setdefault(letter.delivery.partition, []).extend(letter.words)
         fixed = (GROUP, self.context.consumer, self.context.limits.dead_letters)
         return [
-            BURY.command(
+            scripts.BURY.command(
                 [self.keys[place].frames, self.keys[place].counters, self.keys[place].letters],
                 [*fixed, *words],
             )

@@ -1,15 +1,16 @@
 """Epochs in Redis: closed, released and retired as the aggregator role does it in memory.
 
-Each partition holds its own part of an epoch. Closing has two phases in each: intake stops, in one
-step at the store, and once what was taken before is settled the epoch is frozen. It is closed once
-it is frozen in every partition; closing is repeated until it is. So every frame that was accepted
-counts. The result is that of one aggregator that saw the frames in some order.
+Each partition holds its own part of an epoch. Closing has two phases in each partition: first the
+store refuses new frames of the epoch, then, once every frame that was accepted is settled, the
+epoch is frozen. It is closed when it is frozen in every partition; ``close`` is repeated until it
+is. So every frame that was accepted counts, and the result is that of one aggregator that saw the
+frames in some order. ``Conservation`` accounts for every frame, by Redis' own numbers.
 """
 
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,20 +23,76 @@ from noisefloor.errors import BadParameter, EpochOpen
 from noisefloor.roles import AggregationLimits, DeadLetter, EpochSummary
 from noisefloor.wire import MOST_EPOCH, Kind, Reduction, Tally, joined, sorted_rows
 from noisefloor_services.store import (
-    CLOSE,
-    EMPTY,
     GROUP,
-    RETIRE,
     BadStore,
     Command,
     EpochClosing,
     Layout,
     PartitionKeys,
     Server,
+    scripts,
 )
-from noisefloor_services.streams import conservation
 from noisefloor_services.streams.batch import cells_of
-from noisefloor_services.streams.conservation import Conservation
+
+
+@dataclass(frozen=True, slots=True)
+class Conservation:
+    """Frames by what became of them. Nothing is estimated, and nothing is counted twice.
+
+    Attributes:
+        accepted: Frames that were promised to count: entries ever added to the streams, as the
+            streams themselves count them, and repeats that were recognised before.
+        counted: In the sums, or among the collected rows.
+        duplicates: Repeats of frames that were settled before.
+        dead_letters: Frames that can never count.
+        late: Accepted, and then refused because their epoch was closed. It has to be 0: the
+            intake takes no frame of an epoch that is closed or being closed.
+        pending: In the streams still, handed out or not.
+        reports: Rows of the counted frames.
+        refused_closed: Refused at the intake: the epoch was closed, or being closed.
+        refused_again: The same frames, refused once more.
+        refused_ahead: Refused at the intake for now: the epoch was too far ahead.
+        refused_full: Refused at the intake: the epoch was full.
+    """
+
+    accepted: int = 0
+    counted: int = 0
+    duplicates: int = 0
+    dead_letters: int = 0
+    late: int = 0
+    pending: int = 0
+    reports: int = 0
+    refused_closed: int = 0
+    refused_again: int = 0
+    refused_ahead: int = 0
+    refused_full: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Frames without an outcome; negative if some have two. It has to be 0."""
+        settled = self.counted + self.duplicates + self.dead_letters + self.late
+        return self.accepted - settled - self.pending
+
+    @property
+    def is_conserved(self) -> bool:
+        """Whether every frame that was accepted has exactly one outcome, or waits for one."""
+        return self.missing == 0
+
+    @classmethod
+    def total(cls, parts: Iterable["Conservation"]) -> "Conservation":
+        """Return the sum of several partitions."""
+        listed = list(parts)
+        return cls(*(sum(getattr(part, one.name) for part in listed) for one in fields(cls)))
+
+
+def _conservation_query(keys: PartitionKeys) -> Command:
+    return scripts.ACCOUNT.command([keys.frames, keys.counters, keys.intake], [])
+
+
+def _read_conservation(reply: Sequence[int]) -> Conservation:
+    accepted, pending, counted, duplicates, dead_letters, late, *more = reply
+    return Conservation(accepted, counted, duplicates, dead_letters, late, pending, *more)
+
 
 CLOSE_S = 5.0
 """How long closing waits for frames that were taken and are not settled, before it is repeated."""
@@ -145,7 +202,7 @@ class EpochStore:
                 keys.kept(kind, epoch),
                 keys.intake_of(kind, epoch),
             ]
-            self.server.call(*RETIRE.command(names, [epoch]))
+            self.server.call(*scripts.RETIRE.command(names, [epoch]))
 
     def drop(self) -> None:
         """Drop everything that is kept here, frames that wait included; nobody may count now.
@@ -153,7 +210,7 @@ class EpochStore:
         Nobody has the right to delete a stream of frames: it is emptied, and stays.
         """
         for keys in self._partitions:
-            while self.server.call(*EMPTY.command([keys.frames], [GROUP])):
+            while self.server.call(*scripts.EMPTY.command([keys.frames], [GROUP])):
                 pass
             names = [keys.counters, keys.letters, keys.beats, keys.intake]
             for kind in self.kinds:
@@ -224,16 +281,16 @@ class EpochStore:
     def dead_letters(self) -> tuple[DeadLetter, ...]:
         """Return the dead letters that are kept, sorted by key."""
         letters = []
-        for (fields,) in self._ask(lambda keys: [("HGETALL", keys.letters)]):
-            for key, value in zip(fields[::2], fields[1::2], strict=True):
+        for (pairs,) in self._ask(lambda keys: [("HGETALL", keys.letters)]):
+            for key, value in zip(pairs[::2], pairs[1::2], strict=True):
                 size, reason = value.decode().split(" ", 1)
                 letters.append(DeadLetter(key.decode(), reason, int(size)))
         return tuple(sorted(letters))
 
     def conservation(self) -> Conservation:
         """Return what became of every frame; a partition's numbers are of one instant."""
-        replies = self.server.all([conservation.question(keys) for keys in self._partitions])
-        return Conservation.total(map(conservation.read, replies))
+        replies = self.server.all([_conservation_query(keys) for keys in self._partitions])
+        return Conservation.total(map(_read_conservation, replies))
 
     def waiting(self) -> int:
         """Return how many frames are not settled yet."""
@@ -258,7 +315,7 @@ class EpochStore:
     def _is_draining(self, keys: PartitionKeys, kind: str, epoch: int) -> bool:
         """Take one step of closing in a partition, and say whether more are needed."""
         names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch), keys.frames]
-        step = self.server.call(*CLOSE.command(names, [epoch, self.limits.open_epochs]))
+        step = self.server.call(*scripts.CLOSE.command(names, [epoch, self.limits.open_epochs]))
         if step == _AHEAD:
             raise BadParameter("epoch", epoch, "within the window of open epochs")
         return bool(step == _DRAINING)

@@ -26,7 +26,6 @@ from noisefloor.errors import NoisefloorError
 from noisefloor.roles import AggregationLimits
 from noisefloor.wire import Frame, Reduction
 from noisefloor_services.store import (
-    APPEND,
     TIMEOUT_S,
     FrameRefused,
     Layout,
@@ -34,12 +33,12 @@ from noisefloor_services.store import (
     StoreAway,
     StreamFull,
     Word,
+    scripts,
     translated_error,
 )
 from noisefloor_services.streams.batch import kept_bytes, packed
 from noisefloor_services.streams.epoch_store import partition_share
-from noisefloor_services.streams.producer import HIGH_WATER
-from noisefloor_services.streams.write_path import WritePath
+from noisefloor_services.streams.write_path import HIGH_WATER, WritePath
 
 MOST_WAITING = 1024
 MOST_WAITING_BYTES = 1 << 26
@@ -284,7 +283,7 @@ class Ingest:
             keys.intake_of(kind, epoch),
         )
         bounds = (limits.open_epochs, limits.frames, limits.rows, limits.collected_bytes)
-        words = APPEND.command(names, (epoch, *bounds))
+        words = scripts.APPEND.command(names, (epoch, *bounds))
         assert len(words) == _START_WORDS
         if len(self._starts) >= _MOST_STARTS:  # epochs that are asked for in vain are many
             self._starts.clear()
@@ -298,7 +297,7 @@ class Ingest:
         try:
             return await self._once(sent, count)
         except NoScriptError:
-            await self._once(_command("SCRIPT", "LOAD", APPEND.text), 1)
+            await self._once(_command("SCRIPT", "LOAD", scripts.APPEND.text), 1)
             return await self._once(sent, count)
 
     async def _once(self, sent: bytes, count: int) -> list[Any]:

@@ -16,8 +16,6 @@ from typing import Any
 from noisefloor.checks import check_count
 from noisefloor.wire import read_batch_id
 from noisefloor_services.store import GROUP, Command, StoreAway, StoreStalled, StreamFull
-from noisefloor_services.streams.abandonment import Abandonment
-from noisefloor_services.streams.age_tracker import Clock
 from noisefloor_services.streams.batch import (
     BatchContext,
     DeliveryBatch,
@@ -26,6 +24,7 @@ from noisefloor_services.streams.batch import (
     StreamDelivery,
 )
 from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.pending import Abandonment, Clock
 
 BATCH = 64
 MOST_DELIVERIES = 5

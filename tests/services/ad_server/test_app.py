@@ -18,7 +18,7 @@ from noisefloor.roles import Aggregator
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.wire.frames import encode_frame
 from noisefloor_services import ad_server
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer

@@ -14,8 +14,8 @@ from live_apps import Live, credentials, live, prepared
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.tasks.training_task import MOST_QUERIES, TrainingTask
 from noisefloor_services import ad_server
-from noisefloor_services.ad_server.predictions import MOST_WAITING
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.ad_server.state import MOST_WAITING
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
 from task_cases import QUERIES, Threshold, Totals, crowd, queries, written

@@ -25,17 +25,17 @@ from noisefloor.wire import grid_kind
 from noisefloor.wire.frames import encode_frame, read_batch_id
 from noisefloor.wire.kinds import Kind
 from noisefloor_services import ad_server, aggregator
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.durability import Durability, server_info
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import GROUP, Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams import lag
+from noisefloor_services.streams import pending
 from noisefloor_services.streams.epoch_store import EpochStore
-from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.worker import Worker
+from noisefloor_services.streams.write_path import Producer
 from stream_cases import KINDS, frame
 
 FRAME = {"Content-Type": FRAME_TYPE}
@@ -403,7 +403,7 @@ def test_of_a_partition_that_cannot_be_read_there_are_no_numbers(
 def test_frames_that_nobody_settles_make_the_aggregator_unready(
     app: Live, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lag, "STALLED_S", 0.3)
+    monkeypatch.setattr(pending, "STALLED_S", 0.3)
     server = Server(settings.redis_url)
     stream = Layout(COLLECTION.namespace, settings.partitions).keys(0).frames
     server.call("XGROUP", "SETID", stream, "aggregators", "0-9")  # the next nine are passed over

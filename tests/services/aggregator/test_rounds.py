@@ -20,7 +20,7 @@ from noisefloor_services.store.durability import Durability
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.write_path import Producer
 from task_cases import Threshold, Totals, crowd, values
 
 READ, ADMIN = bearer(Role.READ), bearer(Role.ADMIN)

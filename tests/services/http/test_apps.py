@@ -22,9 +22,8 @@ from noisefloor.roles.collection_config import CollectionConfig, example_collect
 from noisefloor_services import ad_server, aggregator, publisher
 from noisefloor_services.__main__ import main
 from noisefloor_services.http import error_handlers, logs
-from noisefloor_services.http.direct_routes import DirectRoutes
-from noisefloor_services.http.request_bodies import FRAME_TYPE
-from noisefloor_services.http.service import DESCRIPTION, Service
+from noisefloor_services.http.bodies import FRAME_TYPE
+from noisefloor_services.http.service import DESCRIPTION, DirectRoutes, Service
 from noisefloor_services.metrics import (
     MetricCounter,
     MetricSample,

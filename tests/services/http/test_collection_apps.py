@@ -14,7 +14,7 @@ from noisefloor.roles.collection_config import CollectionConfig, example_collect
 from noisefloor.roles.kind_registry import kinds_from_sizes
 from noisefloor.wire.frames import encode_frame
 from noisefloor_services import ad_server, aggregator
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.collection_registry import MOST, CollectionRegistry, Registration

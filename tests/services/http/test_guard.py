@@ -11,8 +11,7 @@ from starlette.types import Message
 
 from callers import Caller
 from noisefloor.errors import BadParameter
-from noisefloor_services.http.guard import Guard
-from noisefloor_services.http.policy import AccessDecision, AnonymousAccess, Policy, Rule
+from noisefloor_services.http.policy import AccessDecision, AnonymousAccess, Guard, Policy, Rule
 from noisefloor_services.security.credentials import (
     BadCredentials,
     Credential,

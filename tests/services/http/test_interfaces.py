@@ -29,7 +29,7 @@ from noisefloor.randomness import SeededSource, Source, new_run
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
 from noisefloor_services import ad_server, aggregator, publisher
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.http.service import DESCRIPTION, Service
 from noisefloor_services.security.credentials import Role, new_token
 from noisefloor_services.settings import Settings

@@ -23,9 +23,8 @@ from noisefloor.errors import (
 )
 from noisefloor_services.http import error_handlers, logs
 from noisefloor_services.http.body_limits import BodyLimits
-from noisefloor_services.http.guard import Guard
-from noisefloor_services.http.policy import AnonymousAccess, Policy, Rule
-from noisefloor_services.ledger.errors import LedgerAbsent, ReleaseSealed
+from noisefloor_services.http.policy import AnonymousAccess, Guard, Policy, Rule
+from noisefloor_services.ledger.terms import LedgerAbsent, ReleaseSealed
 from noisefloor_services.security.credentials import Credentials
 
 SENTINEL = "sentinel-7f3a9c"

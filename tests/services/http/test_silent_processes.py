@@ -19,14 +19,14 @@ from redis import Redis
 from live_apps import LINES, TOKENS, Process, prepared, process
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.http.service import DESCRIPTION
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.write_path import Producer
 from own_tables import write_visits
 
 SENTINEL = "sentinel-7f3a9c"

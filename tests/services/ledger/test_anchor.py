@@ -19,10 +19,15 @@ from noisefloor.accounting import Amount
 from noisefloor.errors import BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_services.ledger.anchor import AnchoredLedger, LedgerAnchor, restore
-from noisefloor_services.ledger.errors import BadAnchor, LedgerBehind, ReleaseSealed
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
-from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
+from noisefloor_services.ledger.terms import (
+    BadAnchor,
+    LedgerBehind,
+    LedgerTerms,
+    LedgerTotals,
+    ReleaseSealed,
+    SubjectTotals,
+)
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
 TERMS = LedgerTerms.of(2.0, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)

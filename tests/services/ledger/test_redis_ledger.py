@@ -29,14 +29,17 @@ from noisefloor.errors import (
     SpendConflict,
 )
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor_services.ledger.errors import (
+from noisefloor_services.ledger.redis_ledger import MOST_RELEASE_BYTES, RedisLedger
+from noisefloor_services.ledger.terms import (
+    EXACT,
+    MOST_TEXT_BYTES,
     LedgerAbsent,
+    LedgerKeys,
+    LedgerTerms,
     ReleaseSealed,
     ReleaseUnspent,
     UnlikeTerms,
 )
-from noisefloor_services.ledger.redis_ledger import MOST_RELEASE_BYTES, RedisLedger
-from noisefloor_services.ledger.terms import EXACT, MOST_TEXT_BYTES, LedgerKeys, LedgerTerms
 from valkeys import running_valkey
 
 USER = Neighbours.USER

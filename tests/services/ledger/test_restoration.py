@@ -10,9 +10,8 @@ from redis import Redis
 
 from noisefloor.accounting import Amount
 from noisefloor.privacy import Guarantee, Neighbours
-from noisefloor_services.ledger.errors import LedgerAbsent, ReleaseSealed
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
+from noisefloor_services.ledger.terms import LedgerAbsent, LedgerTerms, ReleaseSealed
 from noisefloor_services.store.durability import Durability
 from noisefloor_services.store.embedded import EmbeddedServer
 

@@ -15,9 +15,13 @@ from noisefloor_services.__main__ import main
 from noisefloor_services.security.acl import store_users
 from noisefloor_services.settings import BadSetting
 from noisefloor_services.store import embedded
-from noisefloor_services.store.embedded import EmbeddedServer, ServerNotStarted
+from noisefloor_services.store.embedded import (
+    PASSWORDS,
+    EmbeddedServer,
+    ServerNotStarted,
+    kept_passwords,
+)
 from noisefloor_services.store.errors import StoreAway
-from noisefloor_services.store.process import PASSWORDS, kept_passwords
 from noisefloor_services.store.server import Server
 
 

@@ -2,9 +2,8 @@
 
 from noisefloor_services.store.keys import GROUP
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.abandonment import MOST_ENTRIES
-from noisefloor_services.streams.age_tracker import AgeTracker
 from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.pending import MOST_ENTRIES, AgeTracker
 from noisefloor_services.streams.worker import ABANDONED_S, FORGOTTEN_S, Worker
 from stream_cases import CLICKS, HandClock, frame, new_store, sent
 

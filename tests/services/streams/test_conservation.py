@@ -2,7 +2,7 @@
 
 import pytest
 
-from noisefloor_services.streams.conservation import Conservation
+from noisefloor_services.streams.epoch_store import Conservation
 
 
 @pytest.mark.parametrize("missing", [-1, 0, 1])

@@ -3,7 +3,7 @@
 from noisefloor_services.store.keys import GROUP
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
-from noisefloor_services.streams.lag import STALLED_S, Lag, LagWatch
+from noisefloor_services.streams.pending import STALLED_S, Lag, LagWatch
 from noisefloor_services.streams.worker import ABANDONED_S, Worker
 from stream_cases import CLICKS, HandClock, frame, new_store, sent, worked
 

@@ -26,10 +26,9 @@ from noisefloor_services.store.model_broadcast import ModelBroadcast
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.lag import Lag, LagWatch
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.pending import Lag, LagWatch
 from noisefloor_services.streams.worker import Worker
-from noisefloor_services.streams.write_path import WritePath
+from noisefloor_services.streams.write_path import Producer, WritePath
 from stream_cases import BAD, GOOD, KINDS, NAMED, differences, frame
 
 LAYOUT = Layout(partitions=2)
