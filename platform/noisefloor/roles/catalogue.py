@@ -1,10 +1,10 @@
 """The catalogue of ads: frozen, versioned, and known by a hash of its content."""
 
 import hashlib
-import json
 import re
 from dataclasses import asdict, dataclass, field
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 
@@ -55,8 +55,7 @@ class Catalogue:
         if len({ad.ad_id for ad in self.ads}) < len(self.ads):
             raise BadParameter("ads", f"<{len(self.ads)} ads>", "each id once")
         listed = {"version": self.version, "ads": [asdict(ad) for ad in self.ads]}
-        text = json.dumps(listed, sort_keys=True, separators=(",", ":"))
-        object.__setattr__(self, "content", text.encode("ascii"))
+        object.__setattr__(self, "content", canonical_json(listed))
 
     @property
     def etag(self) -> str:
