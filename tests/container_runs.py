@@ -96,14 +96,14 @@ class Container:
 
     def environment(self, packages: Path) -> dict[str, str]:
         """Return what the image and the compose file set, and where this machine's things are."""
-        told = {**self.image.variables} if is_ours(self.service) else {}
-        told |= {key: self._placed(value) for key, value in self._told().items()}
+        variables = {**self.image.variables} if is_ours(self.service) else {}
+        variables |= {key: self._placed(value) for key, value in self._environment().items()}
         here = {"PATH": os.environ["PATH"], "HOME": str(self.written), "TMPDIR": str(self.written)}
         if is_ours(self.service):
             roots = (packages, ROOT / "platform", ROOT / "services")
             here |= {"PYTHONPATH": os.pathsep.join(map(str, roots))}
             here |= {"NOISEFLOOR_HOST": "127.0.0.1", "NOISEFLOOR_PORT": str(self.port)}
-        return {**told, **here}
+        return {**variables, **here}
 
     def health(self, packages: Path) -> "subprocess.CompletedProcess[str]":
         """Run its health check once."""
@@ -137,9 +137,9 @@ class Container:
             self._process.kill()
             self._process.wait(10)
 
-    def _told(self) -> dict[str, str]:
-        told: dict[str, str] = self.service.get("environment", {})
-        return told
+    def _environment(self) -> dict[str, str]:
+        variables: dict[str, str] = self.service.get("environment", {})
+        return variables
 
     def _placed(self, text: str) -> str:
         text = text.replace("$$", "$").replace(SECRETS_FOLDER, f"{self.secrets}/")
@@ -148,10 +148,10 @@ class Container:
         return str(self.data) if text == "/data" else text
 
     def _health_command(self) -> list[str]:
-        told = self.service.get("healthcheck", {}).get("test")
-        if told is None:
+        test = self.service.get("healthcheck", {}).get("test")
+        if test is None:
             return _python(exec_form(self.image.last("HEALTHCHECK")))
-        kind, *words = map(self._placed, told)
+        kind, *words = map(self._placed, test)
         assert kind == "CMD-SHELL"
         (script,) = words
         return ["sh", "-c", script.replace("valkey-cli", f"{client_binary()} -p {self.port}")]

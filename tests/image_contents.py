@@ -24,8 +24,8 @@ def requirements(extra: str) -> dict[str, Distribution]:
     found: dict[str, Distribution] = {}
     done: set[tuple[str, frozenset[str]]] = set()
     while waiting:
-        wanted = Requirement(waiting.pop())
-        name, extras = _normal(wanted.name), frozenset(wanted.extras)
+        requirement = Requirement(waiting.pop())
+        name, extras = _normal(requirement.name), frozenset(requirement.extras)
         if (name, extras) in done:
             continue
         done.add((name, extras))
@@ -45,8 +45,8 @@ def link_packages(folder: Path, extra: str) -> Path:
     return folder
 
 
-def _is_needed(wanted: Requirement, extras: frozenset[str]) -> bool:
-    marker = wanted.marker
+def _is_needed(requirement: Requirement, extras: frozenset[str]) -> bool:
+    marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": one}) for one in ("", *extras))
 
 

@@ -33,8 +33,8 @@ end
 return batch == ARGV[2] and 1 or 0
 """
 _ISSUE = """
-local held = redis.call('HLEN', KEYS[1])
-if held + #ARGV - 1 > tonumber(ARGV[1]) then return 0 end
+local count = redis.call('HLEN', KEYS[1])
+if count + #ARGV - 1 > tonumber(ARGV[1]) then return 0 end
 for at = 2, #ARGV do redis.call('HSETNX', KEYS[1], ARGV[at], '') end
 return 1
 """

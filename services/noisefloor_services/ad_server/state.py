@@ -50,13 +50,13 @@ class PredictionQueue:
         self._waiting = 0
 
     async def answers(
-        self, course: TrainingTask, broadcast_content: BroadcastContent | None, data: bytes
+        self, task: TrainingTask, broadcast_content: BroadcastContent | None, data: bytes
     ) -> NDArray[np.bool_]:
         """Return a decision for each query of a frame.
 
         Raises:
-            BadFrame: It is none of this course's queries.
-            NotLearnt: There is nothing to answer by.
+            BadFrame: It holds no queries of this task.
+            NotFitted: There is no fitted model yet.
             BusFull: Too many wait.
         """
         if broadcast_content is None:
@@ -67,7 +67,7 @@ class PredictionQueue:
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(
-                self._pool, answer_queries, course, broadcast_content.content, data
+                self._pool, answer_queries, task, broadcast_content.content, data
             )
         finally:
             self._waiting -= 1
@@ -76,18 +76,18 @@ class PredictionQueue:
 TOKEN_HEADER = "Report-Token"
 _MODEL_EVERY_S = 0.2
 TIMEOUT_S = 5.0
-"""For Redis; short enough that a stop has time for requests that wait for it."""
+"""For Redis. A stop takes at most ten seconds, and waits for requests that wait for Redis."""
 
 
 class AdServerState:
-    """What the routes share: the way of a frame into Redis, and of the model out of it.
+    """What the routes share: frames into Redis, and the model broadcast out of it.
 
     Args:
-        settings: What the service was told.
+        settings: From the environment.
         collection: Catalogue and kinds.
         source: Of batch ids for reports that came without one.
         readiness: Whether anything may be promised.
-        predictions: Who answers queries.
+        predictions: Answers queries.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class AdServerState:
         text = "Frames that were refused for their epoch."
         reasons = [one.value for one in Refusal]
         self.refused = MetricCounter("frames_refused", text, "reason", reasons)
-        # Redis itself keeps the tokens; an extra client since theirs is redis-py's own.
+        # ReportTokens uses scripts as redis-py registers them, so it needs redis-py's own client.
         self.token_client = Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S)
 
     @asynccontextmanager
@@ -151,9 +151,8 @@ class AdServerState:
         """Look for a new model; without Redis the last one stays."""
         with suppress(NoisefloorError, RedisError):
             found = self.broadcast.read()
-            if (
-                found != self.broadcast_content
-            ):  # else answers under way would each hold a copy of their own
+            # Keep the old object if it is equal: responses in progress then share one copy.
+            if found != self.broadcast_content:
                 self.broadcast_content = found
 
     async def take(self, data: bytes, frame: Frame) -> None:
@@ -204,8 +203,8 @@ class AdServerState:
         """Return how long the streams are, unless the collection was dropped."""
         settings: Command = ("HMGET", self.layout.settings, "partitions")
         keys = [self.layout.keys(place) for place in range(self.layout.partitions)]
-        (held,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
-        if held is not None:
+        (found,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
+        if found is not None:
             yield MetricSample("stream_length", "Frames that wait in the streams.", sum(lengths))
 
     async def _watch(self) -> None:

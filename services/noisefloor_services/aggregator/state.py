@@ -63,15 +63,15 @@ def alarm_samples(alarms: Iterable[Alarm]) -> Iterator[MetricSample]:
 
 
 TIMEOUT_S = 5.0
-"""For Redis; short enough that a stop has time for whoever waits for it."""
+"""For Redis. A stop takes at most ten seconds, and waits for threads that wait for Redis."""
 
 
 class AggregatorState:
     """Counts one collection.
 
     Args:
-        settings: What the service was told.
-        collection: Catalogue, kinds, and what is learnt.
+        settings: From the environment.
+        collection: Catalogue, kinds, and the training task.
         log_rewriting: Removes from the disk what was retired.
         is_first: Whether this is the collection whose service runs it: one server has one log.
     """
@@ -106,7 +106,7 @@ class AggregatorState:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Count beside the API, and learn."""
+        """Run the counting and training threads beside the API."""
         self.counting.start()
         if self.rounds is not None:
             self.rounds.start()
@@ -175,7 +175,7 @@ class AggregatorState:
             text = "Frames that a worker holds and has not settled."
             yield MetricSample("stream_unacknowledged", text, behind.unacknowledged, label)
             text = "Seconds for which the first of those has been seen in the same hands."
-            yield MetricSample("stream_oldest_held_seconds", text, behind.oldest_held_s, label)
+            yield MetricSample("stream_oldest_held_seconds", text, behind.oldest_pending_s, label)
             text = "Seconds for which frames have waited and none was given to a worker."
             yield MetricSample("stream_unread_seconds", text, behind.unread_s, label)
             text = "Whether frames wait and nothing has changed hands for too long."

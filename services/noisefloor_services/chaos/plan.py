@@ -87,7 +87,7 @@ class ChaosOutcome:
         worker_kills: That were done.
         zombies: That were made and woken up.
         server_kills: That were done.
-        held_frames: Frames that killed and stopped workers had in their hands, in all.
+        pending_frames: Pending at workers when those were killed or stopped, in all.
         cells: Integer sums that were compared, one by one.
         longest_pause_s: The longest time without a frame that was settled while some waited;
             restarts of the server are in it.
@@ -101,7 +101,7 @@ class ChaosOutcome:
     worker_kills: int
     zombies: int
     server_kills: int
-    held_frames: int
+    pending_frames: int
     cells: int
     longest_pause_s: float
     elapsed_s: float

@@ -70,8 +70,8 @@ class Connection:
         try:
             self._made.request(method, path, body, dict(headers or {}))
             answer = self._made.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return ServiceReply(answer.status, told, answer.read())
+            received = {name.lower(): value for name, value in answer.getheaders()}
+            return ServiceReply(answer.status, received, answer.read())
         except TimeoutError:
             self.close()
             raise

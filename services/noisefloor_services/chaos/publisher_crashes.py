@@ -29,10 +29,10 @@ class PublishingOutcome:
     Attributes:
         faults: What should not have been, in words; none in a good run.
         kills: SIGKILLs of the publisher.
-        publications: That were asked for until they were answered.
+        publications: That were requested until they were answered.
         orphans: Charged and not stored at the moment of a kill, over all kills.
         unpaid: Releases without a charge; looked for after every kill and at the end.
-        answers: With 200; every publication is asked for once more after its first answer.
+        answers: With 200; every publication is requested once more after its first answer.
         elapsed_s: Of it all.
     """
 

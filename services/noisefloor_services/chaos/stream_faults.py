@@ -57,7 +57,7 @@ def run_chaos(
             worker_kills=run.crew.kills,
             zombies=run.crew.zombies,
             server_kills=run.server_kills,
-            held_frames=run.crew.held_frames,
+            pending_frames=run.crew.pending_at_faults,
             cells=cells,
             longest_pause_s=run.longest_pause_s,
             elapsed_s=time.monotonic() - start_s,

@@ -1,10 +1,9 @@
-"""Worker processes that are killed, stopped, woken up and replaced.
+"""Worker processes that are killed, paused, resumed and replaced; and a naive one that must fail.
 
-The twin that must fail: a consumer that adds and acknowledges at once, and looks at nothing.
-
-Atomic it is, and still wrong: it adds whatever the acknowledgement says, so that work which was
-taken over, or sent twice, counts twice. It merges as much as the exact one and makes as few calls:
-so it also measures what exactness costs.
+The naive one adds and acknowledges in one atomic step, and checks nothing. It is wrong: it adds
+whatever XACK returns, so that entries which were claimed by others, or sent twice, count twice. It
+merges as many frames and makes as few calls as the exact one, so it also measures what exactness
+costs.
 """
 
 import hashlib
@@ -133,14 +132,14 @@ class WorkerPool:
         self._server = Server(post.url)
         self.kills = 0
         self.zombies = 0
-        self.held_frames = 0
+        self.pending_at_faults = 0
 
     def kill(self, pick: int) -> None:
         """Kill a worker where it stands, and hire another."""
         victim = self._awake.pop(pick % len(self._awake))
         self._signal(victim, signal.SIGKILL)
         victim.join(_END_S)
-        self.held_frames += pending_frames(self._server, self._post.layout, victim.pid)
+        self.pending_at_faults += pending_frames(self._server, self._post.layout, victim.pid)
         self._awake.append(self._hired())
         self.kills += 1
 
@@ -148,12 +147,12 @@ class WorkerPool:
         """Stop a worker until what it holds was taken over; another is hired for it."""
         victim = self._awake.pop(pick % len(self._awake))
         self._signal(victim, signal.SIGSTOP)
-        self.held_frames += pending_frames(self._server, self._post.layout, victim.pid)
+        self.pending_at_faults += pending_frames(self._server, self._post.layout, victim.pid)
         self._asleep.append((time.monotonic() + _ASLEEP_S, victim))
         self._awake.append(self._hired())
 
     def resume(self, *, all_of_them: bool = False) -> None:
-        """Wake up those who slept long enough; they go on with what they held, and then leave."""
+        """Resume workers whose pause is over; they finish their old batch, and then leave."""
         now, self._asleep, due = time.monotonic(), [], self._asleep
         for until, sleeper in due:
             if until > now and not all_of_them:
@@ -193,12 +192,12 @@ class WorkerPool:
 
 
 def pending_frames(server: Server, layout: Layout, pid: int | None) -> int:
-    """Return how many frames are handed out to a process; none can be told without a server."""
-    mine, held = f"{pid}-".encode(), 0
+    """Return how many frames are pending at a process; 0 while the server is away."""
+    mine, count = f"{pid}-".encode(), 0
     try:
         for place in range(layout.partitions):
             _, _, _, consumers = server.call("XPENDING", layout.keys(place).frames, GROUP)
-            held += sum(int(n) for name, n in consumers or () if name.startswith(mine))
+            count += sum(int(n) for name, n in consumers or () if name.startswith(mine))
     except StoreAway:
         return 0
-    return held
+    return count

@@ -1,4 +1,4 @@
-"""http."""
+"""What every service has over HTTP: limits, tokens, errors, logs, readiness, and the server."""
 
 from noisefloor_services.http.bodies import (
     FRAME_TYPE,

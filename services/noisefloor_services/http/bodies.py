@@ -45,7 +45,7 @@ async def refuse(
 
 def header(pairs: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     """Return every value that a header has; ASGI gives names in lower case."""
-    return [value for held, value in pairs if held == name]
+    return [value for key, value in pairs if key == name]
 
 
 KindName = Annotated[
@@ -70,8 +70,8 @@ async def frame_body(request: Request) -> bytes:
 
 async def json_body(request: Request, model: type[_Body]) -> _Body:
     """Return a body of JSON that obeys every rule of the model."""
-    told = header(request.scope["headers"], b"content-type")
-    if not told or told[0].partition(b";")[0].strip().lower() != _JSON_TYPE.encode():
+    types = header(request.scope["headers"], b"content-type")
+    if not types or types[0].partition(b";")[0].strip().lower() != _JSON_TYPE.encode():
         raise HTTPException(415, f"Expected a body of type {_JSON_TYPE}.")
     try:
         return model.model_validate_json(await request.body())

@@ -27,7 +27,7 @@ RESERVE = 64
 """Connections beyond the limit, which answer about health only."""
 
 _LOOKS = 4
-"""How often within the shortest time it is looked who is late."""
+"""Checks for late connections within the shortest time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +64,25 @@ class ConnectionLimits:
         bounds: What each may take, and how many there may be.
     """
 
-    __slots__ = ("_held", "_is_watched", "_waiting", "bounds")
+    __slots__ = ("_is_watched", "_open", "_waiting", "bounds")
 
     def __init__(self, bounds: ConnectionBounds) -> None:
         self.bounds = bounds
-        self._held: set[Peer] = set()
+        self._open: set[Peer] = set()
         self._waiting: dict[Peer, None] = {}
         self._is_watched = False
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._open)
 
     def admit(self, peer: Peer, app: ASGIApp) -> ASGIApp:
-        """Take a connection, and return what answers its requests; it may be dropped at once."""
+        """Give a connection a slot, and return what answers its requests; it may be dropped."""
         self._watch()
-        self._held.add(peer)
-        if len(self._held) > self.bounds.connections:
+        self._open.add(peer)
+        if len(self._open) > self.bounds.connections:
             self._drop_oldest()
         self._waiting[peer] = None
-        over = len(self._held) - self.bounds.connections
+        over = len(self._open) - self.bounds.connections
         if over > RESERVE:
             self.lose(peer)
             peer.drop()
@@ -90,16 +90,16 @@ class ConnectionLimits:
 
     def wait(self, peer: Peer) -> None:
         """Note that a connection waits for its client from now on."""
-        if peer in self._held:
+        if peer in self._open:
             self._waiting[peer] = None
 
     def work(self, peer: Peer) -> None:
-        """Note that a connection has a whole request, which is ours to answer."""
+        """Note that a connection has sent a whole request, which is to be answered."""
         self._waiting.pop(peer, None)
 
     def lose(self, peer: Peer) -> None:
         """Forget a connection that has ended."""
-        self._held.discard(peer)
+        self._open.discard(peer)
         self._waiting.pop(peer, None)
 
     def _drop_oldest(self) -> None:
@@ -109,7 +109,7 @@ class ConnectionLimits:
             oldest.drop()
 
     def _watch(self) -> None:
-        """Look at the connections now and then: one timer for all, as long as there are any."""
+        """Start the timer that checks all connections, unless it runs or there are none."""
         if not self._is_watched:
             self._is_watched = True
             shortest_s = min(self.bounds.head_time_s, self.bounds.idle_time_s)
@@ -117,15 +117,15 @@ class ConnectionLimits:
 
     def _look(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        for peer in list(self._held):
+        for peer in list(self._open):
             peer.look(now_s)
         self._is_watched = False
-        if self._held:
+        if self._open:
             self._watch()
 
 
 def health_only(app: ASGIApp) -> ASGIApp:
-    """Return an application that says how the service is, and has no time for anything else."""
+    """Return an application that answers health checks, and 503 to everything else."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET" and scope["path"] in HEALTH:
@@ -147,8 +147,8 @@ _LEAST_READ = 1 << 16
 """Bytes of an answer that a client takes within the idle time, unless fewer are left."""
 
 _LINGER_S = 1.0
-"""Between a refusal and the end: an end at once would take the refusal from the client, and make a
-hostile one connect again."""
+"""Between a refusal and the end of the connection. Closing at once, with unread data, would reset
+the connection before the client reads the refusal, and let a hostile client connect again."""
 
 _BAD = (400, "bad-request", "This is no HTTP request.")
 _TOO_LONG = (431, "head-too-long", "The request line and headers are longer than is accepted.")
@@ -255,7 +255,11 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, or wait for the client; uvicorn would set a timer each."""
+        """Start the next request, or wait for the client.
+
+        It replaces uvicorn's method, which sets a keep-alive timer after every request: here one
+        timer checks all connections.
+        """
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
             self.flow.resume_reading()

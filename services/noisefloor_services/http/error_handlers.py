@@ -1,12 +1,11 @@
 """Answers to failed requests: what was wrong and where, never what was sent.
 
-FastAPI's own answers repeat the input. These name fields that the interface itself describes, and
-the rule that was broken; an unknown field is called unknown, since its name is input as well.
+FastAPI's own answers repeat the input. These name fields that the OpenAPI description contains,
+and the rule that was broken; an unknown field is called unknown, since its name is input as well.
 
-Refusals in the description of an interface: every one has the same form, and is listed.
-
-FastAPI describes its own answers to bad input, which are not given here, and knows nothing of what
-is refused before a route is reached.
+``describe_refusals`` lists every refusal in the OpenAPI description, all of one schema. FastAPI
+would describe its own answers to bad input, which are not used here, and does not know the
+refusals that are made before a route is reached.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -287,8 +286,8 @@ def _detail(error: NoisefloorError) -> str:
 
 async def _bad_frame(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, BadFrame)
-    told = {"error": "bad-frame", "detail": str(error), "field": error.field, "rule": error.rule}
-    return JSONResponse(told, 400)
+    body = {"error": "bad-frame", "detail": str(error), "field": error.field, "rule": error.rule}
+    return JSONResponse(body, 400)
 
 
 async def _full(_: Request, error: Exception) -> JSONResponse:

@@ -23,7 +23,7 @@ METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 
 class AnonymousAccess(Enum):
-    """Routes that ask nobody who they are."""
+    """Routes that need no token."""
 
     DEVICE = "device"  # reports and ad requests: they carry no identity, on purpose
     PUBLIC = "public"  # health and the description of the interface
@@ -75,7 +75,8 @@ class Policy:
     def rules_for(self, method: str, path: str) -> list[Rule]:
         """Return every rule that matches; where two routes could serve, both have to admit.
 
-        A path with signs that cannot be printed matches none: routers overlook a last line end.
+        A path with unprintable characters matches none: Starlette's patterns end with ``$``, which
+        also matches before a final line feed.
         """
         if not path.isprintable():
             return []
@@ -86,19 +87,19 @@ class Policy:
         return found if exact is None else [exact, *found]
 
     def is_open(self, method: str, path: str) -> bool:
-        """Tell whether nobody is asked who they are; then nobody should look, either."""
+        """Tell whether a route needs no token; then a token that is sent is not looked at."""
         rules = self.rules_for(method, path)
         return bool(rules) and all(isinstance(rule, AnonymousAccess) for rule in rules)
 
     def judge(self, method: str, path: str, caller: Credential | None) -> AccessDecision:
-        """Say what becomes of a request. No rule: denied, whoever asks."""
+        """Decide on a request. Without a rule it is denied to everybody."""
         if self.is_open(method, path):
             return AccessDecision.ADMITTED
         if caller is None:
             return AccessDecision.UNKNOWN_CALLER
         rules = self.rules_for(method, path)
-        held = [isinstance(rule, AnonymousAccess) or rule in caller.roles for rule in rules]
-        return AccessDecision.ADMITTED if held and all(held) else AccessDecision.WRONG_ROLE
+        admitted = [isinstance(rule, AnonymousAccess) or rule in caller.roles for rule in rules]
+        return AccessDecision.ADMITTED if admitted and all(admitted) else AccessDecision.WRONG_ROLE
 
     def missing(self, openapi: Mapping[str, Any]) -> list[str]:  # Any: JSON
         """Name the operations of a description that have no rule."""
@@ -120,8 +121,8 @@ class Policy:
 
         The description is changed and returned. An operation without a rule is shown as denied.
         """
-        parts = openapi.setdefault("components", {}).setdefault("securitySchemes", {})
-        parts["bearer"] = {"type": "http", "scheme": "bearer"}
+        schemes = openapi.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes["bearer"] = {"type": "http", "scheme": "bearer"}
         for method, path in _operations(openapi):
             operation = openapi["paths"][path][method.lower()]
             rule = self._rules.get((method, path))
@@ -159,8 +160,8 @@ class Guard:
         policy: Who may do what.
         credentials: Whose tokens are known.
         limit: For requests with a token, by the name of the credential; None for no limit.
-        usual: Methods and paths that most requests have. What the policy says of these is asked
-            once, at the start.
+        usual: Methods and paths that most requests have; their rules are looked up once, at the
+            start.
     """
 
     __slots__ = ("_app", "_credentials", "_limit", "_open", "_policy")
@@ -184,8 +185,8 @@ class Guard:
         """Serve one connection."""
         if scope["type"] == "http":
             scope.setdefault("state", {})["credential"] = None
-            asked = (scope["method"], scope["path"])
-            if asked in self._open or self._policy.is_open(*asked):
+            route = (scope["method"], scope["path"])
+            if route in self._open or self._policy.is_open(*route):
                 return self._app(scope, receive, send)
             return self._http(scope, receive, send)
         if scope["type"] == "lifespan":
@@ -215,7 +216,7 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope) -> Credential | None:
-        """Return whose token was presented; two headers, or another scheme, are nobody's."""
+        """Return the credential of the token; none for two headers or another scheme."""
         presented = header(scope["headers"], b"authorization")
         if len(presented) != 1 or presented[0][: len(_PREFIX)].lower() != _PREFIX:
             return None

@@ -75,9 +75,9 @@ class ServiceSpec:
         add: Adds its routes.
         rules: Who may call them.
         runs: What runs beside them, as a context.
-        samples: Numbers at the time of asking; may block.
+        samples: Current values of its metrics; may block.
         unlogged: Paths of devices, which the access log leaves out.
-        direct: Paths that are served the short way, see ``DirectRoutes``.
+        direct: Paths that are served without FastAPI's routing, see ``DirectRoutes``.
     """
 
     name: str
@@ -94,46 +94,46 @@ class Service:
     """One service as an ASGI application.
 
     Args:
-        parts: What makes it different.
-        settings: What it was told.
+        spec: What makes it different.
+        settings: From the environment.
         readiness: Whether it may be sent requests.
         collection_apps: Other collections that it serves.
-        rate: Of requests with a token; rooms share it with the service whose rooms they are.
+        rate: Limit of requests with a token; the collections of a service share one.
     """
 
     __slots__ = ("_asgi", "_latency", "api", "collection_apps", "name", "policy", "readiness")
 
     def __init__(
         self,
-        parts: ServiceSpec,
+        spec: ServiceSpec,
         settings: Settings,
         readiness: Readiness,
         *,
         collection_apps: CollectionApps | None = None,
         rate: RateLimit | None = None,
     ) -> None:
-        self.name = parts.name
+        self.name = spec.name
         self.readiness = readiness
         self.collection_apps = collection_apps
-        self.policy = Policy({**COMMON, **parts.rules})
-        self.api = _api(parts, readiness, collection_apps)
-        self._add_common(parts)
+        self.policy = Policy({**COMMON, **spec.rules})
+        self.api = _api(spec, readiness, collection_apps)
+        self._add_common(spec)
         described = describe_refusals(self.policy.describe(self.api.openapi()))
         self.api.openapi_schema = described
         limits = BodyBounds(settings.body_bytes, time_s=settings.body_time_s)
         guarded = Guard(
-            BodyLimits(DirectRoutes(self.api, parts.direct), limits),
+            BodyLimits(DirectRoutes(self.api, spec.direct), limits),
             self.policy,
             settings.credentials,
             limit=rate or rate_limit(settings),
-            usual=[("POST", path) for path in parts.direct],
+            usual=[("POST", path) for path in spec.direct],
         )
-        logged = AccessLog(guarded, unlogged=parts.unlogged)
+        logged = AccessLog(guarded, unlogged=spec.unlogged)
         self._latency = RequestLatency(logged, described["paths"])
         self._asgi: ASGIApp = self._latency
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection; one for a room goes there, if there is such a room."""
+        """Serve one request; one for another collection goes to the app of that collection."""
         if scope["type"] == "http" and scope["path"].startswith(PREFIX):
             if self.collection_apps is not None and await self.collection_apps.serve(
                 scope, receive, send
@@ -142,12 +142,12 @@ class Service:
         await self._asgi(scope, receive, send)
 
     def stop(self) -> None:
-        """Ask for no more requests."""
+        """Become not ready, so that no more requests are sent."""
         self.readiness.stop()
         if self.collection_apps is not None:
             self.collection_apps.stop()
 
-    def _add_common(self, parts: ServiceSpec) -> None:
+    def _add_common(self, spec: ServiceSpec) -> None:
         @self.api.get("/healthz", tags=["health"], summary="Whether the process runs.")
         async def health() -> dict[str, str]:
             return {"status": "alive"}
@@ -171,28 +171,28 @@ class Service:
             response_class=PlainTextResponse,
         )
         def numbers() -> Response:
-            return Response(self._numbers(parts), media_type=metrics.MEDIA_TYPE)
+            return Response(self._numbers(spec), media_type=metrics.MEDIA_TYPE)
 
-    def _numbers(self, parts: ServiceSpec) -> str:
-        """Write every number; those that Redis has are left out while it is away."""
-        samples = [*_common_samples(self.readiness), *parts.samples()]
+    def _numbers(self, spec: ServiceSpec) -> str:
+        """Write every metric; those that come from Redis are left out while it is away."""
+        samples = [*_common_samples(self.readiness), *spec.samples()]
         return metrics.prometheus_text(samples, self._latency.lines())
 
 
 def rate_limit(settings: Settings) -> RateLimit:
-    """Return the limit of requests with a token that the settings ask for."""
+    """Return the rate limit that the settings give for requests with a token."""
     return RateLimit(settings.rate, settings.burst, clock=time.monotonic)
 
 
 def _api(
-    parts: ServiceSpec, readiness: Readiness, collection_apps: CollectionApps | None
+    spec: ServiceSpec, readiness: Readiness, collection_apps: CollectionApps | None
 ) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(readiness.look)
         watch = asyncio.create_task(readiness.watch(), name="readiness")
         try:
-            async with parts.runs():
+            async with spec.runs():
                 if collection_apps is not None:
                     collection_apps.start()
                 yield
@@ -205,17 +205,17 @@ def _api(
             readiness.close()
 
     api = FastAPI(
-        title=f"noisefloor {parts.name}",
+        title=f"noisefloor {spec.name}",
         version=_version(),
-        description=parts.description,
+        description=spec.description,
         lifespan=lifespan,
         openapi_url=DESCRIPTION,
-        docs_url=None,  # their scripts come from elsewhere
+        docs_url=None,  # Swagger UI loads its scripts from a CDN
         redoc_url=None,
     )
     error_handlers.install_error_handlers(api)
     error_handlers.install_frame_handlers(api)
-    parts.add(api.router)
+    spec.add(api.router)
     return api
 
 
@@ -256,14 +256,14 @@ class _Request(Request):
 
     async def body(self) -> bytes:
         """Return the whole body."""
-        parts: list[bytes] = []
+        chunks: list[bytes] = []
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            parts.append(message.get("body", b""))
+            chunks.append(message.get("body", b""))
             if not message.get("more_body", False):
-                return b"".join(parts)
+                return b"".join(chunks)
 
 
 class DirectRoutes:
@@ -275,7 +275,7 @@ class DirectRoutes:
             endpoints take the request and these, and return a response.
     """
 
-    __slots__ = ("_app", "_ways")
+    __slots__ = ("_app", "_routes")
 
     def __init__(self, app: FastAPI, paths: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
         self._app = app
@@ -284,15 +284,15 @@ class DirectRoutes:
             for route in app.router.routes
             if isinstance(route, APIRoute) and "POST" in (route.methods or ())
         }
-        self._ways = {path: (routes[own], values) for path, (own, values) in paths.items()}
+        self._routes = {path: (routes[own], values) for path, (own, values) in paths.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        way = self._ways.get(scope["path"]) if scope["type"] == "http" else None
-        if way is None or scope["method"] != "POST":
+        direct = self._routes.get(scope["path"]) if scope["type"] == "http" else None
+        if direct is None or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        route, values = way
+        route, values = direct
         scope["app"], scope["route"] = self._app, route
         request = _Request(scope, receive)
         try:
@@ -304,5 +304,5 @@ class DirectRoutes:
         await answer(scope, receive, send)
 
     def _handler(self, error: Exception) -> Any:  # Any: as Starlette types handlers
-        held = self._app.exception_handlers
-        return next(held[kind] for kind in type(error).__mro__ if kind in held)
+        handlers = self._app.exception_handlers
+        return next(handlers[kind] for kind in type(error).__mro__ if kind in handlers)

@@ -1,4 +1,4 @@
-"""ledger."""
+"""The privacy ledger on a Redis or Valkey server, with its anchor file beside the server."""
 
 from noisefloor_services.ledger.anchor import (
     AnchoredLedger,

@@ -114,10 +114,10 @@ class RedisLedger:
             budget.micro_epsilon,
             budget.delta_units,
         ]
-        ledger_id, held = cast(list[bytes | None], create(keys=[keys.terms], args=arguments))
+        ledger_id, stored = cast(list[bytes | None], create(keys=[keys.terms], args=arguments))
         if ledger_id is None:
             raise LedgerAbsent(f"There is no ledger {name} on this server: create or restore it.")
-        if held != terms.content:
+        if stored != terms.content:
             raise UnlikeTerms(f"Ledger {name} has another budget, relation or model.")
         return cls(client, keys, terms, ledger_id, seen)
 
@@ -167,8 +167,8 @@ class RedisLedger:
             left = Amount(*map(int, totals)).left_of(self.budget)
             raise BudgetExceeded(subject, debited.short_of(left))
         self._seen = max(self._seen, int(totals[0]))
-        held = replace(SubjectTotals.of(*totals[1:]), ids=frozenset({spend_id}))
-        self._note(LedgerTotals({subject: held}))
+        stored = replace(SubjectTotals.of(*totals[1:]), ids=frozenset({spend_id}))
+        self._note(LedgerTotals({subject: stored}))
         return entry
 
     def would_spend(self, subject: str, cost: Guarantee, count: int = 1) -> SpendPreview:
@@ -177,7 +177,7 @@ class RedisLedger:
         try:
             debited = debit_of(self._unit, subject, cost, count, self.left)
         except BudgetExceeded:
-            return SpendPreview(is_allowed=False, asked=None, left=left)
+            return SpendPreview(is_allowed=False, requested=None, left=left)
         return SpendPreview(self._fits(subject, debited), debited, left)
 
     def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
@@ -257,8 +257,8 @@ class RedisLedger:
 
     def snapshot(self) -> bytes:
         """Write the ledger as bytes, the bytes of ``Ledger.snapshot``; releases are not in it."""
-        held = cast(dict[bytes, bytes], self._client.hgetall(self._keys.entries))
-        return self._snapshot_of([_entry(written) for written in held.values()])
+        stored = cast(dict[bytes, bytes], self._client.hgetall(self._keys.entries))
+        return self._snapshot_of([_entry(written) for written in stored.values()])
 
     def restore(self, data: bytes, released: Mapping[str, bytes] | None = None) -> int:
         """Take over a backup: the union by spend id. What was spent can only grow.

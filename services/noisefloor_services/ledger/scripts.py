@@ -17,8 +17,8 @@ if size < tonumber(ARGV[2]) then return {'lost'} end
 """KEYS: terms, entries. ARGV: ledger id, how many entries the client has seen."""
 
 CREATE = """
-local held = redis.call('HMGET', KEYS[1], 'ledger_id', 'terms')
-if held[1] then return held end
+local known = redis.call('HMGET', KEYS[1], 'ledger_id', 'terms')
+if known[1] then return known end
 if ARGV[2] == '' then return {false, false} end
 redis.call('HSET', KEYS[1], 'ledger_id', ARGV[2], 'terms', ARGV[1],
            'micro_epsilon', ARGV[3], 'delta_units', ARGV[4])
@@ -87,7 +87,7 @@ return found
 """
 )
 """KEYS: as for a spend. ARGV: ledger id, entries seen, subject, 'entries' or ''.
-Both totals, then the subject's entries if they are asked for."""
+Both totals, then the subject's entries if ARGV[4] is 'entries'."""
 
 READ_TOTALS = (
     _IS_OURS

@@ -130,22 +130,22 @@ class SpendPreview:
 
     Attributes:
         is_allowed: Whether it would be accepted.
-        asked: What it would debit; None for an infinite cost.
+        requested: What it would debit; None for an infinite cost.
         left: What is left now.
     """
 
     is_allowed: bool
-    asked: Amount | None
+    requested: Amount | None
     left: Amount
 
     def __str__(self) -> str:
-        asked = "an infinite epsilon" if self.asked is None else str(self.asked)
-        if self.is_allowed or self.asked is None:
+        requested = "an infinite epsilon" if self.requested is None else str(self.requested)
+        if self.is_allowed or self.requested is None:
             verdict = "accepted" if self.is_allowed else "refused"
             rest = f"{self.left} is left"
         else:
-            verdict, rest = "refused", "; ".join(map(str, self.asked.short_of(self.left)))
-        return f"Dry run, nothing was spent: {asked} would be {verdict}; {rest}."
+            verdict, rest = "refused", "; ".join(map(str, self.requested.short_of(self.left)))
+        return f"Dry run, nothing was spent: {requested} would be {verdict}; {rest}."
 
 
 def check_text(value: str, name: str) -> str:
@@ -186,7 +186,7 @@ class SubjectTotals:
 
     @property
     def numbers(self) -> tuple[int, int, int]:
-        """Entries, epsilon and delta, as the server is told them."""
+        """Entries, epsilon and delta, as they are sent to the server."""
         return self.entries, self.spent.micro_epsilon, self.spent.delta_units
 
     def joined(self, other: "SubjectTotals") -> "SubjectTotals":
@@ -208,7 +208,7 @@ class LedgerTotals:
     settled: int = 0
 
     def of(self, subject: str) -> SubjectTotals:
-        """Return what is held of a data set; nothing of one that is not known."""
+        """Return the totals of a data set; zero for one without entries."""
         return self.subjects.get(subject, SubjectTotals())
 
     def joined(self, other: "LedgerTotals") -> "LedgerTotals":
@@ -221,8 +221,8 @@ class LedgerTotals:
         """Say whether any number is larger here than there; ids are not compared."""
         has_more = (
             mine > theirs
-            for name, held in self.subjects.items()
-            for mine, theirs in zip(held.numbers, other.of(name).numbers, strict=True)
+            for name, totals in self.subjects.items()
+            for mine, theirs in zip(totals.numbers, other.of(name).numbers, strict=True)
         )
         return self.settled > other.settled or any(has_more)
 
@@ -238,7 +238,7 @@ class LedgerAbsent(NoisefloorError):
 
 
 class LedgerBehind(NoisefloorError):
-    """The server holds less than it held: it was set back to an old backup, or emptied."""
+    """The server holds less than the anchor says: it was set back to a backup, or emptied."""
 
 
 class BadAnchor(NoisefloorError):

@@ -77,8 +77,8 @@ class Credentials:
         """Return whose token it is, or None; the time does not tell how near a guess was."""
         presented = self._hash(token)
         found = None
-        for held, credential in self._hashes:  # to the end: no place in the list is quicker
-            if hmac.compare_digest(held, presented):
+        for known, credential in self._hashes:  # to the end: no place in the list is quicker
+            if hmac.compare_digest(known, presented):
                 found = credential
         return found
 
@@ -97,10 +97,10 @@ class Credentials:
         if not _TOKEN.fullmatch(token):
             _refuse(number, f"the token has to match {_TOKEN.pattern}")
         try:
-            held = frozenset(Role(role) for role in roles.split(","))
+            granted = frozenset(Role(role) for role in roles.split(","))
         except ValueError:
             _refuse(number, f"the roles are {', '.join(role.value for role in Role)}")
-        self._hashes.append((self._hash(token), Credential(name, held)))
+        self._hashes.append((self._hash(token), Credential(name, granted)))
 
     def _hash(self, token: str) -> bytes:
         # Tokens are long and random, so a quick hash is enough. Overlong ones are cut, not hashed

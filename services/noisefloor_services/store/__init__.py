@@ -1,4 +1,4 @@
-"""store."""
+"""The Redis or Valkey server: connection, keys, scripts, durability, and what is stored there."""
 
 from noisefloor_services.store import scripts
 from noisefloor_services.store.collection_registry import (

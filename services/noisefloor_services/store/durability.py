@@ -128,7 +128,7 @@ class ServerFacts:
         return [UnmetRequirement(StoreRequirement.COMMANDS, text)]
 
     def _disk(self) -> list[UnmetRequirement]:
-        wanted = {
+        required = {
             "appendonly": (self.appendonly, "yes"),
             "appendfsync": (self.appendfsync, "always"),
             "no-appendfsync-on-rewrite": (self.no_appendfsync_on_rewrite, "no"),
@@ -138,7 +138,7 @@ class ServerFacts:
                 StoreRequirement.DISK,
                 f"{name} is {_shown(value)}, not {kept}: a crash may lose reports.",
             )
-            for name, (value, kept) in wanted.items()
+            for name, (value, kept) in required.items()
             if value != kept
         ]
 
@@ -189,8 +189,8 @@ def _settings(server: Server) -> dict[str, str | None]:
         reply = server.call("CONFIG", "GET", *_SETTINGS)
     except ResponseError:
         reply = []
-    told = dict(zip(reply[::2], reply[1::2], strict=True))
-    known = {name: told.get(name.encode()) for name in _SETTINGS}
+    found = dict(zip(reply[::2], reply[1::2], strict=True))
+    known = {name: found.get(name.encode()) for name in _SETTINGS}
     return {name: value.decode() if value else None for name, value in known.items()}
 
 

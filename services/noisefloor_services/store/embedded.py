@@ -185,7 +185,7 @@ class EmbeddedServer:
 
     def _launch(self) -> bool:
         """Start the process, and say whether it came up."""
-        # A session of its own: an interrupt from the keyboard is for whoever started it.
+        # A session of its own: Ctrl-C reaches only the process that started it, which stops it.
         with self._log.open("ab") as log, self._locked() as lock:
             self._process = subprocess.Popen(
                 [str(self._binary or server_binary()), str(self._write_settings())],
@@ -286,7 +286,7 @@ def run_store(settings: Settings, namespace: str) -> None:
     """Run the store until SIGTERM or SIGINT.
 
     Args:
-        settings: What it was told; it needs a data folder.
+        settings: From the environment; a data folder is needed.
         namespace: First part of every key that the services use.
     """
     if settings.data_folder is None:
@@ -307,13 +307,13 @@ def run_store(settings: Settings, namespace: str) -> None:
 
 def kept_passwords(path: Path, names: tuple[str, ...]) -> dict[str, str]:
     """Return a password for each name: those that the file holds, and new ones, which it keeps."""
-    held: dict[str, str] = {}
+    stored: dict[str, str] = {}
     if path.exists():
         if path.stat().st_mode & 0o077:
             raise BadSetting(_FOLDER, f"holds {path.name} that others may use: chmod 600")
-        held = dict(line.split(" ", 1) for line in path.read_text("ascii").splitlines())
-    made = {name: held.get(name) or secrets.token_urlsafe(32) for name in names}
-    if made != held:
+        stored = dict(line.split(" ", 1) for line in path.read_text("ascii").splitlines())
+    made = {name: stored.get(name) or secrets.token_urlsafe(32) for name in names}
+    if made != stored:
         fresh = path.with_name(path.name + ".new")
         fresh.unlink(missing_ok=True)
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -332,9 +332,11 @@ def _server(
     rules = folder / "users.acl"
     write_acl_file(rules, passwords, namespace=namespace, has_report_tokens=settings.report_tokens)
     operator = ("operator", passwords["operator"])
-    durability, told = Durability(settings.durability), {"aclfile": f'"{rules}"'}
+    durability, options = Durability(settings.durability), {"aclfile": f'"{rules}"'}
     port = settings.port
-    return EmbeddedServer(folder, durability, settings=told, login=operator, port=port), operator
+    return EmbeddedServer(
+        folder, durability, settings=options, login=operator, port=port
+    ), operator
 
 
 def _facts(server: EmbeddedServer, operator: tuple[str, str]) -> dict[str, object]:

@@ -1,6 +1,6 @@
-"""The board: where the aggregator leaves what devices are told, and ad servers find it.
+"""The model broadcast: the aggregator writes the content for devices, ad servers read it.
 
-It is one field of the settings in Redis, which is all that an ad server may read there.
+It is one field of the settings hash in Redis, which the ad server's user has the right to read.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _FIELD = "broadcast"
 
 @dataclass(frozen=True)
 class BroadcastContent:
-    """What devices are told, as bytes that the course reads."""
+    """The content for devices, as bytes that the training task reads."""
 
     content: bytes
 
@@ -28,7 +28,7 @@ class BroadcastContent:
 
 
 class ModelBroadcast:
-    """Reads and writes what devices are told.
+    """Reads and writes the content for devices.
 
     Args:
         server: Where it is.

@@ -1,8 +1,8 @@
 """Streams: frames in Redis or Valkey, counted exactly once.
 
-``ingest`` and ``producer`` append frames, ``worker`` takes them into the sums, ``store`` closes
-and releases epochs, ``conservation`` says whether all is accounted for, ``probe`` what the server
-really keeps. ``keys`` has every name; the atomic steps are the scripts in ``lua``.
+``ingest`` appends frames, ``worker`` adds them to the sums, ``epoch_store`` closes and releases
+epochs and accounts for every frame, ``pending`` finds frames that nobody settles. Each atomic step
+is a script in ``store/lua``.
 """
 
 from noisefloor_services.streams.batch import FrameGroup

@@ -45,14 +45,14 @@ class Conservation:
         counted: In the sums, or among the collected rows.
         duplicates: Repeats of frames that were settled before.
         dead_letters: Frames that can never count.
-        late: Accepted, and then refused because their epoch was closed. It has to be 0: the
-            intake takes no frame of an epoch that is closed or being closed.
+        late: Accepted, and then refused because their epoch was closed. It has to be 0: no frame
+            is admitted to an epoch that is closed or being closed.
         pending: In the streams still, handed out or not.
         reports: Rows of the counted frames.
-        refused_closed: Refused at the intake: the epoch was closed, or being closed.
+        refused_closed: Refused at admission: the epoch was closed, or being closed.
         refused_again: The same frames, refused once more.
-        refused_ahead: Refused at the intake for now: the epoch was too far ahead.
-        refused_full: Refused at the intake: the epoch was full.
+        refused_ahead: Refused at admission for now: the epoch was too far ahead.
+        refused_full: Refused at admission: the epoch was full.
     """
 
     accepted: int = 0
@@ -86,7 +86,7 @@ class Conservation:
 
 
 def _conservation_query(keys: PartitionKeys) -> Command:
-    return scripts.ACCOUNT.command([keys.frames, keys.counters, keys.intake], [])
+    return scripts.ACCOUNT.command([keys.frames, keys.counters, keys.admission], [])
 
 
 def _read_conservation(reply: Sequence[int]) -> Conservation:
@@ -167,16 +167,16 @@ class EpochStore:
         self._kind(kind)
         return all(
             self._is_shut(window, epoch)
-            for (window,) in self._ask(lambda keys: [_window_question(keys.window(kind), epoch)])
+            for (window,) in self._query(lambda keys: [_window_query(keys.window(kind), epoch)])
         )
 
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
         """Return the sums of a closed epoch and the number of rows behind them."""
         cells = np.zeros(self._kind(kind, Reduction.SUM).cells, dtype=np.int64)
         rows = 0
-        for held, part in self._closed(kind, epoch, "GET"):
+        for count, part in self._closed(kind, epoch, "GET"):
             cells += cells_of(part, len(cells))
-            rows += held
+            rows += count
         return cells, rows
 
     def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
@@ -200,7 +200,7 @@ class EpochStore:
                 keys.seen(kind, epoch),
                 keys.late(kind, epoch),
                 keys.kept(kind, epoch),
-                keys.intake_of(kind, epoch),
+                keys.admission_of(kind, epoch),
             ]
             self.server.call(*scripts.RETIRE.command(names, [epoch]))
 
@@ -212,7 +212,7 @@ class EpochStore:
         for keys in self._partitions:
             while self.server.call(*scripts.EMPTY.command([keys.frames], [GROUP])):
                 pass
-            names = [keys.counters, keys.letters, keys.beats, keys.intake]
+            names = [keys.counters, keys.letters, keys.beats, keys.admission]
             for kind in self.kinds:
                 names += [keys.window(kind), keys.epochs(kind)]
                 for epoch in self._touched(keys, kind):
@@ -221,7 +221,7 @@ class EpochStore:
                         keys.seen(kind, epoch),
                         keys.late(kind, epoch),
                         keys.kept(kind, epoch),
-                        keys.intake_of(kind, epoch),
+                        keys.admission_of(kind, epoch),
                     ]
             self.server.all([("UNLINK", name) for name in names])
         self.server.call("UNLINK", self.layout.settings)
@@ -229,13 +229,13 @@ class EpochStore:
     def summary(self, kind: str, epoch: int) -> EpochSummary:
         """Return an epoch in numbers; one that nothing is kept of has none."""
         self._kind(kind)
-        parts = self._ask(
+        parts = self._query(
             lambda keys: [
-                _window_question(keys.window(kind), epoch),
+                _window_query(keys.window(kind), epoch),
                 ("SCARD", keys.seen(kind, epoch)),
                 ("SCARD", keys.late(kind, epoch)),
                 ("HMGET", keys.epoch(kind, epoch), "rows", "late_rows"),
-                ("HGET", keys.intake_of(kind, epoch), "late_rows"),
+                ("HGET", keys.admission_of(kind, epoch), "late_rows"),
             ]
         )
         numbers = [
@@ -247,22 +247,22 @@ class EpochStore:
 
     def fullness(self) -> float:
         """Return the share of its bounds that the fullest open epoch has used, anywhere."""
-        asked = [
+        places = [
             (keys, kind, epoch)
             for kind in self.kinds
             for epoch in self.epochs(kind)
             for keys in self._partitions
         ]
         commands: list[Command] = []
-        for keys, kind, epoch in asked:
+        for keys, kind, epoch in places:
             commands += [
-                _window_question(keys.window(kind), epoch),
+                _window_query(keys.window(kind), epoch),
                 ("SCARD", keys.seen(kind, epoch)),
                 ("HMGET", keys.epoch(kind, epoch), "rows", "bytes"),
             ]
         replies, shares = iter(self.server.all(commands) if commands else ()), [0.0]
         for (_, _, epoch), window, frames, (rows, size) in zip(
-            asked, replies, replies, replies, strict=True
+            places, replies, replies, replies, strict=True
         ):
             if not self._is_shut(window, epoch):
                 shares += [
@@ -275,13 +275,13 @@ class EpochStore:
     def epochs(self, kind: str) -> tuple[int, ...]:
         """Return the epochs of a kind that something is kept of."""
         self._kind(kind)
-        parts = self._ask(lambda keys: [("SMEMBERS", keys.epochs(kind))])
+        parts = self._query(lambda keys: [("SMEMBERS", keys.epochs(kind))])
         return tuple(sorted({int(epoch) for (members,) in parts for epoch in members}))
 
     def dead_letters(self) -> tuple[DeadLetter, ...]:
         """Return the dead letters that are kept, sorted by key."""
         letters = []
-        for (pairs,) in self._ask(lambda keys: [("HGETALL", keys.letters)]):
+        for (pairs,) in self._query(lambda keys: [("HGETALL", keys.letters)]):
             for key, value in zip(pairs[::2], pairs[1::2], strict=True):
                 size, reason = value.decode().split(" ", 1)
                 letters.append(DeadLetter(key.decode(), reason, int(size)))
@@ -300,9 +300,9 @@ class EpochStore:
     def _partitions(self) -> list[PartitionKeys]:
         return [self.layout.keys(place) for place in range(self.layout.partitions)]
 
-    def _ask(self, questions: Callable[[PartitionKeys], Sequence[Command]]) -> list[list[Any]]:
+    def _query(self, queries: Callable[[PartitionKeys], Sequence[Command]]) -> list[list[Any]]:
         """Return the replies of every partition, a partition's all of one instant."""
-        return [self.server.atomically(questions(keys)) for keys in self._partitions]
+        return [self.server.atomically(queries(keys)) for keys in self._partitions]
 
     def _touched(self, keys: PartitionKeys, kind: str) -> set[int]:
         """Return the epochs that there may be keys of: those kept, and those frames wait for."""
@@ -329,9 +329,9 @@ class EpochStore:
 
     def _closed(self, kind: str, epoch: int, read: str, *more: int) -> list[tuple[int, Any]]:
         """Return rows and contents of a closed epoch, partition by partition."""
-        parts = self._ask(
+        parts = self._query(
             lambda keys: [
-                _window_question(keys.window(kind), epoch),
+                _window_query(keys.window(kind), epoch),
                 ("HGET", keys.epoch(kind, epoch), "rows"),
                 (read, keys.kept(kind, epoch), *more),
             ]
@@ -360,7 +360,7 @@ class EpochStore:
                 raise BadStore(f"Redis holds {key} with another {name}: choose another namespace.")
 
 
-def _window_question(window: str, epoch: int) -> Command:
+def _window_query(window: str, epoch: int) -> Command:
     return ("HMGET", window, "floor", epoch)
 
 

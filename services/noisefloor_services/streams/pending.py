@@ -92,7 +92,7 @@ class Abandonment:
         clock: Seconds that never run backwards.
     """
 
-    __slots__ = ("_abandoned_s", "_consumer", "_empty", "_forgotten_s", "_held", "_keys")
+    __slots__ = ("_abandoned_s", "_consumer", "_empty", "_forgotten_s", "_keys", "_pending")
 
     def __init__(
         self,
@@ -107,15 +107,15 @@ class Abandonment:
         self._consumer = consumer
         self._abandoned_s = abandoned_s
         self._forgotten_s = forgotten_s
-        self._held: AgeTracker[PendingEntry] = AgeTracker(clock)
+        self._pending: AgeTracker[PendingEntry] = AgeTracker(clock)
         self._empty: AgeTracker[Word] = AgeTracker(clock)
 
     def look(self, server: Server, in_hand: Collection[str]) -> list[PendingEntry]:
-        """Return what is abandoned, and remove consumers that have held nothing for long.
+        """Return abandoned entries, and remove consumers that had none pending for long.
 
         Args:
             server: Where the partition is.
-            in_hand: Entries that the worker itself is about to settle.
+            in_hand: Entries that the worker has read ahead and is about to settle.
         """
         pending, fields, consumers = server.atomically(
             [
@@ -125,7 +125,7 @@ class Abandonment:
             ]
         )
         beats = dict(zip(fields[::2], fields[1::2], strict=True))
-        # Its own entries that are not in hand failed: they need no sign of life of itself.
+        # Its own entries that it did not read ahead have failed: its heartbeat must not keep them.
         beats.pop(self._consumer.encode(), None)
         seen = {
             PendingEntry(entry_id.decode(), holder.decode(), deliveries): beats.get(holder)
@@ -133,15 +133,15 @@ class Abandonment:
         }
         self._forget(server, consumers)
         return [
-            held
-            for held, age_s in self._held.ages(seen).items()
+            entry
+            for entry, age_s in self._pending.ages(seen).items()
             if age_s >= self._abandoned_s
-            and not (held.consumer == self._consumer and held.entry_id in in_hand)
+            and not (entry.consumer == self._consumer and entry.entry_id in in_hand)
         ]
 
-    def claim(self, held: PendingEntry) -> Command:
+    def claim(self, entry: PendingEntry) -> Command:
         """Return the call that takes an entry over if it is still where it was seen."""
-        seen: list[Word] = [held.entry_id, held.consumer, held.deliveries]
+        seen: list[Word] = [entry.entry_id, entry.consumer, entry.deliveries]
         return scripts.CLAIM.command([self._keys.frames], [GROUP, self._consumer, *seen])
 
     def leave(self, consumer: Word) -> Command:
@@ -170,20 +170,20 @@ class Lag:
     Attributes:
         undelivered: Frames that no worker has been given.
         unacknowledged: Frames that a worker holds and has not settled.
-        oldest_held_s: For how long the first of those has been seen in the same hands; 0 if there
-            is none.
+        oldest_pending_s: For how long the first of those has been seen pending at the same worker;
+            0 if there is none.
         unread_s: For how long frames have waited and none was given to a worker; 0 if none waits.
     """
 
     undelivered: int
     unacknowledged: int
-    oldest_held_s: float
+    oldest_pending_s: float
     unread_s: float
 
     @property
     def is_stalled(self) -> bool:
         """Whether something waits and nothing has changed hands for too long."""
-        return max(self.oldest_held_s, self.unread_s) >= STALLED_S
+        return max(self.oldest_pending_s, self.unread_s) >= STALLED_S
 
 
 class LagWatch:
@@ -199,7 +199,7 @@ class LagWatch:
         self._server = server
         self._keys = [layout.keys(place) for place in range(layout.partitions)]
         self._clock = clock
-        self._held: list[AgeTracker[str]] = [AgeTracker(clock) for _ in self._keys]
+        self._pending: list[AgeTracker[str]] = [AgeTracker(clock) for _ in self._keys]
         self._unread: list[AgeTracker[str]] = [AgeTracker(clock) for _ in self._keys]
         self._lock = Lock()
         self._next_s = float("-inf")
@@ -215,44 +215,44 @@ class LagWatch:
             return [self._look(place) for place in range(len(self._keys))]
 
     def lacks(self) -> str:
-        """Return which partitions do not move, or nothing; then Redis is not asked every time."""
+        """Return which partitions are stalled, or nothing; Redis is not queried every time."""
         if self._lacks or self._clock() >= self._next_s:
             self._next_s = self._clock() + _LOOK_S
             try:
-                self._lacks = _said(self.look())
+                self._lacks = _stall_text(self.look())
             except StoreAway:
                 self._forget()  # nobody can settle anything: readiness reports that
         return self._lacks
 
     def _look(self, place: int) -> Lag | None:
         try:
-            replies = self._server.atomically(_questions(self._keys[place]))
+            replies = self._server.atomically(_queries(self._keys[place]))
         except StoreAway:
             raise
         except (NoisefloorError, RedisError):
             return None
         length, (count, *_), first, groups = replies
-        held = {"first": (*first[0][:2], first[0][3])} if first else {}
+        entry = {"first": (*first[0][:2], first[0][3])} if first else {}
         unread = {"last": _last_delivered(groups)} if length > count else {}
         return Lag(
             length - count,
             count,
-            self._held[place].ages(held).get("first", 0.0),
+            self._pending[place].ages(entry).get("first", 0.0),
             self._unread[place].ages(unread).get("last", 0.0),
         )
 
     def _forget(self) -> None:
         with self._lock:
-            for one in (*self._held, *self._unread):
+            for one in (*self._pending, *self._unread):
                 one.forget()
         self._lacks = ""
 
 
-def _questions(keys: PartitionKeys) -> list[Command]:
+def _queries(keys: PartitionKeys) -> list[Command]:
     """Return what to ask of a partition, all at one instant.
 
     Not XINFO's lag: it is unknown once entries are deleted, and here each one is when it is
-    settled. So what is in the stream and not held was never handed out.
+    settled. So an entry that is in the stream and not pending was never delivered.
     """
     return [
         ("XLEN", keys.frames),
@@ -267,7 +267,7 @@ def _last_delivered(groups: Sequence[Sequence[Any]]) -> object:  # Any: names an
     return next(one[b"last-delivered-id"] for one in facts if one[b"name"] == GROUP.encode())
 
 
-def _said(lags: Sequence[Lag | None]) -> str:
+def _stall_text(lags: Sequence[Lag | None]) -> str:
     """Say what is wrong, in one sentence."""
     lost = [str(place) for place, lag in enumerate(lags) if lag is None]
     if lost:

@@ -73,7 +73,7 @@ class WritePath:
     """What becomes of appends, partition by partition; safe to share between threads.
 
     Args:
-        server: Where the streams are; asked by the probe.
+        server: Where the streams are; used by the probe.
         layout: How frames are spread.
         kinds: Names of the kinds that are taken.
         clock: Seconds that never run backwards.
@@ -131,8 +131,8 @@ class WritePath:
         append: Command = ("XADD", keys.frames, ENTRY_ID, FIELD, b"")
         windows: list[Command] = [("HMGET", keys.window(kind), "floor") for kind in self._kinds]
         try:
-            asked = [("MULTI",), append, ("DISCARD",), ("XLEN", keys.frames), *windows]
-            if [None] in self._server.all(asked)[4:]:
+            commands = [("MULTI",), append, ("DISCARD",), ("XLEN", keys.frames), *windows]
+            if [None] in self._server.all(commands)[4:]:
                 return WINDOW
         except (NoisefloorError, RedisError) as error:
             cause = cause_of(error)
@@ -153,7 +153,7 @@ class WritePath:
 
 
 HIGH_WATER = 1 << 16
-"""Frames of a partition that may wait before producers are told to slow down."""
+"""Frames of a partition that may wait before producers are refused."""
 
 
 class Producer:
@@ -188,13 +188,13 @@ class Producer:
         places = [
             self._layout.partition_of(one, read_batch_id(one, self._kinds)) for one in frames
         ]
-        self._check_room(Counter(places))
+        self._check_capacity(Counter(places))
         keys = [self._layout.keys(place) for place in places]
         pairs = zip(keys, frames, strict=True)
         self._server.atomically([("XADD", key.frames, ENTRY_ID, FIELD, one) for key, one in pairs])
 
-    def _check_room(self, places: Counter[int]) -> None:
-        asked = [("XLEN", self._layout.keys(place).frames) for place in places]
-        for place, length in zip(places, self._server.all(asked), strict=True):
+    def _check_capacity(self, places: Counter[int]) -> None:
+        commands = [("XLEN", self._layout.keys(place).frames) for place in places]
+        for place, length in zip(places, self._server.all(commands), strict=True):
             if length + places[place] > self._high_water:
                 raise StreamFull(f"Partition {place}")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, HTTPException, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from redis.exceptions import ConnectionError as StoreGone
 
-from callers import Caller
+from live_apps import Caller
 from noisefloor.errors import (
     BadFrame,
     BadParameter,
@@ -112,7 +112,7 @@ HEADERS = {
 }
 
 
-def test_bad_input_is_told_by_field_and_rule_without_the_input(
+def test_bad_input_is_reported_by_field_and_rule_without_the_input(
     client: Caller, lines: io.StringIO
 ) -> None:
     for body in (
