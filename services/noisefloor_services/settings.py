@@ -238,7 +238,7 @@ def _secret(environment: Mapping[str, str], name: str) -> tuple[str, str | None]
 
 
 def _secret_file(name: str, path: Path) -> str:
-    """Return the text of a file that nobody but its owner can change."""
+    """Return the text of a file that only its owner can change."""
     try:
         state = path.stat()
         if state.st_mode & 0o022:

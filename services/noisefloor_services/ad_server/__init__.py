@@ -1,4 +1,4 @@
-"""The ad server: takes reports and ad requests of devices, hands out the current broadcast."""
+"""The ad server: takes reports and ad requests of devices, serves the current broadcast."""
 
 from noisefloor_services.ad_server.app import NAME, RULES, create
 

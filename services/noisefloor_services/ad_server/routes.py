@@ -251,7 +251,7 @@ def _shown(indices: Iterable[int], catalogue: Catalogue) -> Response:
 
 
 def _tagged(content: bytes, etag: str, known_tags: str | None, media_type: str) -> Response:
-    """Return the content, or 304 to whoever has it; ETags in a list are tried one by one."""
+    """Return the content, or 304 if the client has it; If-None-Match may list several ETags."""
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
     tags = {tag.strip().removeprefix("W/") for tag in (known_tags or "").split(",")}
     if etag in tags or "*" in tags:

@@ -139,7 +139,7 @@ class RoundTraining:
             return False
         if notice.content == self._content:
             self._learn(self._content)
-        else:  # somebody else was quicker
+        else:  # another aggregator was quicker
             self._hold(notice.content)
         return True
 

@@ -141,7 +141,7 @@ class AggregatorState:
         return list(possible_alarms(account, self.store.fullness(), self.log_rewriting.trouble()))
 
     def samples(self) -> Iterable[MetricSample]:
-        """Return what this process knows itself, and what the store says now."""
+        """Return the metrics of this process and of the store."""
         yield MetricSample(
             "worker_up", "Whether frames are counted.", int(not self.counting.lacks())
         )
@@ -174,9 +174,9 @@ class AggregatorState:
             yield MetricSample("stream_undelivered", text, behind.undelivered, label)
             text = "Frames that a worker holds and has not settled."
             yield MetricSample("stream_unacknowledged", text, behind.unacknowledged, label)
-            text = "Seconds for which the first of those has been seen in the same hands."
+            text = "Seconds for which the first of those has been pending at the same worker."
             yield MetricSample("stream_oldest_held_seconds", text, behind.oldest_pending_s, label)
             text = "Seconds for which frames have waited and none was given to a worker."
             yield MetricSample("stream_unread_seconds", text, behind.unread_s, label)
-            text = "Whether frames wait and nothing has changed hands for too long."
+            text = "Whether frames wait and none was delivered or settled for too long."
             yield MetricSample("stream_stalled", text, int(behind.is_stalled), label)

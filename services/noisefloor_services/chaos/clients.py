@@ -166,7 +166,7 @@ class ClickTraffic:
         seed: Of numbers and order.
         reports_a_frame: In every frame.
         duplicate_share: Frames that are sent once more, by whichever client comes next.
-        poison_every: One frame in so many can never count; none if 0.
+        poison_every: Every n-th frame can never count; none if 0.
     """
 
     def __init__(

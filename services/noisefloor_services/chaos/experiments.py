@@ -113,7 +113,7 @@ class ChaosTask:
 
     Attributes:
         name: Of the part.
-        title: For whoever watches.
+        title: Shown as progress.
         key: Under which its result stands in the section of its part.
         run: Runs it in a folder, and returns the result.
     """

@@ -1,4 +1,4 @@
-"""The store goes away, or hangs: 503 and never yes; it comes back: ready again, nothing lost."""
+"""The store is killed or hangs: every answer is 503; it returns: ready again, nothing lost."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ _EVERY_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class OutageOutcome:
-    """What the services said while their store was away, and how they came back.
+    """What the services answered while their store was away, and how they recovered.
 
     Attributes:
         faults: What should not have been, in words; none in a good run.

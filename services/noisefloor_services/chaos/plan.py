@@ -40,7 +40,7 @@ class ChaosPlan:
         partitions: Of the streams.
         workers: Processes that count, replaced when they are killed.
         worker_kills: SIGKILLs of workers.
-        zombies: Workers that are stopped until their work was taken over, and then woken up.
+        zombies: Workers that are paused until their entries were claimed, and then resumed.
         server_kills: SIGKILLs of the Redis server; durability ``disk`` has to survive them.
         duplicate_share: Frames that are sent twice, poison included.
         poison: Frames that can never count.
@@ -85,7 +85,7 @@ class ChaosOutcome:
         frames: That have to count.
         reports: In them.
         worker_kills: That were done.
-        zombies: That were made and woken up.
+        zombies: Workers that were paused and resumed.
         server_kills: That were done.
         pending_frames: Pending at workers when those were killed or stopped, in all.
         cells: Integer sums that were compared, one by one.
@@ -187,7 +187,7 @@ class StreamTraffic:
         return seal(kind, epoch, kind.encode(reports), self._generator.bytes(ID_BYTES))
 
     def _poison(self, number: int) -> bytes:
-        """Return one of three sorts: noise, a kind that nobody knows, rows that break a rule."""
+        """Return one of three sorts: noise, an unknown kind, rows that break a rule."""
         if number % 3 == 0:
             return self._generator.bytes(200)
         if number % 3 == 1:

@@ -32,8 +32,8 @@ class ServicePlan:
         reports: In all frames that are sent, repeats and poison included.
         reports_a_frame: In each.
         ad_server_kills: SIGKILLs of the ad server, with requests under way.
-        aggregator_kills: SIGKILLs of the aggregator, with frames in its hands.
-        zombies: Times that the aggregator is stopped until another worker took over, and woken up.
+        aggregator_kills: SIGKILLs of the aggregator, with frames pending at it.
+        zombies: Times that the aggregator is paused until another worker took over.
         server_kills: SIGKILLs of the Redis server.
         seed: Of reports, order and faults.
         durability: Of the server.
@@ -66,7 +66,7 @@ class ServiceOutcome:
         reports: In them.
         ad_server_kills: That were done.
         aggregator_kills: That were done.
-        zombies: That were made and woken up.
+        zombies: Times that it was paused and resumed.
         server_kills: That were done.
         requests: Sent, repeats included.
         answered: With 202.

@@ -31,7 +31,7 @@ from noisefloor_services.streams import EpochStore, Producer
 
 _MICRO_BATCH = 16
 _BACKLOG = 256
-"""Frames that the producer is ahead of the workers: whoever is hit has something in hand."""
+"""Frames that the producer is ahead of the workers: a worker that is hit has pending frames."""
 
 _STUCK_S = 60.0
 _PAUSE_S = 0.005
@@ -156,7 +156,7 @@ class _Run:
         self._wait_until_settled()
 
     def _send(self, batch: list[bytes]) -> None:
-        """Send until the server says yes: what it took before it went away is sent twice."""
+        """Send until the server confirms: what it accepted before a crash is sent twice."""
         for _ in range(int(_STUCK_S / _PAUSE_S)):
             try:
                 self.producer.append(batch)

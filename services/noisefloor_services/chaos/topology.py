@@ -32,7 +32,7 @@ _PAUSE_S = 0.02
 class ChaosTopology:
     """The services of one collection; a context manager that starts the store and stops all.
 
-    Services are started by whoever uses them.
+    It does not start the services: the experiment does.
 
     Args:
         folder: Data and logs.

@@ -84,7 +84,7 @@ class NaiveGroup(FrameGroup):
 ABANDONED_S = 0.4
 """When work is taken over."""
 
-_ASLEEP_S = 3 * ABANDONED_S
+_PAUSE_S = 3 * ABANDONED_S
 _END_S = 20.0
 
 
@@ -127,8 +127,8 @@ class WorkerPool:
         self._context = get_context("forkserver")
         self._context.set_forkserver_preload([__name__])
         self._post = post
-        self._awake: list[BaseProcess] = [self._hired() for _ in range(size)]
-        self._asleep: list[tuple[float, BaseProcess]] = []
+        self._running: list[BaseProcess] = [self._hired() for _ in range(size)]
+        self._paused: list[tuple[float, BaseProcess]] = []
         self._server = Server(post.url)
         self.kills = 0
         self.zombies = 0
@@ -136,48 +136,48 @@ class WorkerPool:
 
     def kill(self, pick: int) -> None:
         """Kill a worker where it stands, and hire another."""
-        victim = self._awake.pop(pick % len(self._awake))
+        victim = self._running.pop(pick % len(self._running))
         self._signal(victim, signal.SIGKILL)
         victim.join(_END_S)
         self.pending_at_faults += pending_frames(self._server, self._post.layout, victim.pid)
-        self._awake.append(self._hired())
+        self._running.append(self._hired())
         self.kills += 1
 
     def pause(self, pick: int) -> None:
         """Stop a worker until what it holds was taken over; another is hired for it."""
-        victim = self._awake.pop(pick % len(self._awake))
+        victim = self._running.pop(pick % len(self._running))
         self._signal(victim, signal.SIGSTOP)
         self.pending_at_faults += pending_frames(self._server, self._post.layout, victim.pid)
-        self._asleep.append((time.monotonic() + _ASLEEP_S, victim))
-        self._awake.append(self._hired())
+        self._paused.append((time.monotonic() + _PAUSE_S, victim))
+        self._running.append(self._hired())
 
     def resume(self, *, all_of_them: bool = False) -> None:
         """Resume workers whose pause is over; they finish their old batch, and then leave."""
-        now, self._asleep, due = time.monotonic(), [], self._asleep
-        for until, sleeper in due:
+        now, self._paused, due = time.monotonic(), [], self._paused
+        for until, worker in due:
             if until > now and not all_of_them:
-                self._asleep.append((until, sleeper))
+                self._paused.append((until, worker))
                 continue
             time.sleep(max(0.0, until - now))
-            self._signal(sleeper, signal.SIGCONT)
-            self._awake.append(sleeper)
+            self._signal(worker, signal.SIGCONT)
+            self._running.append(worker)
             self.zombies += 1
             # One more than there should be: the oldest goes home.
-            self._signal(self._awake[0], signal.SIGTERM)
-            self._awake.pop(0).join(_END_S)
+            self._signal(self._running[0], signal.SIGTERM)
+            self._running.pop(0).join(_END_S)
 
     def dismiss(self) -> None:
-        """End everybody, those who sleep too, and wait until they are gone."""
-        everybody = self._awake + [sleeper for _, sleeper in self._asleep]
-        for worker in everybody:
+        """End all workers, paused ones too, and wait until they are gone."""
+        workers = self._running + [worker for _, worker in self._paused]
+        for worker in workers:
             self._signal(worker, signal.SIGCONT)
             self._signal(worker, signal.SIGTERM)
-        for worker in everybody:
+        for worker in workers:
             worker.join(_END_S)
             if worker.is_alive():
                 worker.kill()
                 worker.join(_END_S)
-        self._awake, self._asleep = [], []
+        self._running, self._paused = [], []
         self._server.close()
 
     def _hired(self) -> BaseProcess:

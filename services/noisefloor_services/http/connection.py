@@ -321,7 +321,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._answer(status, error_body(error, detail))
 
     def _answer(self, status: int, body: bytes) -> None:
-        if self._is_under_way:  # its body is what is refused: nobody else answers it
+        if self._is_under_way:  # its body is refused, so the application will not answer it
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         pairs = [

@@ -74,7 +74,7 @@ class AccessLog:
     Args:
         app: What answers.
         unlogged: Paths whose requests are counted elsewhere and never logged: those of devices,
-            since the moment of a report is nobody's business (and a line costs what it costs).
+            the time of a report is private, and writing a line costs time.
         clock: Seconds that never run backwards.
     """
 

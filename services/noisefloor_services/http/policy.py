@@ -1,7 +1,7 @@
 """Who may call which route: a table of rules, and the guard that enforces it before every route.
 
 The table is keyed by method and path, with placeholders as FastAPI writes them. A route without a
-rule is denied to everybody, and ``missing`` names it to a test. The guard is ASGI middleware, not
+rule is always denied, and ``missing`` names it to a test. The guard is ASGI middleware, not
 a FastAPI dependency: a dependency runs for its own routes only, the middleware also runs for
 mounted applications, for the OpenAPI description and for paths without a route.
 """
@@ -92,7 +92,7 @@ class Policy:
         return bool(rules) and all(isinstance(rule, AnonymousAccess) for rule in rules)
 
     def judge(self, method: str, path: str, caller: Credential | None) -> AccessDecision:
-        """Decide on a request. Without a rule it is denied to everybody."""
+        """Decide on a request. Without a rule it is denied."""
         if self.is_open(method, path):
             return AccessDecision.ADMITTED
         if caller is None:

@@ -80,8 +80,8 @@ class RedisLedger:
     def create(cls, client: "Redis", name: str, terms: LedgerTerms) -> Self:
         """Make a ledger where there is none, or open the one that has the same terms.
 
-        An act of whoever runs the service, once: a server that lost its data gets full budgets
-        again by it. Services ``open``.
+        The operator calls it once: on a server that lost its data it would give full budgets
+        again. Services call ``open``.
         """
         return cls._opened(client, name, terms, secrets.token_hex(16), 0)
 
@@ -172,7 +172,7 @@ class RedisLedger:
         return entry
 
     def would_spend(self, subject: str, cost: Guarantee, count: int = 1) -> SpendPreview:
-        """Tell what a new spend would do. It costs nothing, and the answer says so."""
+        """Return what a new spend would do; nothing is spent."""
         left = self.left(check_text(subject, "subject"))
         try:
             debited = debit_of(self._unit, subject, cost, count, self.left)
@@ -187,7 +187,7 @@ class RedisLedger:
     def publish(self, spend_id: str, content: bytes) -> bytes:
         """Keep what was released for a spend, once; return what is kept.
 
-        The first writer wins: everybody else gets the first one's bytes and has to send those.
+        The first writer wins: all others get the first one's bytes and have to send those.
 
         Raises:
             ReleaseUnspent: Nothing was spent under this id.
@@ -219,7 +219,7 @@ class RedisLedger:
         return None if written is None else _entry(cast(bytes, written))
 
     def subjects(self) -> list[str]:
-        """Return everybody who has an entry, sorted."""
+        """Return the subjects that have an entry, sorted."""
         names = cast(list[bytes], self._client.hkeys(self._keys.epsilons))
         return sorted(name.decode() for name in names)
 
@@ -292,7 +292,7 @@ class RedisLedger:
         return int(rest[0])
 
     def ledger_totals(self, subjects: Iterable[str] = ()) -> LedgerTotals:
-        """Return what the server holds of everybody who has an entry, and of some others."""
+        """Return the totals of all subjects that have an entry, and of the given ones."""
         names = sorted({*self.subjects(), *subjects})
         keys = [*self._subject_keys("")[:-1], self._keys.settled]
         keys += [self._keys.ids(name) for name in names]

@@ -3,7 +3,7 @@
 A simulation repeats itself; a service that repeats itself gives its noise away. So a service asks
 here before it starts, and whenever it draws: for a variable that looks like a seed or a debugging
 flag, for settings that carry one, for any source but the one secure class itself, and for a
-secure class that somebody has changed.
+secure class that was changed.
 """
 
 import os

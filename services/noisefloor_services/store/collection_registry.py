@@ -79,7 +79,7 @@ class CollectionRegistry:
         return CollectionConfig.parse(stored) if stored else None
 
     def are_there(self, names: Sequence[str]) -> list[bool]:
-        """Tell of each name whether it stands for a collection."""
+        """Return for each name whether there is such a collection."""
         return [stored is not None for stored in self._find(names)]
 
     def names(self) -> list[str]:

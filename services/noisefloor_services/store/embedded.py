@@ -39,7 +39,7 @@ LOCK_S = 5.0
 _PAUSE_S = 0.01
 _STAMP = re.compile(r"^\d+:[A-Z] .*?\d\.\d{3} [.*#-] ")
 _MOST_PORTS = 5
-"""A free port may be taken by somebody else before the server has it: then another is tried."""
+"""Attempts: a free port may be taken by another process before the server binds it."""
 
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 

@@ -51,13 +51,13 @@ class ModelBroadcast:
         return bool(self._server.call("HEXISTS", self._key, _FIELD))
 
     def started(self, content: bytes) -> bytes | None:
-        """Leave the first content, unless there is one, and return what is there."""
+        """Store the first content, unless there is one, and return the current one."""
         self._server.call("HSETNX", self._key, _FIELD, content)
         notice = self.read()
         return None if notice is None else notice.content
 
     def replaced(self, content: bytes, following: bytes) -> bytes | None:
-        """Leave what follows a content, unless somebody did, and return what is there."""
+        """Replace a content by its successor, unless that was done, and return the current one."""
         done = self._server.call(*REPLACE.command([self._key], [_FIELD, content, following]))
         if done:
             return following

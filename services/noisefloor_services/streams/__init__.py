@@ -1,8 +1,8 @@
 """Streams: frames in Redis or Valkey, counted exactly once.
 
 ``ingest`` appends frames, ``worker`` adds them to the sums, ``epoch_store`` closes and releases
-epochs and accounts for every frame, ``pending`` finds frames that nobody settles. Each atomic step
-is a script in ``store/lua``.
+epochs and accounts for every frame, ``pending`` finds frames that no worker settles. Each atomic
+step is a script in ``store/lua``.
 """
 
 from noisefloor_services.streams.batch import FrameGroup

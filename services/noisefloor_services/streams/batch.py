@@ -106,7 +106,7 @@ class FrameGroup:
         return scripts.APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
 
     def take(self, truth: str) -> "list[RejectedDelivery]":
-        """Believe the script; return the dead letters among the entries.
+        """Take over the script's verdict; return the dead letters among the entries.
 
         An entry that is lost is left out. So is a repeat that is new after all (the server was
         rolled back in between): it stays pending, and comes again by itself.

@@ -205,9 +205,9 @@ class EpochStore:
             self.server.call(*scripts.RETIRE.command(names, [epoch]))
 
     def drop(self) -> None:
-        """Drop everything that is kept here, frames that wait included; nobody may count now.
+        """Drop everything that is stored, waiting frames included; no worker may count now.
 
-        Nobody has the right to delete a stream of frames: it is emptied, and stays.
+        No user has the right to delete a stream of frames: it is emptied, and stays.
         """
         for keys in self._partitions:
             while self.server.call(*scripts.EMPTY.command([keys.frames], [GROUP])):

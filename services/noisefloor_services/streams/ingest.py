@@ -336,7 +336,7 @@ def _grouped(requests: Sequence[_Request]) -> dict[_Group, list[_Request]]:
 
 
 def _settle(requests: Sequence[_Request], letters: bytes) -> None:
-    """Tell each request what became of its frame; without letters, all were taken."""
+    """Resolve the future of each request; without letters, all frames were accepted."""
     if not letters:
         for request in requests:
             if not request.taken.done():

@@ -74,7 +74,7 @@ MOST_ENTRIES = 1024
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
-    """An entry as it was seen in somebody's hands."""
+    """An entry as it was seen in the pending list."""
 
     entry_id: str
     consumer: str
@@ -152,7 +152,7 @@ class Abandonment:
         facts = [dict(zip(one[::2], one[1::2], strict=True)) for one in consumers]
         empty: dict[Word, int] = {one[b"name"]: 0 for one in facts if one[b"pending"] == 0}
         for name, age_s in self._empty.ages(empty).items():
-            # One that lives after all is in the group again with its next read.
+            # One that still runs joins the group again with its next read.
             if age_s >= self._forgotten_s and name != self._consumer.encode():
                 server.call(*self.leave(name))
 
@@ -182,7 +182,7 @@ class Lag:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether something waits and nothing has changed hands for too long."""
+        """Whether frames wait and none was delivered or settled for too long."""
         return max(self.oldest_pending_s, self.unread_s) >= STALLED_S
 
 
@@ -221,7 +221,7 @@ class LagWatch:
             try:
                 self._lacks = _stall_text(self.look())
             except StoreAway:
-                self._forget()  # nobody can settle anything: readiness reports that
+                self._forget()  # no worker can settle anything: readiness reports that
         return self._lacks
 
     def _look(self, place: int) -> Lag | None:

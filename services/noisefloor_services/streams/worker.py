@@ -46,8 +46,8 @@ class Worker:
         store: Where frames and sums are.
         partitions: Which of its partitions; all by default.
         batch: Frames that are taken at once, from all partitions together.
-        abandoned_s: A frame that stayed for this time in the hands of a worker which gave no sign
-            of life is taken over.
+        abandoned_s: A frame that stayed pending for this time at a worker without a heartbeat is
+            taken over.
         group: How frames are applied; another one than this is for comparison only.
         clock: Seconds that never run backwards.
     """
@@ -208,14 +208,14 @@ class Worker:
         in_hand = {one.entry_id for one in self._ahead if one.partition == place}
         for entry in abandonment.look(self._store.server, in_hand):
             fields = self._store.server.call(*abandonment.claim(entry))
-            if fields:  # nobody else was quicker
+            if fields:  # no other worker was quicker
                 attempt = entry.deliveries + 1
                 self._retry(StreamDelivery(place, entry.entry_id, fields[1], attempt))
                 taken += 1
         return taken
 
     def _retry(self, delivery: StreamDelivery) -> None:
-        """Settle a frame that somebody else gave up; after too many attempts, bury it unread."""
+        """Settle a frame that another worker abandoned; bury it after too many attempts."""
         if delivery.attempt <= MOST_DELIVERIES:
             self._settle([delivery], reads_ahead=False)
             return

@@ -35,7 +35,7 @@ PERMISSION, TYPE, ENTRY = "no-permission", "wrong-type", "bad-entry-id"
 WINDOW, OTHER = "no-window", "other"
 CAUSES = (AWAY, FULL, PERMISSION, TYPE, ENTRY, WINDOW)
 _TRANSIENT = (AWAY, FULL)
-"""Known to everybody: these pass, and say themselves when to try again."""
+"""Transient: they pass, and the answer has Retry-After."""
 
 _DENIED_IN_SCRIPT = ("ACL failure in script", "The user executing the script")
 """As Valkey and Redis say it of a command that a script calls."""
@@ -59,7 +59,7 @@ def cause_of(error: Exception) -> str:
         return AWAY
     if isinstance(error, StreamFull):
         return FULL
-    if isinstance(error, BadStore):  # a script or a group that nobody has prepared
+    if isinstance(error, BadStore):  # windows or groups that no aggregator has prepared
         return WINDOW
     text = str(error)
     if isinstance(error, NoPermissionError) or any(part in text for part in _DENIED_IN_SCRIPT):
@@ -157,7 +157,7 @@ HIGH_WATER = 1 << 16
 
 
 class Producer:
-    """Frames in, for whoever has them in a list; a service with many requests uses ``Ingest``.
+    """Appends a list of frames without admission; services use ``Ingest``.
 
     Args:
         server: Where to.
