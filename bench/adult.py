@@ -58,8 +58,8 @@ MADE = 60_000  # synthetic records to learn from
 HIDDEN, EPOCHS, BATCH = 32, 10, 256
 PRIVATE_BATCH, PRIVATE_EPOCHS, PRIVATE_RATE = 2048, 20, 0.02  # as the publisher's defaults
 
-Told = NDArray[np.int64]
-Learner = Callable[[Examples, Source], Callable[[NDArray[np.float32]], Told]]
+PredictedClasses = NDArray[np.int64]
+Learner = Callable[[Examples, Source], Callable[[NDArray[np.float32]], PredictedClasses]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +82,10 @@ class Table:
         """Return the records of all other folds."""
         return self.records[self.part != fold]
 
-    def score(self, fold: int, told: Told) -> ClassificationScores:
-        """Judge what was told of a fold."""
+    def score(self, fold: int, predicted: PredictedClasses) -> ClassificationScores:
+        """Score the predictions of a fold."""
         return classification_scores(
-            told, self.examples.labels[self.part == fold], self.examples.classes
+            predicted, self.examples.labels[self.part == fold], self.examples.classes
         )
 
 
@@ -103,13 +103,17 @@ class Row:
     seconds: float
 
 
-def majority(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]], Told]:
-    """Always tell the commonest class."""
+def majority(
+    examples: Examples, source: Source
+) -> Callable[[NDArray[np.float32]], PredictedClasses]:
+    """Always predict the commonest class."""
     commonest = int(np.bincount(examples.labels).argmax())
     return lambda features: np.full(len(features), commonest, dtype=np.int64)
 
 
-def logistic(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]], Told]:
+def logistic(
+    examples: Examples, source: Source
+) -> Callable[[NDArray[np.float32]], PredictedClasses]:
     """Fit a plain logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
@@ -117,7 +121,9 @@ def logistic(examples: Examples, source: Source) -> Callable[[NDArray[np.float32
     return lambda features: np.asarray(fitted.predict(features))
 
 
-def network(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]], Told]:
+def network(
+    examples: Examples, source: Source
+) -> Callable[[NDArray[np.float32]], PredictedClasses]:
     """Train a plain network of one hidden layer by Adam."""
     import torch
 
@@ -132,7 +138,7 @@ def network(examples: Examples, source: Source) -> Callable[[NDArray[np.float32]
             loss = torch.nn.functional.cross_entropy(model(features[rows]), labels[rows])
             loss.backward()  # type: ignore[no-untyped-call]  # torch has none here
             optimiser.step()
-    return lambda rows: told_by(model, rows)
+    return lambda rows: predicted_by(model, rows)
 
 
 def dense(examples: Examples, source: Source) -> "nn.Sequential":
@@ -147,7 +153,7 @@ def dense(examples: Examples, source: Source) -> "nn.Sequential":
     return model
 
 
-def told_by(model: "nn.Sequential", rows: NDArray[np.float32]) -> Told:
+def predicted_by(model: "nn.Sequential", rows: NDArray[np.float32]) -> PredictedClasses:
     """Return the likeliest class of each row."""
     import torch
 
@@ -163,8 +169,8 @@ def plain(table: Table, name: str, learner: Learner) -> Row:
     found, start = [], time.process_time()
     for fold in range(table.judged):
         rest = table.part != fold
-        tell = learner(table.examples[rest], SeededSource(SEED, "adult", name, fold))
-        found.append(table.score(fold, tell(table.examples.features[~rest])))
+        predict = learner(table.examples[rest], SeededSource(SEED, "adult", name, fold))
+        found.append(table.score(fold, predict(table.examples.features[~rest])))
     return _row(name, "", math.inf, math.inf, 0.0, found, time.process_time() - start)
 
 
@@ -210,8 +216,8 @@ def private_network(table: Table, relation: str, epsilon: float) -> Row:
         source = SeededSource(SEED, "adult", "sgd", relation, f"{epsilon:g}", fold)
         model = dense(examples, source)
         train(model, examples.features, examples.labels, plan, source.child("training"))
-        held = table.examples.features[table.part == fold]
-        found.append(table.score(fold, told_by(model, held)))
+        left_out = table.examples.features[table.part == fold]
+        found.append(table.score(fold, predicted_by(model, left_out)))
     proved, took = plan.guarantee(DELTA).epsilon, time.process_time() - start
     return _row("DP-MLP, private SGD", relation, epsilon, proved, DELTA, found, took)
 
@@ -241,11 +247,11 @@ def synthetic(table: Table, name: str, plan: Plan, learners: Mapping[str, Learne
         released: Synthesiser = plan.release(table.train(fold), source.child("release"))
         made = released.sample(MADE, source.child("sample"))
         encoding = OneHot(made.schema, LABEL)
-        held = encoding.features(encoding.codes(table.records[table.part == fold]))
+        left_out = encoding.features(encoding.codes(table.records[table.part == fold]))
         for learner, learn in learners.items():
             start = time.process_time()
-            tell = learn(encoding.examples(made), source.child(learner))
-            found[learner].append(table.score(fold, tell(held)))
+            predict = learn(encoding.examples(made), source.child(learner))
+            found[learner].append(table.score(fold, predict(left_out)))
             took[learner] += time.process_time() - start
     cost, proved = plan.cost, plan.guarantee.epsilon
     return [

@@ -80,10 +80,10 @@ def _symbols(chance: NDArray[np.float32], bidders: Bidders) -> Callable[[], Sign
 
 
 def _ours(
-    auctions: int, told: Callable[[NDArray[np.float32], Bidders], Callable[[], Signal]]
+    auctions: int, signal_of: Callable[[NDArray[np.float32], Bidders], Callable[[], Signal]]
 ) -> Timed:
     chance, bidders, pacing = _chances(auctions), _bidders(auctions), Pacing(auctions, EVERY, GAIN)
-    signal = told(chance, bidders)
+    signal = signal_of(chance, bidders)
 
     def sell(key: str) -> AuctionLog:
         source = SeededSource(1, "bench", key)
@@ -102,7 +102,7 @@ def _ours(
 def _baseline(auctions: int) -> Timed:
     """Sell one auction after the other, as an ordinary simulator does: sort, pick, append."""
     rows, crowd = _chances(auctions).tolist(), _bidders(auctions)
-    coins = SeededSource(1, "bench", "timed").stage("ties").words(auctions).tolist()
+    draws = SeededSource(1, "bench", "timed").stage("ties").words(auctions).tolist()
     worth, left = crowd.click.tolist(), crowd.budget.tolist()
     pace, stopped, spent = [1.0] * BIDDERS, [False] * BIDDERS, [0] * BIDDERS
     log: list[dict[str, Any]] = []
@@ -120,7 +120,7 @@ def _baseline(auctions: int) -> Timed:
             winner, bid, second = order[0], bids[order[0]], bids[order[1]]
             if bid == second and bid:
                 top = [i for i in order if bids[i] == bid]
-                winner = max(top, key=lambda i: _key(coins[number], i))
+                winner = max(top, key=lambda i: _key(draws[number], i))
             price = max(second, FLOOR)
             if bid < FLOOR or spent[winner] + price <= left[winner]:
                 break
@@ -144,10 +144,10 @@ def _baseline(auctions: int) -> Timed:
     return cpu_s, winners, prices
 
 
-def _key(coin: int, place: int) -> int:
+def _key(draw: int, place: int) -> int:
     """Return the key of a bidder in the auction's random order (splitmix64), for ties."""
     word = (1 << 64) - 1
-    state = (coin + (place + 1) * 0x9E3779B97F4A7C15) & word
+    state = (draw + (place + 1) * 0x9E3779B97F4A7C15) & word
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & word
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & word
     return state ^ (state >> 31)
@@ -233,9 +233,9 @@ def printed(rows: list[Answer]) -> str:
     for row in rows:
         figures = [figure(row[key]) for key in ("cpu_s", "per_cpu_s", "times_loop")]
         peak, target = figure(row["peak_bytes"] / 1e6), row.get("target")
-        wanted = f">= {target}" if target else ""
+        target_text = f">= {target}" if target else ""
         verdict = row.get("verdict", "")
-        lines.append((row["case"], str(row["auctions"]), *figures, peak, wanted, verdict))
+        lines.append((row["case"], str(row["auctions"]), *figures, peak, target_text, verdict))
     agreed = "the same" if all(row["agrees"] for row in rows) else "NOT the same"
     note = f"{BIDDERS} bidders, second price, floors, budgets, pacing, a row of log per auction\n"
     return note + aligned(header, lines) + f"\nWinners and prices of loop and ours: {agreed}"

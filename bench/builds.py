@@ -49,11 +49,11 @@ def main() -> None:
     given = parser.parse_args()
     client = Worker(sys.executable, "bench.load_client")
     rows = []
-    with tempfile.TemporaryDirectory() as name, ExitStack() as held:
-        held.callback(client.close)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as context:
+        context.callback(client.close)
         roots = {"this": ROOT, "other": given.other.resolve()}
         stacks = {
-            one: held.enter_context(stack(Path(name) / one, Durability.MEMORY, root=root))
+            one: context.enter_context(stack(Path(name) / one, Durability.MEMORY, root=root))
             for one, root in roots.items()
         }
         for what, text in TEXTS.items():

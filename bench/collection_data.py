@@ -64,8 +64,10 @@ def wdbc(bounds: Bounds) -> Data:
     if bounds == "public":
         lows, highs = np.zeros_like(lows), 2.0 ** np.ceil(np.log2(highs))
     attributes = _ranges(lows, highs)
-    told = "extremes of all records" if bounds == "empirical" else "[0, next power of two]"
-    note = f"UCI Breast Cancer Wisconsin (Diagnostic), CC BY 4.0, by scikit-learn. Ranges: {told}."
+    ranges = "extremes of all records" if bounds == "empirical" else "[0, next power of two]"
+    note = (
+        f"UCI Breast Cancer Wisconsin (Diagnostic), CC BY 4.0, by scikit-learn. Ranges: {ranges}."
+    )
     return _data(attributes, values, np.asarray(found.target == 0), 2.1, note)
 
 

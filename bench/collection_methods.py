@@ -85,13 +85,13 @@ def joint_bayes(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers
     whole = fit_tuples(response, reports, Shrinkage(classes))
     linear = fit_linear(response, reports, classes)
     for name, model in (("jNB", counted), ("jNB+", whole), ("linear", linear)):
-        told = model.predict(fold.test.values)
-        yield name, Answers(decision(told, fold, source.child(name)), told, spent)
+        predicted = model.predict(fold.test.values)
+        yield name, Answers(decision(predicted, fold, source.child(name)), predicted, spent)
 
 
-def decision(told: Labels, fold: Fold, source: Source) -> Labels:
+def decision(predicted: Labels, fold: Fold, source: Source) -> Labels:
     """Return one protected bit for each decision."""
-    return BinaryResponse(fold.epsilon).randomise(told, source)
+    return BinaryResponse(fold.epsilon).randomise(predicted, source)
 
 
 def joint_svm(fold: Fold, source: SeededSource) -> Answers:
@@ -113,15 +113,15 @@ def _joint_svm(
     codes = classes.codes(fold.train.values[:, columns], columns)
     reports = response.randomise(joint_rows(codes, fold.train.labels), source.child("train"))
     model = fit_svm(classes, columns, reports, fold.cost)
-    told = _ask_jointly(fold, model, sizes, source.child("ask"))
-    return told, model.predict(fold.test.values), response.guarantee().epsilon
+    predicted = _ask_jointly(fold, model, sizes, source.child("ask"))
+    return predicted, model.predict(fold.test.values), response.guarantee().epsilon
 
 
 def _ask_jointly(fold: Fold, model: JointSVM, sizes: tuple[int, ...], source: Source) -> Labels:
     """Send the tuple of a query as one response; a query has no label."""
-    asked = JointResponse(sizes, len(sizes), fold.epsilon, labelled=False)
+    queried = JointResponse(sizes, len(sizes), fold.epsilon, labelled=False)
     codes = model.classes.codes(fold.test.values[:, model.columns], model.columns)
-    return model.predict_codes(asked.randomise(codes, source)[:, len(sizes) :])
+    return model.predict_codes(queried.randomise(codes, source)[:, len(sizes) :])
 
 
 def forward(fold: Fold, source: SeededSource) -> Answers:
@@ -137,11 +137,11 @@ def forward(fold: Fold, source: SeededSource) -> Answers:
     model = fit_forward(reports[:, :-1], reports[:, -1] == 1, each, Shrinkage(classes))
     # A query has no label: its values have epsilon / K each.
     asker = UnifiedCollector(classes, fold.epsilon, with_label=False)
-    asked = classes.codes(fold.test.values[:, columns])
-    queries = asker.response(places).randomise(asked, source.child("ask"))
-    told = model.predict_codes(queries, fold.epsilon / len(columns))
+    queried = classes.codes(fold.test.values[:, columns])
+    queries = asker.response(places).randomise(queried, source.child("ask"))
+    predicted = model.predict_codes(queries, fold.epsilon / len(columns))
     on_device = model.published().predict(fold.test.values[:, columns])
-    return Answers(told, on_device, sender.guarantee(places).epsilon)
+    return Answers(predicted, on_device, sender.guarantee(places).epsilon)
 
 
 def wave(fold: Fold, source: SeededSource) -> Answers:
@@ -152,8 +152,10 @@ def wave(fold: Fold, source: SeededSource) -> Answers:
     rows = np.column_stack([fold.train.values, 2.0 * fold.train.labels - 1])
     reports = response.randomise(rows, source.child("train"))
     model = fit_wave(response, response.tally(reports), Shrinkage(classes))
-    told = model.predict(fold.test.values)
-    return Answers(decision(told, fold, source.child("ask")), told, response.guarantee().epsilon)
+    predicted = model.predict(fold.test.values)
+    return Answers(
+        decision(predicted, fold, source.child("ask")), predicted, response.guarantee().epsilon
+    )
 
 
 def paper(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]:
@@ -186,11 +188,12 @@ def _paper(
     machine = machine_of(values, np.asarray(sent[:, -1] == 1), fold.cost)
     model = JointSVM(classes, chosen, machine)
     ask, _ = unified(sizes, fold.epsilon)
-    asked = ask.randomise(_rows(fold.test, classes, chosen), mine.child("ask"))[:, :-1]
+    queried = ask.randomise(_rows(fold.test, classes, chosen), mine.child("ask"))[:, :-1]
     plain = classes.codes(fold.test.values[:, chosen], chosen)
-    told = model.predict_codes(np.concatenate([asked, plain]))  # one call: each has a fixed cost
+    # One call: each has a fixed cost.
+    predicted = model.predict_codes(np.concatenate([queried, plain]))
     total = selector.guarantee().epsilon + spent
-    return Answers(told[: len(asked)], told[len(asked) :], total)
+    return Answers(predicted[: len(queried)], predicted[len(queried) :], total)
 
 
 def _rows(records: ScaledRecords, classes: Discretiser, columns: tuple[int, ...]) -> Codes:

@@ -36,7 +36,7 @@ from noisefloor_services.store.server import Server
 
 HELD, MORE = 150, 4500
 HEADER = (
-    *("connections held", "MB", "health ms", "p99", "max", "failed", "honest", "per CPU-s"),
+    *("connections open", "MB", "health ms", "p99", "max", "failed", "honest", "per CPU-s"),
     *("free s", "verdict", "answers"),
 )
 MOST_MB, MOST_HEALTH_MS, LEAST_SHARE, MOST_FREE_S = 256.0, 100.0, 0.8, 15.0
@@ -74,14 +74,14 @@ class Watch:
                 self.failures += 1
 
     def _is_alive(self) -> bool:
-        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            asked.request("GET", "/healthz")
-            return asked.getresponse().status == 200
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False
         finally:
-            asked.close()
+            connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def honest_rates(client: Worker, one: Stack, seconds: float) -> tuple[float, flo
 
 
 def tell_model(one: Stack) -> None:
-    """Leave something large on the board, for those that read slowly."""
+    """Leave a large broadcast, for those that read slowly."""
     server, layout = (
         Server(one.store.url),
         Layout(example_collection().namespace, Settings().partitions),
@@ -147,14 +147,14 @@ def free_s(port: int, most: int) -> float:
 def _connections(port: int) -> int:
     """Return how many connections to a port are open on this machine."""
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    held = (line.split()[1:4] for line in lines)
+    fields = (line.split()[1:4] for line in lines)
     return sum(
-        local.endswith(f":{port:04X}") and state in ("01", "08") for local, _, state in held
+        local.endswith(f":{port:04X}") and state in ("01", "08") for local, _, state in fields
     )
 
 
 def measured(
-    honest: Worker, hostile: Worker, one: Stack, kinds: Sequence[str], held: int, seconds: float
+    honest: Worker, hostile: Worker, one: Stack, kinds: Sequence[str], count: int, seconds: float
 ) -> Row:
     """Hold connections of some kinds, and measure before, meanwhile and afterwards."""
     one.empty()
@@ -163,7 +163,7 @@ def measured(
     before = honest_rates(honest, one, seconds)
     with Watch(one.app.port, one.app.pid) as watch:
         for kind in kinds:
-            hostile.ask(port=one.app.port, kind=kind, connections=held)
+            hostile.ask(port=one.app.port, kind=kind, connections=count)
         meanwhile = honest_rates(honest, one, seconds)
         statuses = hostile.ask()["statuses"]
         taken_s = free_s(one.app.port, most=2)
@@ -171,7 +171,7 @@ def measured(
     turns = zip(before, meanwhile, after, strict=True)
     shares = [2 * got / (first + last) for first, got, last in turns]
     name = kinds[0] if len(kinds) == 1 else "all of these"
-    return Row(f"{held} {name}", shares, watch, taken_s, statuses)
+    return Row(f"{count} {name}", shares, watch, taken_s, statuses)
 
 
 def main() -> None:
@@ -194,9 +194,9 @@ def main() -> None:
         stay.callback(honest.close)
         stay.callback(hostile.close)
         honest_rates(honest, one, 1.0)  # warms up
-        for kinds, held in crowds:
-            print(f"measuring: {held} {', '.join(kinds)}", file=sys.stderr)
-            rows.append(measured(honest, hostile, one, kinds, held, given.seconds).cells())
+        for kinds, count in crowds:
+            print(f"measuring: {count} {', '.join(kinds)}", file=sys.stderr)
+            rows.append(measured(honest, hostile, one, kinds, count, given.seconds).cells())
     print(aligned(HEADER, rows))
     print(
         f"Targets: below {MOST_MB:.0f} MB, /healthz below {MOST_HEALTH_MS:.0f} ms, honest frames "

@@ -94,19 +94,19 @@ class Crowd:
     def __init__(self) -> None:
         self.statuses: Counter[str] = Counter()
         self._port = self._open = 0
-        self._is_held = False
+        self._reopens = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def hold(self, port: int, kind: str, connections: int) -> dict[str, Any]:  # Any: JSON
         """Open connections of a kind, beside those that are held."""
-        self._port, self._is_held = port, True
+        self._port, self._reopens = port, True
         for _ in range(connections):
             await self._connect(kind)
         return {"open": self._open}
 
     async def leave(self) -> dict[str, Any]:
         """Open none again, and return what was answered so far."""
-        self._is_held = False
+        self._reopens = False
         statuses = dict(self.statuses)
         self.statuses.clear()
         return {"statuses": statuses}
@@ -114,7 +114,7 @@ class Crowd:
     def lost(self, kind: str) -> None:
         """Open the connection again."""
         self._open -= 1
-        if self._is_held:
+        if self._reopens:
             task = asyncio.get_running_loop().create_task(self._connect(kind))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -89,7 +89,7 @@ def people_of(world: World, seed: int) -> People:
     chance = (np.arange(world.ads, dtype=np.float32) + 1) ** -world.skew
     chance *= np.float32(0.3) / chance.mean()
     shape = (world.users, world.ads)
-    rated, held = np.empty(shape, np.bool_), np.empty(shape, np.bool_)
+    rated, left_out = np.empty(shape, np.bool_), np.empty(shape, np.bool_)
     rating = np.empty(shape, np.float32)
     truth = np.empty((min(world.users, SCORED), world.ads), np.float32)
     for rows in _blocks(world.users):
@@ -100,13 +100,13 @@ def people_of(world: World, seed: int) -> People:
         rating[rows] = np.clip(mean + noise, 0, 1)
         raised = np.exp(world.for_liking * (np.clip(mean, 0, 1) - 0.5))
         rated[rows] = draw.random((count, world.ads), dtype=np.float32) < chance * raised
-        held[rows] = draw.random((count, world.ads), dtype=np.float32) < 0.2
+        left_out[rows] = draw.random((count, world.ads), dtype=np.float32) < 0.2
         seen = slice(rows.start, min(rows.stop, len(truth)))
         truth[seen] = np.clip(mean[: max(0, seen.stop - seen.start)], 0, 1)
     scored = slice(0, len(truth))
     return People(
-        Ratings(rated & ~held, rating),
-        Ratings((rated & held)[scored], rating[scored]),
+        Ratings(rated & ~left_out, rating),
+        Ratings((rated & left_out)[scored], rating[scored]),
         Ratings(np.ones(truth.shape, np.bool_), truth),
     )
 
@@ -122,8 +122,8 @@ def train(training: AdTraining, kept: Ratings, seed: int) -> AdModel:
             chosen = np.flatnonzero(training.reporters(number, lots[rows]))
             some = kept[rows][chosen]
             tastes = np.zeros((len(some), sent.model.dimension), np.float32)
-            coins = source.child(number, rows.start)
-            reports = training.report(number, sent, tastes, some, coins).reports
+            randomness = source.child(number, rows.start)
+            reports = training.report(number, sent, tastes, some, randomness).reports
             kind = training.kind(number)
             total += kind.tally(kind.encode(reports))
             n += len(some)

@@ -24,7 +24,7 @@ from bench.processes import cpu_s
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 
 FRAMES, JSON, ADS = "frames", "json", "ads"
 _WAYS = {
@@ -74,7 +74,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self, answered: Callable[["_Connection", int, bool, float], None]) -> None:
         self._answered = answered
-        self._held = b""
+        self._buffered = b""
         self._transport: Any = None
         self.due: deque[float] = deque()
         self.is_open = False
@@ -92,18 +92,18 @@ class _Connection(asyncio.Protocol):
         self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        held = self._held + data if self._held else data
-        while held:
-            end = held.find(b"\r\n\r\n")
+        buffered = self._buffered + data if self._buffered else data
+        while buffered:
+            end = buffered.find(b"\r\n\r\n")
             if end < 0:
                 break
-            head = held[:end].lower()
+            head = buffered[:end].lower()
             size = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-            if len(held) < end + 4 + size:
+            if len(buffered) < end + 4 + size:
                 break
-            held = held[end + 4 + size :]
+            buffered = buffered[end + 4 + size :]
             self._answered(self, int(head[9:12]), b"retry-after:" in head, self.due.popleft())
-        self._held = held
+        self._buffered = buffered
 
     def close(self) -> None:
         """End the connection."""
@@ -151,7 +151,7 @@ class Run:
         self._latencies_s.clear()
         start_s, start_cpu_s = time.monotonic(), cpu_s(self._load.pid)
         await asyncio.sleep(self._load.seconds)
-        return self._told(time.monotonic() - start_s, cpu_s(self._load.pid) - start_cpu_s)
+        return self._figures(time.monotonic() - start_s, cpu_s(self._load.pid) - start_cpu_s)
 
     def _note_closed(
         self, connection: _Connection, status: int, has_retry: bool, due_s: float
@@ -176,7 +176,7 @@ class Run:
                 await self._done.wait()
         except TimeoutError:
             pass  # what was not answered is counted
-        return self._told(taken_s, cpu_s(load.pid) - start_cpu_s)
+        return self._figures(taken_s, cpu_s(load.pid) - start_cpu_s)
 
     def _tick(self) -> None:
         """Send whatever is due."""
@@ -226,7 +226,7 @@ class Run:
             self._refused += 1
             self._with_retry_after += has_retry
 
-    def _told(self, taken_s: float, app_cpu_s: float) -> dict[str, Any]:
+    def _figures(self, taken_s: float, app_cpu_s: float) -> dict[str, Any]:
         """Return the numbers; in an open loop, what has no answer yet counts as answered now."""
         late = [due_s for one in self._connections for due_s in one.due] + list(self._backlog)
         unanswered = late if self._load.rate else []

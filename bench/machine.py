@@ -56,7 +56,7 @@ class Watch:
         self._ours_s = self._spent_s()
         self._start_s = time.perf_counter()
 
-    def told(self) -> dict[str, Any]:  # Any: JSON
+    def figures(self) -> dict[str, Any]:  # Any: JSON
         """Return the load, the steal, and how many processors others took."""
         spent = [now - then for now, then in zip(processor_ticks(), self._ticks, strict=True)]
         busy_s = sum(spent[_OF_PROCESSES]) / _TICKS

@@ -119,9 +119,9 @@ def _measure_here(name: str, users: int) -> dict[str, Any]:
     before = resident_bytes()
     values = fill(users)
     reports = mechanism.randomise(values, SeededSource(1, name))
-    used, held = peak_bytes() - before, values.nbytes + reports.nbytes
+    used, size = peak_bytes() - before, values.nbytes + reports.nbytes
     figures = {"values_bytes": values.nbytes, "reports_bytes": reports.nbytes}
-    return figures | {"dtype": str(reports.dtype), "peak_bytes": used, "ratio": used / held}
+    return figures | {"dtype": str(reports.dtype), "peak_bytes": used, "ratio": used / size}
 
 
 def _measure_apart(name: str, users: int) -> dict[str, Any]:

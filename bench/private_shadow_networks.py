@@ -118,16 +118,16 @@ class PrivateDenseTraining:
         # Public: that half of the records are in is the rule of the game, not a count.
         expected = max(1.0, self.sampling_rate * members.shape[1] / 2)
         for step in range(self.steps):
-            coins = source.child("step", step)
-            rows, is_there = _sampled(members, self._chance, coins.child("sample"))
+            randomness = source.child("step", step)
+            rows, is_there = _sampled(members, self._chance, randomness.child("sample"))
             clipped_sums(networks, features[rows], labels[rows], is_there, self.clip)
-            self._add_noise(networks, coins.child("noise"))
+            self._add_noise(networks, randomness.child("noise"))
             networks.gradient.div_(expected)
             optimiser.step()
         return networks.logits(features)
 
-    def _add_noise(self, networks: Networks, coins: Source) -> None:
-        noise = torch.from_numpy(coins.normals(len(networks.gradient)))
+    def _add_noise(self, networks: Networks, randomness: Source) -> None:
+        noise = torch.from_numpy(randomness.normals(len(networks.gradient)))
         networks.gradient.add_(noise, alpha=self.noise_multiplier * self.clip)
 
 
@@ -156,9 +156,9 @@ def clipped_sums(
     return norms
 
 
-def _sampled(members: Bits, chance: int, coins: Source) -> tuple[Tensor, Tensor]:
+def _sampled(members: Bits, chance: int, randomness: Source) -> tuple[Tensor, Tensor]:
     """Return each model's sample of its own records, padded to one length, and what is padding."""
-    drawn = coins.bernoulli(chance, members.size).reshape(members.shape)
+    drawn = randomness.bernoulli(chance, members.size).reshape(members.shape)
     model, record = np.nonzero(drawn & members)
     counts = np.bincount(model, minlength=len(members))
     longest = max(1, int(counts.max()))

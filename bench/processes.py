@@ -27,13 +27,13 @@ class Process:
         python = str(own) if root != ROOT and own.exists() else sys.executable
         kept = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
         roots = os.pathsep.join(str(root / one) for one in ("platform", "services"))
-        told = {f"NOISEFLOOR_{key}": value for key, value in settings.items()}
+        variables = {f"NOISEFLOOR_{key}": value for key, value in settings.items()}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [python, "-m", "noisefloor_services", name],
                 stdout=log,
                 stderr=log,
-                env={**kept, **ONE_THREAD, "PYTHONPATH": roots, **told},
+                env={**kept, **ONE_THREAD, "PYTHONPATH": roots, **variables},
             )
         self.pid = self._process.pid
 

@@ -155,7 +155,7 @@ def saturated(client: Worker, stacks: Mapping[Durability, Stack], sizes: Sizes) 
             watch = Watch([*stacks[durability].pids, client.pid])
             answer = closed(client, stacks[durability], seconds=sizes.turn_s, reports=REPORTS)
             if number:
-                turns[durability.value].append(answer | watch.told())
+                turns[durability.value].append(answer | watch.figures())
     return turns
 
 
@@ -164,10 +164,10 @@ def latency(client: Worker, one: Stack, sizes: Sizes, **load: str | float) -> An
     tried: list[Answer] = []
     for number in range(sizes.tries):
         watch = Watch([*one.pids, client.pid])
-        told = {"seconds": sizes.latency_s, "connections": 64, "seed": number, **load}
-        answer = client.ask(port=one.app.port, pid=one.app.pid, **told)
+        options = {"seconds": sizes.latency_s, "connections": 64, "seed": number, **load}
+        answer = client.ask(port=one.app.port, pid=one.app.pid, **options)
         one.empty()
-        tried.append(_checked(answer) | watch.told())
+        tried.append(_checked(answer) | watch.figures())
         if is_quiet(tried[-1]):
             break
     return min(tried, key=lambda answer: answer["others"]) | {"tries": len(tried)}
@@ -195,9 +195,9 @@ def overload(client: Worker, folder: Path, rate: float, sizes: Sizes) -> Answer:
         later = threading.Timer(sizes.overload_s / 2, counting.resume)
         later.start()
         answers: list[Answer] = []
-        asking = threading.Thread(target=lambda: answers.append(client.ask(**load)))
-        asking.start()
-        longest = _longest_while(asking, one)
+        loading = threading.Thread(target=lambda: answers.append(client.ask(**load)))
+        loading.start()
+        longest = _longest_while(loading, one)
         later.join()
         peaks = {
             "ad_server_mb": memory_mb(one.app.pid, "VmHWM"),
@@ -207,11 +207,11 @@ def overload(client: Worker, folder: Path, rate: float, sizes: Sizes) -> Answer:
     return _checked(answers[0]) | peaks | offered | {"longest": longest}
 
 
-def _longest_while(asking: threading.Thread, one: Stack) -> int:
+def _longest_while(loading: threading.Thread, one: Stack) -> int:
     """Look at the stream again and again, and return how long it was at most."""
     server, store = _store(one)
     longest = 0
-    while asking.is_alive():
+    while loading.is_alive():
         longest = max(longest, server.call("XLEN", store.layout.keys(0).frames))
         time.sleep(0.01)
     server.close()
@@ -258,8 +258,10 @@ def _ratio(turns: Answer, key: str) -> float:
 
 def _beside(answer: Answer) -> str:
     """Say what else the machine did."""
-    told = f"load {answer['load']:.1f}, steal {answer['steal']:.1%}, others {answer['others']:.2f}"
-    return told + (" cores" if is_quiet(answer) else " cores: NOT quiet")
+    figures = (
+        f"load {answer['load']:.1f}, steal {answer['steal']:.1%}, others {answer['others']:.2f}"
+    )
+    return figures + (" cores" if is_quiet(answer) else " cores: NOT quiet")
 
 
 def _least(name: str, value: float, least: float, beside: str = "") -> Figure:
@@ -313,12 +315,12 @@ def _of_overload(over: Answer) -> list[Figure]:
     text = f"longest stream at {OVERLOAD} x overload, high water {over['high_water']}"
     share = over["refused_with_retry_after"] / max(1, refused)
     is_clean = share == 1.0 and not others and refused > 0
-    told = f"offered {over['offered']:.0f}/s; statuses {over['statuses']}"
+    figures = f"offered {over['offered']:.0f}/s; statuses {over['statuses']}"
     return [
         _below(f"MB of the ad server at {OVERLOAD} x overload", over["ad_server_mb"], MEMORY_MB),
         _below("  MB of the aggregator", over["aggregator_mb"], MEMORY_MB),
         Figure(text, over["longest"], f"<= {bound}", over["longest"] <= bound),
-        Figure("  refusals with Retry-After, share", share, "all", is_clean, told),
+        Figure("  refusals with Retry-After, share", share, "all", is_clean, figures),
     ]
 
 
@@ -364,8 +366,8 @@ def measure(*, quick: bool) -> Answer:
 
 
 def _measured(client: Worker, folder: Path, sizes: Sizes) -> Answer:
-    with ExitStack() as held:
-        stacks = {one: held.enter_context(stack(folder, one)) for one in Durability}
+    with ExitStack() as context:
+        stacks = {one: context.enter_context(stack(folder, one)) for one in Durability}
         memory, disk = stacks[Durability.MEMORY], stacks[Durability.DISK]
         _say("saturation")
         raw: Answer = {"saturated": saturated(client, stacks, sizes)}

@@ -78,11 +78,11 @@ class Networks:
 
     def start(self, sources: Sequence[Source]) -> None:
         """Draw each model's weights uniformly in +-1/sqrt(fan in), as torch's own layers do."""
-        for model, coins in enumerate(sources):
+        for model, randomness in enumerate(sources):
             for weight, bias in zip(self.weights, self.biases, strict=True):
                 reach = 1 / math.sqrt(weight.shape[1])
-                weight[model] = _uniform(weight[model].shape, reach, coins)
-                bias[model] = _uniform(bias[model].shape, reach, coins)
+                weight[model] = _uniform(weight[model].shape, reach, randomness)
+                bias[model] = _uniform(bias[model].shape, reach, randomness)
 
     def forward(self, inputs: Tensor) -> list[Tensor]:
         """Return the inputs, each hidden layer's output, and the logits: models, rows, units."""
@@ -163,8 +163,8 @@ class DenseTraining:
         networks = Networks(len(members), self.sizes)
         networks.start([source.child("start") for source in sources])
         features, labels = tensors(self.examples)
-        coins = [source.child("order") for source in sources]
-        batches = orders(members, self.steps, self.batch, coins)
+        randomness = [source.child("order") for source in sources]
+        batches = orders(members, self.steps, self.batch, randomness)
         fit(networks, features, labels, batches, self.rate)
         return networks.logits(features)
 
@@ -218,9 +218,9 @@ def orders(members: Bits, steps: int, batch: int, sources: Sequence[Source]) -> 
     """
     needed = steps * batch
     drawn = np.empty((steps, len(members), batch), dtype=np.int32)
-    for model, (row, coins) in enumerate(zip(members, sources, strict=True)):
+    for model, (row, randomness) in enumerate(zip(members, sources, strict=True)):
         own = np.flatnonzero(row).astype(np.int32)
-        passes = [own[coins.permutation(len(own))] for _ in range(-(-needed // len(own)))]
+        passes = [own[randomness.permutation(len(own))] for _ in range(-(-needed // len(own)))]
         drawn[:, model] = np.concatenate(passes)[:needed].reshape(steps, batch)
     return drawn
 
@@ -267,7 +267,7 @@ def _views(
     return views[0::2], views[1::2]
 
 
-def _uniform(shape: Sequence[int], reach: float, coins: Source) -> Tensor:
-    steps = coins.words(math.prod(shape)) >> np.uint64(11)
+def _uniform(shape: Sequence[int], reach: float, randomness: Source) -> Tensor:
+    steps = randomness.words(math.prod(shape)) >> np.uint64(11)
     drawn = (steps.astype(np.float64) + 0.5) * 2.0**-52 - 1.0
     return torch.from_numpy((reach * drawn).astype(np.float32)).view(*shape)

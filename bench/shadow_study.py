@@ -36,11 +36,11 @@ class Study:
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Return the figures as one JSON object."""
-        learnt, others = self.runs.accuracy
+        members, others = self.runs.accuracy
         return {
             "models": self.runs.models,
             "records": self.runs.records,
-            "accuracy_on_members": learnt,
+            "accuracy_on_members": members,
             "accuracy_on_others": others,
             "attacks": {name: one.as_json() for name, one in self.attacks.items()},
             "audited": {

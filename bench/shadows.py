@@ -200,8 +200,8 @@ def main() -> None:
         found = [attack_apart(case, quick=arguments.quick) for case in CASES]
         print(printed_attacks(found))
         for one in found:
-            told = f"{one['peak_bytes'] / 1e6:.0f} MB peak, {one['cpu_seconds']:.0f} CPU-s"
-            print(f"{one['case']}: {told} (target {TARGETS['peak']})")
+            figures = f"{one['peak_bytes'] / 1e6:.0f} MB peak, {one['cpu_seconds']:.0f} CPU-s"
+            print(f"{one['case']}: {figures} (target {TARGETS['peak']})")
         results["attacks"] = found
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(results, indent=1) + "\n")

@@ -37,8 +37,8 @@ from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.batch import FrameGroup
 from noisefloor_services.streams.epoch_store import EpochStore
-from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.worker import Worker
+from noisefloor_services.streams.write_path import Producer
 
 OUT = ROOT / "bench/results/streams.json"
 TARGET = 0.80

@@ -101,8 +101,8 @@ def through_bus(training: AdTraining, ratings: Ratings, lots: NDArray[np.uint32]
                 rows,
                 source.child(number, cohort),
             )
-            coins = source.child("frame", number, cohort)
-            for frame in split_frames(training.kind(number), number, reports, coins):
+            randomness = source.child("frame", number, cohort)
+            for frame in split_frames(training.kind(number), number, reports, randomness):
                 bus.publish("training", frame)
             drain(bus, "training", learner.apply)
         learner.close(number)

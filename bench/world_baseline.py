@@ -124,16 +124,16 @@ class User:
 
     def __init__(self, world: World, number: int) -> None:
         people, devices = world.scenario.population, world.scenario.devices
-        coin = world.random
+        draws = world.random
         self.world, self.number = world, number
         concentration = [people.interests_concentration] * people.topics
         self.interests = world.numpy.dirichlet(concentration).tolist()
         tail = people.engagement.tail_exponent
-        heavy = coin.paretovariate(tail) * (tail - 1) / tail
+        heavy = draws.paretovariate(tail) * (tail - 1) / tail
         self.engagement = people.engagement.mean_views_per_day * heavy
         shares = devices.shares.model_dump()
         likeliest = max(shares, key=lambda name: shares[name])
-        self.owned = [name for name in shares if coin.random() < shares[name]] or [likeliest]
+        self.owned = [name for name in shares if draws.random() < shares[name]] or [likeliest]
         self.device_weights = _cumulated([WEIGHTS[name] for name in self.owned])
         self.offline_until = dict.fromkeys(self.owned, 0.0)
 
@@ -154,12 +154,12 @@ class User:
 
     def _browse(self, day: int, seen: Ads, clicks: Clicks) -> Steps:
         """Look at pages at the hours that people keep, a Poisson number of them."""
-        world, env, coin = self.world, self.world.env, self.world.random
+        world, env, draws = self.world, self.world.env, self.world.random
         is_weekend = day % 7 in (5, 6)
         factor = world.scenario.behaviour.weekend_factor if is_weekend else 1.0
         views = int(world.numpy.poisson(self.engagement * factor))
-        hours = coin.choices(range(24), cum_weights=world.hour_weights, k=views)
-        for at in sorted(day * DAY_S + (hour + coin.random()) * HOUR_S for hour in hours):
+        hours = draws.choices(range(24), cum_weights=world.hour_weights, k=views)
+        for at in sorted(day * DAY_S + (hour + draws.random()) * HOUR_S for hour in hours):
             yield env.timeout(at - env.now)
             self._view(seen, clicks)
         world.views[self.number][day] = views
@@ -167,40 +167,40 @@ class User:
 
     def _view(self, seen: Ads, clicks: Clicks) -> None:
         """See one page's ads on some device, and click by interest and position."""
-        world, coin, interests = self.world, self.world.random, self.interests
+        world, draws, interests = self.world, self.world.random, self.interests
         shape = world.scenario.behaviour
-        device = coin.choices(self.owned, cum_weights=self.device_weights)[0]
-        shown = coin.choices(
+        device = draws.choices(self.owned, cum_weights=self.device_weights)[0]
+        shown = draws.choices(
             range(shape.ads), cum_weights=world.ad_weights, k=shape.slots_per_view
         )
         seen += shown
         for ad, decay in zip(shown, world.decay, strict=True):
             lift = 1 + shape.interest_lift * interests[world.topic[ad]]
-            if coin.random() < shape.click_base_rate * lift * decay:
+            if draws.random() < shape.click_base_rate * lift * decay:
                 clicks.append((device, ad))
 
     def _in_contact(self, day: int) -> list[str]:
         """Return the devices that are online at the day's end and in step with their siblings."""
-        coin, devices = self.world.random, self.world.scenario.devices
+        draws, devices = self.world.random, self.world.scenario.devices
         for name in self.owned:
-            if coin.random() < devices.offline.start_per_day:
-                spell_s = HOUR_S * coin.expovariate(1 / devices.offline.mean_h)
-                ends = (day + coin.random()) * DAY_S + spell_s
+            if draws.random() < devices.offline.start_per_day:
+                spell_s = HOUR_S * draws.expovariate(1 / devices.offline.mean_h)
+                ends = (day + draws.random()) * DAY_S + spell_s
                 self.offline_until[name] = max(self.offline_until[name], ends)
         end = (day + 1) * DAY_S
         online = [name for name in self.owned if self.offline_until[name] <= end]
-        return [name for name in online if coin.random() < devices.sync_per_day]
+        return [name for name in online if draws.random() < devices.sync_per_day]
 
     def _report(self, day: int, clicks: Clicks) -> None:
         """Send one of the clicks that the devices in contact know of, in optimised unary code."""
         contact = self._in_contact(day)
         if not contact:
             return
-        world, coin = self.world, self.world.random
+        world, draws = self.world, self.world.random
         known = sorted({ad for device, ad in clicks if device in contact})
-        kept = coin.choice(known) if known else -1
+        kept = draws.choice(known) if known else -1
         ads = range(world.server.ads)
-        ones = [ad for ad in ads if coin.random() < (0.5 if ad == kept else world.flip)]
+        ones = [ad for ad in ads if draws.random() < (0.5 if ad == kept else world.flip)]
         self._send(world.server.ones[day], ones)
         world.reports[self.number][day] = 1
 

@@ -1,4 +1,4 @@
-"""What a compose file of ours has to keep; every breach is told in a line that names its place."""
+"""Rules of our compose file; every breach is reported in a line that names its place."""
 
 import json
 import re
@@ -97,12 +97,12 @@ def faults(
     found = [*_schema(compose), *_literals(compose), *_declared(compose, secrets)]
     found += _agreement(services)
     for name, service in services.items():
-        findings = [*_image(service, version), *_confinement(service), *_paths(service)]
-        findings += _reach(name, service, compose, image_settings)
-        findings += _dependencies(service, services)
+        found_here = [*_image(service, version), *_confinement(service), *_paths(service)]
+        found_here += _reach(name, service, compose, image_settings)
+        found_here += _dependencies(service, services)
         is_store = str(service.get("image", "")).startswith(VALKEY)
-        findings += _store(service) if is_store else _run(service, image_settings)
-        found += [f"{name}: {one}" for one in findings]
+        found_here += _store(service) if is_store else _run(service, image_settings)
+        found += [f"{name}: {one}" for one in found_here]
     return found
 
 
@@ -147,8 +147,8 @@ def _declared(compose: Tree, secrets: set[str]) -> Iterator[str]:
         listed = set(compose.get(part, {}))
         yield from (f"{part}: {one} is not declared" for one in sorted(names - listed))
         yield from (f"{part}: {one} is not used" for one in sorted(listed - names))
-    for name, findings in compose.get("secrets", {}).items():
-        if findings.get("file") != f"./secrets/{name}" or name not in secrets:
+    for name, secret in compose.get("secrets", {}).items():
+        if secret.get("file") != f"./secrets/{name}" or name not in secrets:
             yield f"secrets: {name} is not made"
     missing = secrets - set(compose.get("secrets", {}))
     yield from (f"secrets: {one} is made for nothing" for one in sorted(missing))
@@ -168,7 +168,7 @@ def _image(service: Tree, version: str) -> Iterator[str]:
 
 def _confinement(service: Tree) -> Iterator[str]:
     user = str(service.get("user", "0"))
-    expected = {
+    required = {
         "read_only": service.get("read_only") is True,
         "cap_drop": service.get("cap_drop") == ["ALL"] and not service.get("cap_add"),
         "security_opt": "no-new-privileges:true" in service.get("security_opt", []),
@@ -187,7 +187,7 @@ def _confinement(service: Tree) -> Iterator[str]:
             one == _DATA or re.match(r"[a-z][a-z-]*:/", one) for one in service.get("volumes", [])
         ),
     }
-    yield from (f"{key}: not as it has to be" for key, is_so in expected.items() if not is_so)
+    yield from (f"{key}: not as it has to be" for key, is_so in required.items() if not is_so)
 
 
 def _seconds(text: str) -> int:
@@ -216,9 +216,9 @@ def _reach(
     if not service.get("networks"):
         yield "networks: none, which is the default one"
     port = image_settings.get("NOISEFLOOR_PORT")
-    expected = [f"127.0.0.1:{_PORTS[name]}:{port}"] if name in _PORTS else []
-    if service.get("ports", []) != expected:
-        yield f"ports: not {expected}"
+    required = [f"127.0.0.1:{_PORTS[name]}:{port}"] if name in _PORTS else []
+    if service.get("ports", []) != required:
+        yield f"ports: not {required}"
     shared = [
         one
         for other, beside in compose.get("services", {}).items()
@@ -226,15 +226,15 @@ def _reach(
         if other != name
     ]
     yield from (f"networks: {one} is shared with another" for one in sorted(set(shared)))
-    if bool(outer) != bool(expected):
+    if bool(outer) != bool(required):
         yield "networks: reached from outside" if outer else "networks: not reached from outside"
 
 
 def _dependencies(service: Tree, services: Tree) -> Iterator[str]:
-    for other, findings in service.get("depends_on", {}).items():
+    for other, condition in service.get("depends_on", {}).items():
         if other not in services:
             yield f"depends_on: {other} is not declared"
-        elif findings.get("condition") != "service_healthy":
+        elif condition.get("condition") != "service_healthy":
             yield f"depends_on: {other} may not be up"
         elif "test" not in services[other].get("healthcheck", {}):
             yield f"depends_on: {other} has no health check"
@@ -247,9 +247,9 @@ def _dependencies(service: Tree, services: Tree) -> Iterator[str]:
 def _store(service: Tree) -> Iterator[str]:
     """A store keeps what it acknowledges, evicts nothing, and is closed to strangers."""
     options = server_options(service)
-    expected = {key: value.strip('"') for key, value in Durability.DISK.server_settings.items()}
-    expected |= {"maxmemory-policy": "noeviction", "aclfile": f"{SECRETS_FOLDER}users.acl"}
-    for key, value in expected.items():
+    required = {key: value.strip('"') for key, value in Durability.DISK.server_settings.items()}
+    required |= {"maxmemory-policy": "noeviction", "aclfile": f"{SECRETS_FOLDER}users.acl"}
+    for key, value in required.items():
         if options.get(key) != value:
             yield f"command: --{key} is not {value}"
     if 2 * size_bytes(options.get("maxmemory", "99g")) > size_bytes(
@@ -272,20 +272,20 @@ def _run(service: Tree, image_settings: Mapping[str, str]) -> Iterator[str]:
     is_disabled = service.get("healthcheck") == {"disable": True}
     if given.name in ("worker", "create-ledger", "restore-ledger") and not is_disabled:
         yield "healthcheck: it has no API that the image's could ask"
-    findings = {**image_settings, **service.get("environment", {})}
+    variables = {**image_settings, **service.get("environment", {})}
     files = {f"{REDIS_URL}_FILE", f"{TOKENS}_FILE"}
     try:
-        Settings.read({key: str(value) for key, value in findings.items() if key not in files})
+        Settings.read({key: str(value) for key, value in variables.items() if key not in files})
     except BadSetting as error:
         yield f"environment: {error}"
-    if f"{REDIS_URL}_FILE" not in findings:
+    if f"{REDIS_URL}_FILE" not in variables:
         yield "environment: no address of a store"
 
 
 def _agreement(services: Tree) -> Iterator[str]:
-    """What several services are reported one thing is the same."""
+    """Services that share a setting have the same value."""
     for names in _AGREE:
-        findings = [
+        settings = [
             {
                 key: value
                 for key, value in services.get(name, {}).get("environment", {}).items()
@@ -293,5 +293,5 @@ def _agreement(services: Tree) -> Iterator[str]:
             }
             for name in names
         ]
-        if any(one != findings[0] for one in findings):
-            yield f"{', '.join(names)}: told different things"
+        if any(one != settings[0] for one in settings):
+            yield f"{', '.join(names)}: have different values"

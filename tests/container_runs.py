@@ -97,7 +97,7 @@ class Container:
     def environment(self, packages: Path) -> dict[str, str]:
         """Return what the image and the compose file set, and where this machine's things are."""
         variables = {**self.image.variables} if is_ours(self.service) else {}
-        variables |= {key: self._placed(value) for key, value in self._variables().items()}
+        variables |= {key: self._placed(value) for key, value in self._environment().items()}
         here = {"PATH": os.environ["PATH"], "HOME": str(self.written), "TMPDIR": str(self.written)}
         if is_ours(self.service):
             roots = (packages, ROOT / "platform", ROOT / "services")
@@ -137,7 +137,7 @@ class Container:
             self._process.kill()
             self._process.wait(10)
 
-    def _variables(self) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         variables: dict[str, str] = self.service.get("environment", {})
         return variables
 
@@ -148,10 +148,10 @@ class Container:
         return str(self.data) if text == "/data" else text
 
     def _health_command(self) -> list[str]:
-        variables = self.service.get("healthcheck", {}).get("test")
-        if variables is None:
+        test = self.service.get("healthcheck", {}).get("test")
+        if test is None:
             return _python(exec_form(self.image.last("HEALTHCHECK")))
-        kind, *words = map(self._placed, variables)
+        kind, *words = map(self._placed, test)
         assert kind == "CMD-SHELL"
         (script,) = words
         return ["sh", "-c", script.replace("valkey-cli", f"{client_binary()} -p {self.port}")]

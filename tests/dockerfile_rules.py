@@ -1,4 +1,4 @@
-"""What our Dockerfile has to keep, read line by line; every breach is told in a line."""
+"""What our Dockerfile has to keep, read line by line; every breach is reported in a line."""
 
 import json
 import re
@@ -118,8 +118,8 @@ def faults(text: str, ignore: str, root: Path) -> list[str]:
         found.append("FROM: one stage keeps what only building needs")
     for at, stage in enumerate(stages):
         earlier = [one.name for one in stages[:at]]
-        findings = [*_base(stage), *_copies(stage, earlier, ignore, root), *_installs(stage)]
-        found += [f"{stage.name or at}: {one}" for one in findings]
+        found_here = [*_base(stage), *_copies(stage, earlier, ignore, root), *_installs(stage)]
+        found += [f"{stage.name or at}: {one}" for one in found_here]
     return [*found, *_end(stages[-1])]
 
 
@@ -154,8 +154,8 @@ def _installs(stage: Stage) -> Iterator[str]:
 
 def _is_good_install(text: str) -> bool:
     extras = re.findall(r"\[([a-z,]+)\]", text)
-    expected = ("--no-cache-dir", "--only-binary :all:", "-c constraints.txt")
-    return all(one in text for one in expected) and extras == ["services"]
+    required = ("--no-cache-dir", "--only-binary :all:", "-c constraints.txt")
+    return all(one in text for one in required) and extras == ["services"]
 
 
 def _end(stage: Stage) -> Iterator[str]:

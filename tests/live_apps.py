@@ -1,4 +1,4 @@
-"""A service that runs in this process, with its lifespan, and is called without a socket."""
+"""Services for tests: called without a socket, run with their lifespan, or as processes."""
 
 import asyncio
 import os
@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.types import ASGIApp
 
 from noisefloor.roles.collection_config import CollectionConfig
 from noisefloor_services.http.service import Service
@@ -21,6 +22,7 @@ from noisefloor_services.settings import Settings
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.write_path import Producer
 
 TOKENS = {role: f"{role.value}-{'t' * 40}" for role in Role}
 LINES = tuple(f"{role.value} {role.value} {token}" for role, token in TOKENS.items())
@@ -46,18 +48,52 @@ def prepared(settings: Settings, collection: CollectionConfig) -> Settings:
     return settings
 
 
-class Live:
-    """Calls a service whose lifespan runs in a thread with an event loop of its own."""
+def append(settings: Settings, collection: CollectionConfig, frames: Sequence[bytes]) -> None:
+    """Append frames to the streams of a collection, without admission."""
+    server = Server(settings.redis_url)
+    layout = Layout(collection.namespace, settings.partitions)
+    Producer(server, layout, collection.kinds).append(frames)
+    server.close()
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
-        self.service = service
-        self._loop = loop
-        transport = httpx.ASGITransport(service, raise_app_exceptions=False)
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://test")
+
+class Caller:
+    """Calls an application as a client would, without a socket.
+
+    Args:
+        app: The application; its lifespan is not run.
+        raises: Whether an exception of the application is raised here.
+    """
+
+    def __init__(self, app: ASGIApp, *, raises: bool = True) -> None:
+        self._transport = httpx.ASGITransport(app, raise_app_exceptions=raises)
 
     def __call__(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Send one request; the options are those of httpx."""
-        sent = self._client.request(method, path, **options)
+        return self._answer(self._send(method, path, options))
+
+    def _answer(self, sent: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
+        return asyncio.run(sent)
+
+    async def _send(self, method: str, path: str, options: dict[str, Any]) -> httpx.Response:
+        async with httpx.AsyncClient(transport=self._transport, base_url="http://test") as client:
+            return await client.request(method, path, **options)
+
+
+async def chunked(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Send parts as a body of which no length is announced."""
+    for part in parts:
+        yield part
+
+
+class Live(Caller):
+    """Calls a service whose lifespan runs in a thread with an event loop of its own."""
+
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(service, raises=False)
+        self.service = service
+        self._loop = loop
+
+    def _answer(self, sent: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
         return asyncio.run_coroutine_threadsafe(sent, self._loop).result(30)
 
     def wait(self, is_so: Callable[[], bool]) -> None:
@@ -106,6 +142,13 @@ def live(service: Service) -> Iterator[Live]:
             loop.call_soon_threadsafe(stop.set)
         thread.join(20)
     assert not failed, failed
+
+
+def settled(app: Live, accepted: int) -> bool:
+    """Tell whether so many frames were accepted and none of them waits."""
+    account = app("GET", "/conservation", headers=bearer(Role.READ)).json()
+    assert account["is_conserved"]
+    return bool(account["accepted"] == accepted and not account["pending"])
 
 
 class Process:

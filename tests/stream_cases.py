@@ -23,8 +23,8 @@ from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.worker import Worker
+from noisefloor_services.streams.write_path import Producer
 
 CLICKS = bit_vector_kind("clicks", 5)
 GRID = grid_kind("grid", -(1 << 31), 1 << 31)
@@ -95,7 +95,7 @@ def worked(
 
 
 async def taken_in(ingest: Ingest, data: bytes) -> str:
-    """Send one frame by way of the intake, and return how it was answered."""
+    """Send one frame through admission, and return how it was answered."""
     try:
         await ingest.append(data, decode_frame(data, NAMED))
     except FrameRefused as refused:
@@ -108,7 +108,7 @@ async def taken_in(ingest: Ingest, data: bytes) -> str:
 def answered(
     url: str, store: EpochStore, frames: Sequence[bytes], limits: AggregationLimits | None = None
 ) -> list[str]:
-    """Send frames by way of the intake, in one micro-batch, and return the answers."""
+    """Send frames through admission, in one micro-batch, and return the answers."""
 
     async def scenario() -> list[str]:
         ingest = Ingest(url, store.layout, limits=limits)
@@ -124,7 +124,7 @@ def answered(
 def differences(store: EpochStore, role: Aggregator) -> list[str]:
     """Return in what a store differs from the role that saw the same frames.
 
-    The role has no intake before it: what the intake refuses for a closed epoch is late there.
+    The role has no admission before it: what admission refuses for a closed epoch is late there.
     """
     counters, account = role.counters, store.conservation()
     late, again = account.refused_closed, account.refused_again

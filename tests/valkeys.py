@@ -34,11 +34,9 @@ def binary_of(product: str) -> Path:
 
 def is_recent(binary: Path) -> bool:
     """Tell whether a server is Valkey, or Redis of 7.2 or later."""
-    printed = subprocess.run(
-        [str(binary), "--version"], capture_output=True, text=True, check=True
-    )
-    found = re.search(r"v=(\d+)\.(\d+)", printed.stdout)
-    assert found is not None, printed.stdout
+    shown = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"v=(\d+)\.(\d+)", shown.stdout)
+    assert found is not None, shown.stdout
     return (int(found.group(1)), int(found.group(2))) >= (7, 2)
 
 

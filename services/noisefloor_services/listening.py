@@ -1,4 +1,4 @@
-"""The address of a service, taken before anything else is done: it may be somebody else's."""
+"""The address of a service, bound before anything else is done: it may be in use."""
 
 import socket
 

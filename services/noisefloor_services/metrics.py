@@ -3,7 +3,7 @@
 Every label has a fixed list of values; what is not on it is counted as ``other``. So no request
 can add a line, and nothing that a client sent can be in one.
 
-Watching a request from outside an app: its status and how long it took.
+``observe_request`` measures a request from outside an application: its status and duration.
 """
 
 import logging
@@ -26,9 +26,9 @@ async def observe_request(
     send: Send,
     *,
     clock: Callable[[], float],
-    tell: Callable[[int, float], None],
+    record: Callable[[int, float], None],
 ) -> None:
-    """Serve one request, and tell its status and seconds; 500 if the app broke off."""
+    """Serve one request and record its status and seconds; 500 if the app raised."""
     status, started = 500, clock()
 
     def noted(message: Message) -> Awaitable[None]:
@@ -40,7 +40,7 @@ async def observe_request(
     try:
         await app(scope, receive, noted)
     finally:
-        tell(status, clock() - started)
+        record(status, clock() - started)
 
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MetricSample:
-    """One number at the time of asking.
+    """One metric at one time.
 
     Attributes:
         name: Of the metric, without the prefix.
@@ -127,7 +127,7 @@ class RequestLatency:
             receive,
             send,
             clock=self._clock,
-            tell=lambda status, taken_s: self._note(scope, status, taken_s),
+            record=lambda status, taken_s: self._note(scope, status, taken_s),
         )
 
     def lines(self) -> Iterable[str]:
@@ -165,7 +165,7 @@ class _Histogram:
 
 
 def available_samples(*sources: Callable[[], Iterable[MetricSample]]) -> Iterable[MetricSample]:
-    """Return the samples of every source that answers: of one that is gone there is no number."""
+    """Return the samples of every source that answers; a source that is away has none."""
     for source in sources:
         try:
             yield from list(source())

@@ -56,7 +56,7 @@ class Program:
 
 
 def _with_collection(parser: argparse.ArgumentParser) -> None:
-    text = "file of JSON with catalogue, kinds and course; an example of 20 ads without"
+    text = "file of JSON with catalogue, kinds and training task; an example of 20 ads without"
     parser.add_argument("--collection", type=Path, metavar="FILE", help=text)
 
 

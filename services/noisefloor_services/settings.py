@@ -133,10 +133,10 @@ _READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a service is told. Each field is a variable: ``port`` is NOISEFLOOR_PORT.
+    """Settings of a service. Each field is a variable: ``port`` is NOISEFLOOR_PORT.
 
     Attributes:
-        host: Where to listen; the loopback address unless told.
+        host: Where to listen; by default the loopback address.
         port: Where to listen; 0 for one that is free.
         redis_url: The Redis or Valkey server; it may hold a password and is never shown. It may
             stand in a file that NOISEFLOOR_REDIS_URL_FILE names instead.
@@ -238,7 +238,7 @@ def _secret(environment: Mapping[str, str], name: str) -> tuple[str, str | None]
 
 
 def _secret_file(name: str, path: Path) -> str:
-    """Return the text of a file that nobody but its owner can change."""
+    """Return the text of a file that only its owner can change."""
     try:
         state = path.stat()
         if state.st_mode & 0o022:

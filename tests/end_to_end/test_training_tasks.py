@@ -44,9 +44,7 @@ def frames(course: TrainingTask, number: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("course", [Totals(), Threshold()], ids=["totals", "threshold"])
-def test_a_course_is_learnt_alike_on_both_buses(
-    services: RemoteHost, course: TrainingTask
-) -> None:
+def test_a_task_is_trained_alike_on_both_buses(services: RemoteHost, course: TrainingTask) -> None:
     collection = CollectionConfig(example_collection(4).catalogue, task=course)
     worlds = [hosting.open(collection) for hosting in (InProcessHost(), services)]
     here, there = (world.learner(course) for world in worlds)

@@ -52,7 +52,7 @@ def of(name: str, **changes: object) -> Callable[[Tree], None]:
     return change
 
 
-def told(name: str, **variables: str) -> Callable[[Tree], None]:
+def environment(name: str, **variables: str) -> Callable[[Tree], None]:
     """Change variables of a service."""
     return lambda compose: compose["services"][name]["environment"].update(variables)
 
@@ -138,13 +138,19 @@ PLANTED: list[tuple[str, Callable[[Tree], None]]] = [
     ("worker: command: ", of("worker", command=["worker", "--threads", "2"])),
     ("worker: command: ", of("worker", command=["make-secrets"])),
     ("worker: healthcheck: ", of("worker", healthcheck=None)),
-    ("worker: environment: NOISEFLOOR_PROT", told("worker", NOISEFLOOR_PROT="1")),
-    ("worker: environment: NOISEFLOOR_PARTITIONS", told("worker", NOISEFLOOR_PARTITIONS="0")),
-    ("worker: environment: no address", of("worker", environment={})),
-    ("ad-server, aggregator, worker: told", told("worker", NOISEFLOOR_PARTITIONS="2")),
+    ("worker: environment: NOISEFLOOR_PROT", environment("worker", NOISEFLOOR_PROT="1")),
     (
-        "model-publisher, create-ledger, restore-ledger: told",
-        told("create-ledger", NOISEFLOOR_LEDGER="x"),
+        "worker: environment: NOISEFLOOR_PARTITIONS",
+        environment("worker", NOISEFLOOR_PARTITIONS="0"),
+    ),
+    ("worker: environment: no address", of("worker", environment={})),
+    (
+        "ad-server, aggregator, worker: have different",
+        environment("worker", NOISEFLOOR_PARTITIONS="2"),
+    ),
+    (
+        "model-publisher, create-ledger, restore-ledger: have different",
+        environment("create-ledger", NOISEFLOOR_LEDGER="x"),
     ),
 ]
 

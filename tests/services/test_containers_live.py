@@ -100,38 +100,36 @@ def test_a_store_is_healthy_by_its_own_check(running: Topology, name: str) -> No
         pytest.skip("neither valkey-cli nor redis-cli is installed here")
     assert running[name].health(running.packages).returncode == 0
     password = running[name].secrets / "monitor"
-    held = password.read_text()
+    before = password.read_text()
     password.chmod(0o644)
     password.write_text("x" * 43)
     assert running[name].health(running.packages).returncode != 0
-    password.write_text(held)
+    password.write_text(before)
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_store_keeps_what_its_options_say_and_lets_nobody_in(
-    running: Topology, name: str
-) -> None:
+def test_a_store_has_its_options_and_admits_no_stranger(running: Topology, name: str) -> None:
     nobody = Redis(port=running[name].port, retry=Retry(NoBackoff(), 0))
     with nobody, pytest.raises(AuthenticationError):
         nobody.ping()
     with as_monitor(running, name) as client:
-        told = client.info()
-    assert told["maxmemory"] == size_bytes(server_options(COMPOSE["services"][name])["maxmemory"])
-    assert (told["maxmemory_policy"], told["aof_enabled"]) == ("noeviction", 1)
-    assert told["server_name"] == "valkey"
-    assert f"valkey/valkey:{told['valkey_version']}-alpine" == COMPOSE["services"][name]["image"]
+        info = client.info()
+    assert info["maxmemory"] == size_bytes(server_options(COMPOSE["services"][name])["maxmemory"])
+    assert (info["maxmemory_policy"], info["aof_enabled"]) == ("noeviction", 1)
+    assert info["server_name"] == "valkey"
+    assert f"valkey/valkey:{info['valkey_version']}-alpine" == COMPOSE["services"][name]["image"]
     assert (running[name].data / "appendonlydir").is_dir()
 
 
 def test_an_impression_goes_all_the_way(running: Topology) -> None:
     sent = httpx.post(f"{running['ad-server'].url}/requests", json={"index": 3})
     assert sent.status_code == 200
-    asked, header = (
+    url, header = (
         f"{running['aggregator'].url}/conservation",
         token(running, "aggregator", "read"),
     )
     for _ in range(500):
-        account = httpx.get(asked, headers=header).json()
+        account = httpx.get(url, headers=header).json()
         if account["counted"]:
             break
         time.sleep(0.02)

@@ -130,9 +130,9 @@ def test_an_address_comes_from_a_variable_or_a_file_and_not_from_both(tmp_path: 
     file.write_text("http://u:hunter2@127.0.0.1:1/0\n")
     with pytest.raises(
         BadSetting, match=r"^NOISEFLOOR_REDIS_URL_FILE has to be an address"
-    ) as told:
+    ) as refusal:
         Settings.read(named)
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(refusal.value)
     file.chmod(0o666)
     with pytest.raises(BadSetting, match="chmod"):
         Settings.read(named)

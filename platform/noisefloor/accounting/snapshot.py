@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from noisefloor.accounting.entries import Amount, LedgerEntry
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot
 from noisefloor.privacy import Neighbours, TrustModel
@@ -51,7 +52,7 @@ def encode_ledger(contents: LedgerContents) -> bytes:
             for entry in sorted(contents.entries, key=lambda entry: entry.spend_id)
         ],
     }
-    return _canonical({"body": body, "checksum": _checksum(body)})
+    return canonical_json({"body": body, "checksum": _checksum(body)})
 
 
 def decode_ledger(data: bytes) -> LedgerContents:
@@ -161,12 +162,8 @@ def _pair(amount: Amount) -> list[int]:
     return [amount.micro_epsilon, amount.delta_units]
 
 
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
-
-
 def _checksum(body: object) -> str:
-    return hashlib.sha256(_canonical(body)).hexdigest()
+    return hashlib.sha256(canonical_json(body)).hexdigest()
 
 
 def _refuse(field: str, problem: str) -> NoReturn:

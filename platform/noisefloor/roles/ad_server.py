@@ -5,13 +5,13 @@ as the aggregator counts them: once by batch id, by epoch, refused after the clo
 """
 
 import hashlib
-import json
 import re
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.roles.aggregator import Aggregator
@@ -66,8 +66,7 @@ class Catalogue:
         if len({ad.ad_id for ad in self.ads}) < len(self.ads):
             raise BadParameter("ads", f"<{len(self.ads)} ads>", "each id once")
         listed = {"version": self.version, "ads": [asdict(ad) for ad in self.ads]}
-        text = json.dumps(listed, sort_keys=True, separators=(",", ":"))
-        object.__setattr__(self, "content", text.encode("ascii"))
+        object.__setattr__(self, "content", canonical_json(listed))
 
     @property
     def etag(self) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BadParameter, BadSnapshot
 from noisefloor.privacy import Claim, Guarantee, Neighbours, TrustModel, number_or_inf
 
@@ -56,7 +57,7 @@ class Artefact:
 
     def packed(self) -> bytes:
         """Write the artefact as one piece of bytes, which is what is stored."""
-        head = canonical_json({"media_type": self.media_type, "card": self.card})
+        head = canonical_json({"media_type": self.media_type, "card": self.card}, allow_nan=False)
         if len(head) > MOST_CARD_BYTES:
             raise BadParameter("card", "<card>", f"at most {MOST_CARD_BYTES} bytes")
         body = len(head).to_bytes(4, "big") + head + self.content
@@ -99,13 +100,6 @@ def claim_fields(claim: Claim) -> dict[str, Any]:  # Any: JSON
         "proved": _guarantee_fields(claim.proved),
         "verdict": claim.verdict,
     }
-
-
-def canonical_json(value: object) -> bytes:
-    """Write JSON so that the same value gives the same bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode(
-        "ascii"
-    )
 
 
 def _guarantee_fields(guarantee: Guarantee) -> dict[str, Any]:  # Any: JSON

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count, check_types
 from noisefloor.errors import BadCollection, BadParameter
 from noisefloor.roles.ad_server import IMPRESSIONS, Ad, Catalogue
@@ -94,7 +95,7 @@ class CollectionConfig:
         }
         if self.task is not None:
             payload["course"] = task_description(self.task)
-        return json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+        return canonical_json(payload)
 
 
 def example_collection(ads: int = 20) -> CollectionConfig:

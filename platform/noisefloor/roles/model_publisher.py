@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from noisefloor.accounting import LedgerEntry
+from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BadParameter, PublicationFailed, SpendConflict
 from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import (
     Artefact,
-    canonical_json,
     claim_fields,
     guarantee_in_words,
     unpack_artefact,
@@ -117,7 +117,7 @@ class ReleaseRequest:
         for name, value in self.parameters.items():
             if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
                 raise BadParameter("parameters", "<parameter>", "a text or a number each")
-        if len(canonical_json(dict(self.parameters))) > _MOST_PARAMETERS_BYTES:
+        if len(canonical_json(dict(self.parameters), allow_nan=False)) > _MOST_PARAMETERS_BYTES:
             rule = f"at most {_MOST_PARAMETERS_BYTES} bytes"
             raise BadParameter("parameters", "<parameters>", rule)
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -127,7 +127,7 @@ class ReleaseRequest:
         """The hash of everything that was requested."""
         cost = claim_fields(Claim(self.cost, self.cost))["claimed"]
         requested = [self.publication_id, self.data_set, self.method, cost, dict(self.parameters)]
-        return hashlib.sha256(canonical_json(requested)).hexdigest()
+        return hashlib.sha256(canonical_json(requested, allow_nan=False)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

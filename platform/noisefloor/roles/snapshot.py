@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadSnapshot, NoisefloorError
 from noisefloor.roles.epochs import EpochState, EpochWindow
@@ -41,7 +42,7 @@ def encode(contents: AggregatorContents) -> bytes:
         "dead_letters": [asdict(letter) for letter in sorted(contents.dead_letters)],
         "kinds": {name: _window_fields(window) for name, window in windows.items()},
     }
-    return _canonical({"body": body, "checksum": _checksum(body)})
+    return canonical_json({"body": body, "checksum": _checksum(body)})
 
 
 def decode(data: bytes, kinds: Mapping[str, Kind], width: int) -> AggregatorContents:
@@ -160,9 +161,5 @@ def _text(data: bytes) -> str:
     return b64encode(data).decode("ascii")
 
 
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
-
-
 def _checksum(body: object) -> str:
-    return hashlib.sha256(_canonical(body)).hexdigest()
+    return hashlib.sha256(canonical_json(body)).hexdigest()

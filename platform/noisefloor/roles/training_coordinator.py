@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadFrame, BadSnapshot
 from noisefloor.roles.aggregator import Aggregator
@@ -110,8 +111,8 @@ class TrainingCoordinator:
             "content": b64encode(self._content).decode("ascii"),
             "aggregator": b64encode(self._aggregator.snapshot()).decode("ascii"),
         }
-        checksum = hashlib.sha256(_canonical(body)).hexdigest()
-        return _canonical({"body": body, "checksum": checksum})
+        checksum = hashlib.sha256(canonical_json(body)).hexdigest()
+        return canonical_json({"body": body, "checksum": checksum})
 
     @classmethod
     def restore(
@@ -148,13 +149,12 @@ def _read(data: bytes) -> tuple[bytes, bytes]:
     try:
         outer = json.loads(data.decode("ascii"))
         body, checksum = outer["body"], outer["checksum"]
-        if body["version"] != VERSION or checksum != hashlib.sha256(_canonical(body)).hexdigest():
+        if (
+            body["version"] != VERSION
+            or checksum != hashlib.sha256(canonical_json(body)).hexdigest()
+        ):
             raise BadSnapshot(f"Learner snapshot: not of version {VERSION}, or damaged.")
         content = b64decode(body["content"], validate=True)
         return content, b64decode(body["aggregator"], validate=True)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadSnapshot("Learner snapshot: is not one.") from None
-
-
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")

@@ -8,7 +8,6 @@ The parts of a task of records: its sizes, who selects, and what is taught.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count, check_types
 from noisefloor.collection.collecting import (
     EveryAttribute,
@@ -386,5 +386,4 @@ class RecordTask:
 @lru_cache(maxsize=64)
 def _digest_of(task: RecordTask) -> str:
     """Return a hash of a task's description."""
-    text = json.dumps(task.as_json(), sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(canonical_json(task.as_json()), digest_size=16).hexdigest()

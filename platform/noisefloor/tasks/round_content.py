@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import Floats
 from noisefloor.errors import BadFrame
 
@@ -38,12 +39,7 @@ def write_content(content: RoundContent) -> bytes:
     names = sorted(content.arrays)
     arrays = [np.asarray(content.arrays[name], dtype="<f8") for name in names]
     shapes = {name: list(array.shape) for name, array in zip(names, arrays, strict=True)}
-    text = json.dumps(
-        {"told": dict(content.payload), "arrays": shapes},
-        sort_keys=True,
-        separators=(",", ":"),
-        allow_nan=False,
-    ).encode()
+    text = canonical_json({"told": dict(content.payload), "arrays": shapes}, allow_nan=False)
     body = b"".join(array.tobytes() for array in arrays)
     return _HEAD.pack(_MAGIC, VERSION, len(text)) + text + body
 

@@ -10,9 +10,8 @@ from fastapi import APIRouter
 
 from noisefloor.randomness import Source
 from noisefloor.roles import CollectionConfig
-from noisefloor_services.ad_server.predictions import PredictionQueue
 from noisefloor_services.ad_server.routes import add_routes
-from noisefloor_services.ad_server.state import AdServerState
+from noisefloor_services.ad_server.state import AdServerState, PredictionQueue
 from noisefloor_services.http import (
     LOOK_S,
     AnonymousAccess,
@@ -59,10 +58,10 @@ def create(
     environment: Mapping[str, str] | None = None,
     source: Source | None = None,
 ) -> Service:
-    """Make the ad server, with rooms for collections that are registered beside its own.
+    """Make the ad server; it also serves collections that are registered at the aggregator.
 
     Args:
-        settings: What it was told.
+        settings: From the environment.
         collection: Catalogue and kinds.
         environment: As the process got it; a seed in it is refused.
         source: Nothing, or a SecureSource.
@@ -104,7 +103,7 @@ def _service(
     plain = {path: (path, dict[str, str]()) for path in ("/frames", "/requests")}
     direct = plain | reports
     unlogged = (*direct, "/predictions")
-    parts = ServiceSpec(
+    spec = ServiceSpec(
         NAME, DESCRIPTION, add, RULES, shared.running, shared.samples, unlogged, direct
     )
-    return Service(parts, settings, readiness, collection_apps=collection_apps, rate=rate)
+    return Service(spec, settings, readiness, collection_apps=collection_apps, rate=rate)

@@ -1,10 +1,10 @@
-"""One-use tokens for reports: whoever has one may send one report, and no one can send two by it.
+"""One-use tokens for reports: each admits one report.
 
 What this gives: a bound on how many reports get in, whatever a flood of false devices sends. The
 server keeps hashes only; a token is spent in one atomic step, bound to its batch, so that a retry
 of the same batch is admitted and a second batch is not.
 
-What it does not give: anonymity towards whoever hands the tokens out. They are plain random texts,
+What it does not give: anonymity towards the issuer of the tokens. They are plain random texts,
 not blind signatures: an issuer who writes down who got which token can tell whose report came.
 Here nothing of the kind is written down, but a device has to take that on trust; it should ask for
 tokens over another connection, and earlier, than it reports. Privacy Pass (Davidson et al. 2018)
@@ -33,8 +33,8 @@ end
 return batch == ARGV[2] and 1 or 0
 """
 _ISSUE = """
-local held = redis.call('HLEN', KEYS[1])
-if held + #ARGV - 1 > tonumber(ARGV[1]) then return 0 end
+local count = redis.call('HLEN', KEYS[1])
+if count + #ARGV - 1 > tonumber(ARGV[1]) then return 0 end
 for at = 2, #ARGV do redis.call('HSETNX', KEYS[1], ARGV[at], '') end
 return 1
 """

@@ -79,7 +79,7 @@ def _add_downloads(router: APIRouter, shared: AdServerState) -> None:
     @router.get(
         "/model",
         tags=["device"],
-        summary="What devices are told now, such as a model; the course reads it.",
+        summary="The current broadcast to devices, such as a model, in the format of the task.",
         responses={
             200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
             **_UNCHANGED,
@@ -88,14 +88,14 @@ def _add_downloads(router: APIRouter, shared: AdServerState) -> None:
         response_class=Response,
     )
     async def model(if_none_match: Annotated[str | None, Header()] = None) -> Response:
-        notice = shared.broadcast_content
-        if notice is None:
+        broadcast = shared.broadcast_content
+        if broadcast is None:
             raise HTTPException(404, "There is no model yet.")
-        return _tagged(notice.content, notice.etag, if_none_match, MODEL_TYPE)
+        return _tagged(broadcast.content, broadcast.etag, if_none_match, MODEL_TYPE)
 
 
 def _add_requests(router: APIRouter, shared: AdServerState) -> None:
-    # Nothing in either depends on who asks, and making them costs more than all the rest.
+    # Neither depends on the caller, and building them costs more than the rest of the request.
     @lru_cache(_MOST_KEPT)
     def impression(index: int) -> pa.RecordBatch:
         kind = shared.kinds[IMPRESSIONS]
@@ -117,45 +117,51 @@ def _add_requests(router: APIRouter, shared: AdServerState) -> None:
         responses={**_EPOCH, 429: _TAKEN[429], **UNAVAILABLE},
     )
     async def requests(request: Request) -> Response:
-        asked = await json_body(request, AdRequest)
-        if (asked.index is None) == (asked.slate is None):
+        ad_request = await json_body(request, AdRequest)
+        if (ad_request.index is None) == (ad_request.slate is None):
             raise HTTPException(422, "Expected either index or slate.")
-        indices = [asked.index] if asked.index is not None else asked.slate or []
+        indices = [ad_request.index] if ad_request.index is not None else ad_request.slate or []
         if max(indices) >= len(shared.catalogue):
             raise HTTPException(422, f"Expected an index below {len(shared.catalogue)}.")
-        if asked.index is None:
+        if ad_request.index is None:
             return _shown(indices, shared.catalogue)
-        await shared.take_one(shared.kinds[IMPRESSIONS], asked.epoch, impression(asked.index))
-        return answer(asked.index)
+        await shared.take_one(
+            shared.kinds[IMPRESSIONS], ad_request.epoch, impression(ad_request.index)
+        )
+        return answer(ad_request.index)
 
 
 def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
     @router.post(
         "/predictions",
         tags=["device"],
-        summary=f"Ask what was learnt: a frame of up to {MOST_QUERIES} protected queries.",
-        description="The frame is of the kind of the course's queries. Answered is 0 or 1 for "
+        summary=f"Query the fitted model: a frame of up to {MOST_QUERIES} protected queries.",
+        description="The frame is of the query kind of the task. The answer is 0 or 1 for "
         "each of its rows, in their order; nothing is kept.",
         openapi_extra=openapi_frame_body(),
         response_model=list[Annotated[int, Field(ge=0, le=1)]],
         responses={
             400: {"description": "Not a frame of queries; `field` and `rule` say why."},
-            404: {"description": "There is nothing to ask here."},
-            409: {"description": "Nothing is learnt yet."},
-            503: {"description": "Too many ask: send the same after Retry-After seconds."},
+            404: {"description": "The collection has no task that answers queries."},
+            409: {"description": "There is no fitted model yet."},
+            503: {
+                "description": "Too many queries wait: send the same after Retry-After seconds."
+            },
         },
     )
     async def predictions(request: Request) -> JSONResponse:
         data = await frame_body(request)
-        course = shared.task
-        if course is None or course.query_kind is None:
-            raise HTTPException(404, "There is nothing to ask here.")
+        task = shared.task
+        if task is None or task.query_kind is None:
+            raise HTTPException(404, "The collection has no task that answers queries.")
         try:
-            found = await shared.predictions.answers(course, shared.broadcast_content, data)
+            found = await shared.predictions.answers(task, shared.broadcast_content, data)
         except NotFitted:
-            raise HTTPException(409, "Nothing is learnt yet.") from None
+            raise HTTPException(409, "There is no fitted model yet.") from None
         except BusFull:
-            raise HTTPException(503, "Too many ask: send the same again.", RETRY_AFTER) from None
+            raise HTTPException(
+                503, "Too many queries wait: send the same again.", RETRY_AFTER
+            ) from None
         return JSONResponse(found.astype(int).tolist())
 
 
@@ -197,14 +203,14 @@ def _add_reports(router: APIRouter, shared: AdServerState) -> None:
         known = shared.kinds.get(kind)
         if known is None:
             raise HTTPException(404, "There is no such kind.")
-        told = await json_body(request, SingleReport)
+        single = await json_body(request, SingleReport)
         try:
-            row = known.encode(_columns(known, told.report))
-            data, frame = shared.framed(known, told.epoch, row)
+            row = known.encode(_columns(known, single.report))
+            data, frame = shared.framed(known, single.epoch, row)
         except (OutOfDomain, ValueError, TypeError, OverflowError):
             names = ", ".join(name for name, _ in known.columns)
             raise HTTPException(422, f"Not a report of this kind; its columns: {names}.") from None
-        await shared.admit(request.headers.get(TOKEN_HEADER), told.epoch, frame.batch_id)
+        await shared.admit(request.headers.get(TOKEN_HEADER), single.epoch, frame.batch_id)
         await shared.take(data, frame)
         return _ACCEPTED
 
@@ -216,10 +222,10 @@ def _add_tokens(router: APIRouter, shared: AdServerState) -> None:
         summary="Make one-use tokens, each of which admits one frame of an epoch.",
         responses={404: {"description": "Reports take no tokens here."}, **UNAVAILABLE},
     )
-    def tokens(epoch: EpochNumber, wanted: TokenRequest) -> list[str]:
+    def tokens(epoch: EpochNumber, requested: TokenRequest) -> list[str]:
         if not shared.settings.report_tokens:
             raise HTTPException(404, "Reports take no tokens here.")
-        return shared.tokens(epoch).issue(wanted.count)
+        return shared.tokens(epoch).issue(requested.count)
 
 
 def _columns(kind: Kind, report: object) -> dict[str, list[object]]:
@@ -244,10 +250,10 @@ def _shown(indices: Iterable[int], catalogue: Catalogue) -> Response:
     return Response(found.model_dump_json(), media_type="application/json")
 
 
-def _tagged(content: bytes, etag: str, held: str | None, media_type: str) -> Response:
-    """Return the content, or 304 to whoever has it; ETags in a list are tried one by one."""
+def _tagged(content: bytes, etag: str, known_tags: str | None, media_type: str) -> Response:
+    """Return the content, or 304 if the client has it; If-None-Match may list several ETags."""
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    tags = {tag.strip().removeprefix("W/") for tag in (held or "").split(",")}
+    tags = {tag.strip().removeprefix("W/") for tag in (known_tags or "").split(",")}
     if etag in tags or "*" in tags:
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=media_type, headers=headers)

@@ -1,19 +1,26 @@
-"""What the routes of the ad server share: frames in, model out."""
+"""What the routes of the ad server share: frames in, the model broadcast out, protected queries.
+
+Queries are answered by one thread for all collections, so that accepting reports does not wait for
+predictions; when too many wait, the next one is refused with Retry-After.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
+import numpy as np
 import pyarrow as pa
 from fastapi import HTTPException
+from numpy.typing import NDArray
 from redis import Redis
 from redis.exceptions import RedisError
 
-from noisefloor.errors import NoisefloorError
+from noisefloor.errors import BusFull, NoisefloorError, NotFitted
 from noisefloor.randomness import Source
 from noisefloor.roles import Catalogue, CollectionConfig
+from noisefloor.tasks import TrainingTask, answer_queries
 from noisefloor.wire import Frame, Kind, seal
-from noisefloor_services.ad_server.predictions import PredictionQueue
 from noisefloor_services.ad_server.report_tokens import ReportTokens
 from noisefloor_services.http import Readiness
 from noisefloor_services.metrics import MetricCounter, MetricSample, available_samples
@@ -30,21 +37,57 @@ from noisefloor_services.store import (
 )
 from noisefloor_services.streams import Ingest, WritePath
 
+MOST_WAITING = 16
+
+
+class PredictionQueue:
+    """Answers queries; made for one event loop."""
+
+    __slots__ = ("_pool", "_waiting")
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="predictions")
+        self._waiting = 0
+
+    async def answers(
+        self, task: TrainingTask, broadcast_content: BroadcastContent | None, data: bytes
+    ) -> NDArray[np.bool_]:
+        """Return a decision for each query of a frame.
+
+        Raises:
+            BadFrame: It holds no queries of this task.
+            NotFitted: There is no fitted model yet.
+            BusFull: Too many wait.
+        """
+        if broadcast_content is None:
+            raise NotFitted("There is no model yet.")
+        if self._waiting >= MOST_WAITING:
+            raise BusFull("Too many queries wait.")
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(
+                self._pool, answer_queries, task, broadcast_content.content, data
+            )
+        finally:
+            self._waiting -= 1
+
+
 TOKEN_HEADER = "Report-Token"
 _MODEL_EVERY_S = 0.2
 TIMEOUT_S = 5.0
-"""For Redis; short enough that a stop has time for requests that wait for it."""
+"""For Redis. A stop takes at most ten seconds, and waits for requests that wait for Redis."""
 
 
 class AdServerState:
-    """What the routes share: the way of a frame into Redis, and of the model out of it.
+    """What the routes share: frames into Redis, and the model broadcast out of it.
 
     Args:
-        settings: What the service was told.
+        settings: From the environment.
         collection: Catalogue and kinds.
         source: Of batch ids for reports that came without one.
         readiness: Whether anything may be promised.
-        predictions: Who answers queries.
+        predictions: Answers queries.
     """
 
     def __init__(
@@ -78,7 +121,7 @@ class AdServerState:
         text = "Frames that were refused for their epoch."
         reasons = [one.value for one in Refusal]
         self.refused = MetricCounter("frames_refused", text, "reason", reasons)
-        # Redis itself keeps the tokens; an extra client since theirs is redis-py's own.
+        # ReportTokens uses scripts as redis-py registers them, so it needs redis-py's own client.
         self.token_client = Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S)
 
     @asynccontextmanager
@@ -108,9 +151,8 @@ class AdServerState:
         """Look for a new model; without Redis the last one stays."""
         with suppress(NoisefloorError, RedisError):
             found = self.broadcast.read()
-            if (
-                found != self.broadcast_content
-            ):  # else answers under way would each hold a copy of their own
+            # Keep the old object if it is equal: responses in progress then share one copy.
+            if found != self.broadcast_content:
                 self.broadcast_content = found
 
     async def take(self, data: bytes, frame: Frame) -> None:
@@ -161,8 +203,8 @@ class AdServerState:
         """Return how long the streams are, unless the collection was dropped."""
         settings: Command = ("HMGET", self.layout.settings, "partitions")
         keys = [self.layout.keys(place) for place in range(self.layout.partitions)]
-        (held,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
-        if held is not None:
+        (found,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
+        if found is not None:
             yield MetricSample("stream_length", "Frames that wait in the streams.", sum(lengths))
 
     async def _watch(self) -> None:

@@ -35,8 +35,8 @@ that are collected are answered as an Arrow IPC stream of their rows, sorted by 
 Every route takes a bearer token with the role that it names.
 
 Other collections are registered by `PUT /collections/NAME` with a document as the first one's
-file: catalogue, kinds, course. Each is then served under `/collections/NAME`, here and by the
-ad servers, with all routes and a description of its own.
+file: catalogue, kinds, training task (`course`). Each is then served under `/collections/NAME`,
+here and by the ad servers, with all routes and a description of its own.
 """
 
 
@@ -46,11 +46,11 @@ def create(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> Service:
-    """Make the aggregator, with rooms for collections that are registered beside its own.
+    """Make the aggregator; it also serves collections that are registered beside its own.
 
     Args:
-        settings: What it was told.
-        collection: Catalogue, kinds, and what is learnt.
+        settings: From the environment.
+        collection: Catalogue, kinds, and the training task.
         environment: As the process got it; a seed in it is refused.
     """
     check_environment(environment or {})
@@ -88,5 +88,5 @@ def _service(
             registering.add(router)
 
     rules = {**RULES, **(REGISTERING_RULES if registering is not None else {})}
-    parts = ServiceSpec(NAME, DESCRIPTION, add, rules, shared.running, shared.samples)
-    return Service(parts, settings, shared.readiness, collection_apps=collection_apps, rate=rate)
+    spec = ServiceSpec(NAME, DESCRIPTION, add, rules, shared.running, shared.samples)
+    return Service(spec, settings, shared.readiness, collection_apps=collection_apps, rate=rate)

@@ -66,7 +66,7 @@ class CollectionRoutes:
     """What the routes share.
 
     Args:
-        settings: What the service was told.
+        settings: From the environment.
         registry: Where collections are registered.
         collection_apps: Where they are served.
         log_rewriting: Removes from the disk what was dropped.
@@ -82,7 +82,7 @@ class CollectionRoutes:
         self._settings = settings
         self._log_rewriting = log_rewriting
         self._registry = registry
-        self._rooms = collection_apps
+        self._collection_apps = collection_apps
 
     def add(self, router: APIRouter) -> None:
         """Add the routes."""
@@ -104,7 +104,7 @@ class CollectionRoutes:
         @router.put(
             "/collections/{name}",
             tags=["administration"],
-            summary="Register a collection: catalogue, kinds, course.",
+            summary="Register a collection: catalogue, kinds, training task.",
             description="The same document again changes nothing. A name is used once, for ever.",
             status_code=204,
             openapi_extra=_DOCUMENT,
@@ -122,7 +122,7 @@ class CollectionRoutes:
             entry = await asyncio.to_thread(self._registry.add, name, collection)
             if entry in _REFUSED:
                 raise HTTPException(409, _REFUSED[entry])
-            await self._rooms.find(name)
+            await self._collection_apps.find(name)
             return Response(status_code=204)
 
     def _add_delete(self, router: APIRouter) -> None:
@@ -138,7 +138,7 @@ class CollectionRoutes:
             if collection is None:
                 raise HTTPException(404, "There is no such collection.")
             await asyncio.to_thread(self._registry.drop, name)
-            await self._rooms.leave(name)
+            await self._collection_apps.leave(name)
             await asyncio.to_thread(self._drop, collection)
             return Response(status_code=204)
 

@@ -17,8 +17,7 @@ from noisefloor.wire.messages import (
     EpochStatus,
     KindState,
 )
-from noisefloor_services.aggregator.alarms import Alarm
-from noisefloor_services.aggregator.state import AggregatorState
+from noisefloor_services.aggregator.state import AggregatorState, Alarm
 from noisefloor_services.http import FRAME_TYPE, UNAVAILABLE, EpochNumber, KindName
 from noisefloor_services.store import MODEL_TYPE
 from noisefloor_services.streams import Conservation, EpochStore
@@ -67,8 +66,8 @@ def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
         summary="Close an epoch, once or again; every frame that was answered with 202 counts.",
         description="From now on no ad server takes a frame of the epoch. Once the frames that "
         "were taken before are counted, its sums are final. If that takes longer than some "
-        "seconds the answer is 503: close it again. Where something is learnt in rounds, that "
-        "happens soon, in the background.",
+        "seconds the answer is 503: close it again. A training task takes its step "
+        "soon afterwards, in the background.",
         responses={
             422: {"description": "The epoch is too far ahead."},
             **_UNKNOWN,
@@ -89,14 +88,14 @@ def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
         description="Sums, rows and the ids of its frames go, soon afterwards from the disk as "
         "well. The epoch stays closed for ever: frames that come for it are still refused.",
         responses={
-            409: {"description": "The epoch is open, or a round that is not learnt yet."},
+            409: {"description": "The epoch is open, or a round that was not trained on yet."},
             **_UNKNOWN,
         },
     )
     def retire(kind: KindName, epoch: EpochNumber) -> EpochStatus:
         shared.kind(kind)
         if shared.rounds is not None and shared.rounds.awaits(kind, epoch):
-            raise HTTPException(409, "The epoch is a round that is not learnt yet.")
+            raise HTTPException(409, "The epoch is a round that was not trained on yet.")
         try:
             shared.retire(kind, epoch)
         except EpochOpen:
@@ -108,7 +107,7 @@ def _add_model(router: APIRouter, shared: AggregatorState) -> None:
     @router.get(
         "/model",
         tags=["statistics"],
-        summary="What devices are told now; the course reads it.",
+        summary="The current broadcast to devices, in the format of the task.",
         responses={
             200: {"content": {MODEL_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
             404: {"description": "There is no model yet."},

@@ -1,16 +1,19 @@
-"""What the routes of the aggregator share: a worker that counts, and the store it counts in."""
+"""What the routes of the aggregator share: a counting thread, the epoch store, and alarms.
+
+An alarm is a condition that needs an operator, such as an acknowledged frame that does not count.
+Each is a metric, `noisefloor_alarm` by reason, and a sentence in `GET /conservation`, which
+`noisefloor status` shows.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from fastapi import HTTPException
 
 from noisefloor.roles import CollectionConfig
 from noisefloor.wire import Kind
-from noisefloor_services.aggregator import alarms
-from noisefloor_services.aggregator.alarms import Alarm
 from noisefloor_services.aggregator.rounds import RoundTraining
 from noisefloor_services.http import Readiness
 from noisefloor_services.metrics import MetricSample, available_samples
@@ -18,16 +21,57 @@ from noisefloor_services.settings import Settings
 from noisefloor_services.store import Durability, Layout, LogRewriting, ModelBroadcast, Server
 from noisefloor_services.streams import Conservation, CountingThread, EpochStore, LagWatch
 
+NEARLY_FULL = 0.8
+"""The share of its bounds from which an open epoch raises an alarm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One reason for an alarm; the text is empty unless it is raised."""
+
+    reason: str
+    text: str
+
+
+def possible_alarms(account: Conservation, fullness: float, log_trouble: str) -> Iterator[Alarm]:
+    """Yield every reason, raised or not.
+
+    Args:
+        account: Frames by what became of them.
+        fullness: Share of its bounds that the fullest open epoch has used.
+        log_trouble: Why deleted frames stay on disk, or nothing.
+    """
+    count = account.late
+    text = f"{count} frames were answered with 202 and do not count: their epoch was closed."
+    yield Alarm("late", text if count else "")
+    count = account.dead_letters
+    text = f"{count} frames were accepted and can never count: see the dead letters."
+    yield Alarm("dead_letters", text if count else "")
+    count = account.refused_full
+    text = f"{count} frames were refused: their epoch is full. Close epochs earlier."
+    yield Alarm("full", text if count else "")
+    text = f"An open epoch is {fullness:.0%} full: close it, or its devices are refused."
+    yield Alarm("nearly_full", text if fullness >= NEARLY_FULL else "")
+    yield Alarm("log_rewriting", log_trouble)
+
+
+def alarm_samples(alarms: Iterable[Alarm]) -> Iterator[MetricSample]:
+    """Write alarms as numbers: 1 where one is raised."""
+    for one in alarms:
+        text = "Whether something needs a person: 1 if so."
+        yield MetricSample("alarm", text, int(bool(one.text)), {"reason": one.reason})
+
+
 TIMEOUT_S = 5.0
-"""For Redis; short enough that a stop has time for whoever waits for it."""
+"""For Redis. A stop takes at most ten seconds, and waits for threads that wait for Redis."""
 
 
 class AggregatorState:
     """Counts one collection.
 
     Args:
-        settings: What the service was told.
-        collection: Catalogue, kinds, and what is learnt.
+        settings: From the environment.
+        collection: Catalogue, kinds, and the training task.
         log_rewriting: Removes from the disk what was retired.
         is_first: Whether this is the collection whose service runs it: one server has one log.
     """
@@ -62,7 +106,7 @@ class AggregatorState:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Count beside the API, and learn."""
+        """Run the counting and training threads beside the API."""
         self.counting.start()
         if self.rounds is not None:
             self.rounds.start()
@@ -94,10 +138,10 @@ class AggregatorState:
 
     def alarms(self, account: Conservation) -> list[Alarm]:
         """Return every reason for an alarm, raised or not."""
-        return list(alarms.raised(account, self.store.fullness(), self.log_rewriting.trouble()))
+        return list(possible_alarms(account, self.store.fullness(), self.log_rewriting.trouble()))
 
     def samples(self) -> Iterable[MetricSample]:
-        """Return what this process knows itself, and what the store says now."""
+        """Return the metrics of this process and of the store."""
         yield MetricSample(
             "worker_up", "Whether frames are counted.", int(not self.counting.lacks())
         )
@@ -106,7 +150,7 @@ class AggregatorState:
 
     def _outcomes(self) -> Iterable[MetricSample]:
         account = self.store.conservation()
-        yield from alarms.samples(self.alarms(account))
+        yield from alarm_samples(self.alarms(account))
         yield from self.log_rewriting.samples()
         outcomes = asdict(account)
         reports = outcomes.pop("reports")
@@ -130,9 +174,9 @@ class AggregatorState:
             yield MetricSample("stream_undelivered", text, behind.undelivered, label)
             text = "Frames that a worker holds and has not settled."
             yield MetricSample("stream_unacknowledged", text, behind.unacknowledged, label)
-            text = "Seconds for which the first of those has been seen in the same hands."
-            yield MetricSample("stream_oldest_held_seconds", text, behind.oldest_held_s, label)
+            text = "Seconds for which the first of those has been pending at the same worker."
+            yield MetricSample("stream_oldest_held_seconds", text, behind.oldest_pending_s, label)
             text = "Seconds for which frames have waited and none was given to a worker."
             yield MetricSample("stream_unread_seconds", text, behind.unread_s, label)
-            text = "Whether frames wait and nothing has changed hands for too long."
+            text = "Whether frames wait and none was delivered or settled for too long."
             yield MetricSample("stream_stalled", text, int(behind.is_stalled), label)

@@ -23,7 +23,7 @@ _UNIT = Guarantee(1e-6, _NEIGHBOURS)
 _TERMS = LedgerTerms.of(CAP / 1e6, neighbours=_NEIGHBOURS)
 _SUBJECT = "everybody"
 _NAIVE = "chaos:naive-spent"
-_MOST_ASKED = 60
+_MOST_REQUESTS = 60
 _MOST_NAIVELY = 21
 """Naive spenders would go on for long: each undoes what others wrote."""
 
@@ -39,9 +39,9 @@ class SpendingOutcome:
         processes: How many.
         threads: In each process, with a connection each.
         cap: Spends that the budget allows.
-        asked: Spends that were asked for, retries left out.
+        requested: Spends that were requested, without retries.
         granted: Of these.
-        retried: Grants that were asked for again under the same id: each is granted, and free.
+        retried: Grants that were requested again under the same id: each is granted, and free.
         ledger_spent: What the ledger says in the end.
         naive_granted: What the same spenders got who read, compared and wrote in turn.
         elapsed_s: Of it all.
@@ -51,7 +51,7 @@ class SpendingOutcome:
     processes: int
     threads: int
     cap: int
-    asked: int
+    requested: int
     granted: int
     retried: int
     ledger_spent: int
@@ -88,7 +88,7 @@ def run_spending(
         processes=processes,
         threads=threads,
         cap=CAP,
-        asked=sum(one[0] for one in exact),
+        requested=sum(one[0] for one in exact),
         granted=granted,
         retried=sum(one[2] for one in exact),
         ledger_spent=spent,
@@ -109,7 +109,7 @@ def _faults(granted: int, spent: int) -> tuple[str, ...]:
 def _together(
     url: str, processes: int, threads: int, *, is_naive: bool
 ) -> Sequence[tuple[int, int, int]]:
-    """Start everybody at once; return asked, granted and granted again of each."""
+    """Start all spenders at once; return requested, granted and granted again of each."""
     context = get_context("forkserver")
     context.set_forkserver_preload([__name__])
     gate: Any = context.Barrier(processes * threads)
@@ -150,22 +150,22 @@ def _spender(
 def _exact(client: "Redis", place: int) -> tuple[int, int, int]:
     """Spend by the ledger until refused, each grant once more as a retry."""
     ledger = RedisLedger.open(client, "spending", _TERMS)
-    for asked in range(1, _MOST_ASKED):
+    for requested in range(1, _MOST_REQUESTS):
         try:
-            spend_id = f"{place}-{asked}"
+            spend_id = f"{place}-{requested}"
             ledger.spend(_SUBJECT, spend_id, _UNIT, "chaos")
             ledger.spend(_SUBJECT, spend_id, _UNIT, "chaos")
         except BudgetExceeded:
-            return asked, asked - 1, asked - 1
-    return _MOST_ASKED - 1, _MOST_ASKED - 1, _MOST_ASKED - 1
+            return requested, requested - 1, requested - 1
+    return _MOST_REQUESTS - 1, _MOST_REQUESTS - 1, _MOST_REQUESTS - 1
 
 
 def _naive(client: "Redis", _: int) -> tuple[int, int, int]:
     """Read, compare, write: what came between is not seen."""
-    for asked in range(1, _MOST_NAIVELY):
+    for requested in range(1, _MOST_NAIVELY):
         read: Any = client.get(_NAIVE)  # Any: one type for blocking and asynchronous clients
         spent = int(read or 0)
         if spent >= CAP:
-            return asked, asked - 1, 0
+            return requested, requested - 1, 0
         client.set(_NAIVE, spent + 1)
     return _MOST_NAIVELY - 1, _MOST_NAIVELY - 1, 0

@@ -1,8 +1,7 @@
-"""Clients in a closed loop: each sends a frame, and the same bytes again until they were taken.
+"""Clients in a closed loop: each sends a frame, and the same bytes again until they are accepted.
 
-Frames that an ad server takes, made one by one, and the truth about them.
-
-The truth is added up from the bare numbers; every frame that is made has to count in the end.
+``ClickTraffic`` makes the frames one by one. The expected sums are added up from the bare numbers;
+every frame that is made has to count in the end.
 """
 
 import threading
@@ -137,7 +136,7 @@ class Clients:
             time.sleep(_PAUSE_S)
 
     def _deliver(self, connection: Connection, parcel: OutgoingFrame) -> None:
-        """Send until the wanted answer is there; any that says neither yes nor later is odd."""
+        """Send until the expected answer comes; any that is neither that nor "later" is odd."""
         for _ in range(int(_STUCK_S / _PAUSE_S)):
             begun_s = self._under_way[threading.get_ident()] = time.monotonic()
             reply = connection.ask("POST", "/frames", parcel.data, _HEADERS)
@@ -167,7 +166,7 @@ class ClickTraffic:
         seed: Of numbers and order.
         reports_a_frame: In every frame.
         duplicate_share: Frames that are sent once more, by whichever client comes next.
-        poison_every: One frame in so many can never count; none if 0.
+        poison_every: Every n-th frame can never count; none if 0.
     """
 
     def __init__(

@@ -27,11 +27,11 @@ from noisefloor_services.store import Durability
 NAME = "chaos"
 FILE = "chaos.json"
 FORMAT = 1
-_TELL_EVERY_S = 0.5
+_REPORT_EVERY_S = 0.5
 
 
 def run_chaos_program(arguments: Sequence[str]) -> int:
-    """Run what is asked for, and return the exit code."""
+    """Run the requested parts, and return the exit code."""
     given = _parser().parse_args(arguments)
     before = signal.signal(signal.SIGTERM, _stop)  # so that whatever was started is ended
     try:
@@ -66,10 +66,10 @@ def run(order: ChaosSuite, folder: Path, *, as_lines: bool = False) -> Json:
     load, start_s = os.getloadavg()[0], time.monotonic()
     sections: dict[str, Json] = {}
     for number, task in enumerate(listed):
-        teller = _Teller(task, number, len(listed), as_lines=as_lines)
+        reporter = _ProgressReporter(task, number, len(listed), as_lines=as_lines)
         place = folder / f"{task.name}-{task.key}"
-        result = _result(task, place, teller)
-        teller.over(result)
+        result = _result(task, place, reporter)
+        reporter.over(result)
         sections.setdefault(task.name, {})[task.key] = result
         if result["is_exact"]:
             shutil.rmtree(place)
@@ -90,33 +90,33 @@ def run(order: ChaosSuite, folder: Path, *, as_lines: bool = False) -> Json:
     }
 
 
-def _result(task: ChaosTask, place: Path, teller: "_Teller") -> Json:
+def _result(task: ChaosTask, place: Path, reporter: "_ProgressReporter") -> Json:
     """Run a task; one that got stuck is a failure and not the end of the others."""
     shutil.rmtree(place, ignore_errors=True)  # what an earlier run left
     place.mkdir(parents=True)
     start_s = time.monotonic()
     try:
-        found = task.run(place, teller.tell)
+        found = task.run(place, reporter.report)
     except (NoisefloorError, TimeoutError) as error:
         found = {"is_exact": False, "faults": [str(error) or "A request was left hanging."]}
     return {**found, "elapsed_s": round(time.monotonic() - start_s, 1)}
 
 
-class _Teller:
-    """Says how far a task is: lines for people, or lines of JSON for a program."""
+class _ProgressReporter:
+    """Prints how far a task is: lines for people, or lines of JSON for a program."""
 
     def __init__(self, task: ChaosTask, number: int, count: int, *, as_lines: bool) -> None:
         self._task = task
         self._number = number
         self._count = count
         self._as_lines = as_lines
-        self._told_s = float("-inf")
-        self.tell(0.0)
+        self._reported_s = float("-inf")
+        self.report(0.0)
 
-    def tell(self, share: float) -> None:
+    def report(self, share: float) -> None:
         """Say how much of the task is done, to a program and now and then only."""
-        if self._as_lines and time.monotonic() > self._told_s + _TELL_EVERY_S:
-            self._told_s = time.monotonic()
+        if self._as_lines and time.monotonic() > self._reported_s + _REPORT_EVERY_S:
+            self._reported_s = time.monotonic()
             self._line({"share": round(share, 3)})
 
     def over(self, result: Json) -> None:
@@ -128,8 +128,8 @@ class _Teller:
         print(f"{self._task.title} ({result['elapsed_s']} s): {verdict}", flush=True)
 
     def _line(self, more: Json) -> None:
-        told = {"task": self._task.title, "number": self._number, "of": self._count, **more}
-        print(json.dumps(told), flush=True)
+        line = {"task": self._task.title, "number": self._number, "of": self._count, **more}
+        print(json.dumps(line), flush=True)
 
 
 def _order(given: argparse.Namespace) -> ChaosSuite:
@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "count and spend as one should not: the comparison has to fail"
     parser.add_argument("--naive", action="store_true", help=text)
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"folder for {FILE} and data")
-    text = "tell progress as lines of JSON, for a program"
+    text = "print progress as lines of JSON, for a program"
     parser.add_argument("--lines", action="store_true", help=text)
     return parser
 

@@ -46,7 +46,7 @@ class ClosingOutcome:
         closings: Epochs that were closed under load.
         answered: Frames that were answered with 202.
         in_epochs: Frames in the closed epochs.
-        told_closed: Frames that were answered with 410.
+        answered_410: Frames that were answered with 410.
         repeated: Times that closing had to be repeated, after 503 or without an answer.
         aggregator_kills: SIGKILLs while an epoch was being closed.
         elapsed_s: Of it all.
@@ -57,7 +57,7 @@ class ClosingOutcome:
     closings: int
     answered: int
     in_epochs: int
-    told_closed: int
+    answered_410: int
     repeated: int
     aggregator_kills: int
     elapsed_s: float
@@ -108,7 +108,7 @@ def run_closing(
         closings=closings,
         answered=answered,
         in_epochs=counted,
-        told_closed=sum(one.refused for one in load.epochs),
+        answered_410=sum(one.refused for one in load.epochs),
         repeated=operator.repeated,
         aggregator_kills=operator.kills,
         elapsed_s=time.monotonic() - start_s,

@@ -22,6 +22,13 @@ MOST_OUTAGE_S = 600.0
 RECOVERY_S = 5.0
 """Within which everything has to be as before, once the store is back."""
 
+_JSON_NAMES = {
+    "pending_frames": "held_frames",
+    "answered_410": "told_closed",
+    "requested": "asked",
+}
+"""Fields that have another name in ``chaos.json``, whose format stays as it is."""
+
 Json = dict[str, Any]  # Any: JSON
 
 
@@ -106,7 +113,7 @@ class ChaosTask:
 
     Attributes:
         name: Of the part.
-        title: For whoever watches.
+        title: Shown as progress.
         key: Under which its result stands in the section of its part.
         run: Runs it in a folder, and returns the result.
     """
@@ -139,7 +146,7 @@ def _streams(order: ChaosSuite) -> Iterator[ChaosTask]:
             "streams",
             f"workers killed, seed {seed}",
             str(seed),
-            lambda folder, told, plan=plan: _seeded(plan, run_chaos(plan, folder, told)),  # type: ignore[misc]
+            lambda folder, progress, plan=plan: _seeded(plan, run_chaos(plan, folder, progress)),  # type: ignore[misc]
         )
 
 
@@ -150,7 +157,9 @@ def _services(order: ChaosSuite) -> Iterator[ChaosTask]:
             "services",
             f"services killed, seed {seed}",
             str(seed),
-            lambda folder, told, plan=plan: _seeded(plan, run_services(plan, folder, told)),  # type: ignore[misc]
+            lambda folder, progress, plan=plan: _seeded(
+                plan, run_services(plan, folder, progress)
+            ),  # type: ignore[misc]
         )
 
 
@@ -160,8 +169,8 @@ def _closing(order: ChaosSuite) -> Iterator[ChaosTask]:
         "closing",
         "epochs closed under load",
         "closing",
-        lambda folder, told: _plain(
-            run_closing(order.closings, folder, told, durability=durability)
+        lambda folder, progress: _plain(
+            run_closing(order.closings, folder, progress, durability=durability)
         ),
     )
 
@@ -203,7 +212,7 @@ def _ledger(order: ChaosSuite) -> Iterator[ChaosTask]:
         "ledger",
         "publisher killed",
         "publishing",
-        lambda folder, told: _plain(run_publishing(order.publisher_kills, folder, told)),
+        lambda folder, progress: _plain(run_publishing(order.publisher_kills, folder, progress)),
     )
 
 
@@ -229,7 +238,9 @@ def _seeded(plan: ChaosPlan | ServicePlan, outcome: ExperimentOutcome) -> Json:
 
 def _plain(outcome: ExperimentOutcome) -> Json:
     """Return an outcome as JSON, with the verdict first."""
-    return {"is_exact": not outcome.faults, **_json(asdict(outcome))}  # type: ignore[call-overload]
+    fields = asdict(outcome)  # type: ignore[call-overload]  # every outcome is a dataclass
+    named = {_JSON_NAMES.get(name, name): _json(value) for name, value in fields.items()}
+    return {"is_exact": not outcome.faults, **named}
 
 
 def _json(value: Any) -> Any:  # Any: JSON

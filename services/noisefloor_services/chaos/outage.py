@@ -1,4 +1,4 @@
-"""The store goes away, or hangs: 503 and never yes; it comes back: ready again, nothing lost."""
+"""The store is killed or hangs: every answer is 503; it returns: ready again, nothing lost."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ _EVERY_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class OutageOutcome:
-    """What the services said while their store was away, and how they came back.
+    """What the services answered while their store was away, and how they recovered.
 
     Attributes:
         faults: What should not have been, in words; none in a good run.
@@ -96,7 +96,7 @@ def run_outage(
 
 
 class _Gone:
-    """The time without a store: what was asked meanwhile, and what was answered."""
+    """The time without a store: which requests were sent, and how they were answered."""
 
     def __init__(self, services: ChaosTopology, clients: Clients, *, hangs: bool) -> None:
         self._services = services
@@ -112,7 +112,7 @@ class _Gone:
         self.gone_s = time.monotonic()
 
     def stay(self, away_s: float) -> None:
-        """Wait until everybody noticed, then go on asking until the time is over."""
+        """Wait until every service is not ready, then send requests until the time is over."""
         self._threads = self._askers()
         for thread in self._threads:
             thread.start()
@@ -146,7 +146,7 @@ class _Gone:
         ]
 
     def slowest_s(self) -> float:
-        """Return the longest wait for an answer, of those also who asked before."""
+        """Return the longest wait for an answer, requests from before the outage included."""
         ended = (one for one in self._clients.attempts if self.gone_s < one.ended_s < self.back_s)
         return max((one.ended_s - one.begun_s for one in ended), default=0.0)
 

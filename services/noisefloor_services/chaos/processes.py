@@ -17,7 +17,7 @@ from typing import Any
 from noisefloor.errors import NoisefloorError
 
 TIMEOUT_S = 30.0
-"""For one answer. Whoever waits longer was left hanging."""
+"""For one answer; a request without an answer in this time is a fault."""
 
 BROKEN, NOBODY = 0, -1
 """Instead of a status."""
@@ -38,7 +38,7 @@ class ServiceReply:
     """An answer, or that there was none.
 
     Attributes:
-        status: Of HTTP; BROKEN if the connection broke, NOBODY if nobody listens.
+        status: Of HTTP; BROKEN if the connection broke, NOBODY if no process listens.
         headers: By name in lower case.
         body: As it came.
     """
@@ -70,8 +70,8 @@ class Connection:
         try:
             self._made.request(method, path, body, dict(headers or {}))
             answer = self._made.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return ServiceReply(answer.status, told, answer.read())
+            received = {name.lower(): value for name, value in answer.getheaders()}
+            return ServiceReply(answer.status, received, answer.read())
         except TimeoutError:
             self.close()
             raise

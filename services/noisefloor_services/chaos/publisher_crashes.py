@@ -29,10 +29,10 @@ class PublishingOutcome:
     Attributes:
         faults: What should not have been, in words; none in a good run.
         kills: SIGKILLs of the publisher.
-        publications: That were asked for until they were answered.
+        publications: That were requested until they were answered.
         orphans: Charged and not stored at the moment of a kill, over all kills.
         unpaid: Releases without a charge; looked for after every kill and at the end.
-        answers: With 200; every publication is asked for once more after its first answer.
+        answers: With 200; every publication is requested once more after its first answer.
         elapsed_s: Of it all.
     """
 
@@ -53,7 +53,7 @@ class PublishingOutcome:
 def run_publishing(
     kills: int, folder: Path, on_progress: ProgressCallback = lambda _: None
 ) -> PublishingOutcome:
-    """Kill the publisher again and again while clients publish, and look at ledger and shelf."""
+    """Kill the publisher repeatedly while clients publish; compare ledger and stored releases."""
     start_s = time.monotonic()
     with ChaosTopology(folder) as services, Redis.from_url(services.store.url) as client:
         ledger = services.create_ledger()
@@ -129,7 +129,7 @@ class _Caller:
 
 
 def _wait(callers: list[_Caller], rounds: int) -> None:
-    """Wait until everybody got some further."""
+    """Wait until every caller has published some more."""
     deadline = time.monotonic() + _STUCK_S
     while min(len(caller.seen) for caller in callers) < rounds:
         if time.monotonic() > deadline:
@@ -143,14 +143,14 @@ def _orphans(ledger: RedisLedger) -> int:
 
 
 def _unpaid(client: "Redis", ledger: RedisLedger) -> int:
-    """Return how many releases are kept that nobody was charged for."""
+    """Return how many releases are stored without a charge."""
     paid = {one.spend_id for one in ledger.entries(DATA_SET)}
     kept = {key.decode().rpartition(":kept:")[2] for key in client.scan_iter("*:kept:*")}
     return len(kept - paid)
 
 
 def _unlike(services: ChaosTopology, ledger: RedisLedger, callers: list[_Caller]) -> list[str]:
-    """Return what does not fit: the total, a charge twice, bytes that are not on the shelf."""
+    """Return every mismatch: the total, a charge twice, bytes other than those stored."""
     entries, faults = ledger.entries(DATA_SET), []
     charged = Counter(one.spend_id for one in entries)
     seen = {name: body for caller in callers for name, body in caller.seen.items()}

@@ -1,8 +1,8 @@
 """Frames through the real ad server, over HTTP, while the services themselves are killed.
 
 Clients send in a closed loop, and the same bytes again until they get 202. So a kill of the ad
-server finds frames that Redis has taken and nobody was told of; a kill of the aggregator finds
-frames that it holds. In the end every cell is compared, as the aggregator's own API shows it.
+server leaves frames that Redis has accepted and no 202 confirmed; a kill of the aggregator leaves
+frames that are pending at it. In the end every cell is compared, as the aggregator's API shows it.
 """
 
 import signal
@@ -32,8 +32,8 @@ class ServicePlan:
         reports: In all frames that are sent, repeats and poison included.
         reports_a_frame: In each.
         ad_server_kills: SIGKILLs of the ad server, with requests under way.
-        aggregator_kills: SIGKILLs of the aggregator, with frames in its hands.
-        zombies: Times that the aggregator is stopped until another worker took over, and woken up.
+        aggregator_kills: SIGKILLs of the aggregator, with frames pending at it.
+        zombies: Times that the aggregator is paused until another worker took over.
         server_kills: SIGKILLs of the Redis server.
         seed: Of reports, order and faults.
         durability: Of the server.
@@ -66,13 +66,13 @@ class ServiceOutcome:
         reports: In them.
         ad_server_kills: That were done.
         aggregator_kills: That were done.
-        zombies: That were made and woken up.
+        zombies: Times that it was paused and resumed.
         server_kills: That were done.
         requests: Sent, repeats included.
         answered: With 202.
         unanswered: Requests whose connection broke.
-        taken_unanswered: Frames that Redis had and nobody was told of: the kill came in between.
-        held_frames: That a killed or stopped aggregator had in its hands, in all.
+        taken_unanswered: Accepted by Redis and confirmed by no 202: the kill came in between.
+        pending_frames: Pending at the aggregator when it was killed or stopped, in all.
         poison: Frames that can never count, each answered with 400.
         cells: Integer sums that were compared, one by one.
         elapsed_s: Of it all.
@@ -90,7 +90,7 @@ class ServiceOutcome:
     answered: int
     unanswered: int
     taken_unanswered: int
-    held_frames: int
+    pending_frames: int
     poison: int
     cells: int
     elapsed_s: float
@@ -131,7 +131,7 @@ def run_services(
         answered=answered,
         unanswered=clients.answers(BROKEN),
         taken_unanswered=account.accepted - answered,
-        held_frames=storm.held,
+        pending_frames=storm.pending_frames,
         poison=traffic.poison,
         cells=cells,
         elapsed_s=time.monotonic() - start_s,
@@ -154,7 +154,7 @@ class _Storm:
         self._faults = [faults[int(at)] for at in order]
         self._frames = plan.reports // plan.reports_a_frame
         self.done = dict.fromkeys(self._strikes, 0)
-        self.held = 0
+        self.pending_frames = 0
 
     def blow(self, traffic: ClickTraffic, on_progress: ProgressCallback) -> Clients:
         """Let frames go out in portions, and strike in the midst of each."""
@@ -178,13 +178,13 @@ class _Storm:
 
     def _kill_aggregator(self) -> None:
         self._services.aggregator.kill()
-        self.held += self._services.pending_frames(self._services.aggregator)
+        self.pending_frames += self._services.pending_frames(self._services.aggregator)
         self._services.aggregator.start()
 
     def _sleep(self) -> None:
         """Stop the aggregator until the other worker took over what it holds."""
         self._services.aggregator.send(signal.SIGSTOP)
-        self.held += self._services.pending_frames(self._services.aggregator)
+        self.pending_frames += self._services.pending_frames(self._services.aggregator)
         time.sleep(_ASLEEP_S)
         self._services.aggregator.send(signal.SIGCONT)
 

@@ -13,23 +13,25 @@ from pathlib import Path
 import numpy as np
 
 from noisefloor.randomness import SeededSource
-from noisefloor_services.chaos.plan import ChaosOutcome, ChaosPlan, ProgressCallback
-from noisefloor_services.chaos.processes import ChaosTimeout
-from noisefloor_services.chaos.traffic import (
+from noisefloor_services.chaos.plan import (
     EPOCHS,
     KINDS,
     RATINGS,
+    ChaosOutcome,
+    ChaosPlan,
+    ProgressCallback,
     Rows,
     StreamTraffic,
     in_micro_batches,
 )
+from noisefloor_services.chaos.processes import ChaosTimeout
 from noisefloor_services.chaos.workers import WorkerPool, WorkerSpec
 from noisefloor_services.store import EmbeddedServer, Layout, Server, StoreAway, StreamFull
 from noisefloor_services.streams import EpochStore, Producer
 
 _MICRO_BATCH = 16
 _BACKLOG = 256
-"""Frames that the producer is ahead of the workers: whoever is hit has something in hand."""
+"""Frames that the producer is ahead of the workers: a worker that is hit has pending frames."""
 
 _STUCK_S = 60.0
 _PAUSE_S = 0.005
@@ -55,7 +57,7 @@ def run_chaos(
             worker_kills=run.crew.kills,
             zombies=run.crew.zombies,
             server_kills=run.server_kills,
-            held_frames=run.crew.held_frames,
+            pending_frames=run.crew.pending_at_faults,
             cells=cells,
             longest_pause_s=run.longest_pause_s,
             elapsed_s=time.monotonic() - start_s,
@@ -154,7 +156,7 @@ class _Run:
         self._wait_until_settled()
 
     def _send(self, batch: list[bytes]) -> None:
-        """Send until the server says yes: what it took before it went away is sent twice."""
+        """Send until the server confirms: what it accepted before a crash is sent twice."""
         for _ in range(int(_STUCK_S / _PAUSE_S)):
             try:
                 self.producer.append(batch)

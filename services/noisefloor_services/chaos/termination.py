@@ -14,7 +14,7 @@ from noisefloor_services.store import Durability
 from noisefloor_services.streams import Conservation
 
 GRACE_S = 10.0
-"""Within which a service that was asked to stop has to be gone."""
+"""Within which a service has to end after SIGTERM."""
 
 _PAUSE_S = 0.005
 
@@ -29,11 +29,11 @@ class TerminationOutcome:
         ad_server_s: The longest that an ad server took to stop.
         aggregator_s: The longest that an aggregator took to stop.
         hanging_s: The longer of both stops with a store that hangs; 0 if that was left out.
-        taken: Frames that were answered with 202 by ad servers that were asked to stop.
+        taken: Frames that were answered with 202 by ad servers after SIGTERM.
         lost: Of these, frames that were not in the streams afterwards.
         refused: Requests that were answered with 503.
         unanswered: Requests on connections that were closed; sent again later.
-        taken_unanswered: Frames that Redis had and nobody was told of: there must be none.
+        taken_unanswered: Frames that Redis accepted and no 202 confirmed: there must be none.
         conservation: Frames by what became of them, at the end.
         cells: Integer sums that were compared, one by one.
     """
@@ -88,7 +88,7 @@ def run_termination(
     faults += [f"answered with {status}, {n} times" for status, n in clients.odd.items()]
     untold = account.accepted - clients.answers(TAKEN)
     if untold:
-        faults.append(f"{untold} frames were taken and nobody was told")
+        faults.append(f"{untold} frames were taken and not answered")
     return TerminationOutcome(
         faults=tuple(faults),
         rounds=rounds,
@@ -136,7 +136,7 @@ class _Run:
         self._settled |= answered
 
     def stop_aggregator(self, clients: Clients) -> None:
-        """Stop the aggregator under load; what it held is counted once or left to the next."""
+        """Stop the aggregator under load; its batch is counted once or left to the next."""
         self._services.aggregator.start()
         self._load(clients)
         self.aggregator_s = max(self.aggregator_s, self._stopped(self._services.aggregator))
@@ -186,7 +186,7 @@ class _Watch:
         self._thread.start()
 
     def over(self) -> list[str]:
-        """Stop asking; a service that stops is not ready, and does not become so again."""
+        """Stop polling; a service that stops is not ready, and does not become so again."""
         self._is_over.set()
         self._thread.join()
         first = next((at for at, one in enumerate(self._statuses) if one != 200), None)

@@ -32,7 +32,7 @@ _PAUSE_S = 0.02
 class ChaosTopology:
     """The services of one collection; a context manager that starts the store and stops all.
 
-    Services are started by whoever uses them.
+    It does not start the services: the experiment does.
 
     Args:
         folder: Data and logs.
@@ -86,7 +86,7 @@ class ChaosTopology:
             service.wait_ready()
 
     def settings(self) -> dict[str, str]:
-        """Return what every service is told, as variables without their prefix."""
+        """Return the settings of every service, as variables without their prefix."""
         return {
             "REDIS_URL": self.store.url,
             "DURABILITY": self._durability.value,
@@ -112,8 +112,8 @@ class ChaosTopology:
     def publish(self, publication_id: str) -> ServiceReply:
         """Ask the publisher for a publication, for the first time or again."""
         cost = {"epsilon": EPSILON, "neighbours": Neighbours.RECORD_ADD_REMOVE.value}
-        asked = {"publication_id": publication_id, "data_set": DATA_SET, "method": METHOD}
-        body = json.dumps({**asked, "cost": cost}).encode()
+        request = {"publication_id": publication_id, "data_set": DATA_SET, "method": METHOD}
+        body = json.dumps({**request, "cost": cost}).encode()
         headers = {**self.bearer(Role.PUBLISH), "Content-Type": "application/json"}
         return self.publisher.ask("POST", "/publications", body=body, headers=headers)
 
@@ -139,11 +139,11 @@ class ChaosTopology:
         faults, cells, admin = [], 0, self.bearer(Role.ADMIN)
         for (kind, epoch), sums in sorted(traffic.sums.items()):
             self.aggregator.ask("POST", f"/epochs/{kind}/{epoch}/close", headers=admin)
-            told = self.read(f"/statistics/{kind}/{epoch}")
-            if told.status != 200:
-                faults.append(f"{kind} of epoch {epoch}: answered with {told.status}")
+            reply = self.read(f"/statistics/{kind}/{epoch}")
+            if reply.status != 200:
+                faults.append(f"{kind} of epoch {epoch}: answered with {reply.status}")
                 continue
-            off = np.abs(np.array(told.json["cells"]) - sums)
+            off = np.abs(np.array(reply.json["cells"]) - sums)
             cells += len(off)
             if off.any():
                 wrong, most = int(np.count_nonzero(off)), int(off.sum())

@@ -1,10 +1,9 @@
-"""Worker processes that are killed, stopped, woken up and replaced.
+"""Worker processes that are killed, paused, resumed and replaced; and a naive one that must fail.
 
-The twin that must fail: a consumer that adds and acknowledges at once, and looks at nothing.
-
-Atomic it is, and still wrong: it adds whatever the acknowledgement says, so that work which was
-taken over, or sent twice, counts twice. It merges as much as the exact one and makes as few calls:
-so it also measures what exactness costs.
+The naive one adds and acknowledges in one atomic step, and checks nothing. It is wrong: it adds
+whatever XACK returns, so that entries which were claimed by others, or sent twice, count twice. It
+merges as many frames and makes as few calls as the exact one, so it also measures what exactness
+costs.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from multiprocessing.process import BaseProcess
 
 from redis.exceptions import NoScriptError
 
-from noisefloor_services.chaos.traffic import KINDS
+from noisefloor_services.chaos.plan import KINDS
 from noisefloor_services.store import GROUP, Command, Layout, Script, Server, StoreAway
 from noisefloor_services.streams import EpochStore, FrameGroup, Worker
 
@@ -85,7 +84,7 @@ class NaiveGroup(FrameGroup):
 ABANDONED_S = 0.4
 """When work is taken over."""
 
-_ASLEEP_S = 3 * ABANDONED_S
+_PAUSE_S = 3 * ABANDONED_S
 _END_S = 20.0
 
 
@@ -128,57 +127,57 @@ class WorkerPool:
         self._context = get_context("forkserver")
         self._context.set_forkserver_preload([__name__])
         self._post = post
-        self._awake: list[BaseProcess] = [self._hired() for _ in range(size)]
-        self._asleep: list[tuple[float, BaseProcess]] = []
+        self._running: list[BaseProcess] = [self._hired() for _ in range(size)]
+        self._paused: list[tuple[float, BaseProcess]] = []
         self._server = Server(post.url)
         self.kills = 0
         self.zombies = 0
-        self.held_frames = 0
+        self.pending_at_faults = 0
 
     def kill(self, pick: int) -> None:
         """Kill a worker where it stands, and hire another."""
-        victim = self._awake.pop(pick % len(self._awake))
+        victim = self._running.pop(pick % len(self._running))
         self._signal(victim, signal.SIGKILL)
         victim.join(_END_S)
-        self.held_frames += pending_frames(self._server, self._post.layout, victim.pid)
-        self._awake.append(self._hired())
+        self.pending_at_faults += pending_frames(self._server, self._post.layout, victim.pid)
+        self._running.append(self._hired())
         self.kills += 1
 
     def pause(self, pick: int) -> None:
         """Stop a worker until what it holds was taken over; another is hired for it."""
-        victim = self._awake.pop(pick % len(self._awake))
+        victim = self._running.pop(pick % len(self._running))
         self._signal(victim, signal.SIGSTOP)
-        self.held_frames += pending_frames(self._server, self._post.layout, victim.pid)
-        self._asleep.append((time.monotonic() + _ASLEEP_S, victim))
-        self._awake.append(self._hired())
+        self.pending_at_faults += pending_frames(self._server, self._post.layout, victim.pid)
+        self._paused.append((time.monotonic() + _PAUSE_S, victim))
+        self._running.append(self._hired())
 
     def resume(self, *, all_of_them: bool = False) -> None:
-        """Wake up those who slept long enough; they go on with what they held, and then leave."""
-        now, self._asleep, due = time.monotonic(), [], self._asleep
-        for until, sleeper in due:
+        """Resume workers whose pause is over; they finish their old batch, and then leave."""
+        now, self._paused, due = time.monotonic(), [], self._paused
+        for until, worker in due:
             if until > now and not all_of_them:
-                self._asleep.append((until, sleeper))
+                self._paused.append((until, worker))
                 continue
             time.sleep(max(0.0, until - now))
-            self._signal(sleeper, signal.SIGCONT)
-            self._awake.append(sleeper)
+            self._signal(worker, signal.SIGCONT)
+            self._running.append(worker)
             self.zombies += 1
             # One more than there should be: the oldest goes home.
-            self._signal(self._awake[0], signal.SIGTERM)
-            self._awake.pop(0).join(_END_S)
+            self._signal(self._running[0], signal.SIGTERM)
+            self._running.pop(0).join(_END_S)
 
     def dismiss(self) -> None:
-        """End everybody, those who sleep too, and wait until they are gone."""
-        everybody = self._awake + [sleeper for _, sleeper in self._asleep]
-        for worker in everybody:
+        """End all workers, paused ones too, and wait until they are gone."""
+        workers = self._running + [worker for _, worker in self._paused]
+        for worker in workers:
             self._signal(worker, signal.SIGCONT)
             self._signal(worker, signal.SIGTERM)
-        for worker in everybody:
+        for worker in workers:
             worker.join(_END_S)
             if worker.is_alive():
                 worker.kill()
                 worker.join(_END_S)
-        self._awake, self._asleep = [], []
+        self._running, self._paused = [], []
         self._server.close()
 
     def _hired(self) -> BaseProcess:
@@ -193,12 +192,12 @@ class WorkerPool:
 
 
 def pending_frames(server: Server, layout: Layout, pid: int | None) -> int:
-    """Return how many frames are handed out to a process; none can be told without a server."""
-    mine, held = f"{pid}-".encode(), 0
+    """Return how many frames are pending at a process; 0 while the server is away."""
+    mine, count = f"{pid}-".encode(), 0
     try:
         for place in range(layout.partitions):
             _, _, _, consumers = server.call("XPENDING", layout.keys(place).frames, GROUP)
-            held += sum(int(n) for name, n in consumers or () if name.startswith(mine))
+            count += sum(int(n) for name, n in consumers or () if name.startswith(mine))
     except StoreAway:
         return 0
-    return held
+    return count

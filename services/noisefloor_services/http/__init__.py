@@ -1,11 +1,6 @@
-"""http."""
+"""What every service has over HTTP: limits, tokens, errors, logs, readiness, and the server."""
 
-from noisefloor_services.http.collection_apps import LOOK_S, CollectionApps
-from noisefloor_services.http.error_handlers import RETRY_AFTER
-from noisefloor_services.http.logs import configure_logging
-from noisefloor_services.http.policy import AnonymousAccess, Rule
-from noisefloor_services.http.readiness import Readiness
-from noisefloor_services.http.request_bodies import (
+from noisefloor_services.http.bodies import (
     FRAME_TYPE,
     EpochNumber,
     KindName,
@@ -14,6 +9,11 @@ from noisefloor_services.http.request_bodies import (
     openapi_frame_body,
     openapi_json_body,
 )
+from noisefloor_services.http.collection_apps import LOOK_S, CollectionApps
+from noisefloor_services.http.error_handlers import RETRY_AFTER
+from noisefloor_services.http.logs import configure_logging
+from noisefloor_services.http.policy import AnonymousAccess, Rule
+from noisefloor_services.http.readiness import Readiness
 from noisefloor_services.http.service import UNAVAILABLE, Service, ServiceSpec, rate_limit
 from noisefloor_services.http.serving import serve
 

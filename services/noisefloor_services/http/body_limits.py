@@ -1,13 +1,12 @@
 """Limits on request bodies: size, depth, time and encoding, before any route sees them.
 
-A body is read whole here, within its limits, and handed on in one piece; so a refusal is a clean
-answer and no half of a body was acted upon. That holds for chunked bodies also, whose length
-nobody announces. Compressed bodies are refused: a kilobyte of them may be a gigabyte. Bodies of
-which the rest is awaited take bounded memory together: beyond it the oldest of them is given up.
+A body is read completely here, within its limits, and passed on in one piece, so that a refused
+request has no effect. That holds for chunked bodies, too, of which no length is announced.
+Compressed bodies are refused: a kilobyte may decompress to a gigabyte. Unfinished bodies share a
+bounded buffer: when it is full, the oldest unfinished body is dropped.
 
-One timer for the deadlines of many readings: a timer each would cost more than the reading.
-
-How deep JSON nests, found without parsing it: a parser may fall over what is too deep.
+One timer serves the deadlines of all bodies: a timer each costs more than reading a body. The
+depth of JSON is found without parsing it, since a parser may fail on JSON that is too deep.
 """
 
 import asyncio
@@ -20,11 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor_services.http.refusals import refuse
+from noisefloor_services.http.bodies import refuse
 
 _BRACKETS = b"[]{}"
 _OTHERS = bytes(code for code in range(256) if code not in _BRACKETS)
-# A text that never ends is taken to the end, or each of its quotes would be tried in turn.
+# An unterminated string matches to the end of the data. Otherwise the pattern would be tried
+# again from each of its quotes, in quadratic time. The possessive *+ forbids backtracking.
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 
 
@@ -42,14 +42,14 @@ def is_deeper(data: bytes, most: int) -> bool:
 
 _T = TypeVar("_T")
 _SWEEPS = 4
-"""How often within the time it is looked who is late: so much later, at most, is the end."""
+"""Checks within one time limit: a body is ended at most this fraction of the limit too late."""
 
 
 class Deadline:
-    """Ends what takes longer than a time, or up to a quarter of it more.
+    """Cancels work that takes longer than a limit; the delay is up to a quarter of the limit.
 
     Args:
-        time_s: The time.
+        time_s: The limit.
     """
 
     __slots__ = ("_late", "_loop", "_started", "_time_s")
@@ -71,7 +71,7 @@ class Deadline:
         try:
             return await work
         except asyncio.CancelledError:
-            # Somebody else may have cancelled as well; then it is not for us to go on.
+            # If the task was cancelled from outside as well, that cancellation has to go on.
             if task in self._late and not task.uncancel():
                 raise TimeoutError from None
             raise
@@ -93,7 +93,7 @@ class Deadline:
         if self._started:
             loop.call_later(self._time_s / _SWEEPS, self._sweep, loop)
         else:
-            self._loop = None  # nobody reads: the next one starts the timer again
+            self._loop = None  # no body is being read: the next one starts the timer again
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class BodyBounds:
     """Bounds of a request body.
 
     Attributes:
-        size_bytes: At most so long.
-        depth: JSON nests at most so deep.
-        time_s: All of it has to be there within this time, or a quarter of it more.
+        size_bytes: Largest length.
+        depth: Deepest nesting of JSON.
+        time_s: Within which the whole body has to arrive; up to a quarter more is allowed.
     """
 
     size_bytes: int = 1 << 20
@@ -120,8 +120,8 @@ class BodyBounds:
 WHOLE = "noisefloor.whole"
 """Set in the scope of a request whose body was there before the application was called."""
 
-MOST_HELD = 32
-"""Unfinished bodies of the largest size that are kept at the same time."""
+MOST_BUFFERED = 32
+"""Size of the buffer for unfinished bodies, in bodies of the largest size."""
 
 
 class _Refused(Exception):
@@ -129,7 +129,7 @@ class _Refused(Exception):
 
 
 class _Unfinished:
-    """What is there of a body, until it is given up."""
+    """The part of a body that has arrived, unless it was dropped."""
 
     __slots__ = ("is_given_up", "parts", "size")
 
@@ -161,14 +161,14 @@ class BodyLimits:
         limits: Their bounds.
     """
 
-    __slots__ = ("_app", "_deadline", "_held_bytes", "_limits", "_unfinished")
+    __slots__ = ("_app", "_buffered_bytes", "_deadline", "_limits", "_unfinished")
 
     def __init__(self, app: ASGIApp, limits: BodyBounds | None = None) -> None:
         self._app = app
         self._limits = limits or BodyBounds()
         self._deadline = Deadline(self._limits.time_s)
         self._unfinished: dict[_Unfinished, None] = {}
-        self._held_bytes = 0
+        self._buffered_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -180,7 +180,7 @@ class BodyLimits:
             if not has_body:
                 await self._app(scope, receive, send)
                 return
-            # Of a body that is there nothing is waited for, and a deadline costs a twentieth.
+            # A body that has arrived needs no deadline, which would cost a twentieth of the rate.
             reading = self._gathered(receive)
             body = await (reading if scope.get(WHOLE) else self._in_time(reading))
             if body and may_be_json and is_deeper(body, self._limits.depth):
@@ -220,24 +220,24 @@ class BodyLimits:
                     raise _Refused(*_TOO_LARGE)
                 if not message.get("more_body", False):
                     return body.whole(part)
-                self._hold(body, part)
+                self._buffer(body, part)
                 message = await receive()
         finally:
             self._release(body)
 
-    def _hold(self, body: _Unfinished, part: bytes) -> None:
-        """Keep a part of a body of which more is to come; the oldest body gives way to it.
+    def _buffer(self, body: _Unfinished, part: bytes) -> None:
+        """Buffer a part of an unfinished body; if the buffer is full, drop the oldest body.
 
-        A body that was given up is read on, and its time is waited for: an answer at once would
-        only make a hostile client send the next.
+        A dropped body is still read until its deadline: an immediate answer would only make a
+        hostile client send the next one.
         """
         body.size += len(part)
         if body.is_given_up:
             return
         body.parts.append(part)
         self._unfinished[body] = None
-        self._held_bytes += len(part)
-        while self._held_bytes > MOST_HELD * self._limits.size_bytes:
+        self._buffered_bytes += len(part)
+        while self._buffered_bytes > MOST_BUFFERED * self._limits.size_bytes:
             oldest = next(iter(self._unfinished))
             oldest.is_given_up = True
             oldest.parts.clear()
@@ -246,7 +246,7 @@ class BodyLimits:
     def _release(self, body: _Unfinished) -> None:
         if body in self._unfinished:
             del self._unfinished[body]
-            self._held_bytes -= body.size
+            self._buffered_bytes -= body.size
 
 
 def _announced(scope: Scope, most_bytes: int) -> tuple[bool, bool]:

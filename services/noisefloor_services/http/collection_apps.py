@@ -1,8 +1,8 @@
 """Other collections in the same process, each under ``/collections/NAME`` with all its routes.
 
-A room is the whole service once more, with guard, limits and description, for a collection that
-was registered. An aggregator opens every one, since it has to count; an ad server opens one when
-it is first asked for.
+The app of a collection is a complete service, with guard, limits and OpenAPI description. An
+aggregator opens the app of every registered collection, since it has to count; an ad server opens
+one at the first request for it.
 """
 
 import asyncio
@@ -17,30 +17,32 @@ from starlette.types import Receive, Scope, Send
 
 from noisefloor.errors import NoisefloorError
 from noisefloor.roles import CollectionConfig
-from noisefloor_services.http.refusals import refuse
+from noisefloor_services.http.bodies import refuse
 from noisefloor_services.store import MOST, NAME, CollectionRegistry
 
-if TYPE_CHECKING:  # a service has rooms, and a room is a service
+if TYPE_CHECKING:  # a service has collection apps, and each of them is a service
     from noisefloor_services.http.service import Service
 
 PREFIX = "/collections/"
 EVERY_S = 0.25
 LOOK_S = 2.0
-"""For Redis to say which collections there are; a stop has to wait for it."""
+"""Time-out for looking up collections in Redis: a service that stops waits for this call."""
 
 _MISSED_S = 0.5
+"""For how long an unknown name is answered with 404 without asking Redis again."""
+
 _MOST_MISSED = 1024
 
 _log = logging.getLogger(__name__)
 
 
 class CollectionApps:
-    """Opens, finds and closes rooms.
+    """Opens, finds and closes the apps of collections.
 
     Args:
         registry: Which collections there are.
         make: Makes the service for one.
-        is_eager: Whether to open all of them, asked for or not.
+        is_eager: Whether to open all of them, without waiting for a request.
     """
 
     def __init__(
@@ -63,15 +65,15 @@ class CollectionApps:
 
     def start(self) -> None:
         """Look for new and dropped collections from now on."""
-        self._watch = asyncio.create_task(self._look_again(), name="rooms")
+        self._watch = asyncio.create_task(self._look_again(), name="collection apps")
 
     def stop(self) -> None:
-        """Ask for no more requests in any room."""
+        """Make every collection not ready."""
         for service, _, _ in self._open.values():
             service.stop()
 
     async def close(self) -> None:
-        """Close every room in order."""
+        """Close every collection in order."""
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
@@ -80,7 +82,7 @@ class CollectionApps:
             await asyncio.gather(*(self._shut(name) for name in list(self._open)))
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Serve a request for a room, and say whether it was one."""
+        """Serve a request for a collection, and say whether it was one."""
         name, slash, rest = scope["path"][len(PREFIX) :].partition("/")
         if not (slash and rest and NAME.fullmatch(name)):
             return False
@@ -99,17 +101,17 @@ class CollectionApps:
         return True
 
     async def find(self, name: str) -> "Service | None":
-        """Return the room of a collection, opened if need be."""
-        held = self._open.get(name)
-        if held is not None:
-            return held[0]
+        """Return the app of a collection, opened if need be."""
+        opened = self._open.get(name)
+        if opened is not None:
+            return opened[0]
         if time.monotonic() - self._missed.get(name, -_MISSED_S) < _MISSED_S:
             return None
         async with self._lock:
             return await self._enter(name)
 
     async def leave(self, name: str) -> None:
-        """Close the room of a collection that was dropped."""
+        """Close the app of a collection that was dropped."""
         async with self._lock:
             if name in self._open:
                 await self._shut(name)
@@ -125,12 +127,12 @@ class CollectionApps:
             return None
         service = await asyncio.to_thread(self._make, collection)
         started, stop = asyncio.Event(), asyncio.Event()
-        task = asyncio.create_task(_live(service, started, stop), name=f"room {name}")
+        task = asyncio.create_task(_live(service, started, stop), name=f"collection {name}")
         waiting = asyncio.create_task(started.wait())
         await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if task.done():
-            await task  # it failed, and says how
+            await task  # it failed: this raises its exception
         self._open[name] = service, stop, task
         return service
 
@@ -148,11 +150,11 @@ class CollectionApps:
             await asyncio.sleep(EVERY_S)
 
     async def _look(self) -> None:
-        """Close the rooms of collections that were dropped; open those that are new."""
-        held = list(self._open)
-        there = await asyncio.to_thread(self._registry.are_there, held)
+        """Close the apps of collections that were dropped; open those that are new."""
+        names = list(self._open)
+        there = await asyncio.to_thread(self._registry.are_there, names)
         async with self._lock:
-            for name, is_there in zip(held, there, strict=True):
+            for name, is_there in zip(names, there, strict=True):
                 if not is_there and name in self._open:
                     await self._shut(name)
             if self._is_eager:

@@ -1,19 +1,142 @@
-"""One connection of a client: uvicorn's, within bounds on what the client may make us keep.
+"""Connections of clients: uvicorn's protocol, within bounds on number, bytes and time.
 
 uvicorn bounds neither the bytes nor the time of a request head, and its parser joins the pieces of
 a header by copying all of them, piece after piece: a few megabytes of one header keep the loop
 busy for seconds. Here a head that is too long, too slow or of too many headers is refused; so are
-trailers, requests far ahead of their answers, and bodies in crumbs.
+trailers, requests far ahead of their answers, and bodies in very many chunks.
+
+Every connection takes a slot. When all are taken, the connection that has waited longest for its
+client is dropped, so that silent or slow clients cannot keep others out. Only if every connection
+has a request that is being answered is a new one refused; some slots beyond the limit still
+answer whether the service is alive and ready.
 """
 
+import asyncio
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from noisefloor_services.http.bodies import error_body, refuse
 from noisefloor_services.http.body_limits import WHOLE
-from noisefloor_services.http.connection_limits import ConnectionLimits
-from noisefloor_services.http.refusals import error_body
+
+HEALTH = ("/healthz", "/readyz")
+RESERVE = 64
+"""Connections beyond the limit, which answer about health only."""
+
+_LOOKS = 4
+"""Checks for late connections within the shortest time limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionBounds:
+    """What a connection may take.
+
+    Attributes:
+        head_bytes: Of a request line and its headers.
+        head_time_s: Within which a head has to be there, from its first byte.
+        idle_time_s: Without a request under way; also for a client to take 64 KiB of an answer.
+        connections: At the same time.
+    """
+
+    head_bytes: int = 1 << 14
+    head_time_s: float = 5.0
+    idle_time_s: float = 10.0
+    connections: int = 4096
+
+
+class Peer(Protocol):
+    """A connection, as far as it matters here."""
+
+    def look(self, now_s: float) -> None:
+        """End it if it is late."""
+
+    def drop(self) -> None:
+        """End it at once."""
+
+
+class ConnectionLimits:
+    """All connections of a service.
+
+    Args:
+        bounds: What each may take, and how many there may be.
+    """
+
+    __slots__ = ("_is_watched", "_open", "_waiting", "bounds")
+
+    def __init__(self, bounds: ConnectionBounds) -> None:
+        self.bounds = bounds
+        self._open: set[Peer] = set()
+        self._waiting: dict[Peer, None] = {}
+        self._is_watched = False
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def admit(self, peer: Peer, app: ASGIApp) -> ASGIApp:
+        """Give a connection a slot, and return what answers its requests; it may be dropped."""
+        self._watch()
+        self._open.add(peer)
+        if len(self._open) > self.bounds.connections:
+            self._drop_oldest()
+        self._waiting[peer] = None
+        over = len(self._open) - self.bounds.connections
+        if over > RESERVE:
+            self.lose(peer)
+            peer.drop()
+        return app if over <= 0 else health_only(app)
+
+    def wait(self, peer: Peer) -> None:
+        """Note that a connection waits for its client from now on."""
+        if peer in self._open:
+            self._waiting[peer] = None
+
+    def work(self, peer: Peer) -> None:
+        """Note that a connection has sent a whole request, which is to be answered."""
+        self._waiting.pop(peer, None)
+
+    def lose(self, peer: Peer) -> None:
+        """Forget a connection that has ended."""
+        self._open.discard(peer)
+        self._waiting.pop(peer, None)
+
+    def _drop_oldest(self) -> None:
+        oldest = next(iter(self._waiting), None)
+        if oldest is not None:
+            self.lose(oldest)
+            oldest.drop()
+
+    def _watch(self) -> None:
+        """Start the timer that checks all connections, unless it runs or there are none."""
+        if not self._is_watched:
+            self._is_watched = True
+            shortest_s = min(self.bounds.head_time_s, self.bounds.idle_time_s)
+            asyncio.get_running_loop().call_later(shortest_s / _LOOKS, self._look)
+
+    def _look(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        for peer in list(self._open):
+            peer.look(now_s)
+        self._is_watched = False
+        if self._open:
+            self._watch()
+
+
+def health_only(app: ASGIApp) -> ASGIApp:
+    """Return an application that answers health checks, and 503 to everything else."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET" and scope["path"] in HEALTH:
+            await app(scope, receive, send)
+            return
+        detail = "Too many connections: send the same again."
+        headers = {"Retry-After": "1", "Connection": "close"}
+        await refuse(send, 503, "too-many-connections", detail, headers=headers)
+
+    return answer
+
 
 MOST_HEADERS = 100
 MOST_CHUNKS = 4096
@@ -24,8 +147,8 @@ _LEAST_READ = 1 << 16
 """Bytes of an answer that a client takes within the idle time, unless fewer are left."""
 
 _LINGER_S = 1.0
-"""Between a refusal and the end: an end at once would take the refusal from the client, and make a
-hostile one connect again."""
+"""Between a refusal and the end of the connection. Closing at once, with unread data, would reset
+the connection before the client reads the refusal, and let a hostile client connect again."""
 
 _BAD = (400, "bad-request", "This is no HTTP request.")
 _TOO_LONG = (431, "head-too-long", "The request line and headers are longer than is accepted.")
@@ -132,7 +255,11 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, or wait for the client; uvicorn would set a timer each."""
+        """Start the next request, or wait for the client.
+
+        It replaces uvicorn's method, which sets a keep-alive timer after every request: here one
+        timer checks all connections.
+        """
         self.server_state.total_requests += 1
         if not self.transport.is_closing():
             self.flow.resume_reading()
@@ -194,7 +321,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._answer(status, error_body(error, detail))
 
     def _answer(self, status: int, body: bytes) -> None:
-        if self._is_under_way:  # its body is what is refused: nobody else answers it
+        if self._is_under_way:  # its body is refused, so the application will not answer it
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         pairs = [

@@ -1,12 +1,11 @@
 """Answers to failed requests: what was wrong and where, never what was sent.
 
-FastAPI's own answers repeat the input. These name fields that the interface itself describes, and
-the rule that was broken; an unknown field is called unknown, since its name is input as well.
+FastAPI's own answers repeat the input. These name fields that the OpenAPI description contains,
+and the rule that was broken; an unknown field is called unknown, since its name is input as well.
 
-Refusals in the description of an interface: every one has the same form, and is listed.
-
-FastAPI describes its own answers to bad input, which are not given here, and knows nothing of what
-is refused before a route is reached.
+``describe_refusals`` lists every refusal in the OpenAPI description, all of one schema. FastAPI
+would describe its own answers to bad input, which are not used here, and does not know the
+refusals that are made before a route is reached.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from noisefloor.errors import (
     BadParameter,
     BudgetExceeded,
     BusFull,
+    EpochOpen,
     IncompatibleGuarantees,
     MissingExtra,
     NoisefloorError,
@@ -38,6 +38,7 @@ from noisefloor_services.ledger import (
     ReleaseSealed,
     ReleaseUnspent,
 )
+from noisefloor_services.store import BadStore, FrameRefused, Refusal, StreamFull
 
 JSON = "application/json"
 NAME = "Refusal"
@@ -141,6 +142,18 @@ _ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
 )
 
 
+_AHEAD_S = 60
+_REFUSALS: Mapping[Refusal, tuple[int, str, dict[str, str]]] = {
+    Refusal.CLOSED: (410, "The epoch is closed: drop it, it counts no more.", {}),
+    Refusal.FULL: (410, "The epoch is full: drop it, it cannot count.", {}),
+    Refusal.AHEAD: (
+        409,
+        "The epoch is too far ahead: keep it, and send the same later.",
+        {"Retry-After": f"{_AHEAD_S}"},
+    ),
+}
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Make an application answer failures without repeating input."""
     known: set[str] = set()
@@ -179,6 +192,15 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(NoisefloorError, known_error)
     app.add_exception_handler(RedisError, away)
     app.add_exception_handler(Exception, fault)
+
+
+def install_frame_handlers(app: FastAPI) -> None:
+    """Make an application answer what goes wrong with frames, epochs and their store."""
+    app.add_exception_handler(BadFrame, _bad_frame)
+    app.add_exception_handler(StreamFull, _full)
+    app.add_exception_handler(FrameRefused, _refused)
+    app.add_exception_handler(EpochOpen, _open_epoch)
+    app.add_exception_handler(BadStore, _bad_store)
 
 
 def faults(errors: Iterable[Mapping[str, Any]], known: Iterable[str]) -> list[dict[str, object]]:
@@ -263,3 +285,32 @@ def _detail(error: NoisefloorError) -> str:
             "ledger. A retry has to repeat the first request; after a loss take another id."
         )
     return type(error).__name__
+
+
+async def _bad_frame(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, BadFrame)
+    body = {"error": "bad-frame", "detail": str(error), "field": error.field, "rule": error.rule}
+    return JSONResponse(body, 400)
+
+
+async def _full(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, StreamFull)
+    detail = f"Too much waits: send the same in {error.retry_after_s} s."
+    headers = {"Retry-After": str(error.retry_after_s)}
+    return JSONResponse({"error": "too-much-waits", "detail": detail}, 429, headers)
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, FrameRefused)
+    status, detail, headers = _REFUSALS[error.reason]
+    return JSONResponse({"error": error.reason.value, "detail": detail}, status, headers)
+
+
+async def _open_epoch(_: Request, __: Exception) -> JSONResponse:
+    detail = "The epoch is open: it is released once it is closed."
+    return JSONResponse({"error": "epoch-open", "detail": detail}, 409)
+
+
+async def _bad_store(_: Request, __: Exception) -> JSONResponse:
+    detail = "The store holds something else, or lost what it held."
+    return JSONResponse({"error": "bad-store", "detail": detail}, 503, RETRY_AFTER)

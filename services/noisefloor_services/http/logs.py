@@ -58,7 +58,7 @@ def configure_logging(level: str = "INFO", stream: TextIO | None = None) -> None
 
 
 def uvicorn_options() -> dict[str, Any]:  # Any: keyword arguments of uvicorn.Config
-    """Return how uvicorn has to be started for its own logs and headers to tell nothing."""
+    """Return how uvicorn has to be started so that its logs and headers reveal nothing."""
     return {
         "log_config": None,
         "access_log": False,
@@ -74,7 +74,7 @@ class AccessLog:
     Args:
         app: What answers.
         unlogged: Paths whose requests are counted elsewhere and never logged: those of devices,
-            since the moment of a report is nobody's business (and a line costs what it costs).
+            the time of a report is private, and writing a line costs time.
         clock: Seconds that never run backwards.
     """
 
@@ -97,12 +97,12 @@ class AccessLog:
         if scope["type"] != "http" or scope["path"] in self._unlogged:
             return self._app(scope, receive, send)
 
-        def tell(status: int, taken_s: float) -> None:
+        def record(status: int, taken_s: float) -> None:
             fields = {"method": _method(scope), "route": _route(scope), "status": status}
             taken_ms = round(taken_s * 1000, 3)
             self._logger.info("request", extra={"fields": {**fields, "duration_ms": taken_ms}})
 
-        return observe_request(self._app, scope, receive, send, clock=self._clock, tell=tell)
+        return observe_request(self._app, scope, receive, send, clock=self._clock, record=record)
 
 
 def _method(scope: Scope) -> str:

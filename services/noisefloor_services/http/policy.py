@@ -1,25 +1,29 @@
-"""Who may do what: a table of routes, and no for everything that is not in it.
+"""Who may call which route: a table of rules, and the guard that enforces it before every route.
 
-The table is keyed by method and path, with placeholders as FastAPI writes them. A route that
-somebody adds without a rule is denied to everybody, and ``missing`` names it to a test.
+The table is keyed by method and path, with placeholders as FastAPI writes them. A route without a
+rule is always denied, and ``missing`` names it to a test. The guard is ASGI middleware, not
+a FastAPI dependency: a dependency runs for its own routes only, the middleware also runs for
+mounted applications, for the OpenAPI description and for paths without a route.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noisefloor.errors import BadParameter
-from noisefloor_services.security import Credential, Role
+from noisefloor_services.http.bodies import header, refuse
+from noisefloor_services.security import Credential, Credentials, RateLimit, Role, retry_after
 
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 
 class AnonymousAccess(Enum):
-    """Routes that ask nobody who they are."""
+    """Routes that need no token."""
 
     DEVICE = "device"  # reports and ad requests: they carry no identity, on purpose
     PUBLIC = "public"  # health and the description of the interface
@@ -71,7 +75,8 @@ class Policy:
     def rules_for(self, method: str, path: str) -> list[Rule]:
         """Return every rule that matches; where two routes could serve, both have to admit.
 
-        A path with signs that cannot be printed matches none: routers overlook a last line end.
+        A path with unprintable characters matches none: Starlette's patterns end with ``$``, which
+        also matches before a final line feed.
         """
         if not path.isprintable():
             return []
@@ -82,19 +87,19 @@ class Policy:
         return found if exact is None else [exact, *found]
 
     def is_open(self, method: str, path: str) -> bool:
-        """Tell whether nobody is asked who they are; then nobody should look, either."""
+        """Tell whether a route needs no token; then a token that is sent is not looked at."""
         rules = self.rules_for(method, path)
         return bool(rules) and all(isinstance(rule, AnonymousAccess) for rule in rules)
 
     def judge(self, method: str, path: str, caller: Credential | None) -> AccessDecision:
-        """Say what becomes of a request. No rule: denied, whoever asks."""
+        """Decide on a request. Without a rule it is denied."""
         if self.is_open(method, path):
             return AccessDecision.ADMITTED
         if caller is None:
             return AccessDecision.UNKNOWN_CALLER
         rules = self.rules_for(method, path)
-        held = [isinstance(rule, AnonymousAccess) or rule in caller.roles for rule in rules]
-        return AccessDecision.ADMITTED if held and all(held) else AccessDecision.WRONG_ROLE
+        admitted = [isinstance(rule, AnonymousAccess) or rule in caller.roles for rule in rules]
+        return AccessDecision.ADMITTED if admitted and all(admitted) else AccessDecision.WRONG_ROLE
 
     def missing(self, openapi: Mapping[str, Any]) -> list[str]:  # Any: JSON
         """Name the operations of a description that have no rule."""
@@ -116,8 +121,8 @@ class Policy:
 
         The description is changed and returned. An operation without a rule is shown as denied.
         """
-        parts = openapi.setdefault("components", {}).setdefault("securitySchemes", {})
-        parts["bearer"] = {"type": "http", "scheme": "bearer"}
+        schemes = openapi.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes["bearer"] = {"type": "http", "scheme": "bearer"}
         for method, path in _operations(openapi):
             operation = openapi["paths"][path][method.lower()]
             rule = self._rules.get((method, path))
@@ -139,3 +144,86 @@ def _operations(openapi: Mapping[str, Any]) -> Iterable[tuple[str, str]]:  # Any
         for method in item:
             if method.upper() in METHODS:
                 yield method.upper(), path
+
+
+_PREFIX = b"bearer "
+
+
+class Guard:
+    """Admits a request to the application, or answers 401, 403 or 429.
+
+    The name of the caller's credential is left in the scope's state, as ``credential``. On open
+    routes it is None: a token that comes with a report is not looked at.
+
+    Args:
+        app: What is guarded.
+        policy: Who may do what.
+        credentials: Whose tokens are known.
+        limit: For requests with a token, by the name of the credential; None for no limit.
+        usual: Methods and paths that most requests have; their rules are looked up once, at the
+            start.
+    """
+
+    __slots__ = ("_app", "_credentials", "_limit", "_open", "_policy")
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        policy: Policy,
+        credentials: Credentials,
+        *,
+        limit: RateLimit | None = None,
+        usual: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self._app = app
+        self._policy = policy
+        self._credentials = credentials
+        self._limit = limit
+        self._open = frozenset(one for one in usual if policy.is_open(*one))
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one connection."""
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["credential"] = None
+            route = (scope["method"], scope["path"])
+            if route in self._open or self._policy.is_open(*route):
+                return self._app(scope, receive, send)
+            return self._http(scope, receive, send)
+        if scope["type"] == "lifespan":
+            return self._app(scope, receive, send)
+        return _closed(scope, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = self._caller(scope)
+        verdict = self._policy.judge(scope["method"], scope["path"], caller)
+        if verdict is AccessDecision.UNKNOWN_CALLER:
+            detail = "This takes a bearer token that is known here, or it is not there at all."
+            challenge = {"WWW-Authenticate": "Bearer"}
+            await refuse(send, 401, "unknown-caller", detail, headers=challenge)
+            return
+        if caller is not None and self._limit is not None:
+            wait_s = self._limit.wait_s(caller.name)
+            if wait_s:
+                headers = {"Retry-After": retry_after(wait_s)}
+                detail = "Too many requests with this token."
+                await refuse(send, 429, "too-many-requests", detail, headers=headers)
+                return
+        if verdict is AccessDecision.WRONG_ROLE:
+            detail = "The token lacks the role, or no rule admits anybody here."
+            await refuse(send, 403, "wrong-role", detail)
+            return
+        scope["state"]["credential"] = caller.name if caller else None
+        await self._app(scope, receive, send)
+
+    def _caller(self, scope: Scope) -> Credential | None:
+        """Return the credential of the token; none for two headers or another scheme."""
+        presented = header(scope["headers"], b"authorization")
+        if len(presented) != 1 or presented[0][: len(_PREFIX)].lower() != _PREFIX:
+            return None
+        return self._credentials.find(presented[0][len(_PREFIX) :].strip().decode("latin-1"))
+
+
+async def _closed(scope: Scope, send: Send) -> None:
+    """Serve nothing but requests."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})

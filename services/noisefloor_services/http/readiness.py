@@ -1,7 +1,7 @@
 """Whether a service may be sent requests: its Redis answers and keeps what is promised.
 
-Looked at in the background, so that asking costs nothing. What the probe at the start finds holds
-until Redis goes away; when it comes back, it is probed again, for it may be another one.
+A background task checks it, so that ``/readyz`` costs nothing. The result of the first probe holds
+until Redis goes away; when it answers again it is probed again, since it may be another server.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _NEEDED = (
 )
 
 Check = Callable[[], str]
-"""Returns what is missing, in a sentence without input, or nothing."""
+"""Returns what is missing as a sentence, which repeats no input, or an empty text."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Readiness:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the server answered when last asked."""
+        """Whether the server answered the last check."""
         return self._unkept is not None
 
     @property
@@ -84,7 +84,7 @@ class Readiness:
         return self._durability
 
     def stop(self) -> None:
-        """Ask for no more requests."""
+        """Become not ready, so that no more requests are sent."""
         self._is_stopping = True
 
     def look(self) -> None:
@@ -95,14 +95,15 @@ class Readiness:
             if self._unkept is None:
                 self._unkept = self._probed()
         except (NoisefloorError, RedisError):
-            # The checks ask the store as well: one that hangs would keep us from saying so.
+            # The checks call the store as well: if it hangs they would hang too, and nothing would
+            # be reported.
             self._unkept = None
-            self._tell(("The store does not answer.",))
+            self._set_lacks(("The store does not answer.",))
             return
         for promise in dict.fromkeys(one.promise.value for one in self._broken()):
             lacks.append(f"The store does not keep a promise: {promise}.")
-        lacks += filter(None, map(_said, self._checks))
-        self._tell(tuple(lacks))
+        lacks += filter(None, map(_check_result, self._checks))
+        self._set_lacks(tuple(lacks))
 
     async def watch(self) -> None:
         """Look again and again, until cancelled."""
@@ -114,26 +115,26 @@ class Readiness:
         """Give the connection back."""
         self._server.close()
 
-    def _tell(self, lacks: tuple[str, ...]) -> None:
+    def _set_lacks(self, lacks: tuple[str, ...]) -> None:
         if lacks != self._lacks:
             _log.warning("readiness: %s", " ".join(lacks) or "ready")
         self._lacks = lacks
 
     def _probed(self) -> tuple[UnmetRequirement, ...]:
-        """Probe the server; one whose rights do not let us look was probed by its operator."""
+        """Probe the server; without the right to do so, rely on the operator's own probe."""
         try:
             facts = probe_server(self._server, tries_waitaof=False)
         except StoreAway:
             raise
         except (NoisefloorError, ResponseError):
             return ()
-        is_told = facts.appendonly is not None
+        can_read_settings = facts.appendonly is not None
         unkept = tuple(
             one
             for one in facts.unkept(self._durability)
-            # Without the right to look at the server's settings nothing is known, so nothing is
-            # held against it: whoever started it has looked.
-            if is_told or one.promise is not StoreRequirement.DISK
+            # Without the right to read the server's settings nothing is known about DISK. The
+            # operator's probe, made when the server was started, has checked it.
+            if can_read_settings or one.promise is not StoreRequirement.DISK
         )
         for one in unkept:
             _log.warning("promise not kept: %s", one.text)
@@ -144,8 +145,8 @@ class Readiness:
         return [one for one in self.unkept if one.promise in _NEEDED]
 
 
-def _said(check: Check) -> str:
-    """Return what a check says; one that fails must not end the watch over the others."""
+def _check_result(check: Check) -> str:
+    """Return the result of a check; one that raises must not stop the other checks."""
     try:
         return check()
     except (NoisefloorError, RedisError) as error:

@@ -1,10 +1,15 @@
 """What the services have in common: health, metrics, limits, tokens, and answers without input.
 
-Outside in: the latencies, the access log, the guard (tokens, roles, rates), the limits on bodies,
-the routes. A route without a rule is denied.
+Middleware from the outside in: request latencies, access log, guard (tokens, roles, rates), body
+limits, direct routes, FastAPI. A route without a rule is denied.
+
+``DirectRoutes`` calls the endpoints of devices by their exact path. The routes are still described
+and answered in the same way, but FastAPI's routing and dependency handling, which cost more than
+validating a frame of a thousand reports, are skipped.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -14,24 +19,22 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from noisefloor.errors import BadFrame, EpochOpen
 from noisefloor_services import metrics
 from noisefloor_services.http import error_handlers
 from noisefloor_services.http.body_limits import BodyBounds, BodyLimits
 from noisefloor_services.http.collection_apps import PREFIX, CollectionApps
-from noisefloor_services.http.direct_routes import DirectRoutes
 from noisefloor_services.http.error_handlers import describe_refusals
-from noisefloor_services.http.guard import Guard
 from noisefloor_services.http.logs import AccessLog
-from noisefloor_services.http.policy import AnonymousAccess, Policy, Rule
+from noisefloor_services.http.policy import AnonymousAccess, Guard, Policy, Rule
 from noisefloor_services.http.readiness import Readiness
 from noisefloor_services.metrics import MetricSample, RequestLatency
 from noisefloor_services.security import RateLimit, Role
 from noisefloor_services.settings import Settings
-from noisefloor_services.store import BadStore, FrameRefused, Refusal, StreamFull
 
 DESCRIPTION = "/openapi.json"
 COMMON: Mapping[str, Rule] = {
@@ -42,16 +45,6 @@ COMMON: Mapping[str, Rule] = {
 }
 UNAVAILABLE: dict[int | str, dict[str, Any]] = {  # Any: as FastAPI types it
     503: {"description": "Nothing is promised. Send the same again after Retry-After seconds."}
-}
-_AHEAD_S = 60
-_REFUSALS: Mapping[Refusal, tuple[int, str, dict[str, str]]] = {
-    Refusal.CLOSED: (410, "The epoch is closed: drop it, it counts no more.", {}),
-    Refusal.FULL: (410, "The epoch is full: drop it, it cannot count.", {}),
-    Refusal.AHEAD: (
-        409,
-        "The epoch is too far ahead: keep it, and send the same later.",
-        {"Retry-After": f"{_AHEAD_S}"},
-    ),
 }
 
 
@@ -82,9 +75,9 @@ class ServiceSpec:
         add: Adds its routes.
         rules: Who may call them.
         runs: What runs beside them, as a context.
-        samples: Numbers at the time of asking; may block.
+        samples: Current values of its metrics; may block.
         unlogged: Paths of devices, which the access log leaves out.
-        direct: Paths that are served the short way, see ``DirectRoutes``.
+        direct: Paths that are served without FastAPI's routing, see ``DirectRoutes``.
     """
 
     name: str
@@ -101,46 +94,46 @@ class Service:
     """One service as an ASGI application.
 
     Args:
-        parts: What makes it different.
-        settings: What it was told.
+        spec: What makes it different.
+        settings: From the environment.
         readiness: Whether it may be sent requests.
         collection_apps: Other collections that it serves.
-        rate: Of requests with a token; rooms share it with the service whose rooms they are.
+        rate: Limit of requests with a token; the collections of a service share one.
     """
 
     __slots__ = ("_asgi", "_latency", "api", "collection_apps", "name", "policy", "readiness")
 
     def __init__(
         self,
-        parts: ServiceSpec,
+        spec: ServiceSpec,
         settings: Settings,
         readiness: Readiness,
         *,
         collection_apps: CollectionApps | None = None,
         rate: RateLimit | None = None,
     ) -> None:
-        self.name = parts.name
+        self.name = spec.name
         self.readiness = readiness
         self.collection_apps = collection_apps
-        self.policy = Policy({**COMMON, **parts.rules})
-        self.api = _api(parts, readiness, collection_apps)
-        self._add_common(parts)
+        self.policy = Policy({**COMMON, **spec.rules})
+        self.api = _api(spec, readiness, collection_apps)
+        self._add_common(spec)
         described = describe_refusals(self.policy.describe(self.api.openapi()))
         self.api.openapi_schema = described
         limits = BodyBounds(settings.body_bytes, time_s=settings.body_time_s)
         guarded = Guard(
-            BodyLimits(DirectRoutes(self.api, parts.direct), limits),
+            BodyLimits(DirectRoutes(self.api, spec.direct), limits),
             self.policy,
             settings.credentials,
             limit=rate or rate_limit(settings),
-            usual=[("POST", path) for path in parts.direct],
+            usual=[("POST", path) for path in spec.direct],
         )
-        logged = AccessLog(guarded, unlogged=parts.unlogged)
+        logged = AccessLog(guarded, unlogged=spec.unlogged)
         self._latency = RequestLatency(logged, described["paths"])
         self._asgi: ASGIApp = self._latency
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection; one for a room goes there, if there is such a room."""
+        """Serve one request; one for another collection goes to the app of that collection."""
         if scope["type"] == "http" and scope["path"].startswith(PREFIX):
             if self.collection_apps is not None and await self.collection_apps.serve(
                 scope, receive, send
@@ -149,12 +142,12 @@ class Service:
         await self._asgi(scope, receive, send)
 
     def stop(self) -> None:
-        """Ask for no more requests."""
+        """Become not ready, so that no more requests are sent."""
         self.readiness.stop()
         if self.collection_apps is not None:
             self.collection_apps.stop()
 
-    def _add_common(self, parts: ServiceSpec) -> None:
+    def _add_common(self, spec: ServiceSpec) -> None:
         @self.api.get("/healthz", tags=["health"], summary="Whether the process runs.")
         async def health() -> dict[str, str]:
             return {"status": "alive"}
@@ -178,28 +171,28 @@ class Service:
             response_class=PlainTextResponse,
         )
         def numbers() -> Response:
-            return Response(self._numbers(parts), media_type=metrics.MEDIA_TYPE)
+            return Response(self._numbers(spec), media_type=metrics.MEDIA_TYPE)
 
-    def _numbers(self, parts: ServiceSpec) -> str:
-        """Write every number; those that Redis has are left out while it is away."""
-        samples = [*_common_samples(self.readiness), *parts.samples()]
+    def _numbers(self, spec: ServiceSpec) -> str:
+        """Write every metric; those that come from Redis are left out while it is away."""
+        samples = [*_common_samples(self.readiness), *spec.samples()]
         return metrics.prometheus_text(samples, self._latency.lines())
 
 
 def rate_limit(settings: Settings) -> RateLimit:
-    """Return the limit of requests with a token that the settings ask for."""
+    """Return the rate limit that the settings give for requests with a token."""
     return RateLimit(settings.rate, settings.burst, clock=time.monotonic)
 
 
 def _api(
-    parts: ServiceSpec, readiness: Readiness, collection_apps: CollectionApps | None
+    spec: ServiceSpec, readiness: Readiness, collection_apps: CollectionApps | None
 ) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(readiness.look)
         watch = asyncio.create_task(readiness.watch(), name="readiness")
         try:
-            async with parts.runs():
+            async with spec.runs():
                 if collection_apps is not None:
                     collection_apps.start()
                 yield
@@ -212,21 +205,17 @@ def _api(
             readiness.close()
 
     api = FastAPI(
-        title=f"noisefloor {parts.name}",
+        title=f"noisefloor {spec.name}",
         version=_version(),
-        description=parts.description,
+        description=spec.description,
         lifespan=lifespan,
         openapi_url=DESCRIPTION,
-        docs_url=None,  # their scripts come from elsewhere
+        docs_url=None,  # Swagger UI loads its scripts from a CDN
         redoc_url=None,
     )
     error_handlers.install_error_handlers(api)
-    api.add_exception_handler(BadFrame, _bad_frame)
-    api.add_exception_handler(StreamFull, _full)
-    api.add_exception_handler(FrameRefused, _refused)
-    api.add_exception_handler(EpochOpen, _open_epoch)
-    api.add_exception_handler(BadStore, _bad_store)
-    parts.add(api.router)
+    error_handlers.install_frame_handlers(api)
+    spec.add(api.router)
     return api
 
 
@@ -252,37 +241,68 @@ def _common_samples(readiness: Readiness) -> Iterable[MetricSample]:
         yield MetricSample("promises_unkept", text, len(readiness.unkept))
 
 
-async def _bad_frame(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, BadFrame)
-    told = {"error": "bad-frame", "detail": str(error), "field": error.field, "rule": error.rule}
-    return JSONResponse(told, 400)
-
-
-async def _full(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, StreamFull)
-    detail = f"Too much waits: send the same in {error.retry_after_s} s."
-    headers = {"Retry-After": str(error.retry_after_s)}
-    return JSONResponse({"error": "too-much-waits", "detail": detail}, 429, headers)
-
-
-async def _refused(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, FrameRefused)
-    status, detail, headers = _REFUSALS[error.reason]
-    return JSONResponse({"error": error.reason.value, "detail": detail}, status, headers)
-
-
-async def _open_epoch(_: Request, __: Exception) -> JSONResponse:
-    detail = "The epoch is open: it is released once it is closed."
-    return JSONResponse({"error": "epoch-open", "detail": detail}, 409)
-
-
-async def _bad_store(_: Request, __: Exception) -> JSONResponse:
-    detail = "The store holds something else, or lost what it held."
-    return JSONResponse({"error": "bad-store", "detail": detail}, 503, error_handlers.RETRY_AFTER)
-
-
 def _version() -> str:
     try:
         return version("noisefloor")
     except PackageNotFoundError:
         return "0"
+
+
+_log = logging.getLogger(__name__)
+
+
+class _Request(Request):
+    """A request whose body is read once; Starlette's own way is made for bodies in pieces."""
+
+    async def body(self) -> bytes:
+        """Return the whole body."""
+        chunks: list[bytes] = []
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunks.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                return b"".join(chunks)
+
+
+class DirectRoutes:
+    """Calls some endpoints straight, and leaves everything else to the application.
+
+    Args:
+        app: The application; its handlers of exceptions are used here, too.
+        paths: Path and what the placeholders of its route are, by the route's own path. The
+            endpoints take the request and these, and return a response.
+    """
+
+    __slots__ = ("_app", "_routes")
+
+    def __init__(self, app: FastAPI, paths: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
+        self._app = app
+        routes = {
+            route.path: route
+            for route in app.router.routes
+            if isinstance(route, APIRoute) and "POST" in (route.methods or ())
+        }
+        self._routes = {path: (routes[own], values) for path, (own, values) in paths.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        direct = self._routes.get(scope["path"]) if scope["type"] == "http" else None
+        if direct is None or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        route, values = direct
+        scope["app"], scope["route"] = self._app, route
+        request = _Request(scope, receive)
+        try:
+            answer: Response = await route.endpoint(request=request, **values)
+        except Exception as error:
+            answer = await self._handler(error)(request, error)
+            if answer.status_code == 500:
+                _log.error("a fault of the service", exc_info=error)
+        await answer(scope, receive, send)
+
+    def _handler(self, error: Exception) -> Any:  # Any: as Starlette types handlers
+        handlers = self._app.exception_handlers
+        return next(handlers[kind] for kind in type(error).__mro__ if kind in handlers)

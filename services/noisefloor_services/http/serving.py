@@ -16,27 +16,35 @@ from typing import Any
 
 import uvicorn
 
-from noisefloor_services.http.connection import connection_factory
-from noisefloor_services.http.connection_limits import RESERVE, ConnectionBounds, ConnectionLimits
+from noisefloor_services.http.connection import (
+    RESERVE,
+    ConnectionBounds,
+    ConnectionLimits,
+    connection_factory,
+)
 from noisefloor_services.http.logs import uvicorn_options
 from noisefloor_services.http.service import Service
 from noisefloor_services.settings import Settings
 
 GRACE_S = 8
-"""For requests under way; all in all a stop takes at most ten seconds."""
+"""For requests in progress; a stop takes at most ten seconds in all."""
 
 _BACKLOG = 1024
 _OTHER_FILES = 128
 """Open files that are no connections of clients: to Redis, the log, libraries."""
 
 _GC = (50_000, 20, 100)
-"""Frames make no cycles; the usual thresholds cost a tenth of the rate."""
+"""Thresholds of the garbage collector. Handling a frame makes no reference cycles, and Python's
+usual thresholds cost a tenth of the measured rate."""
 
 _log = logging.getLogger(__name__)
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us: its own way ends with the signal, not with 0."""
+    """A server that handles no signals.
+
+    uvicorn raises a captured signal again after its shutdown, so that the exit code is not 0.
+    """
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -61,7 +69,7 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         **connection_options(settings),
         **uvicorn_options(),
     )
-    # The quickest loop that is installed.
+    # uvloop where it is installed.
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(service, _Server(config), listening))
 
@@ -74,7 +82,7 @@ def connection_options(settings: Settings) -> dict[str, Any]:  # Any: arguments 
     )
     return {
         "http": connection_factory(ConnectionLimits(bounds)),
-        "ws": "none",  # its connections would know no bounds
+        "ws": "none",  # WebSocket connections would bypass these bounds
     }
 
 
@@ -90,20 +98,20 @@ async def _serve(service: Service, server: _Server, listening: socket.socket) ->
     where = {"service": service.name, "port": listening.getsockname()[1]}
     _log.info("listening", extra={"fields": where})
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # what was loaded so far is never collected: scanning it again costs time
     gc.set_threshold(*_GC)
     await server.serve(sockets=[listening])
     _log.info("stopped", extra={"fields": {"service": service.name}})
 
 
-def _most_connections(wanted: int) -> int:
-    """Return how many connections the system lets us have, of those that are wanted."""
+def _most_connections(requested: int) -> int:
+    """Return how many of the requested connections the limit of open files allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + RESERVE + _OTHER_FILES
+    needed = requested + RESERVE + _OTHER_FILES
     if soft < needed:
         soft = min(needed, hard) if hard != resource.RLIM_INFINITY else needed
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    most = min(wanted, max(1, soft - RESERVE - _OTHER_FILES))
-    if most < wanted:
+    most = min(requested, max(1, soft - RESERVE - _OTHER_FILES))
+    if most < requested:
         _log.warning("connections are limited to %d by the open files of the system", most)
     return most

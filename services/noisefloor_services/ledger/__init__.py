@@ -1,4 +1,4 @@
-"""ledger."""
+"""The privacy ledger on a Redis or Valkey server, with its anchor file beside the server."""
 
 from noisefloor_services.ledger.anchor import (
     AnchoredLedger,
@@ -6,15 +6,15 @@ from noisefloor_services.ledger.anchor import (
     RestorationSummary,
     restore,
 )
-from noisefloor_services.ledger.errors import (
+from noisefloor_services.ledger.redis_ledger import RedisLedger
+from noisefloor_services.ledger.terms import (
     BadAnchor,
     LedgerAbsent,
     LedgerBehind,
+    LedgerTerms,
     ReleaseSealed,
     ReleaseUnspent,
 )
-from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
 
 __all__ = [
     "AnchoredLedger",

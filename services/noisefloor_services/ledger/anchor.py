@@ -1,17 +1,15 @@
 """The ledger's anchor: a small file beside the server that says what was spent at least.
 
-A server that was set back to an old backup looks like one where less was spent. So what it held is
-also written to a file that its backups do not reach, with every spend and before the release. The
-file can only be raised. It holds, for each data set, how many entries there are, what they cost
-and their ids; and how many spends are settled, for a lost release must not be drawn anew.
+A server that was restored from an old backup looks like one where less was spent. So its totals
+are also written to a file that its backups do not contain, after every spend and before the
+release. The numbers in the file can only grow. It holds, for each data set, the number of entries,
+their cost and their ids; and the number of settled spends: a lost release must not be drawn again.
 
-The ledger with its anchor: every spend is on file beside the server before its release.
-
-Raise a ledger that was set back to what its anchor says: what was spent stays spent.
-
-Entries that are lost are replaced by entries that say so, under their ids where the anchor has
-them; their cost is what the anchor has more than the server. Spends whose release may be lost are
-sealed: drawing it anew would give a second release for one charge, or two under one id.
+``AnchoredLedger`` is the ledger that keeps this file. ``restore`` raises a ledger to what its
+anchor says, so that what was spent stays spent. Lost entries are replaced by entries that say so,
+under their ids where the anchor has them; their cost is what the anchor has more than the server.
+Spends whose release may be lost are sealed: drawing again would give a second release for one
+charge, or two under one id.
 """
 
 import fcntl
@@ -27,10 +25,15 @@ from typing import Self
 from redis import Redis
 
 from noisefloor.accounting import Amount, LedgerContents, LedgerEntry, encode_ledger
-from noisefloor_services.ledger.errors import BEHIND, BadAnchor, LedgerBehind
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
-from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
+from noisefloor_services.ledger.terms import (
+    BEHIND,
+    BadAnchor,
+    LedgerBehind,
+    LedgerTerms,
+    LedgerTotals,
+    SubjectTotals,
+)
 
 VERSION = 1
 
@@ -66,13 +69,13 @@ class LedgerAnchor:
         """Return what it says, or raise BadAnchor."""
         try:
             body, checksum = self._path.read_bytes().split(b"\n")[:2]
-            told = json.loads(body)
-            ids = {name: frozenset(listed) for name, listed in told.get("ids", {}).items()}
+            document = json.loads(body)
+            ids = {name: frozenset(listed) for name, listed in document.get("ids", {}).items()}
             parts = {
                 name: SubjectTotals(entries, Amount(epsilon, delta), ids.get(name, frozenset()))
-                for name, (entries, epsilon, delta) in told["subjects"].items()
+                for name, (entries, epsilon, delta) in document["subjects"].items()
             }
-            ledger_totals = LedgerTotals(parts, told["settled"])
+            ledger_totals = LedgerTotals(parts, document["settled"])
         except FileNotFoundError:
             rule = "there is no anchor; restore-ledger makes it"
             raise BadAnchor(f"{self._path}: {rule}.") from None
@@ -80,7 +83,11 @@ class LedgerAnchor:
             raise BadAnchor(f"{self._path}: the ledger's anchor cannot be read.") from None
         if checksum.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
             raise BadAnchor(f"{self._path}: the ledger's anchor is damaged.")
-        if [told["version"], told["ledger"], told["terms"]] != [VERSION, self._name, self._terms]:
+        if [document["version"], document["ledger"], document["terms"]] != [
+            VERSION,
+            self._name,
+            self._terms,
+        ]:
             raise BadAnchor(
                 f"{self._path}: the anchor of another ledger, or of another budget or relation."
             )
@@ -95,9 +102,9 @@ class LedgerAnchor:
     def raise_to(self, ledger_totals: LedgerTotals) -> None:
         """Raise what it says to at least this much; it is on disk when this returns."""
         with self._locked():
-            held = self.read()
-            raised = held.joined(ledger_totals)
-            if raised != held:
+            stored = self.read()
+            raised = stored.joined(ledger_totals)
+            if raised != stored:
                 self._write(raised)
 
     @contextmanager
@@ -118,9 +125,11 @@ class LedgerAnchor:
                 "terms": self._terms,
                 "settled": ledger_totals.settled,
                 "subjects": {
-                    name: list(held.numbers) for name, held in ledger_totals.subjects.items()
+                    name: list(one.numbers) for name, one in ledger_totals.subjects.items()
                 },
-                "ids": {name: sorted(held.ids) for name, held in ledger_totals.subjects.items()},
+                "ids": {
+                    name: sorted(stored.ids) for name, stored in ledger_totals.subjects.items()
+                },
             },
             sort_keys=True,
         ).encode("ascii")
@@ -173,7 +182,7 @@ class AnchoredLedger(RedisLedger):
         """Return what was released for a spend, or None while nothing was."""
         kept = super().published(spend_id)
         if kept is not None:
-            self._note_settled()  # whoever stored it may have died before it was on file
+            self._note_settled()  # the process that stored it may have crashed before this step
         return kept
 
     def _note_settled(self) -> None:
@@ -224,12 +233,12 @@ def restore(ledger: RedisLedger, anchor: LedgerAnchor) -> RestorationSummary:
     """
     is_new = not anchor.is_there
     anchor.create()
-    wanted = anchor.read()
-    held = ledger.ledger_totals(wanted.subjects)
-    is_behind = wanted.exceeds(held)
+    anchored = anchor.read()
+    stored = ledger.ledger_totals(anchored.subjects)
+    is_behind = anchored.exceeds(stored)
     missing = {
-        name: _missing(name, held.of(name), part, _lost(ledger, part))
-        for name, part in wanted.subjects.items()
+        name: _missing(name, stored.of(name), part, _lost(ledger, part))
+        for name, part in anchored.subjects.items()
     }
     added = 0
     for entries in missing.values():
@@ -243,26 +252,30 @@ def restore(ledger: RedisLedger, anchor: LedgerAnchor) -> RestorationSummary:
 
 def _with_ids(ledger: RedisLedger) -> LedgerTotals:
     """Return what the server holds, ids and all."""
-    held = ledger.ledger_totals()
-    ids = {name: frozenset(one.spend_id for one in ledger.entries(name)) for name in held.subjects}
-    parts = {name: replace(part, ids=ids[name]) for name, part in held.subjects.items()}
-    return replace(held, subjects=parts)
+    stored = ledger.ledger_totals()
+    ids = {
+        name: frozenset(one.spend_id for one in ledger.entries(name)) for name in stored.subjects
+    }
+    parts = {name: replace(part, ids=ids[name]) for name, part in stored.subjects.items()}
+    return replace(stored, subjects=parts)
 
 
-def _lost(ledger: RedisLedger, wanted: SubjectTotals) -> list[str]:
+def _lost(ledger: RedisLedger, anchored: SubjectTotals) -> list[str]:
     """Return the ids that the anchor has and the server has not."""
-    return [spend_id for spend_id in sorted(wanted.ids) if ledger.entry(spend_id) is None]
+    return [spend_id for spend_id in sorted(anchored.ids) if ledger.entry(spend_id) is None]
 
 
 def _missing(
-    subject: str, held: SubjectTotals, wanted: SubjectTotals, lost: list[str]
+    subject: str, stored: SubjectTotals, anchored: SubjectTotals, lost: list[str]
 ) -> list[LedgerEntry]:
     """Return an entry for each that is lost; the first one carries what is missing in all."""
-    debited = held.spent.left_of(wanted.spent)
-    count = max(wanted.entries - held.entries, int(debited != Amount(0)), len(lost))
+    debited = stored.spent.left_of(anchored.spent)
+    count = max(anchored.entries - stored.entries, int(debited != Amount(0)), len(lost))
     # The same loss gives the same ids, so that a repeated command adds nothing. No publication
     # has such an id: theirs have no colon.
-    mark = hashlib.sha256(repr((subject, held.numbers, wanted.numbers)).encode()).hexdigest()[:16]
+    mark = hashlib.sha256(repr((subject, stored.numbers, anchored.numbers)).encode()).hexdigest()[
+        :16
+    ]
     made = [f"restored:{mark}:{place}" for place in range(count - len(lost))]
     return [
         LedgerEntry(spend_id, subject, RELEASE, 1, taken, taken, RELEASE)

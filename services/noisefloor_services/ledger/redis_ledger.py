@@ -31,22 +31,21 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_services.ledger import scripts as scripts
-from noisefloor_services.ledger.errors import (
+from noisefloor_services.ledger.terms import (
     BEHIND,
+    EXACT,
     LedgerAbsent,
     LedgerBehind,
-    ReleaseSealed,
-    ReleaseUnspent,
-    UnlikeTerms,
-)
-from noisefloor_services.ledger.terms import (
-    EXACT,
     LedgerKeys,
     LedgerTerms,
+    LedgerTotals,
+    ReleaseSealed,
+    ReleaseUnspent,
     SpendPreview,
+    SubjectTotals,
+    UnlikeTerms,
     check_text,
 )
-from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
 
 MOST_RELEASE_BYTES = 64 << 20
 """A released artefact is at most this long."""
@@ -81,8 +80,8 @@ class RedisLedger:
     def create(cls, client: "Redis", name: str, terms: LedgerTerms) -> Self:
         """Make a ledger where there is none, or open the one that has the same terms.
 
-        An act of whoever runs the service, once: a server that lost its data gets full budgets
-        again by it. Services ``open``.
+        The operator calls it once: on a server that lost its data it would give full budgets
+        again. Services call ``open``.
         """
         return cls._opened(client, name, terms, secrets.token_hex(16), 0)
 
@@ -115,10 +114,10 @@ class RedisLedger:
             budget.micro_epsilon,
             budget.delta_units,
         ]
-        ledger_id, held = cast(list[bytes | None], create(keys=[keys.terms], args=arguments))
+        ledger_id, stored = cast(list[bytes | None], create(keys=[keys.terms], args=arguments))
         if ledger_id is None:
             raise LedgerAbsent(f"There is no ledger {name} on this server: create or restore it.")
-        if held != terms.content:
+        if stored != terms.content:
             raise UnlikeTerms(f"Ledger {name} has another budget, relation or model.")
         return cls(client, keys, terms, ledger_id, seen)
 
@@ -168,17 +167,17 @@ class RedisLedger:
             left = Amount(*map(int, totals)).left_of(self.budget)
             raise BudgetExceeded(subject, debited.short_of(left))
         self._seen = max(self._seen, int(totals[0]))
-        held = replace(SubjectTotals.of(*totals[1:]), ids=frozenset({spend_id}))
-        self._note(LedgerTotals({subject: held}))
+        stored = replace(SubjectTotals.of(*totals[1:]), ids=frozenset({spend_id}))
+        self._note(LedgerTotals({subject: stored}))
         return entry
 
     def would_spend(self, subject: str, cost: Guarantee, count: int = 1) -> SpendPreview:
-        """Tell what a new spend would do. It costs nothing, and the answer says so."""
+        """Return what a new spend would do; nothing is spent."""
         left = self.left(check_text(subject, "subject"))
         try:
             debited = debit_of(self._unit, subject, cost, count, self.left)
         except BudgetExceeded:
-            return SpendPreview(is_allowed=False, asked=None, left=left)
+            return SpendPreview(is_allowed=False, requested=None, left=left)
         return SpendPreview(self._fits(subject, debited), debited, left)
 
     def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
@@ -188,7 +187,7 @@ class RedisLedger:
     def publish(self, spend_id: str, content: bytes) -> bytes:
         """Keep what was released for a spend, once; return what is kept.
 
-        The first writer wins: everybody else gets the first one's bytes and has to send those.
+        The first writer wins: all others get the first one's bytes and have to send those.
 
         Raises:
             ReleaseUnspent: Nothing was spent under this id.
@@ -220,7 +219,7 @@ class RedisLedger:
         return None if written is None else _entry(cast(bytes, written))
 
     def subjects(self) -> list[str]:
-        """Return everybody who has an entry, sorted."""
+        """Return the subjects that have an entry, sorted."""
         names = cast(list[bytes], self._client.hkeys(self._keys.epsilons))
         return sorted(name.decode() for name in names)
 
@@ -258,8 +257,8 @@ class RedisLedger:
 
     def snapshot(self) -> bytes:
         """Write the ledger as bytes, the bytes of ``Ledger.snapshot``; releases are not in it."""
-        held = cast(dict[bytes, bytes], self._client.hgetall(self._keys.entries))
-        return self._snapshot_of([_entry(written) for written in held.values()])
+        stored = cast(dict[bytes, bytes], self._client.hgetall(self._keys.entries))
+        return self._snapshot_of([_entry(written) for written in stored.values()])
 
     def restore(self, data: bytes, released: Mapping[str, bytes] | None = None) -> int:
         """Take over a backup: the union by spend id. What was spent can only grow.
@@ -293,7 +292,7 @@ class RedisLedger:
         return int(rest[0])
 
     def ledger_totals(self, subjects: Iterable[str] = ()) -> LedgerTotals:
-        """Return what the server holds of everybody who has an entry, and of some others."""
+        """Return the totals of all subjects that have an entry, and of the given ones."""
         names = sorted({*self.subjects(), *subjects})
         keys = [*self._subject_keys("")[:-1], self._keys.settled]
         keys += [self._keys.ids(name) for name in names]

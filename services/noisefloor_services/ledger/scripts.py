@@ -6,7 +6,7 @@ as a float that is no smaller than 2**53, and no budget reaches that: it is refu
 
 Every script first looks whether this is still the ledger that the client opened, with at least as
 many entries as the client has seen. A server that was emptied or set back looks like one where
-nobody has spent anything; it has to refuse, not to grant.
+nothing was spent; it has to refuse, not to grant.
 """
 
 _IS_OURS = """
@@ -17,8 +17,8 @@ if size < tonumber(ARGV[2]) then return {'lost'} end
 """KEYS: terms, entries. ARGV: ledger id, how many entries the client has seen."""
 
 CREATE = """
-local held = redis.call('HMGET', KEYS[1], 'ledger_id', 'terms')
-if held[1] then return held end
+local known = redis.call('HMGET', KEYS[1], 'ledger_id', 'terms')
+if known[1] then return known end
 if ARGV[2] == '' then return {false, false} end
 redis.call('HSET', KEYS[1], 'ledger_id', ARGV[2], 'terms', ARGV[1],
            'micro_epsilon', ARGV[3], 'delta_units', ARGV[4])
@@ -26,6 +26,9 @@ return {ARGV[2], ARGV[1]}
 """
 """KEYS: terms. ARGV: terms, new id or '' to create nothing, budget of epsilon, of delta."""
 
+# Order of the checks: a server that was set back refuses even a retry, before anything else; a
+# known id is answered before the budget is looked at, so that a retry is free. The budget is
+# compared by a difference of numbers below 2**53, which is exact; their sum might not be.
 SPEND = (
     _IS_OURS
     + """
@@ -58,6 +61,8 @@ return {'granted', tostring(size + 1), tostring(ids + 1),
 ARGV: ledger id, entries seen, spend id, subject, entry, epsilon, delta; then entries, epsilon and
 delta that the subject has at least: fewer are a server that was set back."""
 
+# What is stored is returned before the seal is looked at: known bytes may be sent again, a sealed
+# spend without them must not be drawn again.
 PUBLISH = (
     _IS_OURS
     + """
@@ -87,7 +92,7 @@ return found
 """
 )
 """KEYS: as for a spend. ARGV: ledger id, entries seen, subject, 'entries' or ''.
-Both totals, then the subject's entries if they are asked for."""
+Both totals, then the subject's entries if ARGV[4] is 'entries'."""
 
 READ_TOTALS = (
     _IS_OURS

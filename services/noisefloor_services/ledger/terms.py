@@ -1,12 +1,22 @@
-"""What a ledger on a server is agreed upon: its terms, its keys, and the answer of a dry run."""
+"""Values of the ledger on a server: terms, keys, totals, the answer of a dry run, and errors.
+
+NoisefloorError
+├── LedgerAbsent            there is no ledger of that name, or it is not the one that was opened
+├── LedgerBehind            the server was set back: it holds less than the anchor says
+├── BadAnchor               the anchor is missing, damaged, or of another ledger
+├── UnlikeTerms             the ledger has another budget, relation or model
+├── ReleaseUnspent          something was to be released without a spend
+└── ReleaseSealed           what a restored spend released is not known, and is never redrawn
+"""
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from noisefloor.accounting import LARGEST_BUDGET, Amount
 from noisefloor.checks import check_finite
-from noisefloor.errors import BadParameter
+from noisefloor.errors import BadParameter, NoisefloorError
 from noisefloor.privacy import Neighbours, TrustModel
 
 EXACT = 1 << 53
@@ -120,22 +130,22 @@ class SpendPreview:
 
     Attributes:
         is_allowed: Whether it would be accepted.
-        asked: What it would debit; None for an infinite cost.
+        requested: What it would debit; None for an infinite cost.
         left: What is left now.
     """
 
     is_allowed: bool
-    asked: Amount | None
+    requested: Amount | None
     left: Amount
 
     def __str__(self) -> str:
-        asked = "an infinite epsilon" if self.asked is None else str(self.asked)
-        if self.is_allowed or self.asked is None:
+        requested = "an infinite epsilon" if self.requested is None else str(self.requested)
+        if self.is_allowed or self.requested is None:
             verdict = "accepted" if self.is_allowed else "refused"
             rest = f"{self.left} is left"
         else:
-            verdict, rest = "refused", "; ".join(map(str, self.asked.short_of(self.left)))
-        return f"Dry run, nothing was spent: {asked} would be {verdict}; {rest}."
+            verdict, rest = "refused", "; ".join(map(str, self.requested.short_of(self.left)))
+        return f"Dry run, nothing was spent: {requested} would be {verdict}; {rest}."
 
 
 def check_text(value: str, name: str) -> str:
@@ -149,3 +159,99 @@ def check_text(value: str, name: str) -> str:
     if not is_short:
         raise BadParameter(name, "<text>", f"to be at most {MOST_TEXT_BYTES} bytes of UTF-8")
     return value
+
+
+_NOTHING = Amount(0)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectTotals:
+    """What a ledger holds of one data set.
+
+    Attributes:
+        entries: How many spends.
+        spent: What they cost together.
+        ids: Ids of spends, as far as they are known; the others are only counted. An anchor
+            knows every id that anything was released for.
+    """
+
+    entries: int = 0
+    spent: Amount = _NOTHING
+    ids: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, entries: bytes, micro_epsilon: bytes, delta_units: bytes) -> "SubjectTotals":
+        """Read the server's three numbers."""
+        return cls(int(entries), Amount(int(micro_epsilon), int(delta_units)))
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """Entries, epsilon and delta, as they are sent to the server."""
+        return self.entries, self.spent.micro_epsilon, self.spent.delta_units
+
+    def joined(self, other: "SubjectTotals") -> "SubjectTotals":
+        """Return the larger of each number, and all ids."""
+        entries, *spent = map(max, self.numbers, other.numbers)
+        return SubjectTotals(entries, Amount(*spent), self.ids | other.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTotals:
+    """What a ledger holds.
+
+    Attributes:
+        subjects: Of each data set.
+        settled: How many spends have a release, or are sealed: these are never drawn again.
+    """
+
+    subjects: Mapping[str, SubjectTotals] = field(default_factory=dict)
+    settled: int = 0
+
+    def of(self, subject: str) -> SubjectTotals:
+        """Return the totals of a data set; zero for one without entries."""
+        return self.subjects.get(subject, SubjectTotals())
+
+    def joined(self, other: "LedgerTotals") -> "LedgerTotals":
+        """Return the larger of each number, and all ids."""
+        names = sorted({*self.subjects, *other.subjects})
+        parts = {name: self.of(name).joined(other.of(name)) for name in names}
+        return LedgerTotals(parts, max(self.settled, other.settled))
+
+    def exceeds(self, other: "LedgerTotals") -> bool:
+        """Say whether any number is larger here than there; ids are not compared."""
+        has_more = (
+            mine > theirs
+            for name, totals in self.subjects.items()
+            for mine, theirs in zip(totals.numbers, other.of(name).numbers, strict=True)
+        )
+        return self.settled > other.settled or any(has_more)
+
+
+BEHIND = (
+    "The server holds less of this ledger than its anchor says: it was set back. Restore a newer "
+    "backup, or run restore-ledger; until then nothing is spent and nothing is released."
+)
+
+
+class LedgerAbsent(NoisefloorError):
+    """The server holds no such ledger; an empty server must not pass for an unspent budget."""
+
+
+class LedgerBehind(NoisefloorError):
+    """The server holds less than the anchor says: it was set back to a backup, or emptied."""
+
+
+class BadAnchor(NoisefloorError):
+    """The anchor cannot be read or written, or is another ledger's."""
+
+
+class UnlikeTerms(NoisefloorError):
+    """The ledger on the server has another budget, relation or model."""
+
+
+class ReleaseUnspent(NoisefloorError):
+    """Nothing was spent under this id: spend first, release afterwards."""
+
+
+class ReleaseSealed(NoisefloorError):
+    """The spend came from a backup without its release; drawing it again would be a second one."""

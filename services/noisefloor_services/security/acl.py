@@ -6,10 +6,10 @@ refused. The aggregator has the streams and the sums; a stream of frames it read
 by entry, and it has no command that deletes, overwrites or trims one. It may have the log on disk
 rewritten. The publisher has the ledger, and no command that takes anything away from it. The
 monitor reads numbers. The operator looks at the server's settings, which the probe at start-up
-needs, and changes none. Nobody may empty the server, set it up or list its keys, or run a script
+needs, and changes none. No user may empty the server, set it up or list its keys, or run a script
 as text; the user that needs no password is off.
 
-What this cannot do: a server runs a script with the rights of whoever calls it. So the publisher's
+What this cannot do: a server runs a script with the rights of its caller. So the publisher's
 user has to have HINCRBY on the ledger's totals, and a publisher that was taken over could lower
 them. It cannot delete entries, though, and totals that do not fit the entries are refused. So also
 the aggregator's user has to have XDEL, by which what is settled goes.

@@ -1,7 +1,7 @@
 """Bearer tokens with roles: read from the environment or a file, kept as hashes.
 
-A token is as good as a key: at least 32 signs that nobody can guess. In memory there are keyed
-hashes only, under a key that the process draws for itself, so that neither a dump nor a traceback
+A token is as good as a key: at least 32 characters that cannot be guessed. In memory there are
+keyed hashes only, under a key that each process draws, so that neither a dump nor a traceback
 holds a token. A presented token is compared with every hash there is, in constant time each.
 """
 
@@ -74,16 +74,16 @@ class Credentials:
         return f"Credentials(<{len(self)} credentials>)"
 
     def find(self, token: str) -> Credential | None:
-        """Return whose token it is, or None; the time does not tell how near a guess was."""
+        """Return whose token it is, or None; the time does not depend on how near a guess was."""
         presented = self._hash(token)
         found = None
-        for held, credential in self._hashes:  # to the end: no place in the list is quicker
-            if hmac.compare_digest(held, presented):
+        for known, credential in self._hashes:  # to the end: no place in the list is quicker
+            if hmac.compare_digest(known, presented):
                 found = credential
         return found
 
     def check_absent(self, arguments: Sequence[str]) -> None:
-        """Refuse a command line that holds a token: everybody on the machine can read it."""
+        """Refuse a command line that holds a token: every user of the machine can read it."""
         words = (word for argument in arguments for word in re.split(r"[\s=,;]+", argument))
         if any(self.find(word) for word in (*arguments, *words)):
             raise BadCredentials("A token stands on the command line: use a file or a variable.")
@@ -97,10 +97,10 @@ class Credentials:
         if not _TOKEN.fullmatch(token):
             _refuse(number, f"the token has to match {_TOKEN.pattern}")
         try:
-            held = frozenset(Role(role) for role in roles.split(","))
+            granted = frozenset(Role(role) for role in roles.split(","))
         except ValueError:
             _refuse(number, f"the roles are {', '.join(role.value for role in Role)}")
-        self._hashes.append((self._hash(token), Credential(name, held)))
+        self._hashes.append((self._hash(token), Credential(name, granted)))
 
     def _hash(self, token: str) -> bytes:
         # Tokens are long and random, so a quick hash is enough. Overlong ones are cut, not hashed
@@ -110,7 +110,7 @@ class Credentials:
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess: 256 bits of the operating system."""
+    """Return a random token: 256 bits of the operating system."""
     return secrets.token_urlsafe(32)
 
 

@@ -69,7 +69,7 @@ class RateLimit:
 
     def _forget_full(self, now: float) -> None:
         rested = [
-            key for key, held in self._buckets.items() if self._level(held, now) >= self._burst
+            key for key, bucket in self._buckets.items() if self._level(bucket, now) >= self._burst
         ]
         for key in rested:
             del self._buckets[key]

@@ -3,7 +3,7 @@
 A simulation repeats itself; a service that repeats itself gives its noise away. So a service asks
 here before it starts, and whenever it draws: for a variable that looks like a seed or a debugging
 flag, for settings that carry one, for any source but the one secure class itself, and for a
-secure class that somebody has changed.
+secure class that was changed.
 """
 
 import os
@@ -30,7 +30,7 @@ _FILES = {Source: source.__file__, SecureSource: secure.__file__}
 
 
 class InsecureStart(NoisefloorError):
-    """The service would run on coins that somebody could know."""
+    """The service would draw randomness that somebody could predict."""
 
 
 def check_environment(environment: Mapping[str, str]) -> None:
@@ -43,7 +43,7 @@ def check_environment(environment: Mapping[str, str]) -> None:
 
 
 def check_settings(settings: object) -> None:
-    """Refuse settings that carry a seed or a debugging flag, or a source of coins."""
+    """Refuse settings that carry a seed, a debugging flag, or a source of randomness."""
     names = {*getattr(settings, "__slots__", ()), *getattr(settings, "__dict__", ())}
     names |= set(getattr(type(settings), "__dataclass_fields__", ()))
     for name in sorted(names):
@@ -63,8 +63,8 @@ def check_source(given: Source) -> Source:
     if any(frozenset(vars(owner)) != names for owner, names in _NAMES.items()):
         raise InsecureStart("SecureSource was given methods that it was not written with.")
     for (owner, name), member in _METHODS.items():
-        held = vars(owner).get(name)
-        if held is not member or member.__code__ is not _CODE[owner, name]:
+        current = vars(owner).get(name)
+        if current is not member or member.__code__ is not _CODE[owner, name]:
             raise InsecureStart(f"{owner.__name__}.{name} was replaced after it was loaded.")
         if member.__code__.co_filename != _FILES[owner]:
             raise InsecureStart(f"{owner.__name__}.{name} was replaced before it was loaded.")
@@ -87,5 +87,5 @@ def secure_source(
     check_settings(settings)
     made = check_source(SecureSource() if given is None else given)
     if made.words(4).tobytes() == made.words(4).tobytes():  # equal by chance once in 2**256
-        raise InsecureStart("The operating system gave the same coins twice.")
+        raise InsecureStart("The operating system gave the same random bytes twice.")
     return made

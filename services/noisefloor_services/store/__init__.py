@@ -1,5 +1,6 @@
-"""store."""
+"""The Redis or Valkey server: connection, keys, scripts, durability, and what is stored there."""
 
+from noisefloor_services.store import scripts
 from noisefloor_services.store.collection_registry import (
     MOST,
     NAME,
@@ -12,7 +13,7 @@ from noisefloor_services.store.durability import (
     UnmetRequirement,
     probe_server,
 )
-from noisefloor_services.store.embedded import EmbeddedServer
+from noisefloor_services.store.embedded import EmbeddedServer, run_store
 from noisefloor_services.store.errors import (
     BadStore,
     EpochClosing,
@@ -25,39 +26,16 @@ from noisefloor_services.store.errors import (
 from noisefloor_services.store.keys import ENTRY_ID, FIELD, GROUP, Layout, PartitionKeys
 from noisefloor_services.store.log_rewriting import LogRewriting
 from noisefloor_services.store.model_broadcast import MODEL_TYPE, BroadcastContent, ModelBroadcast
-from noisefloor_services.store.process import run_store
-from noisefloor_services.store.scripts import (
-    ACCOUNT,
-    APPEND,
-    APPLY,
-    BURY,
-    CLAIM,
-    CLOSE,
-    EMPTY,
-    LEAVE,
-    RETIRE,
-    Command,
-    Script,
-    Word,
-)
+from noisefloor_services.store.scripts import Command, Script, Word
 from noisefloor_services.store.server import TIMEOUT_S, Server, translated_error
 
 __all__ = [
-    "ACCOUNT",
-    "APPEND",
-    "APPLY",
-    "BURY",
-    "CLAIM",
-    "CLOSE",
-    "EMPTY",
     "ENTRY_ID",
     "FIELD",
     "GROUP",
-    "LEAVE",
     "MODEL_TYPE",
     "MOST",
     "NAME",
-    "RETIRE",
     "TIMEOUT_S",
     "BadStore",
     "BroadcastContent",
@@ -83,5 +61,6 @@ __all__ = [
     "Word",
     "probe_server",
     "run_store",
+    "scripts",
     "translated_error",
 ]

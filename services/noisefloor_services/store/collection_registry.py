@@ -50,7 +50,7 @@ class CollectionRegistry:
         content = self.placed(name, collection).content
         if self._find([name])[0] is None and len(self.names()) >= MOST:
             return Registration.FULL
-        is_new, is_gone, held = self._server.atomically(
+        is_new, is_gone, stored = self._server.atomically(
             [
                 ("HSETNX", self._key, name, content),
                 ("SISMEMBER", self._gone, name),
@@ -64,7 +64,7 @@ class CollectionRegistry:
             Registration.NEW
             if is_new
             else Registration.SAME
-            if held == content
+            if stored == content
             else Registration.OTHER
         )
 
@@ -75,12 +75,12 @@ class CollectionRegistry:
 
     def find(self, name: str) -> CollectionConfig | None:
         """Return a collection by its name, if there is one."""
-        (held,) = self._find([name])
-        return CollectionConfig.parse(held) if held else None
+        (stored,) = self._find([name])
+        return CollectionConfig.parse(stored) if stored else None
 
     def are_there(self, names: Sequence[str]) -> list[bool]:
-        """Tell of each name whether it stands for a collection."""
-        return [held is not None for held in self._find(names)]
+        """Return for each name whether there is such a collection."""
+        return [stored is not None for stored in self._find(names)]
 
     def names(self) -> list[str]:
         """Return the names of all collections."""
@@ -94,8 +94,8 @@ class CollectionRegistry:
     def _find(self, names: Sequence[str]) -> list[bytes | None]:
         if not names:
             return []
-        held: list[bytes | None] = self._server.call("HMGET", self._key, *map(_check, names))
-        return held
+        stored: list[bytes | None] = self._server.call("HMGET", self._key, *map(_check, names))
+        return stored
 
 
 def _check(name: str) -> str:

@@ -1,12 +1,19 @@
 """A real Valkey server, from its wheel, on this machine and with a data folder of its own.
 
-It listens on the loopback address or on a Unix socket only. Nothing here is a stand-in: what
-counts on this server counts on any other.
+It listens on the loopback address or on a Unix socket only. It is the real server: what is counted
+on it is counted in the same way on any other.
+
+The program ``store`` runs it with a user for each service, until a signal. The passwords are drawn
+once and kept in the data folder, in a file that only its owner can read; the process that starts
+the services reads them there. The server is probed with the operator's rights, which the services
+do not have: requirements that it does not meet are logged.
 """
 
 import fcntl
+import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -18,7 +25,9 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.store.durability import Durability
+from noisefloor_services.security import store_users, write_acl_file
+from noisefloor_services.settings import BadSetting, Settings
+from noisefloor_services.store.durability import Durability, probe_server
 from noisefloor_services.store.errors import StoreAway
 from noisefloor_services.store.server import Server
 
@@ -30,7 +39,7 @@ LOCK_S = 5.0
 _PAUSE_S = 0.01
 _STAMP = re.compile(r"^\d+:[A-Z] .*?\d\.\d{3} [.*#-] ")
 _MOST_PORTS = 5
-"""A free port may be taken by somebody else before the server has it: then another is tried."""
+"""Attempts: a free port may be taken by another process before the server binds it."""
 
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
@@ -176,7 +185,7 @@ class EmbeddedServer:
 
     def _launch(self) -> bool:
         """Start the process, and say whether it came up."""
-        # A session of its own: an interrupt from the keyboard is for whoever started it.
+        # A session of its own: Ctrl-C reaches only the process that started it, which stops it.
         with self._log.open("ab") as log, self._locked() as lock:
             self._process = subprocess.Popen(
                 [str(self._binary or server_binary()), str(self._write_settings())],
@@ -261,3 +270,80 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+NAME = "store"
+PASSWORDS = "passwords"
+"""A file of the data folder: a user and its password a line."""
+
+_FOLDER = "NOISEFLOOR_DATA_FOLDER"
+_WATCH_S = 0.05
+
+_log = logging.getLogger(__name__)
+
+
+def run_store(settings: Settings, namespace: str) -> None:
+    """Run the store until SIGTERM or SIGINT.
+
+    Args:
+        settings: From the environment; a data folder is needed.
+        namespace: First part of every key that the services use.
+    """
+    if settings.data_folder is None:
+        raise BadSetting(_FOLDER, "has to be given")
+    is_stopped: list[bool] = []
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: is_stopped.append(True))
+    server, operator = _server(settings, settings.data_folder, namespace)
+    with server:
+        where = {"service": NAME, "port": server.port, "server_pid": server.pid}
+        _log.info("listening", extra={"fields": {**where, **_facts(server, operator)}})
+        while not is_stopped:
+            time.sleep(_WATCH_S)
+            if not server.is_running:
+                raise ServerNotStarted("The embedded server ended: its own log says why.")
+    _log.info("stopped", extra={"fields": {"service": NAME}})
+
+
+def kept_passwords(path: Path, names: tuple[str, ...]) -> dict[str, str]:
+    """Return a password for each name: those that the file holds, and new ones, which it keeps."""
+    stored: dict[str, str] = {}
+    if path.exists():
+        if path.stat().st_mode & 0o077:
+            raise BadSetting(_FOLDER, f"holds {path.name} that others may use: chmod 600")
+        stored = dict(line.split(" ", 1) for line in path.read_text("ascii").splitlines())
+    made = {name: stored.get(name) or secrets.token_urlsafe(32) for name in names}
+    if made != stored:
+        fresh = path.with_name(path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.writelines(f"{name} {password}\n" for name, password in made.items())
+        fresh.replace(path)
+    return made
+
+
+def _server(
+    settings: Settings, folder: Path, namespace: str
+) -> tuple[EmbeddedServer, tuple[str, str]]:
+    """Return the server, not started, and the operator's login."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    names = tuple(user.name for user in store_users(namespace))
+    passwords = kept_passwords(folder / PASSWORDS, names)
+    rules = folder / "users.acl"
+    write_acl_file(rules, passwords, namespace=namespace, has_report_tokens=settings.report_tokens)
+    operator = ("operator", passwords["operator"])
+    durability, options = Durability(settings.durability), {"aclfile": f'"{rules}"'}
+    port = settings.port
+    return EmbeddedServer(
+        folder, durability, settings=options, login=operator, port=port
+    ), operator
+
+
+def _facts(server: EmbeddedServer, operator: tuple[str, str]) -> dict[str, object]:
+    """Return what the server promises, and which promises it does not keep."""
+    connection = Server(server.url_for(*operator))
+    try:
+        unkept = probe_server(connection, tries_waitaof=False).unkept(server.durability)
+    finally:
+        connection.close()
+    return {"durability": server.durability.value, "unkept": [one.text for one in unkept]}

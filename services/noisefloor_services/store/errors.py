@@ -45,7 +45,7 @@ class StreamFull(BusFull):
 class StoreAway(NoisefloorError):
     """Redis does not answer, or answers that it cannot write.
 
-    What was asked for may have happened or not: send the same bytes again.
+    The command may have been executed or not: send the same bytes again.
 
     Args:
         why: The kind of failure; never an address or a password.
@@ -96,4 +96,4 @@ class BadStore(NoisefloorError):
 
 
 class StoreStalled(NoisefloorError):
-    """Frames are waiting, and none was settled for as long as the worker was told to wait."""
+    """Frames are waiting, and none was settled within the time that the worker waits."""

@@ -16,7 +16,7 @@ FIELD = "f"
 """The one field of an entry: the frame's bytes."""
 
 ENTRY_ID = "0-*"
-"""A plain serial number. The usual ids hold the millisecond of arrival, which is nobody's."""
+"""A plain serial number: the usual ids contain the millisecond of arrival, which is private."""
 
 MOST_PARTITIONS = 1024
 
@@ -48,13 +48,13 @@ class PartitionKeys:
         return f"{self.tag}:beats"
 
     @property
-    def intake(self) -> str:
+    def admission(self) -> str:
         """Hash: frames that were answered without being appended, by answer."""
         return f"{self.tag}:intake"
 
-    def intake_of(self, kind: str, epoch: int) -> str:
+    def admission_of(self, kind: str, epoch: int) -> str:
         """Hash: frames, rows and bytes of an epoch that wait to be counted; rows refused late."""
-        return f"{self.intake}:{kind}:{epoch}"
+        return f"{self.admission}:{kind}:{epoch}"
 
     def window(self, kind: str) -> str:
         """Hash: the oldest open epoch, and the later ones that are closed or being closed."""
@@ -87,7 +87,7 @@ class Layout:
 
     Attributes:
         namespace: First part of every key.
-        partitions: A repeat is told within a partition, so a frame always goes to the same one.
+        partitions: Duplicates are detected within a partition, so a frame always goes to the same.
     """
 
     namespace: str = "noisefloor"

@@ -1,6 +1,6 @@
-"""The board: where the aggregator leaves what devices are told, and ad servers find it.
+"""The model broadcast: the aggregator writes the content for devices, ad servers read it.
 
-It is one field of the settings in Redis, which is all that an ad server may read there.
+It is one field of the settings hash in Redis, which the ad server's user has the right to read.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _FIELD = "broadcast"
 
 @dataclass(frozen=True)
 class BroadcastContent:
-    """What devices are told, as bytes that the course reads."""
+    """The content for devices, as bytes that the training task reads."""
 
     content: bytes
 
@@ -28,7 +28,7 @@ class BroadcastContent:
 
 
 class ModelBroadcast:
-    """Reads and writes what devices are told.
+    """Reads and writes the content for devices.
 
     Args:
         server: Where it is.
@@ -51,13 +51,13 @@ class ModelBroadcast:
         return bool(self._server.call("HEXISTS", self._key, _FIELD))
 
     def started(self, content: bytes) -> bytes | None:
-        """Leave the first content, unless there is one, and return what is there."""
+        """Store the first content, unless there is one, and return the current one."""
         self._server.call("HSETNX", self._key, _FIELD, content)
         notice = self.read()
         return None if notice is None else notice.content
 
     def replaced(self, content: bytes, following: bytes) -> bytes | None:
-        """Leave what follows a content, unless somebody did, and return what is there."""
+        """Replace a content by its successor, unless that was done, and return the current one."""
         done = self._server.call(*REPLACE.command([self._key], [_FIELD, content, following]))
         if done:
             return following

@@ -1,7 +1,7 @@
 """The scripts: each is one atomic step on one partition.
 
-They are called by digest. A server that was restarted has forgotten them; whoever is told so
-loads them again and repeats the call, which did nothing.
+They are called by digest. A server that was restarted has lost its scripts and answers NOSCRIPT;
+the caller loads them again and repeats the call, which had no effect.
 """
 
 import hashlib

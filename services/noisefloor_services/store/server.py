@@ -1,7 +1,7 @@
 """A connection to Redis or Valkey that answers with plain values and our own errors.
 
-Replies are those of the second protocol, untouched. Nothing is repeated behind anybody's back:
-a caller that gets StoreAway decides itself, knowing that every script here may be repeated.
+Replies are those of RESP2, not converted. redis-py's own retries are off: a caller that gets
+StoreAway decides itself whether to repeat the call, which every script here allows.
 """
 
 from collections.abc import Sequence
@@ -57,6 +57,7 @@ class Server:
             raise BadParameter(
                 "url", "<hidden>", "to start with redis://, rediss:// or unix://"
             ) from None
+        # redis-py converts replies of some commands, such as XPENDING, into other types.
         self._client.response_callbacks.clear()
 
     def call(self, *command: scripts.Word) -> Any:

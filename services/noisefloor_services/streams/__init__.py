@@ -1,19 +1,17 @@
 """Streams: frames in Redis or Valkey, counted exactly once.
 
-``ingest`` and ``producer`` append frames, ``worker`` takes them into the sums, ``store`` closes
-and releases epochs, ``conservation`` says whether all is accounted for, ``probe`` what the server
-really keeps. ``keys`` has every name; the atomic steps are the scripts in ``lua``.
+``ingest`` appends frames, ``worker`` adds them to the sums, ``epoch_store`` closes and releases
+epochs and accounts for every frame, ``pending`` finds frames that no worker settles. Each atomic
+step is a script in ``store/lua``.
 """
 
 from noisefloor_services.streams.batch import FrameGroup
-from noisefloor_services.streams.conservation import Conservation
 from noisefloor_services.streams.counting import CountingThread, CountingThreads
-from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.epoch_store import Conservation, EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.lag import LagWatch
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.pending import LagWatch
 from noisefloor_services.streams.worker import ABANDONED_S, Worker
-from noisefloor_services.streams.write_path import WritePath
+from noisefloor_services.streams.write_path import Producer, WritePath
 
 __all__ = [
     "ABANDONED_S",

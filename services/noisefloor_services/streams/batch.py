@@ -1,9 +1,10 @@
 """A batch of deliveries on its way into the sums: decoded once, merged, judged by the script.
 
-The reduction is the kinds' own. Frames of one kind, epoch and partition make a group, whose merged
-delta is applied by one call. The script may know better which of them are new; then the others
-are taken out of the delta and the call is made again. Each round settles an entry or learns of
-one that is lost, so there are at most as many rounds as entries, and one more.
+Each kind defines its own reduction. Frames of one kind, epoch and partition make a group, whose
+merged delta is applied by one call. The worker claims that all of them are new. If the script
+finds otherwise it changes nothing and returns the truth; the others are then subtracted from the
+delta and the call is repeated. Each round settles an entry or drops one that another worker owns,
+so there is at most one round more than there are entries.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ import numpy as np
 from noisefloor.errors import BadFrame
 from noisefloor.roles import AggregationLimits
 from noisefloor.wire import Frame, Kind, Reduction, Tally, decode_frame, joined
-from noisefloor_services.store import APPLY, BURY, GROUP, Command, PartitionKeys, Word
+from noisefloor_services.store import GROUP, Command, PartitionKeys, Word, scripts
 
 PIECE_CELLS = 512
 """Cells that are added at once; a piece without a change is not sent."""
@@ -84,7 +85,7 @@ class FrameGroup:
             keys.seen(kind, epoch),
             keys.late(kind, epoch),
             keys.kept(kind, epoch),
-            keys.intake_of(kind, epoch),
+            keys.admission_of(kind, epoch),
         ]
         fixed: list[Word] = [
             GROUP,
@@ -102,10 +103,10 @@ class FrameGroup:
             packed(map(kept_bytes, frames)),
         ]
         entry_ids = (entry.delivery.entry_id for entry in self.entries)
-        return APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
+        return scripts.APPLY.command(names, [*fixed, *entry_ids, *self._payload()])
 
     def take(self, truth: str) -> "list[RejectedDelivery]":
-        """Believe the script; return the dead letters among the entries.
+        """Take over the script's verdict; return the dead letters among the entries.
 
         An entry that is lost is left out. So is a repeat that is new after all (the server was
         rolled back in between): it stays pending, and comes again by itself.
@@ -176,7 +177,7 @@ class DeliveryBatch:
     _groups: list[FrameGroup] = field(default_factory=list)
     _letters: list[RejectedDelivery] = field(default_factory=list)
     _again: list[list[_Entry]] = field(default_factory=list)
-    _asked: list[FrameGroup] = field(default_factory=list)
+    _sent: list[FrameGroup] = field(default_factory=list)
 
     def add(self, deliveries: Iterable[StreamDelivery]) -> None:
         """Decode deliveries and merge them by kind, epoch and partition."""
@@ -195,24 +196,24 @@ class DeliveryBatch:
 
     def commands(self) -> list[Command]:
         """Return the next round of calls, none if all is done."""
-        self._asked, self._groups = self._groups, []
-        if not self._asked:
+        self._sent, self._groups = self._groups, []
+        if not self._sent:
             # Repeats within the batch wait for the first of their id.
             again, self._again = self._again, []
             for entries in again:
                 self._merge(entries)
-            self._asked, self._groups = self._groups, []
+            self._sent, self._groups = self._groups, []
         letters, self._letters = self._letters, []
-        return [group.command() for group in self._asked] + self._burials(letters)
+        return [group.command() for group in self._sent] + self._burials(letters)
 
     def take(self, replies: Iterable[bytes | int]) -> None:
         """Take the replies of a round in the order of its calls."""
-        for group, reply in zip(self._asked, replies, strict=False):
+        for group, reply in zip(self._sent, replies, strict=False):
             if isinstance(reply, bytes) and reply:
                 self._letters += group.take(reply.decode())
                 if group.entries:
                     self._groups.append(group)
-        self._asked = []
+        self._sent = []
 
     def _decode(self, delivery: StreamDelivery) -> Frame | None:
         try:
@@ -220,7 +221,7 @@ class DeliveryBatch:
             return decode_frame(delivery.data, self.context.kinds, most_bytes=most)
         except BadFrame as error:
             self._letters.append(RejectedDelivery(delivery, error.batch_id, str(error)))
-        # A fault of ours, not of the frame: others may do better, and five attempts are enough.
+        # Our fault, not the frame's: it stays pending and is delivered again, a few times at most.
         except Exception as error:
             _log.error("a frame could not be handled: %s", type(error).__name__)
             self.failed += 1
@@ -244,7 +245,7 @@ class DeliveryBatch:
             by_place.setdefault(letter.delivery.partition, []).extend(letter.words)
         fixed = (GROUP, self.context.consumer, self.context.limits.dead_letters)
         return [
-            BURY.command(
+            scripts.BURY.command(
                 [self.keys[place].frames, self.keys[place].counters, self.keys[place].letters],
                 [*fixed, *words],
             )

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class CountingThread:
-    """Counts frames until told to stop.
+    """Counts frames until it is stopped.
 
     Args:
         store: Where they are; its groups are made at the start.
@@ -49,7 +49,7 @@ class CountingThread:
         self._thread.start()
 
     def stop(self, timeout_s: float = 6.0) -> bool:
-        """Settle what is held, and say whether that was done in time; it blocks."""
+        """Settle the current batch, and say whether that was done in time; it blocks."""
         self._stopping.set()
         if self._worker is not None:
             self._worker.stop()
@@ -72,7 +72,7 @@ class CountingThread:
                     self._store.prepare(self._first_epoch)
                     is_prepared = True
                 self._worker = Worker(self._store)
-                if self._stopping.is_set():  # it came between: the worker was not told
+                if self._stopping.is_set():  # stop() ran before there was this worker
                     self._worker.stop()
                 self._worker.run()
             except (StoreAway, StreamFull):
@@ -111,7 +111,7 @@ class CountingThreads:
         self._others: dict[str, CountingThread] = {}
 
     def run(self, is_stopping: Callable[[float], bool]) -> None:
-        """Count until told to stop; ``is_stopping`` waits for so many seconds and says so."""
+        """Count until ``is_stopping``, which waits for the given seconds, returns true."""
         self._first.start()
         while not is_stopping(PAUSE_S):
             try:

@@ -1,15 +1,16 @@
 """Epochs in Redis: closed, released and retired as the aggregator role does it in memory.
 
-Each partition holds its own part of an epoch. Closing has two phases in each: intake stops, in one
-step at the store, and once what was taken before is settled the epoch is frozen. It is closed once
-it is frozen in every partition; closing is repeated until it is. So every frame that was accepted
-counts. The result is that of one aggregator that saw the frames in some order.
+Each partition holds its own part of an epoch. Closing has two phases in each partition: first the
+store refuses new frames of the epoch, then, once every frame that was accepted is settled, the
+epoch is frozen. It is closed when it is frozen in every partition; ``close`` is repeated until it
+is. So every frame that was accepted counts, and the result is that of one aggregator that saw the
+frames in some order. ``Conservation`` accounts for every frame, by Redis' own numbers.
 """
 
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,20 +23,76 @@ from noisefloor.errors import BadParameter, EpochOpen
 from noisefloor.roles import AggregationLimits, DeadLetter, EpochSummary
 from noisefloor.wire import MOST_EPOCH, Kind, Reduction, Tally, joined, sorted_rows
 from noisefloor_services.store import (
-    CLOSE,
-    EMPTY,
     GROUP,
-    RETIRE,
     BadStore,
     Command,
     EpochClosing,
     Layout,
     PartitionKeys,
     Server,
+    scripts,
 )
-from noisefloor_services.streams import conservation
 from noisefloor_services.streams.batch import cells_of
-from noisefloor_services.streams.conservation import Conservation
+
+
+@dataclass(frozen=True, slots=True)
+class Conservation:
+    """Frames by what became of them. Nothing is estimated, and nothing is counted twice.
+
+    Attributes:
+        accepted: Frames that were promised to count: entries ever added to the streams, as the
+            streams themselves count them, and repeats that were recognised before.
+        counted: In the sums, or among the collected rows.
+        duplicates: Repeats of frames that were settled before.
+        dead_letters: Frames that can never count.
+        late: Accepted, and then refused because their epoch was closed. It has to be 0: no frame
+            is admitted to an epoch that is closed or being closed.
+        pending: In the streams still, handed out or not.
+        reports: Rows of the counted frames.
+        refused_closed: Refused at admission: the epoch was closed, or being closed.
+        refused_again: The same frames, refused once more.
+        refused_ahead: Refused at admission for now: the epoch was too far ahead.
+        refused_full: Refused at admission: the epoch was full.
+    """
+
+    accepted: int = 0
+    counted: int = 0
+    duplicates: int = 0
+    dead_letters: int = 0
+    late: int = 0
+    pending: int = 0
+    reports: int = 0
+    refused_closed: int = 0
+    refused_again: int = 0
+    refused_ahead: int = 0
+    refused_full: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Frames without an outcome; negative if some have two. It has to be 0."""
+        settled = self.counted + self.duplicates + self.dead_letters + self.late
+        return self.accepted - settled - self.pending
+
+    @property
+    def is_conserved(self) -> bool:
+        """Whether every frame that was accepted has exactly one outcome, or waits for one."""
+        return self.missing == 0
+
+    @classmethod
+    def total(cls, parts: Iterable["Conservation"]) -> "Conservation":
+        """Return the sum of several partitions."""
+        listed = list(parts)
+        return cls(*(sum(getattr(part, one.name) for part in listed) for one in fields(cls)))
+
+
+def _conservation_query(keys: PartitionKeys) -> Command:
+    return scripts.ACCOUNT.command([keys.frames, keys.counters, keys.admission], [])
+
+
+def _read_conservation(reply: Sequence[int]) -> Conservation:
+    accepted, pending, counted, duplicates, dead_letters, late, *more = reply
+    return Conservation(accepted, counted, duplicates, dead_letters, late, pending, *more)
+
 
 CLOSE_S = 5.0
 """How long closing waits for frames that were taken and are not settled, before it is repeated."""
@@ -110,16 +167,16 @@ class EpochStore:
         self._kind(kind)
         return all(
             self._is_shut(window, epoch)
-            for (window,) in self._ask(lambda keys: [_window_question(keys.window(kind), epoch)])
+            for (window,) in self._query(lambda keys: [_window_query(keys.window(kind), epoch)])
         )
 
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
         """Return the sums of a closed epoch and the number of rows behind them."""
         cells = np.zeros(self._kind(kind, Reduction.SUM).cells, dtype=np.int64)
         rows = 0
-        for held, part in self._closed(kind, epoch, "GET"):
+        for count, part in self._closed(kind, epoch, "GET"):
             cells += cells_of(part, len(cells))
-            rows += held
+            rows += count
         return cells, rows
 
     def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
@@ -143,19 +200,19 @@ class EpochStore:
                 keys.seen(kind, epoch),
                 keys.late(kind, epoch),
                 keys.kept(kind, epoch),
-                keys.intake_of(kind, epoch),
+                keys.admission_of(kind, epoch),
             ]
-            self.server.call(*RETIRE.command(names, [epoch]))
+            self.server.call(*scripts.RETIRE.command(names, [epoch]))
 
     def drop(self) -> None:
-        """Drop everything that is kept here, frames that wait included; nobody may count now.
+        """Drop everything that is stored, waiting frames included; no worker may count now.
 
-        Nobody has the right to delete a stream of frames: it is emptied, and stays.
+        No user has the right to delete a stream of frames: it is emptied, and stays.
         """
         for keys in self._partitions:
-            while self.server.call(*EMPTY.command([keys.frames], [GROUP])):
+            while self.server.call(*scripts.EMPTY.command([keys.frames], [GROUP])):
                 pass
-            names = [keys.counters, keys.letters, keys.beats, keys.intake]
+            names = [keys.counters, keys.letters, keys.beats, keys.admission]
             for kind in self.kinds:
                 names += [keys.window(kind), keys.epochs(kind)]
                 for epoch in self._touched(keys, kind):
@@ -164,7 +221,7 @@ class EpochStore:
                         keys.seen(kind, epoch),
                         keys.late(kind, epoch),
                         keys.kept(kind, epoch),
-                        keys.intake_of(kind, epoch),
+                        keys.admission_of(kind, epoch),
                     ]
             self.server.all([("UNLINK", name) for name in names])
         self.server.call("UNLINK", self.layout.settings)
@@ -172,13 +229,13 @@ class EpochStore:
     def summary(self, kind: str, epoch: int) -> EpochSummary:
         """Return an epoch in numbers; one that nothing is kept of has none."""
         self._kind(kind)
-        parts = self._ask(
+        parts = self._query(
             lambda keys: [
-                _window_question(keys.window(kind), epoch),
+                _window_query(keys.window(kind), epoch),
                 ("SCARD", keys.seen(kind, epoch)),
                 ("SCARD", keys.late(kind, epoch)),
                 ("HMGET", keys.epoch(kind, epoch), "rows", "late_rows"),
-                ("HGET", keys.intake_of(kind, epoch), "late_rows"),
+                ("HGET", keys.admission_of(kind, epoch), "late_rows"),
             ]
         )
         numbers = [
@@ -190,22 +247,22 @@ class EpochStore:
 
     def fullness(self) -> float:
         """Return the share of its bounds that the fullest open epoch has used, anywhere."""
-        asked = [
+        places = [
             (keys, kind, epoch)
             for kind in self.kinds
             for epoch in self.epochs(kind)
             for keys in self._partitions
         ]
         commands: list[Command] = []
-        for keys, kind, epoch in asked:
+        for keys, kind, epoch in places:
             commands += [
-                _window_question(keys.window(kind), epoch),
+                _window_query(keys.window(kind), epoch),
                 ("SCARD", keys.seen(kind, epoch)),
                 ("HMGET", keys.epoch(kind, epoch), "rows", "bytes"),
             ]
         replies, shares = iter(self.server.all(commands) if commands else ()), [0.0]
         for (_, _, epoch), window, frames, (rows, size) in zip(
-            asked, replies, replies, replies, strict=True
+            places, replies, replies, replies, strict=True
         ):
             if not self._is_shut(window, epoch):
                 shares += [
@@ -218,22 +275,22 @@ class EpochStore:
     def epochs(self, kind: str) -> tuple[int, ...]:
         """Return the epochs of a kind that something is kept of."""
         self._kind(kind)
-        parts = self._ask(lambda keys: [("SMEMBERS", keys.epochs(kind))])
+        parts = self._query(lambda keys: [("SMEMBERS", keys.epochs(kind))])
         return tuple(sorted({int(epoch) for (members,) in parts for epoch in members}))
 
     def dead_letters(self) -> tuple[DeadLetter, ...]:
         """Return the dead letters that are kept, sorted by key."""
         letters = []
-        for (fields,) in self._ask(lambda keys: [("HGETALL", keys.letters)]):
-            for key, value in zip(fields[::2], fields[1::2], strict=True):
+        for (pairs,) in self._query(lambda keys: [("HGETALL", keys.letters)]):
+            for key, value in zip(pairs[::2], pairs[1::2], strict=True):
                 size, reason = value.decode().split(" ", 1)
                 letters.append(DeadLetter(key.decode(), reason, int(size)))
         return tuple(sorted(letters))
 
     def conservation(self) -> Conservation:
         """Return what became of every frame; a partition's numbers are of one instant."""
-        replies = self.server.all([conservation.question(keys) for keys in self._partitions])
-        return Conservation.total(map(conservation.read, replies))
+        replies = self.server.all([_conservation_query(keys) for keys in self._partitions])
+        return Conservation.total(map(_read_conservation, replies))
 
     def waiting(self) -> int:
         """Return how many frames are not settled yet."""
@@ -243,9 +300,9 @@ class EpochStore:
     def _partitions(self) -> list[PartitionKeys]:
         return [self.layout.keys(place) for place in range(self.layout.partitions)]
 
-    def _ask(self, questions: Callable[[PartitionKeys], Sequence[Command]]) -> list[list[Any]]:
+    def _query(self, queries: Callable[[PartitionKeys], Sequence[Command]]) -> list[list[Any]]:
         """Return the replies of every partition, a partition's all of one instant."""
-        return [self.server.atomically(questions(keys)) for keys in self._partitions]
+        return [self.server.atomically(queries(keys)) for keys in self._partitions]
 
     def _touched(self, keys: PartitionKeys, kind: str) -> set[int]:
         """Return the epochs that there may be keys of: those kept, and those frames wait for."""
@@ -258,7 +315,7 @@ class EpochStore:
     def _is_draining(self, keys: PartitionKeys, kind: str, epoch: int) -> bool:
         """Take one step of closing in a partition, and say whether more are needed."""
         names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch), keys.frames]
-        step = self.server.call(*CLOSE.command(names, [epoch, self.limits.open_epochs]))
+        step = self.server.call(*scripts.CLOSE.command(names, [epoch, self.limits.open_epochs]))
         if step == _AHEAD:
             raise BadParameter("epoch", epoch, "within the window of open epochs")
         return bool(step == _DRAINING)
@@ -272,9 +329,9 @@ class EpochStore:
 
     def _closed(self, kind: str, epoch: int, read: str, *more: int) -> list[tuple[int, Any]]:
         """Return rows and contents of a closed epoch, partition by partition."""
-        parts = self._ask(
+        parts = self._query(
             lambda keys: [
-                _window_question(keys.window(kind), epoch),
+                _window_query(keys.window(kind), epoch),
                 ("HGET", keys.epoch(kind, epoch), "rows"),
                 (read, keys.kept(kind, epoch), *more),
             ]
@@ -303,7 +360,7 @@ class EpochStore:
                 raise BadStore(f"Redis holds {key} with another {name}: choose another namespace.")
 
 
-def _window_question(window: str, epoch: int) -> Command:
+def _window_query(window: str, epoch: int) -> Command:
     return ("HMGET", window, "floor", epoch)
 
 

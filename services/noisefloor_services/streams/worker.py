@@ -1,9 +1,9 @@
 """A worker: frames out of the streams, into the sums, exactly once each.
 
-It may be killed or paused at any point, and several may serve one partition: everything that
-counts happens in one script, which looks at what the worker owns and at what was seen. A worker
-that wakes up late, a frame that is handed out again and a producer that sends twice are all
-the same to it.
+It may be killed or paused at any point, and several may serve one partition: a batch is applied by
+one script, which checks which entries the worker still owns and which batch ids were seen. So a
+worker that resumes after its entries were claimed, a frame that is delivered again and a producer
+that sends twice all count once.
 """
 
 import logging
@@ -16,8 +16,6 @@ from typing import Any
 from noisefloor.checks import check_count
 from noisefloor.wire import read_batch_id
 from noisefloor_services.store import GROUP, Command, StoreAway, StoreStalled, StreamFull
-from noisefloor_services.streams.abandonment import Abandonment
-from noisefloor_services.streams.age_tracker import Clock
 from noisefloor_services.streams.batch import (
     BatchContext,
     DeliveryBatch,
@@ -26,6 +24,7 @@ from noisefloor_services.streams.batch import (
     StreamDelivery,
 )
 from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.pending import Abandonment, Clock
 
 BATCH = 64
 MOST_DELIVERIES = 5
@@ -41,14 +40,14 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Serve some partitions of a store until told to stop, or until they are empty.
+    """Serve some partitions of a store until it is stopped, or until they are empty.
 
     Args:
         store: Where frames and sums are.
         partitions: Which of its partitions; all by default.
         batch: Frames that are taken at once, from all partitions together.
-        abandoned_s: A frame that stayed for this time in the hands of a worker which gave no sign
-            of life is taken over.
+        abandoned_s: A frame that stayed pending for this time at a worker without a heartbeat is
+            taken over.
         group: How frames are applied; another one than this is for comparison only.
         clock: Seconds that never run backwards.
     """
@@ -80,10 +79,10 @@ class Worker:
         served = range(store.layout.partitions) if partitions is None else partitions
         self._store = store
         self._keys = {place: store.layout.keys(place) for place in served}
-        # Shared out: what is held in memory does not grow with the number of partitions.
+        # Divided among the partitions, so that memory does not grow with their number.
         self._batch = max(1, check_count(batch, "batch", most=1024) // len(self._keys))
         self._abandoned_s = abandoned_s
-        # A name of its own: two processes under one name would share what they own.
+        # A new name each time: two processes with one name would own the same entries.
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._context = BatchContext(store.kinds, store.limits, name, group)
         self._clock = clock
@@ -105,7 +104,7 @@ class Worker:
 
     def stop(self) -> None:
         """Ask the worker to settle what it holds and to leave; a signal handler may call this."""
-        # A plain flag: a lock could be held by what the signal interrupted.
+        # A plain flag: the code that the signal interrupts might own a lock.
         self._is_stopping = True
 
     def run(self) -> None:
@@ -207,16 +206,16 @@ class Worker:
     def _sweep(self, place: int) -> int:
         abandonment, taken = self._abandonments[place], 0
         in_hand = {one.entry_id for one in self._ahead if one.partition == place}
-        for held in abandonment.look(self._store.server, in_hand):
-            fields = self._store.server.call(*abandonment.claim(held))
-            if fields:  # nobody else was quicker
-                attempt = held.deliveries + 1
-                self._retry(StreamDelivery(place, held.entry_id, fields[1], attempt))
+        for entry in abandonment.look(self._store.server, in_hand):
+            fields = self._store.server.call(*abandonment.claim(entry))
+            if fields:  # no other worker was quicker
+                attempt = entry.deliveries + 1
+                self._retry(StreamDelivery(place, entry.entry_id, fields[1], attempt))
                 taken += 1
         return taken
 
     def _retry(self, delivery: StreamDelivery) -> None:
-        """Settle a frame that somebody else gave up; after too many attempts, bury it unread."""
+        """Settle a frame that another worker abandoned; bury it after too many attempts."""
         if delivery.attempt <= MOST_DELIVERIES:
             self._settle([delivery], reads_ahead=False)
             return

@@ -1,18 +1,22 @@
 """Whether frames can be appended: failures by cause, and a probe that appends nothing.
 
-A store that answers may still refuse every frame: the user lost a right, a key holds something
-else. Each refusal is a 503 to a device; here they are counted, logged once for each cause, and
-held against the readiness of the service.
+A store that answers may still refuse every frame: the user lost a right, or a key holds another
+type. Each refusal is a 503 to a device; here they are counted, logged once for each cause, and
+make the service not ready. ``Producer`` appends lists of frames without the admission checks of
+``Ingest``: it is for chaos runs, tests and benchmarks.
 """
 
 import logging
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 
 from redis.exceptions import NoPermissionError, RedisError
 
+from noisefloor.checks import check_count
 from noisefloor.errors import NoisefloorError
+from noisefloor.wire import Kind, read_batch_id
 from noisefloor_services.metrics import MetricCounter, MetricSample
 from noisefloor_services.store import (
     ENTRY_ID,
@@ -24,14 +28,14 @@ from noisefloor_services.store import (
     StoreAway,
     StreamFull,
 )
-from noisefloor_services.streams.age_tracker import Clock
+from noisefloor_services.streams.pending import Clock
 
 AWAY, FULL = "store-away", "full"
 PERMISSION, TYPE, ENTRY = "no-permission", "wrong-type", "bad-entry-id"
 WINDOW, OTHER = "no-window", "other"
 CAUSES = (AWAY, FULL, PERMISSION, TYPE, ENTRY, WINDOW)
 _TRANSIENT = (AWAY, FULL)
-"""Known to everybody: these pass, and say themselves when to try again."""
+"""Transient: they pass, and the answer has Retry-After."""
 
 _DENIED_IN_SCRIPT = ("ACL failure in script", "The user executing the script")
 """As Valkey and Redis say it of a command that a script calls."""
@@ -55,7 +59,7 @@ def cause_of(error: Exception) -> str:
         return AWAY
     if isinstance(error, StreamFull):
         return FULL
-    if isinstance(error, BadStore):  # a script or a group that nobody has prepared
+    if isinstance(error, BadStore):  # windows or groups that no aggregator has prepared
         return WINDOW
     text = str(error)
     if isinstance(error, NoPermissionError) or any(part in text for part in _DENIED_IN_SCRIPT):
@@ -69,7 +73,7 @@ class WritePath:
     """What becomes of appends, partition by partition; safe to share between threads.
 
     Args:
-        server: Where the streams are; asked by the probe.
+        server: Where the streams are; used by the probe.
         layout: How frames are spread.
         kinds: Names of the kinds that are taken.
         clock: Seconds that never run backwards.
@@ -127,8 +131,8 @@ class WritePath:
         append: Command = ("XADD", keys.frames, ENTRY_ID, FIELD, b"")
         windows: list[Command] = [("HMGET", keys.window(kind), "floor") for kind in self._kinds]
         try:
-            asked = [("MULTI",), append, ("DISCARD",), ("XLEN", keys.frames), *windows]
-            if [None] in self._server.all(asked)[4:]:
+            commands = [("MULTI",), append, ("DISCARD",), ("XLEN", keys.frames), *windows]
+            if [None] in self._server.all(commands)[4:]:
                 return WINDOW
         except (NoisefloorError, RedisError) as error:
             cause = cause_of(error)
@@ -146,3 +150,51 @@ class WritePath:
             _log.error("frames cannot be appended: %s", _TEXTS[cause])
         for cause in sorted(before - after):
             _log.warning("frames can be appended again; it was: %s", _TEXTS[cause])
+
+
+HIGH_WATER = 1 << 16
+"""Frames of a partition that may wait before producers are refused."""
+
+
+class Producer:
+    """Appends a list of frames without admission; services use ``Ingest``.
+
+    Args:
+        server: Where to.
+        layout: How frames are spread.
+        kinds: Whose ids can be read.
+        high_water: Frames of a partition beyond which nothing is taken.
+    """
+
+    __slots__ = ("_high_water", "_kinds", "_layout", "_server")
+
+    def __init__(
+        self,
+        server: Server,
+        layout: Layout,
+        kinds: Mapping[str, Kind],
+        *,
+        high_water: int = HIGH_WATER,
+    ) -> None:
+        self._server = server
+        self._layout = layout
+        self._kinds = kinds
+        self._high_water = check_count(high_water, "high_water")
+
+    def append(self, frames: Sequence[bytes]) -> None:
+        """Take all frames or none; after StoreAway, send the same frames again."""
+        if not frames:
+            return
+        places = [
+            self._layout.partition_of(one, read_batch_id(one, self._kinds)) for one in frames
+        ]
+        self._check_capacity(Counter(places))
+        keys = [self._layout.keys(place) for place in places]
+        pairs = zip(keys, frames, strict=True)
+        self._server.atomically([("XADD", key.frames, ENTRY_ID, FIELD, one) for key, one in pairs])
+
+    def _check_capacity(self, places: Counter[int]) -> None:
+        commands = [("XLEN", self._layout.keys(place).frames) for place in places]
+        for place, length in zip(places, self._server.all(commands), strict=True):
+            if length + places[place] > self._high_water:
+                raise StreamFull(f"Partition {place}")

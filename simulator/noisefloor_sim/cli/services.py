@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from noisefloor.wire.messages import ConservationReport
 from noisefloor_sim.cli.progress import spinner
 from noisefloor_sim.deploy import (
     EMBEDDED,
-    ConservationStatus,
     Deployment,
     DeploymentStatus,
     FolderBusy,
@@ -76,7 +76,7 @@ def _lines(status: DeploymentStatus) -> list[str]:
     return [*lines, "", status.verdict]
 
 
-def _sum(found: ConservationStatus) -> str:
+def _sum(found: ConservationReport) -> str:
     outcome = "CONSERVED" if found.is_conserved else f"{found.missing:,} MISSING"
     return (
         f"{found.accepted:,} frames accepted = {found.counted:,} counted + "
@@ -86,7 +86,7 @@ def _sum(found: ConservationStatus) -> str:
     )
 
 
-def _refused(found: ConservationStatus) -> str:
+def _refused(found: ConservationReport) -> str:
     closed = found.refused_closed + found.refused_again
     return (
         f"{closed:,} for a closed epoch, {found.refused_ahead:,} for one too far ahead, "

@@ -11,7 +11,6 @@ from noisefloor_sim.deploy.service_client import ServiceAddresses
 from noisefloor_sim.deploy.starting import restore_ledger, start
 from noisefloor_sim.deploy.state import EMBEDDED
 from noisefloor_sim.deploy.status import (
-    ConservationStatus,
     DeploymentStatus,
     LedgerBudget,
     ProcessStatus,
@@ -21,7 +20,6 @@ from noisefloor_sim.deploy.status import (
 
 __all__ = [
     "EMBEDDED",
-    "ConservationStatus",
     "Deployment",
     "DeploymentStatus",
     "FolderBusy",

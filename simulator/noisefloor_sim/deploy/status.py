@@ -5,10 +5,11 @@ Numbers of a service, read from the text form of Prometheus.
 
 import re
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from noisefloor.wire.messages import ConservationReport
 from noisefloor_sim.deploy import status
 from noisefloor_sim.deploy.deployment import Deployment
 from noisefloor_sim.deploy.environment import store_url
@@ -90,26 +91,6 @@ class DurabilityStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ConservationStatus:
-    """Frames by what became of them; ``missing`` has to be 0."""
-
-    accepted: int
-    counted: int
-    duplicates: int
-    dead_letters: int
-    late: int
-    pending: int
-    reports: int
-    refused_closed: int
-    refused_again: int
-    refused_ahead: int
-    refused_full: int
-    missing: int
-    is_conserved: bool
-    alarms: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class LedgerBudget:
     """A data set's budget."""
 
@@ -137,7 +118,7 @@ class DeploymentStatus:
     redis: str
     processes: tuple[ProcessStatus, ...]
     durability: DurabilityStatus
-    conservation: ConservationStatus | None
+    conservation: ConservationReport | None
     ledger: tuple[LedgerBudget, ...] | None
 
     @property
@@ -166,7 +147,8 @@ class DeploymentStatus:
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Return everything as one object."""
         judged = {"is_ready": self.is_ready, "is_conserved": self.is_conserved}
-        return {"verdict": self.verdict, **judged, **asdict(self)}
+        account = self.conservation and self.conservation.model_dump()
+        return {"verdict": self.verdict, **judged, **asdict(self), "conservation": account}
 
 
 def empty_status(folder: Path, why: str) -> dict[str, Any]:  # Any: JSON
@@ -264,13 +246,11 @@ def _durability(
     return DurabilityStatus(topology.state.durability, promise, tuple(unkept))
 
 
-def _conservation(topology: Deployment) -> ConservationStatus | None:
+def _conservation(topology: Deployment) -> ConservationReport | None:
     answer = _reply_of(topology, AGGREGATOR, "/conservation", "read")
     if answer is None:
         return None
-    return ConservationStatus(
-        **{one.name: answer.json()[one.name] for one in fields(ConservationStatus)}
-    )
+    return ConservationReport.model_validate(answer.json())
 
 
 def _ledger(topology: Deployment) -> tuple[LedgerBudget, ...] | None:

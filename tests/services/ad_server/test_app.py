@@ -18,7 +18,7 @@ from noisefloor.roles import Aggregator
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.wire.frames import encode_frame
 from noisefloor_services import ad_server
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
@@ -32,19 +32,13 @@ FRAME = {"Content-Type": FRAME_TYPE}
 COLLECTION = CollectionConfig(example_collection(5).catalogue, {kind.name: kind for kind in KINDS})
 
 
-@pytest.fixture(scope="module")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as embedded:
-        yield embedded
-
-
 @pytest.fixture
 def settings(valkey: EmbeddedServer) -> Settings:
     server = Server(valkey.url)
     server.call("FLUSHALL")
     server.close()
-    told = Settings(redis_url=valkey.url, partitions=2, credentials=credentials())
-    return prepared(told, COLLECTION)
+    given = Settings(redis_url=valkey.url, partitions=2, credentials=credentials())
+    return prepared(given, COLLECTION)
 
 
 @pytest.fixture
@@ -76,7 +70,7 @@ def test_catalogue_and_model_are_sent_once(app: Live) -> None:
     assert app("GET", "/model").status_code == 404
 
 
-def test_the_model_on_the_board_is_handed_out(app: Live, settings: Settings) -> None:
+def test_the_broadcast_model_is_served(app: Live, settings: Settings) -> None:
     store = a_store(settings)
     for content in (b"first", b"second"):
         store.server.call("HSET", store.layout.settings, "broadcast", content)
@@ -109,9 +103,9 @@ def test_what_is_no_frame_is_refused_and_nothing_is_kept(app: Live, settings: Se
     for data in (b"", b"nonsense", broken(1), frame(KINDS[0], 0, 1)[:-1]):
         answer = app("POST", "/frames", content=data, headers=FRAME)
         assert answer.status_code == 400
-        told = answer.json()
-        assert told["error"] == "bad-frame"
-        assert told["field"] and told["rule"]
+        body = answer.json()
+        assert body["error"] == "bad-frame"
+        assert body["field"] and body["rule"]
     data = frame(KINDS[0], 0, 1)
     for headers in ({}, {"Content-Type": "application/json"}):
         assert app("POST", "/frames", content=data, headers=headers).status_code == 415
@@ -146,12 +140,12 @@ def test_the_short_way_of_a_request_answers_like_its_route(
     bodies = [b'{"index": 2}', b'{"slate": [3, 0, 3]}', b"{}", b'{"index": 5}', b"[", b'"x"']
     bodies += [b'{"index": 1, "epoch": -1}', b'{"index": 1, "more": 1}', b'{"index": true}']
 
-    async def asked() -> list[httpx.Response]:
+    async def answers() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app.service.api)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return [await client.post("/requests", content=one, headers=kind) for one in bodies]
 
-    long = asyncio.run_coroutine_threadsafe(asked(), app._loop).result(20)
+    long = asyncio.run_coroutine_threadsafe(answers(), app._loop).result(20)
     monkeypatch.setattr(FastAPI, "__call__", None)  # the short way does without
     short = [app("POST", "/requests", content=one, headers=kind) for one in bodies]
     for one, other in zip(short, long, strict=True):
@@ -193,15 +187,15 @@ def test_single_reports_are_counted_like_frames(app: Live, settings: Settings) -
 
 def test_too_much_that_waits_is_429_with_retry_after(settings: Settings) -> None:
     narrow = replace(COLLECTION, namespace="narrow")
-    told = prepared(replace(settings, high_water=3, partitions=1), narrow)
-    with live(ad_server.create(told, narrow)) as app:
+    given = prepared(replace(settings, high_water=3, partitions=1), narrow)
+    with live(ad_server.create(given, narrow)) as app:
         answers = [
             app("POST", "/frames", content=frame(KINDS[0], 0, number), headers=FRAME)
             for number in range(6)
         ]
         assert [one.status_code for one in answers] == [202] * 3 + [429] * 3
         assert answers[-1].headers["retry-after"] == "1"
-        store = a_store(told, narrow)
+        store = a_store(given, narrow)
         assert store.waiting() == 3
         Worker(store).drain(patience_s=20)
         data = frame(KINDS[0], 0, 9)
@@ -209,10 +203,10 @@ def test_too_much_that_waits_is_429_with_retry_after(settings: Settings) -> None
 
 
 def test_reports_take_a_token_where_they_have_to(settings: Settings) -> None:
-    told = replace(settings, report_tokens=True)
-    with live(ad_server.create(told, COLLECTION)) as app:
-        asked = {"json": {"count": 2}, "headers": bearer(Role.ADMIN)}
-        first, second = app("POST", "/tokens/0", **asked).json()
+    given = replace(settings, report_tokens=True)
+    with live(ad_server.create(given, COLLECTION)) as app:
+        options = {"json": {"count": 2}, "headers": bearer(Role.ADMIN)}
+        first, second = app("POST", "/tokens/0", **options).json()
         data, other = frame(KINDS[0], 0, 1), frame(KINDS[0], 0, 2)
 
         def sent(content: bytes, **more: str) -> int:
@@ -282,7 +276,7 @@ def test_the_description_has_the_frame_and_the_report(app: Live) -> None:
     assert {"400", "413", "415", "429", "503"} <= set(paths["/frames"]["post"]["responses"])
 
 
-def test_a_store_that_takes_no_frames_makes_nobody_ready(settings: Settings) -> None:
+def test_a_store_that_takes_no_frames_makes_the_service_unready(settings: Settings) -> None:
     other = replace(COLLECTION, namespace="noisefloor-closed")
     layout = Layout(other.namespace, settings.partitions)
     streams = [layout.keys(place).frames for place in range(settings.partitions)]
@@ -302,8 +296,8 @@ def test_a_store_that_takes_no_frames_makes_nobody_ready(settings: Settings) -> 
         refused = app("POST", "/requests", json={"index": 1})
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         app.wait(lambda: app("GET", "/readyz").status_code == 503)
-        told = app("GET", "/readyz").json()["lacks"]
-        assert told == ["Frames cannot be appended: a stream's key holds something else."]
+        lacks = app("GET", "/readyz").json()["lacks"]
+        assert lacks == ["Frames cannot be appended: a stream's key holds something else."]
         lines = app("GET", "/metrics", headers=bearer(Role.READ)).text
         assert 'noisefloor_appends_failed{cause="wrong-type"} 1\n' in lines
         assert "noisefloor_stream_length" not in lines

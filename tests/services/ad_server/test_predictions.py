@@ -1,4 +1,4 @@
-"""Protected queries at the ad server: answered by what was learnt, one by one, and forgotten."""
+"""Protected queries at the ad server: answered by the fitted model, and not stored."""
 
 import logging
 import threading
@@ -14,8 +14,8 @@ from live_apps import Live, credentials, live, prepared
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.tasks.training_task import MOST_QUERIES, TrainingTask
 from noisefloor_services import ad_server
-from noisefloor_services.ad_server.predictions import MOST_WAITING
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.ad_server.state import MOST_WAITING
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
 from task_cases import QUERIES, Threshold, Totals, crowd, queries, written
@@ -25,19 +25,18 @@ SENTINEL = b"sentinel-7f3a9c"
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as embedded:
-        yield Settings(redis_url=embedded.url, credentials=credentials())
+def settings(valkey: EmbeddedServer) -> Settings:
+    return Settings(redis_url=valkey.url, credentials=credentials())
 
 
-def asking(
-    settings: Settings, course: TrainingTask | None, content: bytes | None
+def answering_app(
+    settings: Settings, task: TrainingTask | None, content: bytes | None
 ) -> Iterator[Live]:
     with Redis.from_url(settings.redis_url) as client:
         client.flushall()
         if content is not None:
             client.hset("noisefloor:settings", "broadcast", content)
-    collection = CollectionConfig(example_collection(4).catalogue, task=course)
+    collection = CollectionConfig(example_collection(4).catalogue, task=task)
     with live(ad_server.create(prepared(settings, collection), collection)) as app:
         app.wait_ready()
         yield app
@@ -45,7 +44,7 @@ def asking(
 
 @pytest.fixture
 def app(settings: Settings) -> Iterator[Live]:
-    yield from asking(settings, Threshold(), written(2, threshold=60, seen=""))
+    yield from answering_app(settings, Threshold(), written(2, threshold=60, seen=""))
 
 
 def test_queries_are_answered_in_their_order(app: Live) -> None:
@@ -76,7 +75,7 @@ def test_a_query_is_no_report(app: Live) -> None:
 
 
 @pytest.mark.parametrize(
-    ("course", "content", "status"),
+    ("task", "content", "status"),
     [
         (None, None, 404),
         (Totals(), written(3, total=1), 404),
@@ -86,20 +85,20 @@ def test_a_query_is_no_report(app: Live) -> None:
     ],
 )
 def test_who_cannot_answer_says_so(
-    settings: Settings, course: TrainingTask | None, content: bytes | None, status: int
+    settings: Settings, task: TrainingTask | None, content: bytes | None, status: int
 ) -> None:
-    for app in asking(settings, course, content):
+    for app in answering_app(settings, task, content):
         answer = app("POST", "/predictions", content=queries(1), headers=FRAME)
         assert answer.status_code == status
 
 
-def test_too_many_are_asked_to_come_again_and_reports_are_taken(
+def test_too_many_queries_are_refused_for_now_and_reports_are_taken(
     settings: Settings, tmp_path: Path
 ) -> None:
-    held = tmp_path / "held"
-    held.touch()
-    course = Threshold(str(held))
-    for app in asking(settings, course, written(2, threshold=60, seen="")):
+    blocker = tmp_path / "held"
+    blocker.touch()
+    task = Threshold(str(blocker))
+    for app in answering_app(settings, task, written(2, threshold=60, seen="")):
         tally, most = Tally(), MOST_WAITING
 
         def ask(app: Live = app, tally: "Tally" = tally) -> None:
@@ -112,7 +111,7 @@ def test_too_many_are_asked_to_come_again_and_reports_are_taken(
             assert tally.seen == [(503, "1")] * 3
             data = crowd(0, 1, (1, 1))
             assert app("POST", "/frames", content=data, headers=FRAME).status_code == 202
-            held.unlink()
+            blocker.unlink()
             for one in done:
                 one.result(30)
         assert sorted(tally.seen[3:]) == [(200, None)] * most

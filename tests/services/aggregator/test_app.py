@@ -1,53 +1,41 @@
 """The aggregator: counts what the ad server took, and shows it once it is closed."""
 
-import json
 import re
-import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from redis import Redis
 
-from live_apps import LINES, Live, Process, bearer, credentials, live, process
+from live_apps import Live, append, bearer, credentials, live, settled
 from noisefloor.ads.training.factorisation import AdModel
 from noisefloor.ads.training.rounds import Broadcast
-from noisefloor.randomness import SecureSource
 from noisefloor.roles import Aggregator
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor.wire import grid_kind
-from noisefloor.wire.frames import encode_frame, read_batch_id
+from noisefloor.wire.frames import read_batch_id
 from noisefloor.wire.kinds import Kind
 from noisefloor_services import ad_server, aggregator
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.durability import Durability, server_info
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import GROUP, Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams import lag
+from noisefloor_services.streams import pending
 from noisefloor_services.streams.epoch_store import EpochStore
-from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.worker import Worker
 from stream_cases import KINDS, frame
 
 FRAME = {"Content-Type": FRAME_TYPE}
 COLLECTION = CollectionConfig(example_collection(5).catalogue, {kind.name: kind for kind in KINDS})
 READ, ADMIN = bearer(Role.READ), bearer(Role.ADMIN)
-
-
-@pytest.fixture(scope="module")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as embedded:
-        yield embedded
 
 
 @pytest.fixture
@@ -65,19 +53,8 @@ def app(settings: Settings) -> Iterator[Live]:
         yield running
 
 
-def send(
-    settings: Settings, frames: list[bytes], collection: CollectionConfig = COLLECTION
-) -> None:
-    server = Server(settings.redis_url)
-    layout = Layout(collection.namespace, settings.partitions)
-    Producer(server, layout, collection.kinds).append(frames)
-    server.close()
-
-
-def settled(app: Live, accepted: int) -> bool:
-    account = app("GET", "/conservation", headers=READ).json()
-    assert account["is_conserved"]
-    return bool(account["accepted"] == accepted and not account["pending"])
+def send(settings: Settings, frames: list[bytes]) -> None:
+    append(settings, COLLECTION, frames)
 
 
 def test_sums_are_shown_after_the_close_and_are_those_of_the_role(
@@ -95,10 +72,10 @@ def test_sums_are_shown_after_the_close_and_are_those_of_the_role(
             closed = app("POST", f"/epochs/{kind}/0/close", headers=ADMIN)
             assert (closed.status_code, closed.json()["is_closed"]) == (200, True)
         role.close(kind, 0)
-        told = app("GET", f"/statistics/{kind}/0", headers=READ).json()
+        given = app("GET", f"/statistics/{kind}/0", headers=READ).json()
         cells, rows = role.release(kind, 0)
-        assert np.array(told["cells"], dtype=np.int64).tobytes() == cells.tobytes()
-        assert told["rows"] == rows
+        assert np.array(given["cells"], dtype=np.int64).tobytes() == cells.tobytes()
+        assert given["rows"] == rows
     app("POST", "/epochs/notes/1/close", headers=ADMIN)
     role.close("notes", 1)
     answer = app("GET", "/statistics/notes/1", headers=READ)
@@ -195,8 +172,8 @@ class Adding:
 
 
 def test_a_closed_round_becomes_the_model_that_the_ad_server_hands_out(settings: Settings) -> None:
-    course = AdTask(Adding())  # type: ignore[arg-type]
-    counting = aggregator.create(settings, replace(COLLECTION, task=course))
+    task = AdTask(Adding())  # type: ignore[arg-type]
+    counting = aggregator.create(settings, replace(COLLECTION, task=task))
     with live(counting) as app, live(ad_server.create(settings, COLLECTION)) as serving:
         app.wait_ready()
 
@@ -218,144 +195,6 @@ def test_a_closed_round_becomes_the_model_that_the_ad_server_hands_out(settings:
             serving.wait(lambda expected=expected: model() == expected)  # type: ignore[misc]
 
 
-def the_topology(valkey: EmbeddedServer, folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
-    file = folder / "collection.json"
-    catalogue = json.loads(example_collection(20).catalogue.content)
-    file.write_text(json.dumps({"catalogue": catalogue, "kinds": {"clicks": {"size": 20}}}))
-    told = {"REDIS_URL": valkey.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
-    return told, ("--collection", str(file))
-
-
-def wait_ready(client: httpx.Client, url: str) -> None:
-    for _ in range(500):
-        if client.get(f"{url}/readyz").status_code == 200:
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("not ready")
-
-
-def wait_settled(client: httpx.Client, url: str) -> dict[str, int]:
-    for _ in range(1000):
-        account: dict[str, int] = client.get(f"{url}/conservation", headers=READ).json()
-        if not account["pending"]:
-            return account
-        threading.Event().wait(0.02)
-    raise AssertionError("frames wait for ever")
-
-
-def test_frames_over_http_come_to_the_sums_of_the_role_and_a_stop_loses_none(
-    tmp_path: Path, binary: Path
-) -> None:
-    kinds = example_collection(20).kinds
-    source, role = SecureSource(), Aggregator(kinds.values())
-    rows = (np.arange(6000 * 20).reshape(6000, 20) % 7 == 0).astype(np.int64)
-    frames = [encode_frame(kinds["clicks"], 0, part, source) for part in np.array_split(rows, 300)]
-    taken: list[bytes] = []
-    store = EmbeddedServer(tmp_path / "valkey", binary=binary)
-    with store as valkey, httpx.Client() as client:
-        told, options = the_topology(valkey, tmp_path)
-        with process("aggregator", tmp_path, told, *options) as counts:
-            with process("ad-server", tmp_path, told, *options) as serves:
-                url, reads = serves.url, counts.url
-                wait_ready(client, url)
-                taken += sent_until_stopped(serves, url, frames)
-            assert 0 < len(taken)
-            wait_ready(client, reads)
-            account = wait_settled(client, reads)
-            # A frame may count whose answer was never read; not the other way round.
-            assert account["counted"] >= len(taken)
-            assert {read_batch_id(data, kinds) for data in taken} <= seen(valkey.url)
-            with process("ad-server", tmp_path, told, *options) as serves:
-                url = serves.url
-                wait_ready(client, url)
-                for data in frames:  # all of them again: who cannot know sends the same
-                    answer = client.post(f"{url}/frames", content=data, headers=FRAME)
-                    assert answer.status_code == 202
-                assert wait_settled(client, reads)["counted"] == len(frames)
-                assert serves.end() == 0
-            client.post(f"{reads}/epochs/clicks/0/close", headers=ADMIN).raise_for_status()
-            told_ = client.get(f"{reads}/statistics/clicks/0", headers=READ).json()
-            counts.process.send_signal(signal.SIGTERM)
-            assert counts.process.wait(15) == 0
-        for data in frames:
-            role.apply(data)
-        role.close("clicks", 0)
-        cells, count = role.release("clicks", 0)
-        assert np.array(told_["cells"], dtype=np.int64).tobytes() == cells.tobytes()
-        assert told_["rows"] == count == 6000
-        for name in ("ad-server", "aggregator"):
-            lines = (tmp_path / f"{name}.log").read_text().splitlines()
-            assert all(json.loads(line)["level"] in ("info", "warning") for line in lines), lines
-            assert json.loads(lines[-1])["message"] == "stopped"
-
-
-def seen(url: str) -> set[bytes | None]:
-    """Return the ids of the batches that were counted."""
-    names = [Layout(partitions=2).keys(place).seen("clicks", 0) for place in range(2)]
-    server = Server(url)
-    found = {bytes(one) for name in names for one in server.call("SMEMBERS", name)}
-    server.close()
-    return {*found}
-
-
-def sent_until_stopped(serves: Process, url: str, frames: list[bytes]) -> list[bytes]:
-    """Send from four clients at once, stop the service in the middle, return what it took."""
-    taken: list[bytes] = []
-    under_way = threading.Event()
-
-    def work(part: list[bytes]) -> None:
-        with httpx.Client() as client:
-            for data in part:
-                try:
-                    answer = client.post(f"{url}/frames", content=data, headers=FRAME)
-                except httpx.TransportError:
-                    return  # it is gone, and promised nothing
-                assert answer.status_code in (202, 503)
-                if answer.status_code == 202:
-                    taken.append(data)
-                if len(taken) >= 40:
-                    under_way.set()
-
-    threads = [threading.Thread(target=work, args=(frames[at::4],)) for at in range(4)]
-    for thread in threads:
-        thread.start()
-    assert under_way.wait(30)
-    assert serves.end() == 0
-    for thread in threads:
-        thread.join(20)
-    return taken
-
-
-def test_a_worker_of_its_own_counts_too(tmp_path: Path) -> None:
-    with EmbeddedServer(tmp_path / "valkey") as valkey:
-        told, options = the_topology(valkey, tmp_path)
-        settings = Settings.read({f"NOISEFLOOR_{key}": value for key, value in told.items()})
-        collection = CollectionConfig.read(Path(options[1]))
-        with process("worker", tmp_path, told, *options) as works:
-            data = encode_frame(
-                collection.kinds["clicks"], 0, np.ones((3, 20), dtype=int), SecureSource()
-            )
-            with live(aggregator.create(settings, collection)) as app:
-                app.wait_ready()
-                send(settings, [data], collection)
-                app.wait(lambda: settled(app, 1))
-            send(settings, [data], collection)
-            server = Server(valkey.url)
-            names = [collection_keys(settings, place) for place in range(2)]
-            for _ in range(500):
-                if not sum(server.call("XLEN", name) for name in names):
-                    break
-                threading.Event().wait(0.02)
-            else:
-                raise AssertionError("the worker does not count")
-            server.close()
-            assert works.end() == 0
-
-
-def collection_keys(settings: Settings, place: int) -> str:
-    return Layout(partitions=settings.partitions).keys(place).frames
-
-
 def test_a_retired_epoch_is_gone_and_stays_closed(app: Live, settings: Settings) -> None:
     send(settings, [frame(KINDS[0], 0, 1)])
     app.wait(lambda: settled(app, 1))
@@ -366,8 +205,12 @@ def test_a_retired_epoch_is_gone_and_stays_closed(app: Live, settings: Settings)
     app("POST", "/epochs/clicks/0/close", headers=ADMIN)
     assert app("GET", "/statistics/clicks/0", headers=READ).status_code == 200
     for _ in range(2):
-        told = app("POST", path, headers=ADMIN)
-        assert (told.status_code, told.json()["is_closed"], told.json()["rows"]) == (200, True, 0)
+        given = app("POST", path, headers=ADMIN)
+        assert (given.status_code, given.json()["is_closed"], given.json()["rows"]) == (
+            200,
+            True,
+            0,
+        )
     assert app("GET", "/statistics/clicks/0", headers=READ).status_code == 404
     send(settings, [frame(KINDS[0], 0, 1), frame(KINDS[0], 0, 2)])
     app.wait(lambda: settled(app, 3))
@@ -393,26 +236,26 @@ def test_of_a_partition_that_cannot_be_read_there_are_no_numbers(
     server.call("SET", layout.keys(1).frames, "something else")
     server.close()
     app.wait(lambda: app("GET", "/readyz").status_code == 503)
-    told = "The stream of partition 1 cannot be read."
-    app.wait(lambda: told in app("GET", "/readyz").json()["lacks"])
+    given = "The stream of partition 1 cannot be read."
+    app.wait(lambda: given in app("GET", "/readyz").json()["lacks"])
     numbers = app("GET", "/metrics", headers=READ).text
     assert 'noisefloor_stream_undelivered{partition="0"} 0\n' in numbers
     assert 'partition="1"' not in numbers
     assert "noisefloor_conserved" not in numbers
 
 
-def test_frames_that_nobody_settles_make_the_aggregator_unready(
+def test_frames_that_no_worker_settles_make_the_aggregator_unready(
     app: Live, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lag, "STALLED_S", 0.3)
+    monkeypatch.setattr(pending, "STALLED_S", 0.3)
     server = Server(settings.redis_url)
     stream = Layout(COLLECTION.namespace, settings.partitions).keys(0).frames
     server.call("XGROUP", "SETID", stream, "aggregators", "0-9")  # the next nine are passed over
     server.call("XADD", stream, "0-*", "f", b"")
     server.close()
     app.wait(lambda: app("GET", "/readyz").status_code == 503)
-    told = app("GET", "/readyz").json()["lacks"]
-    assert told == ["Frames wait and none was settled for 0.3 s in partition 0."]
+    given = app("GET", "/readyz").json()["lacks"]
+    assert given == ["Frames wait and none was settled for 0.3 s in partition 0."]
     assert (
         'noisefloor_stream_stalled{partition="0"} 1\n' in app("GET", "/metrics", headers=READ).text
     )
@@ -421,17 +264,17 @@ def test_frames_that_nobody_settles_make_the_aggregator_unready(
 def test_alarms_are_raised_for_frames_that_were_promised_and_do_not_count(
     app: Live, settings: Settings
 ) -> None:
-    def told() -> tuple[list[str], set[str]]:
+    def given() -> tuple[list[str], set[str]]:
         account = app("GET", "/conservation", headers=READ).json()
         numbers = app("GET", "/metrics", headers=READ).text
         raised = set(re.findall(r'noisefloor_alarm\{reason="(\w+)"\} 1', numbers))
         return account["alarms"], raised
 
-    assert told() == ([], set())
+    assert given() == ([], set())
     assert app("POST", "/epochs/clicks/0/close", headers=ADMIN).status_code == 200
-    send(settings, [frame(KINDS[0], 0, 2), b"poison"])  # past the intake, as it used to be
+    send(settings, [frame(KINDS[0], 0, 2), b"poison"])  # without admission
     app.wait(lambda: settled(app, 2))
-    texts, raised = told()
+    texts, raised = given()
     assert raised == {"late", "dead_letters"}
     assert texts[0] == "1 frames were answered with 202 and do not count: their epoch was closed."
     assert len(texts) == 2

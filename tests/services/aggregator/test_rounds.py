@@ -1,6 +1,6 @@
-"""Closed rounds are learnt in the background: once, by whoever comes first, after any kill."""
+"""Closed rounds are trained on in the background: once, and after any kill."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -20,21 +20,15 @@ from noisefloor_services.store.durability import Durability
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.write_path import Producer
 from task_cases import Threshold, Totals, crowd, values
 
 READ, ADMIN = bearer(Role.READ), bearer(Role.ADMIN)
-NOT_LEARNT = "The last closed round is not learnt yet."
+NOT_TRAINED = "The last closed round was not trained on yet."
 FRAMES = {
     "totals": [values(0, 1, 5, 6), values(0, 2, -1)],
     "threshold": [crowd(0, 1, (30, 0), (70, 1)), crowd(0, 2, (60, 1))],
 }
-
-
-@pytest.fixture(scope="module")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as embedded:
-        yield embedded
 
 
 @pytest.fixture
@@ -45,8 +39,8 @@ def settings(valkey: EmbeddedServer) -> Settings:
     return Settings(redis_url=valkey.url, partitions=2, credentials=credentials(), **many)  # type: ignore[arg-type]
 
 
-def learning(course: TrainingTask) -> CollectionConfig:
-    return CollectionConfig(example_collection(4).catalogue, task=course)
+def learning(task: TrainingTask) -> CollectionConfig:
+    return CollectionConfig(example_collection(4).catalogue, task=task)
 
 
 def send(settings: Settings, collection: CollectionConfig, frames: list[bytes]) -> None:
@@ -64,32 +58,32 @@ def counted(app: Live, kind: str, frames: int) -> Callable[[], bool]:
     return lambda: app("GET", f"/epochs/{kind}/0", headers=READ).json()["frames"] == frames
 
 
-def expected(course: TrainingTask, frames: list[bytes]) -> bytes:
-    learner = TrainingCoordinator(course)
+def expected(task: TrainingTask, frames: list[bytes]) -> bytes:
+    learner = TrainingCoordinator(task)
     for data in frames:
         learner.apply(data)
     learner.close(0)
     return learner.content
 
 
-@pytest.mark.parametrize("course", [Totals(), Threshold()], ids=["totals", "threshold"])
-def test_services_learn_what_the_role_learns(settings: Settings, course: TrainingTask) -> None:
-    collection, kind = learning(course), course.kind(0).name
+@pytest.mark.parametrize("task", [Totals(), Threshold()], ids=["totals", "threshold"])
+def test_services_learn_what_the_role_learns(settings: Settings, task: TrainingTask) -> None:
+    collection, kind = learning(task), task.kind(0).name
     frames = FRAMES["totals" if kind == "values" else "threshold"]
     with live(aggregator.create(settings, collection)) as app:
         app.wait_ready()
-        assert model(app) == course.first()
+        assert model(app) == task.first()
         assert "course_step_seconds" not in app("GET", "/metrics", headers=READ).text
         send(settings, collection, frames)
         app.wait(counted(app, kind, 2))
         for _ in range(2):
             assert app("POST", f"/epochs/{kind}/0/close", headers=ADMIN).status_code == 200
-        app.wait(lambda: model(app) == expected(course, frames))
+        app.wait(lambda: model(app) == expected(task, frames))
         numbers = app("GET", "/metrics", headers=READ).text
         assert "noisefloor_course_round_open 1\n" in numbers
-        for number in range(1, course.rounds):
+        for number in range(1, task.rounds):
             app("POST", f"/epochs/{kind}/{number}/close", headers=ADMIN)
-        app.wait(lambda: course.round_of(model(app)) == course.rounds)
+        app.wait(lambda: task.round_of(model(app)) == task.rounds)
         server = Server(settings.redis_url)
         server.call("HDEL", Layout(collection.namespace).settings, "broadcast")
         server.close()
@@ -101,9 +95,9 @@ def test_services_learn_what_the_role_learns(settings: Settings, course: Trainin
 def test_two_aggregators_learn_the_same_and_none_goes_back(
     settings: Settings, tmp_path: Path
 ) -> None:
-    held = tmp_path / "held"
-    held.touch()
-    slow, quick = learning(Totals(str(held))), learning(Totals())
+    blocker = tmp_path / "held"
+    blocker.touch()
+    slow, quick = learning(Totals(str(blocker))), learning(Totals())
     with live(aggregator.create(settings, slow)) as behind:
         behind.wait_ready()
         assert behind("POST", "/epochs/values/0/close", headers=ADMIN).status_code == 200
@@ -115,39 +109,41 @@ def test_two_aggregators_learn_the_same_and_none_goes_back(
             )
             ahead("POST", "/epochs/values/1/close", headers=ADMIN)
             ahead.wait(lambda: Totals().round_of(model(ahead)) == 2)
-            learnt = model(ahead)
-            held.unlink()  # now the first one ends a step that was taken long ago
+            fitted = model(ahead)
+            blocker.unlink()  # now the first one ends a step that was taken long ago
             behind.wait(
                 lambda: (
                     "noisefloor_course_round_open 2\n"
                     in behind("GET", "/metrics", headers=READ).text
                 )
             )
-            assert model(behind) == learnt == task_cases.written(2, total=8)
+            assert model(behind) == fitted == task_cases.written(2, total=8)
 
 
-def test_a_step_that_fails_is_told_and_taken_again(settings: Settings, tmp_path: Path) -> None:
+def test_a_step_that_fails_is_reported_and_repeated(settings: Settings, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.touch()
     with live(aggregator.create(settings, learning(Totals("", str(broken))))) as app:
         app.wait_ready()
         assert app("POST", "/epochs/values/0/close", headers=ADMIN).status_code == 200
-        app.wait(lambda: app("GET", "/readyz").json()["lacks"] == [NOT_LEARNT])
+        app.wait(lambda: app("GET", "/readyz").json()["lacks"] == [NOT_TRAINED])
         assert model(app) == Totals().first()
         broken.unlink()
         app.wait_ready()
         assert Totals().round_of(model(app)) == 1
 
 
-def test_a_round_is_not_retired_before_it_is_learnt(settings: Settings, tmp_path: Path) -> None:
-    held = tmp_path / "held"
-    held.touch()
-    with live(aggregator.create(settings, learning(Totals(str(held))))) as app:
+def test_a_round_is_not_retired_before_it_is_trained_on(
+    settings: Settings, tmp_path: Path
+) -> None:
+    blocker = tmp_path / "held"
+    blocker.touch()
+    with live(aggregator.create(settings, learning(Totals(str(blocker))))) as app:
         app.wait_ready()
         app("POST", "/epochs/values/0/close", headers=ADMIN)
         refused = app("POST", "/epochs/values/0/retire", headers=ADMIN)
-        assert (refused.status_code, "not learnt" in refused.json()["detail"]) == (409, True)
-        held.unlink()
+        assert (refused.status_code, "not trained" in refused.json()["detail"]) == (409, True)
+        blocker.unlink()
         app.wait(lambda: app("POST", "/epochs/values/0/retire", headers=ADMIN).status_code == 200)
         assert app("POST", "/epochs/impressions/0/close", headers=ADMIN).status_code == 200
         assert app("POST", "/epochs/impressions/0/retire", headers=ADMIN).status_code == 200
@@ -178,23 +174,23 @@ def test_a_kill_between_close_and_step_loses_nothing(
 ) -> None:
     listed = (*task_registry.TASK_FAMILIES, *task_cases.FAMILIES)
     monkeypatch.setattr(task_registry, "TASK_FAMILIES", listed)
-    held, file = tmp_path / "held", tmp_path / "collection.json"
-    held.touch()
-    course, frames = Threshold(str(held)), FRAMES["threshold"]
-    collection = learning(course)
+    blocker, file = tmp_path / "held", tmp_path / "collection.json"
+    blocker.touch()
+    task, frames = Threshold(str(blocker)), FRAMES["threshold"]
+    collection = learning(task)
     file.write_bytes(collection.content)
-    told = {"REDIS_URL": settings.redis_url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
+    given = {"REDIS_URL": settings.redis_url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
     options = ("--collection", str(file))
     program = (str(ROOT / "tests" / "task_services.py"),)
-    with process("aggregator", tmp_path, told, *options, program=program) as first:
+    with process("aggregator", tmp_path, given, *options, program=program) as first:
         wait(lambda: httpx.get(f"{first.url}/readyz").status_code == 200)
         send(settings, collection, frames)
         state = f"{first.url}/epochs/crowd/0"
         wait(lambda: httpx.get(state, headers=READ).json()["frames"] == 2)
         assert httpx.post(f"{state}/close", headers=ADMIN).json()["is_closed"]
-        first.process.kill()  # its step is held, so that it was not taken
-    held.unlink()
-    with process("aggregator", tmp_path, told, *options, program=program) as second:
+        first.process.kill()  # its step is blocked, so that it was not taken
+    blocker.unlink()
+    with process("aggregator", tmp_path, given, *options, program=program) as second:
         wait(lambda: httpx.get(f"{second.url}/readyz").status_code == 200)
         url = f"{second.url}/model"
         wait(lambda: httpx.get(url, headers=READ).content == expected(Threshold(), frames))

@@ -24,7 +24,7 @@ def test_chaos_changes_no_cell(tmp_path: Path) -> None:
     assert (outcome.worker_kills, outcome.zombies, outcome.server_kills) == (8, 4, 2)
     assert outcome.conservation.dead_letters == 20
     assert outcome.conservation.is_conserved
-    assert outcome.held_frames > 0  # somebody was hit with work in hand
+    assert outcome.pending_frames > 0  # somebody was hit with work in hand
 
 
 @pytest.mark.slow

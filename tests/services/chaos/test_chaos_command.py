@@ -34,8 +34,8 @@ def test_the_naive_twin_is_1_and_its_data_stay(
 ) -> None:
     words = [*SMALL, "--naive", "--durability", "memory", "--lines", "--out", str(tmp_path)]
     assert main(words, {}) == 1
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert (told[0]["share"], told[-1]["share"], told[-1]["is_exact"]) == (0.0, 1.0, False)
+    output = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (output[0]["share"], output[-1]["share"], output[-1]["is_exact"]) == (0.0, 1.0, False)
     found = json.loads((tmp_path / FILE).read_text())
     assert (found["is_exact"], found["is_naive"]) == (False, True)
     assert found["streams"]["4"]["server_kills"] == 0
@@ -59,6 +59,6 @@ def test_bad_input_is_2_and_one_line(
     before = signal.getsignal(signal.SIGTERM)
     assert main(["chaos", *words], {}) == 2
     assert signal.getsignal(signal.SIGTERM) is before
-    told = capsys.readouterr().err
-    assert told.startswith("noisefloor: Expected ") and told.count("\n") == 1
-    assert rule in told
+    output = capsys.readouterr().err
+    assert output.startswith("noisefloor: Expected ") and output.count("\n") == 1
+    assert rule in output

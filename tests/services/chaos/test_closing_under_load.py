@@ -13,4 +13,4 @@ def test_frames_answered_with_202_equal_frames_counted(tmp_path: Path) -> None:
     assert outcome.faults == ()
     assert outcome.answered == outcome.in_epochs == outcome.conservation.counted > 0
     assert (outcome.conservation.late, outcome.aggregator_kills) == (0, 1)
-    assert outcome.told_closed >= 5
+    assert outcome.answered_410 >= 5

@@ -15,7 +15,7 @@ def test_100_spenders_in_processes_get_the_cap_and_naive_ones_more(tmp_path: Pat
         outcome = run_spending(server.url, processes=10, threads=10)
     assert outcome.faults == ()
     assert (outcome.granted, outcome.retried, outcome.ledger_spent) == (CAP, CAP, CAP)
-    assert CAP < outcome.asked <= CAP + 100  # nobody is refused more than once
+    assert CAP < outcome.requested <= CAP + 100  # nobody is refused more than once
     assert outcome.naive_granted > CAP
 
 

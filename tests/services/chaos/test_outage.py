@@ -22,5 +22,5 @@ def test_without_a_store_it_is_503_and_afterwards_everything_counts(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_store_that_hangs_leaves_nobody_hanging(tmp_path: Path) -> None:
+def test_a_store_that_hangs_leaves_no_request_unanswered(tmp_path: Path) -> None:
     check(run_outage(3.0, tmp_path, hangs=True))

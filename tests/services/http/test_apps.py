@@ -14,17 +14,15 @@ import pytest
 from fastapi import FastAPI, HTTPException, Request, Response
 from redis import Redis
 
-from callers import Caller
-from live_apps import ROOT, Live, bearer, credentials, live, prepared
+from live_apps import ROOT, Caller, Live, bearer, credentials, live, prepared
 from noisefloor.errors import BadCollection
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor_services import ad_server, aggregator, publisher
 from noisefloor_services.__main__ import main
 from noisefloor_services.http import error_handlers, logs
-from noisefloor_services.http.direct_routes import DirectRoutes
-from noisefloor_services.http.request_bodies import FRAME_TYPE
-from noisefloor_services.http.service import DESCRIPTION, Service
+from noisefloor_services.http.bodies import FRAME_TYPE
+from noisefloor_services.http.service import DESCRIPTION, DirectRoutes, Service
 from noisefloor_services.metrics import (
     MetricCounter,
     MetricSample,
@@ -45,13 +43,6 @@ SENTINEL = "sentinel-7f3a9c"
 NAMES = (ad_server.NAME, aggregator.NAME, publisher.NAME)
 
 
-@pytest.fixture(scope="module")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    plain = {"rdbcompression": "no"}  # what is packed cannot be searched
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey"), settings=plain) as embedded:
-        yield embedded
-
-
 def made(name: str, settings: Settings) -> Service:
     if name == ad_server.NAME:
         return ad_server.create(settings, example_collection())
@@ -62,9 +53,9 @@ def made(name: str, settings: Settings) -> Service:
 
 @pytest.fixture(scope="module")
 def settings(valkey: EmbeddedServer) -> Settings:
-    told = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
-    publisher.create_ledger(told)
-    return prepared(told, example_collection())
+    given = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
+    publisher.create_ledger(given)
+    return prepared(given, example_collection())
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -119,7 +110,7 @@ def test_a_service_is_alive_ready_and_measured(app: Live) -> None:
     assert any('route="/readyz",status="2xx"' in line for line in counts)
 
 
-def test_labels_are_bounded_whatever_is_asked() -> None:
+def test_labels_are_bounded_for_any_request() -> None:
     counter = MetricCounter("things", "Things.", "kind", ["a"])
     for number in range(100):
         counter.add(f"b{number}")
@@ -215,7 +206,7 @@ def test_a_service_refuses_a_seed(settings: Settings, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("lines")  # a start configures the logs: they are put back afterwards
-def test_a_bad_start_is_told_in_one_line(
+def test_a_failed_start_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token = "x" * 40
@@ -228,21 +219,21 @@ def test_a_bad_start_is_told_in_one_line(
         (["create-ledger"], {"NOISEFLOOR_REDIS_URL": f"unix://{tmp_path}/none"}),
     ):
         assert main(arguments, environment) == 2
-        told = capsys.readouterr().err
-        assert told.startswith("noisefloor: ") and told.count("\n") == 1
-        assert token not in told
+        given = capsys.readouterr().err
+        assert given.startswith("noisefloor: ") and given.count("\n") == 1
+        assert token not in given
 
 
 def test_a_collection_is_read_from_its_file(tmp_path: Path) -> None:
     file = tmp_path / "collection.json"
     ads = [{"ad_id": "a", "topic": 0}, {"ad_id": "b", "topic": 1, "price_floor_micros": 5}]
-    told = {"catalogue": {"version": 3, "ads": ads}, "kinds": {"clicks": {"size": 2}}}
-    file.write_text(json.dumps({**told, "first_epoch": 4}))
+    given = {"catalogue": {"version": 3, "ads": ads}, "kinds": {"clicks": {"size": 2}}}
+    file.write_text(json.dumps({**given, "first_epoch": 4}))
     read = CollectionConfig.read(file)
     assert (len(read.catalogue), read.first_epoch) == (2, 4)
     assert sorted(read.kinds) == ["clicks", "impressions"]
-    other = {**told, "kinds": {"impressions": {"size": 3}}}
-    wrong: list[object] = [{}, {**told, "more": 1}, other, []]
+    other = {**given, "kinds": {"impressions": {"size": 3}}}
+    wrong: list[object] = [{}, {**given, "more": 1}, other, []]
     for broken in wrong:
         file.write_text(json.dumps(broken))
         with pytest.raises(BadCollection):
@@ -251,19 +242,19 @@ def test_a_collection_is_read_from_its_file(tmp_path: Path) -> None:
         CollectionConfig.read(tmp_path / "none.json")
 
 
-def test_a_store_that_does_not_keep_the_promise_makes_nobody_ready(tmp_path: Path) -> None:
+def test_a_store_that_breaks_the_promise_makes_a_service_unready(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path, Durability.MEMORY) as forgetful:
-        told = prepared(Settings(redis_url=forgetful.url), example_collection())
-        with live(ad_server.create(told, example_collection())) as app:
+        given = prepared(Settings(redis_url=forgetful.url), example_collection())
+        with live(ad_server.create(given, example_collection())) as app:
             ready = app("GET", "/readyz")
             assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
             assert ready.json()["lacks"] == ["The store does not keep a promise: disk."]
             answer = app("POST", "/requests", json={"index": 1})
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        told = prepared(
+        given = prepared(
             Settings(redis_url=forgetful.url, durability="memory"), example_collection()
         )
-        with live(ad_server.create(told, example_collection())) as app:
+        with live(ad_server.create(given, example_collection())) as app:
             assert app("GET", "/readyz").json()["promise"].endswith("may lose it.")
             assert app("POST", "/requests", json={"index": 1}).status_code == 200
 
@@ -309,8 +300,8 @@ def test_a_fault_on_the_short_way_is_500_without_its_text(lines: io.StringIO) ->
     assert (answer.status_code, answer.json()["error"]) == (500, "fault")
     assert call("POST", "/x/bad").status_code == 418
     assert call("GET", "/x/bad").status_code == 405
-    told = lines.getvalue()
-    assert "RuntimeError" in told and SENTINEL not in told + answer.text
+    given = lines.getvalue()
+    assert "RuntimeError" in given and SENTINEL not in given + answer.text
 
 
 def test_services_work_with_the_rights_of_their_own_users(tmp_path: Path) -> None:
@@ -319,17 +310,17 @@ def test_services_work_with_the_rights_of_their_own_users(tmp_path: Path) -> Non
     write_acl_file(tmp_path / "users.acl", passwords)
     with folder() as place, server(place, "--aclfile", str(tmp_path / "users.acl")) as address:
 
-        def told(user: str) -> Settings:
+        def given(user: str) -> Settings:
             url = address.replace("unix://", f"unix://{user}:{passwords[user]}@")
             return Settings(redis_url=url, credentials=credentials())
 
-        publisher.create_ledger(told("publisher"))
-        counts = aggregator.create(told("aggregator"), example_collection())
-        publishes = publisher.create(told("publisher"), {}, data_sets=["films"])
+        publisher.create_ledger(given("publisher"))
+        counts = aggregator.create(given("aggregator"), example_collection())
+        publishes = publisher.create(given("publisher"), {}, data_sets=["films"])
         with live(counts) as reads, live(publishes) as ledger:
             reads.wait_ready()
             ledger.wait_ready()
-            with live(ad_server.create(told("ad-server"), example_collection())) as serves:
+            with live(ad_server.create(given("ad-server"), example_collection())) as serves:
                 serves.wait_ready()
                 assert serves("POST", "/requests", json={"index": 1}).status_code == 200
                 assert serves("GET", "/model").status_code == 404

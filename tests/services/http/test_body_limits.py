@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from callers import Caller, chunked
+from live_apps import Caller, chunked
 from noisefloor.errors import BadParameter
 from noisefloor_services.http.body_limits import (
-    MOST_HELD,
+    MOST_BUFFERED,
     BodyBounds,
     BodyLimits,
     Deadline,
@@ -188,14 +188,14 @@ def test_unfinished_bodies_take_bounded_memory_and_the_oldest_are_given_up() -> 
             await limited({**SCOPE, "headers": []}, receive, send)
 
         tasks = [asyncio.create_task(one(0, trickles=True))]
-        most = MOST_HELD * 100 // 90
+        most = MOST_BUFFERED * 100 // 90
         for number in range(1, most + 2):
             tasks.append(asyncio.create_task(one(number)))
         await asyncio.sleep(0)
         assert len(limited._unfinished) == most
         may_end.set()
         await asyncio.gather(*tasks)
-        assert (limited._held_bytes, limited._unfinished) == (0, {})
+        assert (limited._buffered_bytes, limited._unfinished) == (0, {})
         assert (answered.pop(0), answered.pop(1)) == ((503, True), (503, True))
         assert set(answered.values()) == {(200, False)}
 

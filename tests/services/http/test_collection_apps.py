@@ -14,7 +14,7 @@ from noisefloor.roles.collection_config import CollectionConfig, example_collect
 from noisefloor.roles.kind_registry import kinds_from_sizes
 from noisefloor.wire.frames import encode_frame
 from noisefloor_services import ad_server, aggregator
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.collection_registry import MOST, CollectionRegistry, Registration
@@ -63,7 +63,7 @@ def click(rows: list[list[int]], epoch: int = 0) -> bytes:
     return encode_frame(OTHER.kinds["clicks"], epoch, np.array(rows), SecureSource())
 
 
-def test_a_room_counts_its_own_frames_and_no_others(apps: tuple[Live, Live]) -> None:
+def test_a_collection_counts_its_own_frames_and_no_others(apps: tuple[Live, Live]) -> None:
     counts, serves = apps
     assert registered(counts, "tea") == 204
     data = click([[1, 0, 0], [1, 0, 1]])
@@ -74,8 +74,8 @@ def test_a_room_counts_its_own_frames_and_no_others(apps: tuple[Live, Live]) -> 
     assert serves("POST", "/frames", content=data, headers=FRAME).status_code == 400
 
     def account() -> dict[str, int]:
-        told: dict[str, int] = counts("GET", "/collections/tea/conservation", headers=READ).json()
-        return told
+        found: dict[str, int] = counts("GET", "/collections/tea/conservation", headers=READ).json()
+        return found
 
     counts.wait(lambda: account()["counted"] == 1 and account()["duplicates"] == 1)
     assert counts("GET", "/conservation", headers=READ).json()["accepted"] == 0
@@ -86,7 +86,7 @@ def test_a_room_counts_its_own_frames_and_no_others(apps: tuple[Live, Live]) -> 
     assert (epoch["is_closed"], epoch["rows"]) == (True, 2)
 
 
-def test_a_room_has_the_guard_of_the_house(apps: tuple[Live, Live]) -> None:
+def test_a_collection_has_the_guard_of_its_service(apps: tuple[Live, Live]) -> None:
     counts, serves = apps
     registered(counts, "tea")
     described = counts("GET", "/collections/tea/openapi.json").json()["paths"]
@@ -156,12 +156,12 @@ def test_a_dropped_collection_leaves_an_empty_stream_and_its_name_is_used_up(
     serves.wait(lambda: serves("GET", "/collections/tea/healthz").status_code == 404)
     assert registered(counts, "tea") == 409
     server = Server(store.url)
-    held = [key for key in server.call("KEYS", "*") if b".tea" in key]
-    assert held == [b"noisefloor.tea:{p0}:frames"]  # no user has the right to delete a stream
-    assert server.call("XLEN", held[0]) == 0
+    stored = [key for key in server.call("KEYS", "*") if b".tea" in key]
+    assert stored == [b"noisefloor.tea:{p0}:frames"]  # no user has the right to delete a stream
+    assert server.call("XLEN", stored[0]) == 0
 
 
-def test_an_aggregator_that_comes_back_opens_every_room(settings: Settings) -> None:
+def test_a_restarted_aggregator_opens_every_collection(settings: Settings) -> None:
     with live(aggregator.create(settings, example_collection())) as counts:
         counts.wait_ready()
         registered(counts, "tea")

@@ -13,15 +13,17 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from noisefloor_services.http import connection
+from noisefloor_services.http.bodies import refuse
 from noisefloor_services.http.body_limits import WHOLE, BodyBounds, BodyLimits
 from noisefloor_services.http.connection import (
     MOST_AHEAD,
     MOST_CHUNKS,
     MOST_HEADERS,
+    RESERVE,
+    ConnectionBounds,
+    ConnectionLimits,
     connection_factory,
 )
-from noisefloor_services.http.connection_limits import RESERVE, ConnectionBounds, ConnectionLimits
-from noisefloor_services.http.refusals import refuse
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: here\r\n"
 WAIT_S = 10.0

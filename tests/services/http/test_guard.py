@@ -9,10 +9,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.types import Message
 
-from callers import Caller
+from live_apps import Caller
 from noisefloor.errors import BadParameter
-from noisefloor_services.http.guard import Guard
-from noisefloor_services.http.policy import AccessDecision, AnonymousAccess, Policy, Rule
+from noisefloor_services.http.policy import AccessDecision, AnonymousAccess, Guard, Policy, Rule
 from noisefloor_services.security.credentials import (
     BadCredentials,
     Credential,
@@ -200,7 +199,7 @@ def test_a_line_end_does_not_make_a_closed_route_an_open_one() -> None:
         "Bearer \xff{}",
     ],
 )
-def test_another_form_of_the_header_is_nobody(client: Caller, value: str) -> None:
+def test_another_form_of_the_header_is_no_credential(client: Caller, value: str) -> None:
     token = TOKENS[Role.READ]
     header = value.replace("{}", token).encode("latin-1")
     answer = client("GET", "/statistics/clicks/1", headers={b"Authorization": header})
@@ -208,7 +207,7 @@ def test_another_form_of_the_header_is_nobody(client: Caller, value: str) -> Non
     assert token not in answer.text
 
 
-def test_two_headers_are_nobody_and_the_scheme_has_no_case(client: Caller) -> None:
+def test_two_headers_are_no_credential_and_the_scheme_has_no_case(client: Caller) -> None:
     token = TOKENS[Role.READ]
     pair = [("Authorization", f"Bearer {token}")] * 2
     assert client("GET", "/statistics/clicks/1", headers=pair).status_code == 401
@@ -264,8 +263,8 @@ def test_a_description_says_which_token_an_operation_takes() -> None:
 
 def test_tokens_are_kept_as_hashes_only() -> None:
     credentials = Credentials(LINES)
-    held = repr(credentials) + repr(credentials._hashes) + repr(credentials._key)
-    assert not any(token in held for token in TOKENS.values())
+    shown = repr(credentials) + repr(credentials._hashes) + repr(credentials._key)
+    assert not any(token in shown for token in TOKENS.values())
     assert len(credentials) == 4
     assert credentials.find("\ud800") is None
     assert credentials.find("x" * 10**6) is None

@@ -33,7 +33,7 @@ SENT = {
 
 
 @contextmanager
-def held(port: int, sent: bytes, count: int) -> Iterator[list[socket.socket]]:
+def open_connections(port: int, sent: bytes, count: int) -> Iterator[list[socket.socket]]:
     """Hold connections that sent what the service would take of it."""
     with ExitStack() as stack:
         made = [
@@ -76,7 +76,7 @@ def test_a_service_among_hostile_connections_stays_small_and_alive(
         assert port is not None
         everybody = []
         for sent in SENT.values():  # several times as many as there are slots
-            everybody += stack.enter_context(held(port, sent, SLOTS))
+            everybody += stack.enter_context(open_connections(port, sent, SLOTS))
             for path, status in (("/healthz", 200), ("/readyz", 503), ("/metrics", 401)):
                 answer = httpx.get(f"{service.url}{path}", timeout=10)
                 assert answer.status_code == status

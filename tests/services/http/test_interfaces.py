@@ -29,7 +29,7 @@ from noisefloor.randomness import SeededSource, Source, new_run
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
 from noisefloor_services import ad_server, aggregator, publisher
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.http.service import DESCRIPTION, Service
 from noisefloor_services.security.credentials import Role, new_token
 from noisefloor_services.settings import Settings
@@ -70,15 +70,15 @@ def release(_: ReleaseRequest, source: Source) -> bytes:
 METHODS = {"mean": PublicationMethod("mean", "application/octet-stream", lambda _: COST, release)}
 
 
-def made(name: str, told: Settings) -> Service:
+def made(name: str, settings: Settings) -> Service:
     if name == aggregator.NAME:
-        return aggregator.create(told, COLLECTION)
+        return aggregator.create(settings, COLLECTION)
     if name == publisher.NAME:
-        return publisher.create(told, METHODS, data_sets=["films"])
-    return ad_server.create(told, COLLECTION)
+        return publisher.create(settings, METHODS, data_sets=["films"])
+    return ad_server.create(settings, COLLECTION)
 
 
-def told(name: str, url: str = "redis://127.0.0.1:1/0") -> Settings:
+def settings_of(name: str, url: str = "redis://127.0.0.1:1/0") -> Settings:
     free = {"rate": 1e6, "burst": 10**6, "report_tokens": name == WITH_TOKENS}
     return Settings(redis_url=url, credentials=credentials(), **free)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ def told(name: str, url: str = "redis://127.0.0.1:1/0") -> Settings:
 def listed() -> Iterator[tuple[str, str]]:
     """Yield every operation of every service, as its description lists it."""
     for name in (ad_server.NAME, WITH_TOKENS, aggregator.NAME, publisher.NAME):
-        for path, item in made(name, told(name)).api.openapi()["paths"].items():
+        for path, item in made(name, settings_of(name)).api.openapi()["paths"].items():
             for method in item:
                 if name != WITH_TOKENS or method == "post":
                     yield name, f"{method.upper()} {path}"
@@ -120,10 +120,12 @@ def topology(
     found, started_s = Topology(), time.monotonic()
     with ExitStack() as stack:
         valkey = stack.enter_context(EmbeddedServer(tmp_path_factory.mktemp("valkey")))
-        publisher.create_ledger(told(publisher.NAME, valkey.url))
-        prepared(told(ad_server.NAME, valkey.url), COLLECTION)
+        publisher.create_ledger(settings_of(publisher.NAME, valkey.url))
+        prepared(settings_of(ad_server.NAME, valkey.url), COLLECTION)
         for name in dict.fromkeys(name for name, _ in listed()):
-            found.urls[name] = stack.enter_context(served(made(name, told(name, valkey.url))))
+            found.urls[name] = stack.enter_context(
+                served(made(name, settings_of(name, valkey.url)))
+            )
         found.report_tokens += _report_tokens(found.urls[WITH_TOKENS])
         stack.callback(found.session.close)
         yield found
@@ -133,8 +135,8 @@ def topology(
 
 def _report_tokens(url: str) -> list[str]:
     headers = {"Authorization": f"Bearer {TOKENS[Role.ADMIN]}"}
-    asked = {"json": {"count": 100}, "headers": headers}
-    made: list[str] = httpx.post(f"{url}/tokens/0", **asked).json()  # type: ignore[arg-type]
+    options = {"json": {"count": 100}, "headers": headers}
+    made: list[str] = httpx.post(f"{url}/tokens/0", **options).json()  # type: ignore[arg-type]
     return made
 
 
@@ -176,8 +178,8 @@ QUERIES = st.dictionaries(SIGNS, st.text(max_size=20), max_size=2)
 
 
 def callers(role: str | None, *, is_meant: bool) -> list[str | None]:
-    """Return the tokens of whoever an operation is for, or of everybody else."""
-    known = {held.value: token for held, token in TOKENS.items()}
+    """Return the tokens that an operation admits, or all others."""
+    known = {one.value: token for one, token in TOKENS.items()}
     if is_meant:
         return [known.pop(role) if role else None]
     return [new_token(), *([None] if role else ()), *(known[one] for one in known if one != role)]

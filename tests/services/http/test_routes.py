@@ -1,7 +1,6 @@
 """The route table: who is let in where, walked from the services' own descriptions."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -28,11 +27,10 @@ OPEN = {
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as valkey:
-        told = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
-        publisher.create_ledger(told)
-        yield told
+def settings(valkey: EmbeddedServer) -> Settings:
+    given = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
+    publisher.create_ledger(given)
+    return given
 
 
 def made(name: str, settings: Settings) -> Service:
@@ -75,7 +73,7 @@ def _let_in(app: Live, method: str, path: str, needed: str | None) -> list[str]:
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_every_route_lets_in_its_role_and_nobody_else(name: str, settings: Settings) -> None:
+def test_every_route_admits_its_role_and_no_other(name: str, settings: Settings) -> None:
     with live(made(name, settings)) as app:
         app.wait_ready()
         paths = app.service.api.openapi()["paths"]

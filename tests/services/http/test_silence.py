@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, HTTPException, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from redis.exceptions import ConnectionError as StoreGone
 
-from callers import Caller
+from live_apps import Caller
 from noisefloor.errors import (
     BadFrame,
     BadParameter,
@@ -23,9 +23,8 @@ from noisefloor.errors import (
 )
 from noisefloor_services.http import error_handlers, logs
 from noisefloor_services.http.body_limits import BodyLimits
-from noisefloor_services.http.guard import Guard
-from noisefloor_services.http.policy import AnonymousAccess, Policy, Rule
-from noisefloor_services.ledger.errors import LedgerAbsent, ReleaseSealed
+from noisefloor_services.http.policy import AnonymousAccess, Guard, Policy, Rule
+from noisefloor_services.ledger.terms import LedgerAbsent, ReleaseSealed
 from noisefloor_services.security.credentials import Credentials
 
 SENTINEL = "sentinel-7f3a9c"
@@ -113,7 +112,7 @@ HEADERS = {
 }
 
 
-def test_bad_input_is_told_by_field_and_rule_without_the_input(
+def test_bad_input_is_reported_by_field_and_rule_without_the_input(
     client: Caller, lines: io.StringIO
 ) -> None:
     for body in (

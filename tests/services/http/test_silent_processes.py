@@ -19,14 +19,14 @@ from redis import Redis
 from live_apps import LINES, TOKENS, Process, prepared, process
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
-from noisefloor_services.http.request_bodies import FRAME_TYPE
+from noisefloor_services.http.bodies import FRAME_TYPE
 from noisefloor_services.http.service import DESCRIPTION
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.write_path import Producer
 from own_tables import write_visits
 
 SENTINEL = "sentinel-7f3a9c"
@@ -71,7 +71,7 @@ async def leaky(self, scope, receive, send):
 service.Service.__call__ = leaky
 sys.exit(__main__.main())
 """
-"""A service that tells the user agent to its log, to its store and to whoever asked."""
+"""A service that writes the user agent to its log, to its store and to its answer."""
 
 HEADERS = {
     "User-Agent": SENTINEL,
@@ -145,15 +145,15 @@ def started(
     once = httpx.Limits(max_keepalive_connections=0)
     found = Topology(valkey, stack.enter_context(httpx.Client(limits=once)))
     (folder / "service.py").write_text(program)
-    told = {"REDIS_URL": found.valkey.url, "TOKENS": ";".join(LINES), "LOG_LEVEL": "INFO"}
-    told |= {"RATE": "1000000", "BURST": "1000000"}
+    given = {"REDIS_URL": found.valkey.url, "TOKENS": ";".join(LINES), "LOG_LEVEL": "INFO"}
+    given |= {"RATE": "1000000", "BURST": "1000000"}
     for name in names:
         films = ("--data-set", f"films={write_visits(folder)}")
         more = films if name == "model-publisher" else ()
         way = (str(folder / "service.py"),)
-        made = process(name, folder, told, *more, program=way)
+        made = process(name, folder, given, *more, program=way)
         found.processes[name] = stack.enter_context(made)
-    with process("create-ledger", folder, told) as ledger:
+    with process("create-ledger", folder, given) as ledger:
         assert ledger.process.wait(30) == 0
     for one in found.processes.values():
         wait(lambda url=one.url: found.client.get(f"{url}/readyz").status_code == 200)  # type: ignore[misc]
@@ -186,10 +186,10 @@ def send_everywhere(topology: Topology, name: str) -> None:
             token = TOKENS[Role(role)] if role else SENTINEL * 3
             for headers in ({"Authorization": f"Bearer {token}"}, {"Authorization": SENTINEL}):
                 for body in BODIES if method == "post" else [{}]:
-                    told = {**HEADERS, **headers, **body.get("headers", {})}  # type: ignore[dict-item]
+                    sent = {**HEADERS, **headers, **body.get("headers", {})}  # type: ignore[dict-item]
                     rest = {key: value for key, value in body.items() if key != "headers"}
                     query = {SENTINEL: SENTINEL}
-                    topology.ask(name, method, place, headers=told, params=query, **rest)
+                    topology.ask(name, method, place, headers=sent, params=query, **rest)
     for wrong in (f"/{SENTINEL}", f"/reports/clicks/{SENTINEL}", f"/%ff{SENTINEL}"):
         topology.ask(name, "GET", wrong, headers=HEADERS)
     topology.ask(name, SENTINEL.upper(), "/healthz", headers=HEADERS)
@@ -224,10 +224,12 @@ def test_a_sentinel_is_nowhere(topology: Topology) -> None:
 
 
 def test_a_poison_frame_leaves_a_dead_letter_without_its_bytes(topology: Topology) -> None:
-    told = example_collection()
+    collection = example_collection()
     server = Server(topology.valkey.url)
     # Past the ad server, which would have refused it: as a service that was taken over could.
-    Producer(server, Layout(told.namespace), told.kinds).append([SENTINEL.encode() * 9])
+    Producer(server, Layout(collection.namespace), collection.kinds).append(
+        [SENTINEL.encode() * 9]
+    )
     headers = {"Authorization": f"Bearer {TOKENS[Role.READ]}"}
     url = topology.processes["aggregator"].url
 

@@ -41,23 +41,22 @@ PLACES = {"name": "more", "kind": "impressions", "epoch": "0"}
 
 
 @pytest.fixture(scope="module")
-def apps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Live]]:
+def apps(valkey: EmbeddedServer) -> Iterator[dict[str, Live]]:
     """Run all three services, and return each under the routes that it has."""
     schema = Schema("one visit", {"age": Bins((0, 30, 60)), "pulse": Bins((0, 80, 200))})
     columns = {name: np.array([10, 40, 50, 20]) for name in ("age", "pulse")}
     records = {"visits": Records.of(columns, schema, "visits.csv")}
-    with EmbeddedServer(tmp_path_factory.mktemp("valkey")) as valkey:
-        told = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
-        publisher.create_ledger(told)
-        services: list[Service] = [
-            ad_server.create(told, example_collection()),
-            aggregator.create(told, example_collection()),
-            publisher.create(told, methods_of(records), data_sets=records),
-        ]
-        with live(services[0]) as ads, live(services[1]) as counts, live(services[2]) as publishes:
-            for app in (ads, counts, publishes):
-                app.wait_ready()
-            yield {route: app for app in (ads, counts, publishes) for route in _json_routes(app)}
+    given = Settings(redis_url=valkey.url, credentials=credentials(), rate=1e6, burst=10**6)
+    publisher.create_ledger(given)
+    services: list[Service] = [
+        ad_server.create(given, example_collection()),
+        aggregator.create(given, example_collection()),
+        publisher.create(given, methods_of(records), data_sets=records),
+    ]
+    with live(services[0]) as ads, live(services[1]) as counts, live(services[2]) as publishes:
+        for app in (ads, counts, publishes):
+            app.wait_ready()
+        yield {route: app for app in (ads, counts, publishes) for route in _json_routes(app)}
 
 
 def _json_routes(app: Live) -> Iterator[str]:
@@ -68,7 +67,7 @@ def _json_routes(app: Live) -> Iterator[str]:
 
 
 def send(app: Live, route: str, body: object) -> tuple[int, str]:
-    """Send a body by whoever may; NaN is written as Python writes it."""
+    """Send a body with an admitted token; NaN is written as Python writes it."""
     method, path = route.split()
     operation = app.service.api.openapi()["paths"][path][method.lower()]
     token = bearer(Role(operation["x-role"])) if operation["security"] else {}
@@ -99,5 +98,5 @@ def test_nothing_was_spent(apps: dict[str, Live]) -> None:
     paid = {**EXAMPLES[route], "dry_run": False}
     for wrong in (True, "0.5", None):
         assert send(apps[route], route, replaced(paid, ("cost", "epsilon"), wrong))[0] == 422
-    told = apps[route]("GET", "/ledger/visits", headers=bearer(Role.LEDGER)).json()
-    assert (told["spent_micro_epsilon"], told["spent_delta"]) == (0, 0)
+    given = apps[route]("GET", "/ledger/visits", headers=bearer(Role.LEDGER)).json()
+    assert (given["spent_micro_epsilon"], given["spent_delta"]) == (0, 0)

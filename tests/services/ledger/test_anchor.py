@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -19,22 +18,21 @@ from noisefloor.accounting import Amount
 from noisefloor.errors import BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_services.ledger.anchor import AnchoredLedger, LedgerAnchor, restore
-from noisefloor_services.ledger.errors import BadAnchor, LedgerBehind, ReleaseSealed
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
-from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
+from noisefloor_services.ledger.terms import (
+    BadAnchor,
+    LedgerBehind,
+    LedgerTerms,
+    LedgerTotals,
+    ReleaseSealed,
+    SubjectTotals,
+)
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
 TERMS = LedgerTerms.of(2.0, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)
 HALF = Guarantee(0.5, RECORD, delta=1e-6, model=TrustModel.CENTRAL)
 FREE = Guarantee(0.0, RECORD, model=TrustModel.CENTRAL)
 _names = (f"l{number}" for number in count())
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator["Redis"]:
-    with valkeys.running_valkey() as address, Redis.from_url(address) as made:
-        yield made
 
 
 def anchored(
@@ -288,16 +286,16 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
 
 
 ids = st.frozensets(st.sampled_from("stu"))
-held = st.builds(
+subject_totals = st.builds(
     SubjectTotals, st.integers(0, 5), st.builds(Amount, st.integers(0, 5), st.integers(0, 5)), ids
 )
-holdings = st.builds(
-    LedgerTotals, st.dictionaries(st.sampled_from("abc"), held), st.integers(0, 5)
+totals = st.builds(
+    LedgerTotals, st.dictionaries(st.sampled_from("abc"), subject_totals), st.integers(0, 5)
 )
 
 
 @settings(max_examples=100)
-@given(holdings, holdings)
+@given(totals, totals)
 def test_an_anchor_never_falls(
     tmp_path_factory: pytest.TempPathFactory, first: LedgerTotals, second: LedgerTotals
 ) -> None:
@@ -357,7 +355,7 @@ def test_whatever_happens_what_was_spent_never_falls(
         most = most.joined(now)
         ledger.check_anchor()
         # Never two draws for one charge, whatever was lost in between.
-        assert drawn <= sum(held.entries for held in now.subjects.values())
+        assert drawn <= sum(subject_totals.entries for subject_totals in now.subjects.values())
     for subject in most.subjects:
         assert ledger.account(subject).spent(subject) == ledger.spent(subject)
 

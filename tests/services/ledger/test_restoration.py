@@ -10,9 +10,8 @@ from redis import Redis
 
 from noisefloor.accounting import Amount
 from noisefloor.privacy import Guarantee, Neighbours
-from noisefloor_services.ledger.errors import LedgerAbsent, ReleaseSealed
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
+from noisefloor_services.ledger.terms import LedgerAbsent, LedgerTerms, ReleaseSealed
 from noisefloor_services.store.durability import Durability
 from noisefloor_services.store.embedded import EmbeddedServer
 
@@ -49,13 +48,13 @@ def test_an_older_copy_of_the_files_only_raises_what_was_spent(
         backup, seen = ledger.snapshot(), ledger.entries_seen
     with opened(old, durability) as client:
         again = RedisLedger.open(client, "films", TERMS, seen=seen)
-        for asked in (
+        for call in (
             lambda: again.spend("ann", "fourth", HALF, "clicks"),
             lambda: again.publish("third", b"drawn again"),
             lambda: again.left("ann"),
         ):
             with pytest.raises(LedgerAbsent):
-                asked()
+                call()
         assert again.restore(backup, {"second": b"more noise"}) == 2
         assert again.spent("ann") == Amount(1_500_000)
         assert again.publish("first", b"drawn again") == b"noise"

@@ -25,9 +25,9 @@ TERMS = LedgerTerms.of(1.0, neighbours=Neighbours.USER)
 @pytest.fixture(scope="module")
 def address(binary: Path) -> Iterator[str]:
     with valkeys.folder() as folder:
-        told, is_recent = folder / "users.acl", valkeys.is_recent(binary)
-        write_acl_file(told, PASSWORDS, has_report_tokens=True, is_recent=is_recent)
-        with valkeys.server(folder, "--aclfile", str(told), binary=binary) as url:
+        users, is_recent = folder / "users.acl", valkeys.is_recent(binary)
+        write_acl_file(users, PASSWORDS, has_report_tokens=True, is_recent=is_recent)
+        with valkeys.server(folder, "--aclfile", str(users), binary=binary) as url:
             yield url
 
 
@@ -45,7 +45,7 @@ def is_refused(client: "Redis", *command: str | bytes | int) -> bool:
     return False
 
 
-def test_nobody_gets_in_without_the_right_password(address: str) -> None:
+def test_no_one_logs_in_without_the_right_password(address: str) -> None:
     for client in (
         Redis.from_url(address),
         Redis.from_url(address, username="publisher", password="x" * 40),
@@ -88,7 +88,9 @@ def test_nobody_gets_in_without_the_right_password(address: str) -> None:
     ],
     ids=lambda command: " ".join(map(str, command[:2])),
 )
-def test_what_nobody_may_do(address: str, name: str, command: tuple[str | int, ...]) -> None:
+def test_commands_that_no_user_has(
+    address: str, name: str, command: tuple[str | int, ...]
+) -> None:
     with as_user(address, name) as client:
         assert is_refused(client, *command)
 

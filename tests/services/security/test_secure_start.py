@@ -166,7 +166,7 @@ def forked(draw: Callable[[], bytes]) -> list[bytes]:
     return drawn
 
 
-def test_two_forks_never_share_coins() -> None:
+def test_two_forks_never_share_randomness() -> None:
     source = secure_source({}, Settings())
     mine = [source.words(4).tobytes()]
     mine += forked(lambda: source.words(4).tobytes())

@@ -63,10 +63,10 @@ def start(
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_seeded_process_does_not_start(tmp_path: Path, way: str) -> None:
-    words, variables, before, told = WAYS[way]
+    words, variables, before, reason = WAYS[way]
     done = start(tmp_path, words, variables, before)
     assert done.returncode == 2, done.stderr
-    assert told in done.stderr
+    assert reason in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 

@@ -15,9 +15,13 @@ from noisefloor_services.__main__ import main
 from noisefloor_services.security.acl import store_users
 from noisefloor_services.settings import BadSetting
 from noisefloor_services.store import embedded
-from noisefloor_services.store.embedded import EmbeddedServer, ServerNotStarted
+from noisefloor_services.store.embedded import (
+    PASSWORDS,
+    EmbeddedServer,
+    ServerNotStarted,
+    kept_passwords,
+)
 from noisefloor_services.store.errors import StoreAway
-from noisefloor_services.store.process import PASSWORDS, kept_passwords
 from noisefloor_services.store.server import Server
 
 
@@ -33,10 +37,10 @@ def connected(folder: Path, port: int, user: str) -> Server:
     return Server(f"redis://{user}:{passwords[user]}@127.0.0.1:{port}/0")
 
 
-def test_it_keeps_data_and_passwords_and_lets_in_nobody_else(tmp_path: Path) -> None:
+def test_it_keeps_data_and_passwords_and_admits_only_its_users(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    told = {"DATA_FOLDER": str(folder)}
-    with process("store", tmp_path, told) as store:
+    given = {"DATA_FOLDER": str(folder)}
+    with process("store", tmp_path, given) as store:
         said = listening(store)
         assert (said["service"], said["durability"], said["unkept"]) == ("store", "disk", [])
         with pytest.raises(StoreAway):
@@ -49,7 +53,7 @@ def test_it_keeps_data_and_passwords_and_lets_in_nobody_else(tmp_path: Path) -> 
         assert store.end() == 0
         with pytest.raises(ProcessLookupError):
             os.kill(said["server_pid"], 0)
-    with process("store", tmp_path, told) as store:
+    with process("store", tmp_path, given) as store:
         said = listening(store)
         ad_server = connected(folder, said["port"], "ad-server")
         assert ad_server.call("HMGET", "noisefloor:settings", "partitions") == [b"1"]
@@ -60,8 +64,8 @@ def test_it_keeps_data_and_passwords_and_lets_in_nobody_else(tmp_path: Path) -> 
 
 
 def test_it_says_what_it_does_not_keep(tmp_path: Path) -> None:
-    told = {"DATA_FOLDER": str(tmp_path / "data"), "DURABILITY": "memory"}
-    with process("store", tmp_path, told) as store:
+    given = {"DATA_FOLDER": str(tmp_path / "data"), "DURABILITY": "memory"}
+    with process("store", tmp_path, given) as store:
         assert listening(store)["durability"] == "memory"
         assert store.end() == 0
 
@@ -73,8 +77,8 @@ def test_without_a_data_folder_it_does_not_start(capsys: pytest.CaptureFixture[s
 
 def test_a_full_disk_ends_the_start_with_its_cause(tmp_path: Path) -> None:
     with full_disk(tmp_path / "disk") as disk:
-        told = {"DATA_FOLDER": str(disk / "data")}
-        with process("store", tmp_path, told) as store:
+        given = {"DATA_FOLDER": str(disk / "data")}
+        with process("store", tmp_path, given) as store:
             assert store.process.wait(20) == 2
     said = store.log.read_text().splitlines()
     assert said == ["noisefloor: cannot start: No space left on device."]

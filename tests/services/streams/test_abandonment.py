@@ -2,9 +2,8 @@
 
 from noisefloor_services.store.keys import GROUP
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.abandonment import MOST_ENTRIES
-from noisefloor_services.streams.age_tracker import AgeTracker
 from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.pending import MOST_ENTRIES, AgeTracker
 from noisefloor_services.streams.worker import ABANDONED_S, FORGOTTEN_S, Worker
 from stream_cases import CLICKS, HandClock, frame, new_store, sent
 
@@ -32,12 +31,12 @@ def test_ages_are_since_the_last_change() -> None:
 def test_a_worker_that_gives_signs_of_life_keeps_what_it_holds(server: Server) -> None:
     store, clock = sent(new_store(server), FRAMES), HandClock()
     slow, other = Worker(store, clock=clock), Worker(store, clock=clock)
-    held = slow._read(block_s=0.0)
+    entry = slow._read(block_s=0.0)
     for _ in range(3):
         assert other.sweep() == 0
         clock.now += ABANDONED_S - 0.1
         slow._beat()
-    assert slow._settle(held, reads_ahead=False) == len(FRAMES)
+    assert slow._settle(entry, reads_ahead=False) == len(FRAMES)
     assert store.conservation().counted == len(FRAMES)
 
 
@@ -54,7 +53,7 @@ def test_a_slow_batch_gives_signs_of_life_and_a_fast_one_writes_nothing(server: 
     assert server.call("EXISTS", beats) == 0
 
 
-def test_whoever_falls_silent_loses_everything_one_frame_at_a_time(server: Server) -> None:
+def test_a_silent_worker_loses_every_frame_one_at_a_time(server: Server) -> None:
     store, clock = sent(new_store(server), FRAMES), HandClock()
     dead, other = Worker(store, clock=clock), Worker(store, clock=clock)
     dead._read(block_s=0.0)
@@ -72,10 +71,10 @@ def test_of_two_workers_that_judge_alike_one_takes_over(server: Server) -> None:
     one, two = Worker(store, clock=clock), Worker(store, clock=clock)
     one.sweep(), two.sweep()
     clock.now += ABANDONED_S
-    (held,) = two._abandonments[0].look(server, ())
+    (entry,) = two._abandonments[0].look(server, ())
     (also,) = one._abandonments[0].look(server, ())
-    assert held == also
-    assert server.call(*two._abandonments[0].claim(held))
+    assert entry == also
+    assert server.call(*two._abandonments[0].claim(entry))
     assert server.call(*one._abandonments[0].claim(also)) == []
     assert server.call("XPENDING", store.layout.keys(0).frames, GROUP, "-", "+", 9)[0][3] == 2
 
@@ -142,12 +141,12 @@ def test_what_was_handed_out_again_since_is_not_taken_over(server: Server) -> No
     holder._read(block_s=0.0)
     other.sweep()
     clock.now += ABANDONED_S
-    (held,) = other._abandonments[0].look(server, ())
-    server.call(*holder._abandonments[0].claim(held))  # by itself, a second time
-    assert server.call(*other._abandonments[0].claim(held)) == []
+    (entry,) = other._abandonments[0].look(server, ())
+    server.call(*holder._abandonments[0].claim(entry))  # by itself, a second time
+    assert server.call(*other._abandonments[0].claim(entry)) == []
 
 
-def test_whoever_holds_something_is_not_forgotten(server: Server) -> None:
+def test_a_consumer_with_pending_frames_is_not_forgotten(server: Server) -> None:
     store = sent(new_store(server), FRAMES)
     holder, other = Worker(store), Worker(store)
     holder._read(block_s=0.0)

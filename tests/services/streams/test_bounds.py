@@ -62,7 +62,7 @@ def test_a_collection_takes_as_many_bytes_as_it_may(server: Server, batch: int) 
     assert counted(store, NOTE_FRAMES[4:5], batch) == (4, 1)
 
 
-def test_sums_take_no_room_whatever_their_frames_do(server: Server) -> None:
+def test_sums_use_no_capacity_for_collected_bytes(server: Server) -> None:
     store = new_store(server, limits=AggregationLimits(collected_bytes=1))
     assert counted(store, CLICK_FRAMES) == (6, 0)
 
@@ -103,7 +103,7 @@ def test_reports_are_the_rows_of_frames_that_counted(server: Server) -> None:
     assert store.conservation().reports == 2 * 12
 
 
-def test_several_repeats_in_one_batch_are_told_one_by_one(server: Server) -> None:
+def test_several_repeats_in_one_batch_are_counted_one_by_one(server: Server) -> None:
     store = new_store(server)
     counted(store, CLICK_FRAMES)
     counted(store, CLICK_FRAMES)

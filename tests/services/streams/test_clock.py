@@ -1,4 +1,4 @@
-"""The store's clock is set an hour back and an hour forth: what a dead worker held is settled.
+"""The store's clock is set an hour back and forth: the frames of a dead worker are settled.
 
 The server runs under libfaketime, which sets its wall clock and leaves its monotonic one alone.
 """
@@ -33,13 +33,13 @@ def preloaded(folder: Path, offset: Path) -> Path:
     libraries = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
     if shutil.which("faketime") is None or not libraries:
         pytest.skip("faketime is not installed: Debian has it as a package")
-    told = {
+    options = {
         "LD_PRELOAD": libraries[0],
         "FAKETIME_TIMESTAMP_FILE": offset,
         "FAKETIME_NO_CACHE": 1,
         "FAKETIME_DONT_FAKE_MONOTONIC": 1,
     }
-    words = " ".join(f"{name}={value}" for name, value in told.items())
+    words = " ".join(f"{name}={value}" for name, value in options.items())
     script = folder / "server"
     script.write_text(f'#!/bin/sh\nexec env {words} {server_binary()} "$@"\n')
     script.chmod(0o700)
@@ -75,7 +75,7 @@ def idle_ms(store: EpochStore) -> int:
     return int(idle)
 
 
-def test_a_clock_that_is_set_stalls_nothing_and_robs_nobody(
+def test_a_clock_that_is_set_stalls_nothing_and_takes_over_nothing(
     clock_of: tuple[Server, SetClock],
 ) -> None:
     server, set_clock = clock_of
@@ -87,11 +87,11 @@ def test_a_clock_that_is_set_stalls_nothing_and_robs_nobody(
     assert store.conservation().counted == len(FRAMES)
 
     living = Worker(sent(store, FRAMES[:5]))
-    held = living._read(block_s=0.0)
+    deliveries = living._read(block_s=0.0)
     set_clock(HOUR)
     assert idle_ms(store) > 1000 * HOUR  # though it was given a moment ago
     assert Worker(store).sweep() == 0
-    assert living._settle(held, reads_ahead=False) == 5
+    assert living._settle(deliveries, reads_ahead=False) == 5
 
     Worker(sent(store, FRAMES[:5]))._read(block_s=0.0)
     Worker(store, abandoned_s=0.1).drain(patience_s=20)

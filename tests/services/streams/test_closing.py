@@ -1,4 +1,4 @@
-"""What the intake takes counts, whatever is closed meanwhile; what cannot count is refused."""
+"""An accepted frame counts, whatever is closed meanwhile; what cannot count is refused."""
 
 import asyncio
 import threading
@@ -45,7 +45,7 @@ def ids(store: EpochStore, epoch: int) -> int:
 
 @shared
 @given(st.lists(st.sampled_from(GOOD) | closes, max_size=40), st.sampled_from([1, 3]))
-def test_the_intake_and_the_role_agree_on_any_history(
+def test_admission_and_the_role_agree_on_any_history(
     valkey: EmbeddedServer,
     server: Server,
     actions: list[bytes | tuple[str, int]],
@@ -84,7 +84,7 @@ def test_closed_and_far_epochs_are_refused_and_repeats_of_counted_frames_are_not
     assert (account.late, account.dead_letters, account.missing) == (0, 0, 0)
 
 
-def test_closing_stops_the_intake_waits_for_what_was_taken_and_can_be_resumed(
+def test_closing_refuses_new_frames_waits_for_accepted_ones_and_can_be_resumed(
     valkey: EmbeddedServer, server: Server
 ) -> None:
     store = new_store(server, 2)
@@ -119,7 +119,7 @@ def test_an_epoch_beyond_the_window_is_not_shut(valkey: EmbeddedServer, server: 
 
 
 @pytest.mark.parametrize("bound", ["frames", "rows", "collected_bytes"])
-def test_a_full_epoch_is_refused_at_the_intake_and_never_after_a_202(
+def test_a_full_epoch_is_refused_at_admission_and_never_after_a_202(
     valkey: EmbeddedServer, server: Server, bound: str
 ) -> None:
     kind = NOTES if bound == "collected_bytes" else CLICKS
@@ -145,12 +145,12 @@ def test_a_full_epoch_is_refused_at_the_intake_and_never_after_a_202(
     assert store.fullness() == 0  # an epoch that is closed needs no room
 
 
-def test_room_that_was_never_given_back_is_found_again(
+def test_capacity_that_was_never_given_back_is_recovered(
     valkey: EmbeddedServer, server: Server
 ) -> None:
     bound = AggregationLimits(frames=2)
     store = new_store(server, limits=bound)
-    key = store.layout.keys(0).intake_of("clicks", 0)
+    key = store.layout.keys(0).admission_of("clicks", 0)
     server.call("HSET", key, "frames", 2)  # as after a frame that was buried unread
     assert answered(valkey.url, store, [frame(CLICKS, 0, 1)], limits=bound) == ["taken"]
     worked(store, [])

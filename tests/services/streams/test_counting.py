@@ -75,21 +75,21 @@ def test_a_stop_says_whether_it_was_in_time(server: Server) -> None:
 class Noted(CountingThread):
     """A counter that notes what it is told and counts nothing."""
 
-    def __init__(self, told: list[str], collection: CollectionConfig, server: Server) -> None:
+    def __init__(self, calls: list[str], collection: CollectionConfig, server: Server) -> None:
         super().__init__(new_store(server), Durability.DISK)
-        self._told = told
+        self._calls = calls
         self._name = collection.namespace
 
     def start(self) -> None:
-        self._told.append(f"start {self._name}")
+        self._calls.append(f"start {self._name}")
 
     def stop(self, timeout_s: float = 6.0) -> bool:
-        self._told.append(f"stop {self._name}")
+        self._calls.append(f"stop {self._name}")
         return True
 
 
 def test_every_registered_collection_is_counted_as_long_as_it_is_there(server: Server) -> None:
-    told: list[str] = []
+    calls: list[str] = []
     registry = CollectionRegistry(server, Layout(new_store(server).layout.namespace))
     root = registry._root
     first = registry.placed("first", example_collection())
@@ -103,8 +103,8 @@ def test_every_registered_collection_is_counted_as_long_as_it_is_there(server: S
             registry.drop("c0")
         return turn == "stop"
 
-    CountingThreads(first, lambda one: Noted(told, one, server), registry).run(is_stopping)
-    assert told == [
+    CountingThreads(first, lambda one: Noted(calls, one, server), registry).run(is_stopping)
+    assert calls == [
         f"start {root}.first",
         f"start {root}.c0",
         f"start {root}.c1",

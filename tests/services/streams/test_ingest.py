@@ -15,9 +15,8 @@ from noisefloor_services.store.scripts import APPEND
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.producer import Producer
 from noisefloor_services.streams.worker import Worker
-from noisefloor_services.streams.write_path import WritePath
+from noisefloor_services.streams.write_path import Producer, WritePath
 from stream_cases import CLICKS, NAMED, frame, new_store, sent
 
 FRAMES = [(one, decode_frame(one, NAMED)) for one in (frame(CLICKS, 0, n) for n in range(64))]

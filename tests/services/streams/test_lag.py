@@ -1,9 +1,9 @@
-"""How far the counting is behind is told exactly, by the clock of the process that looks."""
+"""The lag of counting is exact, by the clock of the process that looks."""
 
 from noisefloor_services.store.keys import GROUP
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
-from noisefloor_services.streams.lag import STALLED_S, Lag, LagWatch
+from noisefloor_services.streams.pending import STALLED_S, Lag, LagWatch
 from noisefloor_services.streams.worker import ABANDONED_S, Worker
 from stream_cases import CLICKS, HandClock, frame, new_store, sent, worked
 
@@ -16,7 +16,7 @@ def watched(store: EpochStore) -> tuple[LagWatch, HandClock]:
     return LagWatch(store.server, store.layout, clock), clock
 
 
-def test_what_waits_and_what_is_held_are_told_apart(server: Server) -> None:
+def test_undelivered_and_pending_frames_are_distinguished(server: Server) -> None:
     store = new_store(server)
     watch, clock = watched(store)
     assert watch.look() == [NONE]
@@ -33,7 +33,7 @@ def test_what_waits_and_what_is_held_are_told_apart(server: Server) -> None:
     assert store.conservation().pending == 6
 
 
-def test_each_partition_is_told_for_itself(server: Server) -> None:
+def test_each_partition_is_reported_separately(server: Server) -> None:
     store = sent(new_store(server, 3), FRAMES)
     lags = [one for one in watched(store)[0].look() if one is not None]
     assert len(lags) == 3
@@ -41,7 +41,7 @@ def test_each_partition_is_told_for_itself(server: Server) -> None:
     assert len({one.undelivered for one in lags} | {0}) > 1
 
 
-def test_frames_that_nobody_reads_or_settles_are_an_alarm(server: Server) -> None:
+def test_frames_that_no_worker_reads_or_settles_are_an_alarm(server: Server) -> None:
     store = sent(new_store(server), FRAMES[:8])
     watch, clock = watched(store)
     assert watch.lacks() == ""
@@ -96,11 +96,11 @@ def test_the_time_of_an_outage_is_no_stall(server: Server) -> None:
 def test_a_frame_that_changes_hands_or_is_tried_again_moves(server: Server) -> None:
     store = sent(new_store(server), FRAMES[:1])
     watch, clock = watched(store)
-    (held,) = Worker(store)._read(block_s=0.0)
+    (delivery,) = Worker(store)._read(block_s=0.0)
     for consumer in ("one", "two", "two"):
         watch.look()
         clock.now += 2
         assert watch.look() == [Lag(0, 1, 2.0, 0.0)]
         stream = store.layout.keys(0).frames
-        server.call("XCLAIM", stream, GROUP, consumer, 0, held.entry_id)
+        server.call("XCLAIM", stream, GROUP, consumer, 0, delivery.entry_id)
         assert watch.look() == [Lag(0, 1, 0.0, 0.0)]

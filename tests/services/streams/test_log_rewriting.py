@@ -103,7 +103,7 @@ def test_a_deleted_entry_beside_one_that_waits_is_not_copied(
     wait(lambda: not found(embedded.folder))
 
 
-def test_a_rewrite_that_began_before_does_not_count_and_one_that_fails_is_told(
+def test_an_earlier_rewrite_does_not_count_and_a_failed_one_is_reported(
     embedded: EmbeddedServer, store: EpochStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     server, acts = store.server, rewriting(store)
@@ -132,7 +132,7 @@ def test_a_rewrite_that_began_before_does_not_count_and_one_that_fails_is_told(
     assert sum("failed" in record.message for record in caplog.records) == 1
 
 
-def test_a_server_that_denies_it_is_told_of_once(
+def test_a_server_that_denies_it_is_reported_once(
     embedded: EmbeddedServer, store: EpochStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     rights = ("on", ">secret", "~*", "+@all", "-bgrewriteaof")

@@ -86,12 +86,12 @@ def test_a_server_that_syncs_once_a_second_does_not_keep_disk_nor_tell_the_truth
     assert (facts.is_waitaof_honest is not None) == facts.has_waitaof
     # What this release answers; where it becomes honest, the promise is simply kept.
     assert (StoreRequirement.WAITAOF in unkept(facts)) == (not facts.is_waitaof_honest)
-    told = [
+    texts = [
         one.text
         for one in facts.unkept(Durability.DISK)
         if one.promise is StoreRequirement.WAITAOF
     ]
-    assert all(("has no WAITAOF" in text) != facts.has_waitaof for text in told)
+    assert all(("has no WAITAOF" in text) != facts.has_waitaof for text in texts)
 
 
 def test_settings_that_may_not_be_read_count_as_not_kept(tmp_path: Path, binary: Path) -> None:

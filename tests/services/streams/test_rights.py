@@ -26,10 +26,9 @@ from noisefloor_services.store.model_broadcast import ModelBroadcast
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
-from noisefloor_services.streams.lag import Lag, LagWatch
-from noisefloor_services.streams.producer import Producer
+from noisefloor_services.streams.pending import Lag, LagWatch
 from noisefloor_services.streams.worker import Worker
-from noisefloor_services.streams.write_path import WritePath
+from noisefloor_services.streams.write_path import Producer, WritePath
 from stream_cases import BAD, GOOD, KINDS, NAMED, differences, frame
 
 LAYOUT = Layout(partitions=2)
@@ -41,9 +40,9 @@ LAZY = ("--appendfsync", "everysec", "--maxmemory", "64mb", "--maxmemory-policy"
 @pytest.fixture(scope="module")
 def address(binary: Path) -> Iterator[str]:
     with valkeys.folder() as folder:
-        told, is_recent = folder / "users.acl", valkeys.is_recent(binary)
-        write_acl_file(told, PASSWORDS, has_report_tokens=True, is_recent=is_recent)
-        options = ("--aclfile", str(told), *LAZY)
+        users, is_recent = folder / "users.acl", valkeys.is_recent(binary)
+        write_acl_file(users, PASSWORDS, has_report_tokens=True, is_recent=is_recent)
+        options = ("--aclfile", str(users), *LAZY)
         with valkeys.server(folder, *options, binary=binary) as url:
             yield url
 
@@ -55,10 +54,10 @@ def url_of(address: str, user: str) -> str:
 def denied(address: str) -> dict[str, int]:
     """Return how often the server denied anybody a command, a key or a channel."""
     with Redis.from_url(url_of(address, "operator")) as client:
-        told = client.info("stats")
+        stats = client.info("stats")
     return {
         name: count
-        for name, count in told.items()
+        for name, count in stats.items()
         if name.startswith("acl_access_denied_") and name != "acl_access_denied_auth"
     }
 
@@ -77,8 +76,8 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
     server = Server(url_of(address, "aggregator"))
     store, role = EpochStore(server, LAYOUT, KINDS), Aggregator(KINDS)
     store.prepare()
-    board = ModelBroadcast(server, LAYOUT)
-    assert board.started(b"first") == b"first" and board.is_there()
+    broadcast = ModelBroadcast(server, LAYOUT)
+    assert broadcast.started(b"first") == b"first" and broadcast.is_there()
     frames = [*GOOD, *GOOD[:5]]
     asyncio.run(append(url_of(address, "ad-server"), frames))
     Worker(store, abandoned_s=0.001).drain(patience_s=20)  # even takes over from itself
@@ -89,20 +88,20 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
         role.close(kind.name, 0)
     assert differences(store, role) == []
     for number, refusal in ((99, Refusal.CLOSED), (99, Refusal.CLOSED), (0, None)):
-        with pytest.raises(FrameRefused) if refusal else nullcontext() as told:
+        with pytest.raises(FrameRefused) if refusal else nullcontext() as raised:
             asyncio.run(append(url_of(address, "ad-server"), [frame(KINDS[0], 0, number)]))
-        assert told is None or told.value.reason is refusal
+        assert raised is None or raised.value.reason is refusal
     account = store.conservation()
     assert (account.late, account.refused_closed, account.refused_again) == (0, 1, 1)
     reader = Server(url_of(address, "ad-server"))
-    past_the_intake = Producer(reader, LAYOUT, NAMED)
-    past_the_intake.append([*BAD, frame(KINDS[0], 0, 98)])
+    unchecked = Producer(reader, LAYOUT, NAMED)
+    unchecked.append([*BAD, frame(KINDS[0], 0, 98)])
     Worker(store).drain(patience_s=20)
     assert store.conservation().late == 1
     store.retire(KINDS[0].name, 0)
     assert store.waiting() == 0
-    assert board.replaced(b"first", b"second") == b"second"
-    assert board.replaced(b"first", b"other") == b"second"  # somebody was quicker
+    assert broadcast.replaced(b"first", b"second") == b"second"
+    assert broadcast.replaced(b"first", b"other") == b"second"  # somebody was quicker
     assert LagWatch(server, LAYOUT).look() == [Lag(0, 0, 0.0, 0.0)] * 2
     notice = ModelBroadcast(reader, LAYOUT).read()
     assert notice is not None and notice.content == b"second"
@@ -123,7 +122,7 @@ def test_the_streams_work_with_the_rights_of_ad_server_and_aggregator(address: s
 
 
 @pytest.mark.parametrize("namespace", ["noisefloor", "noisefloor.other"])
-def test_nobody_can_delete_a_stream_that_waits_to_be_read(address: str, namespace: str) -> None:
+def test_no_user_can_delete_a_stream_with_unread_frames(address: str, namespace: str) -> None:
     layout = Layout(namespace, 2)
     stream, sums = layout.keys(0).frames, layout.keys(0).kept("clicks", 7)
     EpochStore(Server(url_of(address, "aggregator")), layout, KINDS).prepare()
@@ -170,12 +169,12 @@ def test_the_probe_works_with_the_rights_of_the_operator(address: str, product: 
     with closing(Server(url_of(address, "operator"))) as server:
         facts = probe_server(server, LAYOUT)
     assert (facts.product, facts.appendfsync, facts.appendonly) == (product, "everysec", "yes")
-    told = {one.promise for one in facts.unkept(Durability.DISK)}
-    assert {StoreRequirement.DISK} <= told <= {StoreRequirement.DISK, StoreRequirement.WAITAOF}
+    unkept = {one.promise for one in facts.unkept(Durability.DISK)}
+    assert {StoreRequirement.DISK} <= unkept <= {StoreRequirement.DISK, StoreRequirement.WAITAOF}
     assert denied(address) == before
 
 
-def test_what_a_service_may_not_look_at_is_not_told_and_not_promised(address: str) -> None:
+def test_settings_that_a_service_may_not_read_are_unknown_and_not_promised(address: str) -> None:
     with closing(Server(url_of(address, "ad-server"))) as server:
         with pytest.raises(NoPermissionError):
             probe_server(server, LAYOUT)
@@ -241,7 +240,7 @@ def test_what_is_not_on_a_users_list_is_denied(address: str, user: StoreUser) ->
         assert is_denied(client, ("GET", "elsewhere"))
 
 
-def test_nobody_but_the_aggregator_reads_a_frame_back(address: str) -> None:
+def test_only_the_aggregator_reads_a_frame_back(address: str) -> None:
     frames = LAYOUT.keys(0).frames
     for name in USERS:
         with Redis.from_url(url_of(address, name)) as client:

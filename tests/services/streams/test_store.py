@@ -10,7 +10,7 @@ from noisefloor.wire import bit_vector_kind
 from noisefloor_services.store.errors import BadStore
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
-from noisefloor_services.streams.epoch_store import EpochStore
+from noisefloor_services.streams.epoch_store import Conservation, EpochStore
 from stream_cases import (
     BAD,
     CLICKS,
@@ -149,3 +149,15 @@ def test_no_key_lives_outside_the_hash_tag_of_its_partition(server: Server) -> N
     outside = [name for name in names if b":{p0}:" not in name and b":{p1}:" not in name]
     assert outside == [store.layout.settings.encode()]
     assert all(server.call("TTL", name) == -1 for name in names)
+
+
+@pytest.mark.parametrize("missing", [-1, 0, 1])
+def test_only_an_exact_account_is_conserved(missing: int) -> None:
+    account = Conservation(15 + missing, 1, 2, 3, 4, 5, reports=99)
+    assert (account.missing, account.is_conserved) == (missing, missing == 0)
+
+
+def test_the_total_is_the_sum_of_every_outcome() -> None:
+    parts = [Conservation(1, 2, 3, 4, 5, 6, 7), Conservation(10, 20, 30, 40, 50, 60, 70)]
+    assert Conservation.total(parts) == Conservation(11, 22, 33, 44, 55, 66, 77)
+    assert Conservation.total([]) == Conservation()

@@ -51,9 +51,9 @@ def clicks(store: EpochStore) -> object:
 def after_a_zombie(store: EpochStore, group: type[FrameGroup]) -> EpochStore:
     """Let one worker fall asleep with all frames in hand, another do its work, the first wake."""
     zombie = Worker(sent(store, FRAMES), group=group)
-    held = zombie._read(block_s=0.0)
+    deliveries = zombie._read(block_s=0.0)
     asleep = DeliveryBatch(zombie._context, zombie._keys)
-    asleep.add(held)
+    asleep.add(deliveries)
     commands = asleep.commands()  # decoded, merged, about to be sent
     assert taken_over(store, group) == len(FRAMES)
     asleep.take(store.server.all(commands))
@@ -88,13 +88,13 @@ def test_the_naive_twin_counts_what_is_sent_twice_twice(server: Server) -> None:
 def test_a_zombie_cannot_count_what_was_buried(server: Server) -> None:
     store = sent(new_store(server), FRAMES[:1])
     zombie = Worker(store)
-    held = zombie._read(block_s=0.0)
+    deliveries = zombie._read(block_s=0.0)
     other = Worker(store)
     for _ in range(MOST_DELIVERIES):
         keys = store.layout.keys(0).frames
-        server.call("XCLAIM", keys, "aggregators", other.name, 0, held[0].entry_id)
+        server.call("XCLAIM", keys, "aggregators", other.name, 0, deliveries[0].entry_id)
     assert taken_over(store) == 1
-    zombie._settle(held, reads_ahead=False)
+    zombie._settle(deliveries, reads_ahead=False)
     account = store.conservation()
     assert (account.counted, account.dead_letters, account.missing) == (0, 1, 0)
 
@@ -109,9 +109,9 @@ def test_a_zombie_is_late_once(server: Server) -> None:
 def test_a_zombie_buries_nothing_twice(server: Server) -> None:
     store = sent(new_store(server), [b"x", broken(1)])
     zombie = Worker(store)
-    held = zombie._read(block_s=0.0)
+    deliveries = zombie._read(block_s=0.0)
     assert taken_over(store) == 2
-    zombie._settle(held, reads_ahead=False)
+    zombie._settle(deliveries, reads_ahead=False)
     account = store.conservation()
     assert (account.dead_letters, account.duplicates, account.missing) == (2, 0, 0)
 
@@ -184,7 +184,7 @@ def test_poison_is_buried_once_however_often_it_comes(server: Server) -> None:
     assert (account.dead_letters, account.duplicates, account.missing) == (4, 8, 0)
 
 
-def test_a_worker_stops_when_told_and_leaves_nothing_behind(server: Server) -> None:
+def test_a_worker_stops_on_request_and_leaves_nothing_behind(server: Server) -> None:
     store = sent(new_store(server, 2), GOOD)
     worker = Worker(store)
     thread = threading.Thread(target=worker.run)
@@ -208,7 +208,7 @@ def test_a_drain_does_not_wait_for_ever(server: Server) -> None:
         Worker(store, abandoned_s=60).drain(patience_s=0.1)
 
 
-def test_a_store_that_was_never_prepared_or_lost_its_data_is_told(server: Server) -> None:
+def test_a_store_that_was_never_prepared_or_lost_its_data_is_reported(server: Server) -> None:
     with pytest.raises(BadStore, match="lost"):
         Worker(EpochStore(server, Layout("nowhere"), KINDS)).drain()
     store = sent(new_store(server), FRAMES)

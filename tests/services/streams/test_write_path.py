@@ -1,4 +1,4 @@
-"""A store that answers and takes no frames is counted, logged once, and held against readiness."""
+"""A store that takes no frames is counted, logged once, and makes a service unready."""
 
 import asyncio
 import logging
@@ -56,7 +56,7 @@ def watched(store: EpochStore) -> tuple[WritePath, HandClock]:
     return WritePath(store.server, store.layout, store.kinds, clock), clock
 
 
-def test_a_key_of_another_type_is_told_once_and_forgiven_by_the_probe(
+def test_a_key_of_another_type_is_logged_once_and_cleared_by_the_probe(
     valkey: EmbeddedServer, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = new_store(server)
@@ -157,7 +157,7 @@ def test_a_success_elsewhere_forgives_nothing(server: Server) -> None:
     assert counts(writes) == {"other": 5}
 
 
-def test_what_passes_by_itself_is_counted_and_not_held_against_anybody(server: Server) -> None:
+def test_transient_failures_are_counted_and_leave_the_service_ready(server: Server) -> None:
     store = new_store(server)
     writes, _ = watched(store)
     writes.failed(StoreAway("no connection"), [0], 3)

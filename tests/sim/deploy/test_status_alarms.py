@@ -2,8 +2,9 @@
 
 import pytest
 
+from noisefloor.wire.messages import ConservationReport
 from noisefloor_sim.cli.services import print_status
-from noisefloor_sim.deploy.status import ConservationStatus, DeploymentStatus, DurabilityStatus
+from noisefloor_sim.deploy.status import DeploymentStatus, DurabilityStatus
 
 ALARM = "1 frames were answered with 202 and do not count: their epoch was closed."
 
@@ -11,7 +12,7 @@ ALARM = "1 frames were answered with 202 and do not count: their epoch was close
 def status(alarms: list[str]) -> DeploymentStatus:
     outcomes = {"accepted": 9, "counted": 8, "duplicates": 0, "dead_letters": 0, "late": 1}
     refused = {"refused_closed": 3, "refused_again": 2, "refused_ahead": 4, "refused_full": 0}
-    account = ConservationStatus(
+    account = ConservationReport(
         **outcomes, **refused, pending=0, reports=80, missing=0, is_conserved=True, alarms=alarms
     )
     return DeploymentStatus(

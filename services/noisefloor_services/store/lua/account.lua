@@ -1,8 +1,8 @@
 -- Return a partition's numbers, all of one instant.
 --
--- KEYS: 1 frames  2 counters  3 intake
+-- KEYS: 1 frames  2 counters  3 admission counters
 --
--- Asked here and not by XINFO from outside: that reply holds the first and the last frame.
+-- XINFO is called here and not by the client: its reply contains the first and the last frame.
 
 local facts = {}
 local reply = redis.call("XINFO", "STREAM", KEYS[1])
@@ -20,7 +20,7 @@ end
 
 local outcomes = numbers(KEYS[2], {"counted", "duplicates", "dead_letters", "late", "reports"})
 local refused = numbers(KEYS[3], {"repeats", "closed", "again", "ahead", "full"})
--- A repeat that was recognised at the intake was accepted, though never appended.
+-- A duplicate that was recognised at admission was accepted (202), though never appended.
 local repeats = refused[1]
 return {
   facts["entries-added"] + repeats, facts["length"], outcomes[1], outcomes[2] + repeats,

@@ -1,14 +1,15 @@
--- Append frames of one kind and epoch if the epoch is open and has room for them.
+-- Append frames of one kind and epoch if the epoch is open and has capacity for them.
 --
--- KEYS: 1 frames  2 window  3 epoch  4 seen  5 late  6 intake of the partition  7 intake of the epoch
+-- KEYS: 1 frames  2 window  3 epoch  4 seen  5 late  6 admission counters of the partition
+--       7 capacity that accepted frames of the epoch have reserved
 -- ARGV: 1 epoch  2 width of the window  3 most frames  4 most rows  5 most bytes
 --       6 batch ids of 16 bytes  7 rows, 4 bytes each  8 sizes, 4 bytes each  9 .. the frames
 --
--- This is the only place that decides whether a frame is taken, and it is one step with the
--- append: once an epoch is shut here, nothing of it can enter the stream, whatever an ad server
--- remembers. Returns a letter for each frame: t taken, r counted before, c the epoch is closed,
--- a it is too far ahead, f it is full, w it is full unless frames that wait prove to be repeats.
--- An empty reply means that all were taken.
+-- This is the only place that decides whether a frame is accepted, and it is one step with the
+-- append: once an epoch is shut here, no frame of it can enter the stream, whatever an ad server
+-- has cached. Returns a letter for each frame: t accepted, r counted before, c the epoch is closed,
+-- a it is too far ahead, f it is full, w it is full unless waiting frames prove to be duplicates.
+-- An empty reply, the usual one, means that all were accepted.
 
 local epoch, count = tonumber(ARGV[1]), #ARGV - 8
 local most = {tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])}
@@ -32,7 +33,7 @@ local function counted_answers()
   return table.concat(answers)
 end
 
--- What the role does with a frame that came after the close: a repeat is known by its id.
+-- As the role does with a frame that came after the close: a duplicate is known by its id.
 local function refuse_closed()
   local ids, late_rows = batch_ids(), 0
   local has_state, kept = redis.call("EXISTS", KEYS[3]) == 1, redis.call("SCARD", KEYS[5])
@@ -72,25 +73,26 @@ elseif epoch >= floor + tonumber(ARGV[2]) then
   return counted_answers()
 end
 
--- Room is what is neither counted nor promised: frames that wait may all be new.
+-- Free capacity is what is neither counted nor reserved: frames that wait may all be new.
 local state = redis.call("HMGET", KEYS[3], "rows", "bytes")
 local counted = {redis.call("SCARD", KEYS[4]), tonumber(state[1] or 0), tonumber(state[2] or 0)}
 local names = {"frames", "rows", "bytes"}
-local held = redis.call("HMGET", KEYS[7], unpack(names))
+local used = redis.call("HMGET", KEYS[7], unpack(names))
 local is_empty = redis.call("XLEN", KEYS[1]) == 0
 for at = 1, 3 do
-  local waiting = tonumber(held[at] or 0)
+  local waiting = tonumber(used[at] or 0)
   if is_empty and waiting ~= 0 then
-    -- A frame that was buried unread gave nothing back: in an empty stream nothing waits.
+    -- A frame that was buried unread did not give its reservation back (bury.lua does not know
+    -- its epoch). In an empty stream nothing waits, so a reservation that is left is dropped.
     redis.call("HDEL", KEYS[7], names[at])
     waiting = 0
   end
-  held[at] = counted[at] + waiting
+  used[at] = counted[at] + waiting
 end
 
-local function has_room(held, needs)
-  return held[1] + needs[1] <= most[1] and held[2] + needs[2] <= most[2]
-      and held[3] + needs[3] <= most[3]
+local function has_capacity(amounts, needs)
+  return amounts[1] + needs[1] <= most[1] and amounts[2] + needs[2] <= most[2]
+      and amounts[3] + needs[3] <= most[3]
 end
 
 local function append(first, last, needs)
@@ -101,18 +103,18 @@ local function append(first, last, needs)
     if needs[at] > 0 then
       redis.call("HINCRBY", KEYS[7], names[at], needs[at])
     end
-    held[at] = held[at] + needs[at]
+    used[at] = used[at] + needs[at]
   end
 end
 
--- Usually there is room for all of them.
+-- Usually there is capacity for all of them.
 local form = "<" .. string.rep("I4", count)
 local rows, sizes = {struct.unpack(form, ARGV[7])}, {struct.unpack(form, ARGV[8])}
 local all = {count, 0, 0}
 for i = 1, count do
   all[2], all[3] = all[2] + rows[i], all[3] + sizes[i]
 end
-if has_room(held, all) then
+if has_capacity(used, all) then
   append(1, count, all)
   return ""
 end
@@ -120,12 +122,12 @@ end
 local ids = batch_ids()
 for i = 1, count do
   local needs = {1, rows[i], sizes[i]}
-  if has_room(held, needs) then
+  if has_capacity(used, needs) then
     append(i, i, needs)
     answers[i] = "t"
   elseif redis.call("SMISMEMBER", KEYS[4], ids[i])[1] == 1 then
     answers[i], refused.repeats = "r", refused.repeats + 1
-  elseif has_room(counted, needs) then
+  elseif has_capacity(counted, needs) then
     answers[i] = "w"
   else
     answers[i], refused.full = "f", refused.full + 1

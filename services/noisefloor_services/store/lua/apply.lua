@@ -1,7 +1,7 @@
--- Judge frames of one kind and epoch, count what is new, record it, acknowledge: all or nothing.
+-- Judge frames of one kind and epoch, add the new ones, record their ids, acknowledge: all or none.
 --
 -- KEYS: 1 frames  2 counters  3 window  4 epochs  5 epoch  6 seen  7 late  8 cells or rows
---       9 intake of the epoch
+--       9 capacity that accepted frames of the epoch have reserved
 -- ARGV: 1 group  2 consumer  3 epoch  4 width of the window  5 most frames  6 most rows
 --       7 most bytes  8 "sum" or "collect"  9 how many entries (n)  10 claims, a letter each
 --       11 batch ids of 16 bytes  12 rows, 4 bytes each  13 sizes, 4 bytes each
@@ -10,9 +10,9 @@
 --       for collections: the rows of each new frame.
 --
 -- What is to be added belongs to exactly the entries that the consumer claims are new ("n"; the
--- others are repeats, "r"). If the claims are not the truth, nothing is changed and the truth is
--- returned, a letter for each entry: n new, r repeat, l lost (the consumer does not own it any
--- more: somebody else settled or claimed it), f the epoch is full, a the epoch is too far ahead.
+-- others are duplicates, "r"). If the claims are not the truth, nothing is changed and the truth is
+-- returned, a letter for each entry: n new, r duplicate, l lost (the consumer does not own it any
+-- more: another one settled or claimed it), f the epoch is full, a the epoch is too far ahead.
 -- An empty reply means that everything the consumer owned is settled.
 
 local group, consumer, epoch = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -29,13 +29,14 @@ if not floor then
 end
 
 local owned = {}
-local held = redis.call("XPENDING", KEYS[1], group, entries[1], entries[count], 65536, consumer)
-for _, one in ipairs(held) do
+-- Ownership decides, not XACK's result: a paused consumer that resumes owns nothing any more.
+local pending = redis.call("XPENDING", KEYS[1], group, entries[1], entries[count], 65536, consumer)
+for _, one in ipairs(pending) do
   owned[one[1]] = true
 end
 
--- Give back the room that the intake holds for what is settled; it holds none for frames that
--- were appended past it.
+-- Give back the capacity that admission reserved for what is settled; it reserved none for frames
+-- that were appended without admission (tests, chaos).
 local function give_back(frames, rows, bytes)
   for name, number in pairs({frames = frames, rows = rows, bytes = bytes}) do
     if number > 0 and redis.call("HEXISTS", KEYS[9], name) == 1
@@ -113,7 +114,8 @@ if truth ~= claims then
   return truth
 end
 
--- Everything that can fail is done before the first write: a script is not rolled back.
+-- Everything that can fail is done before the first write, since a script is not rolled back: the
+-- sums are computed, and checked for overflow, before any of them is stored.
 local writes = {}
 if ARGV[8] == "sum" then
   for at = 14 + count, #ARGV, 2 do
@@ -145,5 +147,6 @@ end
 if #fresh < count then
   redis.call("HINCRBY", KEYS[2], "duplicates", count - #fresh)
 end
+-- Last: entries leave the stream only after their ids and sums are recorded.
 settle()
 return ""

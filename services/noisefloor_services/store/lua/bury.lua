@@ -6,7 +6,7 @@
 -- An entry that the consumer does not own any more is passed over. Returns how many were settled.
 
 local function comes_before(a, b)
-  -- Byte by byte: < would ask the server's locale.
+  -- Byte by byte: Lua's < on strings depends on the server's locale.
   for at = 1, math.min(#a, #b) do
     if string.byte(a, at) ~= string.byte(b, at) then
       return string.byte(a, at) < string.byte(b, at)
@@ -21,7 +21,7 @@ for at = 4, #ARGV, 4 do
   if #redis.call("XPENDING", KEYS[1], ARGV[1], entry, entry, 1, ARGV[2]) == 1 then
     local kept = redis.call("HGET", KEYS[3], key)
     if kept then
-      -- One key, two faults: which of them is kept must not depend on the order.
+      -- One key with two faults: which of them is kept must not depend on the order of arrival.
       local kept_size, kept_reason = string.match(kept, "^(%d+) (.*)$")
       local is_same = reason == kept_reason
       if (is_same and tonumber(size) < tonumber(kept_size))

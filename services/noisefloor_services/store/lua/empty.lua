@@ -3,8 +3,8 @@
 -- KEYS: 1 frames
 -- ARGV: 1 group
 --
--- Entry by entry: nobody has the right to delete the stream itself. Few at a time: each may be a
--- megabyte, and is in memory once more. Returns how many were deleted; 0 once there are none.
+-- Entry by entry: no user has the right to delete the stream itself. Few at a time: each may have a
+-- megabyte, and XRANGE copies it. Returns how many were deleted; 0 once there are none.
 
 local ids = {}
 for at, entry in ipairs(redis.call("XRANGE", KEYS[1], "-", "+", "COUNT", 16)) do

@@ -1,9 +1,10 @@
--- Forget a consumer that holds nothing, and its signs of life.
+-- Remove a consumer that has no pending entries, and its heartbeat.
 --
 -- KEYS: 1 frames  2 beats
 -- ARGV: 1 group  2 consumer
 --
--- A consumer that holds entries is kept: forgetting it would forget that they were handed out.
+-- A consumer with pending entries stays: DELCONSUMER would drop them from the pending list, so that
+-- they would never be delivered again.
 
 for _, facts in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], ARGV[1])) do
   local consumer = {}

@@ -1,4 +1,4 @@
--- Put a value in the place of another, unless somebody was there before.
+-- Compare and set: replace a value unless it was changed meanwhile.
 -- KEYS: a hash. ARGV: field, the value that is expected there, the value to be.
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
   return 0

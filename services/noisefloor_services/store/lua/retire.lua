@@ -1,7 +1,7 @@
 -- Drop sums, rows and seen ids of a closed epoch; the window goes on refusing its frames.
 --
 -- KEYS: 1 window  2 epochs  3 epoch  4 seen  5 late  6 cells or rows
---       7 intake of the epoch
+--       7 capacity that accepted frames of the epoch have reserved
 -- ARGV: 1 epoch
 --
 -- Returns 1, or 0 and changes nothing if the epoch is open.

@@ -1,4 +1,4 @@
--- What every script that judges frames knows of a kind's epochs. Put before those scripts.
+-- The window of a kind's epochs: shared by the scripts that judge frames, and put before them.
 -- A window is a hash: "floor" is the oldest open epoch; a field named after a later epoch means
 -- that it is closed; "shut:" and an epoch means that it takes no more frames and is being closed:
 -- the value is the last entry of the stream at that moment. Epochs have at most ten digits:

@@ -1,16 +1,52 @@
-"""Bodies as they came: their type is checked, and JSON is read in one pass.
+"""Bodies of requests and of refusals, and the parameters that stand in paths.
 
-What stands in paths: names of kinds and numbers of epochs, each with its rule.
+A request body is read once: its type is checked, and JSON is validated in one pass. A refusal is
+short JSON with a name for programs and a sentence for people; it repeats nothing that was sent.
 """
 
-from typing import Annotated, Any, TypeVar
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from fastapi import HTTPException, Path, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
+from starlette.types import Send
 
 from noisefloor.wire import MOST_EPOCH
-from noisefloor_services.http.refusals import header
+
+Pairs: TypeAlias = list[tuple[bytes, bytes]]
+
+
+def error_body(error: str, detail: str) -> bytes:
+    """Write the body of every refusal: a name for programs and a sentence for people."""
+    return json.dumps({"error": error, "detail": detail}, separators=(",", ":")).encode("ascii")
+
+
+async def refuse(
+    send: Send,
+    status: int,
+    error: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Answer with a refusal; what the caller sent is no part of it."""
+    body = error_body(error, detail)
+    pairs: Pairs = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    pairs += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
+
+
+def header(pairs: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    """Return every value that a header has; ASGI gives names in lower case."""
+    return [value for key, value in pairs if key == name]
+
 
 KindName = Annotated[
     str, Path(pattern=r"^[a-z][a-z0-9-]{0,31}$", description="Name of a kind of report.")
@@ -34,8 +70,8 @@ async def frame_body(request: Request) -> bytes:
 
 async def json_body(request: Request, model: type[_Body]) -> _Body:
     """Return a body of JSON that obeys every rule of the model."""
-    told = header(request.scope["headers"], b"content-type")
-    if not told or told[0].partition(b";")[0].strip().lower() != _JSON_TYPE.encode():
+    types = header(request.scope["headers"], b"content-type")
+    if not types or types[0].partition(b";")[0].strip().lower() != _JSON_TYPE.encode():
         raise HTTPException(415, f"Expected a body of type {_JSON_TYPE}.")
     try:
         return model.model_validate_json(await request.body())
