@@ -29,7 +29,10 @@ _BAD_INPUT = (
     *(UnknownDataSet, UnknownMechanism),
 )
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a shipped one."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -17,7 +17,14 @@ from noisefloor_sim.runs import (
     page_of,
     run_scenario,
 )
-from noisefloor_sim.scenario import expand, load, loads, scenario_hash, scenario_text
+from noisefloor_sim.scenario import (
+    expand,
+    find_scenario,
+    load,
+    loads,
+    scenario_hash,
+    scenario_text,
+)
 
 
 def run(
@@ -31,10 +38,10 @@ def run(
     resume: bool,
     bus: str = MEMORY,
 ) -> int:
-    """Run a scenario file into a run directory, and return the exit code that its gates decide."""
+    """Run a scenario into a run directory, and return the exit code that its gates decide."""
     if seed is not None:
         settings = [*settings, f"seed={seed}"]
-    scenario = load(path, BLOCKS, settings)
+    scenario = load(find_scenario(path), BLOCKS, settings)
     text = scenario_text(scenario)
     points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
     for block in [one for point in points for one in point.scenario.pipelines.values()]:

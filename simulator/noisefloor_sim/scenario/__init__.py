@@ -22,6 +22,7 @@ from noisefloor_sim.scenario.json_schema import schema_text
 from noisefloor_sim.scenario.loading import load, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
+from noisefloor_sim.scenario.shipped_files import find_scenario, shipped_scenarios
 from noisefloor_sim.scenario.sweep import SweepPoint, expand
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "check_source",
     "count",
     "expand",
+    "find_scenario",
     "load",
     "loads",
     "parse_gate",
@@ -55,5 +57,6 @@ __all__ = [
     "scenario_hash",
     "scenario_text",
     "schema_text",
+    "shipped_scenarios",
     "show_name",
 ]

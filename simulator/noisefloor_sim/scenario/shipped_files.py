@@ -1,0 +1,45 @@
+"""The scenarios that come with the package, found by their name in any folder.
+
+They are plain files in ``shipped/`` beside this module. The comments above the first key of each
+say what is asked and what is expected.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from noisefloor.errors import BadScenario, Fault
+from noisefloor_sim.scenario.error_text import show_name
+
+SHIPPED_FOLDER = Path(__file__).parent / "shipped"
+
+_MOST_COMPARED = 100  # characters: names are shorter, and comparing takes time
+
+
+def shipped_scenarios() -> Mapping[str, Path]:
+    """Return the files of the shipped scenarios by name, in the order of the names."""
+    return {path.stem: path for path in sorted(SHIPPED_FOLDER.glob("*.yaml"))}
+
+
+def find_scenario(given: str | os.PathLike[str]) -> Path:
+    """Return the file that is meant: one of that name, or else the shipped scenario.
+
+    Args:
+        given: A path, or the name of a shipped scenario without folder and ending.
+
+    Raises:
+        BadScenario: It is a name, and neither a file here nor a shipped scenario has it.
+    """
+    path = Path(given)
+    is_name = str(path) == path.stem
+    if path.is_file() or not is_name:
+        return path
+    shipped = shipped_scenarios()
+    if path.name in shipped:
+        return shipped[path.name]
+    near = difflib.get_close_matches(path.name[:_MOST_COMPARED], shipped)
+    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    rule = f"No file here and no shipped scenario has this name.{guess}"
+    listing = "See them by `noisefloor scenarios`."
+    raise BadScenario(show_name(path.name), [Fault("", f"{rule} {listing}")])
