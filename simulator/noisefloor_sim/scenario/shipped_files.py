@@ -1,11 +1,12 @@
 """The scenarios that come with the package, found by their name in any folder.
 
 They are plain files in ``shipped/`` beside this module. The comments above the first key of each
-say what is asked and what is expected.
+say what is asked, what is expected and how long the run takes.
 """
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from noisefloor_sim.scenario.error_text import show_name
 
 SHIPPED_FOLDER = Path(__file__).parent / "shipped"
 
+_TAKES = re.compile(r"^# Takes: (?P<number>[1-9][0-9]*) (?P<unit>s|min)$", re.MULTILINE)
+_SECONDS = {"s": 1, "min": 60}
 _MOST_COMPARED = 100  # characters: names are shorter, and comparing takes time
 
 
@@ -43,3 +46,19 @@ def find_scenario(given: str | os.PathLike[str]) -> Path:
     rule = f"No file here and no shipped scenario has this name.{guess}"
     listing = "See them by `noisefloor scenarios`."
     raise BadScenario(show_name(path.name), [Fault("", f"{rule} {listing}")])
+
+
+def takes_s(path: Path) -> int:
+    """Return the processor time that a shipped scenario says it takes, in seconds.
+
+    It is in a comment such as ``# Takes: 9 s`` and no key of the scenario: it belongs to the
+    machine that it was measured on, and must not change the scenario's hash.
+
+    Raises:
+        BadScenario: There is no such comment.
+    """
+    found = _TAKES.search(path.read_text(encoding="utf-8"))
+    if found is None:
+        rule = "Expected a comment such as `# Takes: 9 s` or `# Takes: 2 min`, found none."
+        raise BadScenario(show_name(path.name), [Fault("", rule)])
+    return int(found["number"]) * _SECONDS[found["unit"]]

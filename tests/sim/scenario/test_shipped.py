@@ -24,8 +24,8 @@ def test_a_shipped_scenario_can_be_read_and_says_what_it_expects(path: Path) -> 
     assert scenario.name == path.stem
     assert scenario.expectation
     assert scenario.gates
-    head = path.read_text(encoding="utf-8").splitlines()[1:9]
-    for word in ("# Question:", "# Expected answer:", f"# Seed: {scenario.seed}"):
+    head = path.read_text(encoding="utf-8").splitlines()[1:10]
+    for word in ("# Question:", "# Expected answer:", f"# Seed: {scenario.seed}", "# Takes: "):
         assert any(line.startswith(word) for line in head)
 
 

@@ -1,0 +1,39 @@
+"""Commands for whoever starts: what ships, what is here, and a file to begin with."""
+
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (scenarios, doctor):
+        app.command()(command)
+
+
+def print_version(is_wanted: bool) -> None:
+    """Print the version and end, if that is wanted."""
+    if is_wanted:
+        from noisefloor_sim.cli.doctor import version_text
+
+        print(version_text())
+        raise typer.Exit
+
+
+def scenarios(as_json: AsJson = False) -> None:
+    """List the shipped scenarios: what each asks, what it needs, and how long it takes."""
+    from noisefloor_sim.cli.shipped_table import list_shipped
+
+    raise typer.Exit(list_shipped(as_json=as_json))
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what is installed here, what is missing, and which scenarios run.
+
+    Exit code 0 if the core works, 1 if not.
+    """
+    from noisefloor_sim.cli.doctor import doctor
+
+    raise typer.Exit(doctor(as_json=as_json))
