@@ -89,6 +89,7 @@ def explain(path: Path, user: int) -> int:
 
 def read_run(directory: RunDirectory) -> Run:
     """Read a finished run back."""
+    directory.check_format()
     scenario = loads(
         directory.read("scenario.yaml"), BLOCKS, str(directory.path / "scenario.yaml")
     )

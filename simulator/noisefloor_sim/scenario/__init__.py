@@ -16,7 +16,12 @@ from noisefloor_sim.scenario.blocks import (
     rule_error,
 )
 from noisefloor_sim.scenario.error_text import count, show_name
-from noisefloor_sim.scenario.formats import FORMATS, RUN_FORMAT, format_fault
+from noisefloor_sim.scenario.formats import (
+    FORMATS,
+    RUN_FORMAT,
+    SCENARIO_FORMAT,
+    format_fault,
+)
 from noisefloor_sim.scenario.gates import ClaimGate, Gate, MetricGate, applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_text
 from noisefloor_sim.scenario.json_schema import schema_text
@@ -24,13 +29,19 @@ from noisefloor_sim.scenario.loading import load, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
 from noisefloor_sim.scenario.needs import Needs, fetch_line, install_line, is_cached, needs_of
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
-from noisefloor_sim.scenario.shipped_files import find_scenario, shipped_scenarios, takes_s
+from noisefloor_sim.scenario.shipped_files import (
+    find_scenario,
+    shipped_scenario,
+    shipped_scenarios,
+    takes_s,
+)
 from noisefloor_sim.scenario.sweep import SweepPoint, expand
 
 __all__ = [
     "FORMATS",
     "FROZEN",
     "RUN_FORMAT",
+    "SCENARIO_FORMAT",
     "AttackBlock",
     "Attacks",
     "Behaviour",
@@ -67,6 +78,7 @@ __all__ = [
     "scenario_hash",
     "scenario_text",
     "schema_text",
+    "shipped_scenario",
     "shipped_scenarios",
     "show_name",
     "takes_s",

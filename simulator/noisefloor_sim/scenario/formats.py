@@ -9,7 +9,7 @@ RUN_FORMAT = 1
 FORMATS = {"scenario": SCENARIO_FORMAT, "run": RUN_FORMAT}
 
 
-def format_fault(found: object, current: int, redo: str) -> str:
+def format_fault(found: int | None, current: int, redo: str) -> str:
     """Say why a file of some format cannot be read; nothing if it can.
 
     Args:
@@ -17,12 +17,12 @@ def format_fault(found: object, current: int, redo: str) -> str:
         current: The format that is written here.
         redo: What to do with a file that an older version has written, as a sentence.
     """
-    if type(found) is int and found > current:
+    if found == current:
+        return ""
+    if found is not None and found > current:
         return (
-            f"Expected format {current} or older, got {found}: written by a newer noisefloor. "
+            f"Expected format {current}, got {found}: written by a newer noisefloor. "
             "Upgrade: pip install --upgrade noisefloor."
         )
-    if type(found) is int and found == current:
-        return ""
-    shown = found if type(found) is int else "none"
+    shown = "none" if found is None else found
     return f"Expected format {current}, got {shown}: written by an older noisefloor. {redo}"

@@ -36,16 +36,24 @@ def find_scenario(given: str | os.PathLike[str]) -> Path:
     """
     path = Path(given)
     is_name = str(path) == path.stem
-    if path.is_file() or not is_name:
-        return path
+    return path if path.is_file() or not is_name else shipped_scenario(path.name)
+
+
+def shipped_scenario(name: str) -> Path:
+    """Return the file of a shipped scenario.
+
+    Raises:
+        BadScenario: There is none of that name; it names those that are near.
+    """
     shipped = shipped_scenarios()
-    if path.name in shipped:
-        return shipped[path.name]
-    near = difflib.get_close_matches(path.name[:_MOST_COMPARED], shipped)
+    if name in shipped:
+        return shipped[name]
+    near = difflib.get_close_matches(name[:_MOST_COMPARED], shipped)
+    near = [own for own in (f"{name}.yaml",) if Path(own).is_file()] + near
     guess = f" Did you mean {' or '.join(near)}?" if near else ""
     rule = f"No file here and no shipped scenario has this name.{guess}"
     listing = "See them by `noisefloor scenarios`."
-    raise BadScenario(show_name(path.name), [Fault("", f"{rule} {listing}")])
+    raise BadScenario(show_name(name), [Fault("", f"{rule} {listing}")])
 
 
 def takes_s(path: Path) -> int:
