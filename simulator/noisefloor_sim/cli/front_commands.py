@@ -9,7 +9,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def add(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (scenarios, doctor):
+    for command in (scenarios, new, doctor):
         app.command()(command)
 
 
@@ -27,6 +27,21 @@ def scenarios(as_json: AsJson = False) -> None:
     from noisefloor_sim.cli.shipped_table import list_shipped
 
     raise typer.Exit(list_shipped(as_json=as_json))
+
+
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Of the scenario; the file is NAME.yaml.")
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="SCENARIO", help="A shipped scenario to copy."),
+    ] = None,
+) -> None:
+    """Write a scenario with comments into this folder; an existing file is left as it is."""
+    from noisefloor_sim.cli import new_scenario
+
+    raise typer.Exit(new_scenario.new(name, source=source))
 
 
 def doctor(as_json: AsJson = False) -> None:
