@@ -67,7 +67,7 @@ app.add_typer(reproduce_app, name="reproduce")
 
 @app.callback()
 def _noisefloor(
-    is_version_wanted: Annotated[
+    show_version: Annotated[
         bool,
         typer.Option(
             "--version",

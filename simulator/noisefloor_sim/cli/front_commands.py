@@ -1,4 +1,4 @@
-"""Commands for whoever starts: what ships, what is here, and a file to begin with."""
+"""Commands for newcomers: the shipped scenarios, a new one, and what is installed."""
 
 from typing import Annotated
 
@@ -13,9 +13,9 @@ def add(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def print_version(is_wanted: bool) -> None:
-    """Print the version and end, if that is wanted."""
-    if is_wanted:
+def print_version(show_version: bool) -> None:
+    """Print the version and end, if the option is given."""
+    if show_version:
         from noisefloor_sim.cli.doctor import version_text
 
         print(version_text())

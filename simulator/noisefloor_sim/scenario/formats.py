@@ -1,7 +1,7 @@
 """The versions of what is kept on disk: scenario files and run folders.
 
-A number is raised only when files written before would be misread. Whoever raises it says in
-``format_fault`` what becomes of the older ones: they are read, or refused with what to do.
+A number is raised only when files written before would be misread. From then on the older ones
+are converted where they are read, or refused with what to do.
 """
 
 SCENARIO_FORMAT = 1

@@ -1,4 +1,4 @@
-"""Commands for whoever starts: the list of scenarios, the doctor, the version."""
+"""Commands for newcomers: the list of scenarios, the doctor, the version."""
 
 import json
 import platform
@@ -126,14 +126,14 @@ def test_the_version_is_one_line_with_python_and_the_formats() -> None:
 
 
 def without(*libraries: str) -> Callable[[str], str]:
-    """Return what tells versions as if some libraries were not installed."""
+    """Return a lookup of versions in which some libraries are not installed."""
 
-    def told(name: str) -> str:
+    def version_of(name: str) -> str:
         if name in libraries:
             raise PackageNotFoundError(name)
         return version(name)
 
-    return told
+    return version_of
 
 
 @pytest.mark.usefixtures("no_data", "no_collection")

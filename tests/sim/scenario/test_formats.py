@@ -30,14 +30,14 @@ def test_the_format_is_no_part_of_what_is_hashed() -> None:
 
 
 def test_a_newer_scenario_is_refused_for_that_alone() -> None:
-    told = complaint(MINIMAL, "format: 2", "unheard_of: 3")
-    assert told == f"s.yaml:6: format: Expected format 1, got 2: {NEWER}"
+    said = complaint(MINIMAL, "format: 2", "unheard_of: 3")
+    assert said == f"s.yaml:6: format: Expected format 1, got 2: {NEWER}"
 
 
 def test_an_older_scenario_is_refused_with_what_to_do() -> None:
-    told = complaint(MINIMAL, "format: 0")
-    assert told.startswith("s.yaml:6: format: Expected format 1, got 0: written by an older ")
-    assert told.endswith("Begin with a new file: noisefloor new NAME.")
+    said = complaint(MINIMAL, "format: 0")
+    assert said.startswith("s.yaml:6: format: Expected format 1, got 0: written by an older ")
+    assert said.endswith("Begin with a new file: noisefloor new NAME.")
 
 
 @pytest.mark.parametrize("value", ["true", "1.0", "'1'", "null", "[1]"])
