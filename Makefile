@@ -13,7 +13,7 @@ SECONDS ?= 600
 .PHONY: run test bench fuzz clean
 
 run: $(VENV)/installed
-	$(BIN)/noisefloor run scenarios/quickstart.yaml --force
+	$(BIN)/noisefloor run quickstart --force
 
 test: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ from noisefloor.errors import (
     UnknownDataSet,
     UnknownMechanism,
 )
-from noisefloor_sim.cli import service_commands
+from noisefloor_sim.cli import front_commands, service_commands
 from noisefloor_sim.cli.service_commands import INTERRUPTED
 
 _BAD_INPUT = (
@@ -29,7 +29,10 @@ _BAD_INPUT = (
     *(UnknownDataSet, UnknownMechanism),
 )
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file.")]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a shipped one."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,6 +56,7 @@ data_app = typer.Typer(
     help="Real data sets, with their sources and licences.", no_args_is_help=True
 )
 app.add_typer(data_app, name="data")
+front_commands.add(app)
 service_commands.add(app)
 
 reproduce_app = typer.Typer(
@@ -62,7 +66,17 @@ app.add_typer(reproduce_app, name="reproduce")
 
 
 @app.callback()
-def _noisefloor() -> None:
+def _noisefloor(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and those of the formats, and end.",
+            callback=front_commands.print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
     """What is this epsilon worth? Claimed, proved and audited, side by side."""
 
 

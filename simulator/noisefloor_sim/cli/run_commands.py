@@ -1,23 +1,21 @@
 """What ``run``, ``report`` and ``explain`` do, behind the command line."""
 
-import json
 from pathlib import Path
 
-from noisefloor.errors import BadParameter, BadRunDirectory
+from noisefloor.errors import BadParameter
 from noisefloor.randomness import new_run
 from noisefloor_sim.cli.progress import counting_bar
-from noisefloor_sim.deploy.hosting import MEMORY, open_bus
-from noisefloor_sim.pipelines import BLOCKS, PIPELINES
+from noisefloor_sim.deploy.hosting import MEMORY
+from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.report import write
 from noisefloor_sim.runs import (
     Run,
     RunDirectory,
-    check_gates,
+    execute,
     explain_spending,
     page_of,
-    run_scenario,
+    read_run,
 )
-from noisefloor_sim.scenario import expand, load, loads, scenario_hash, scenario_text
 
 
 def run(
@@ -31,29 +29,20 @@ def run(
     resume: bool,
     bus: str = MEMORY,
 ) -> int:
-    """Run a scenario file into a run directory, and return the exit code that its gates decide."""
-    if seed is not None:
-        settings = [*settings, f"seed={seed}"]
-    scenario = load(path, BLOCKS, settings)
-    text = scenario_text(scenario)
-    points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
-    for block in [one for point in points for one in point.scenario.pipelines.values()]:
-        block.check_extras()
-    folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
-    directory = RunDirectory(folder)
-    with open_bus(bus) as opened:  # before anything is written: it may not be there
-        directory.create(text, force=force, resume=resume)
-        with counting_bar() as bar:
-            task = bar.add_task(scenario.name, total=len(points))
-            with directory.kept_if_begun():
-                found = run_scenario(
-                    scenario,
-                    directory,
-                    jobs=jobs,
-                    bus=opened,
-                    done=lambda done, _: bar.update(task, completed=done),
-                )
-    _finish(directory, found)
+    """Run a scenario into a run directory, and return the exit code that its gates decide."""
+    with counting_bar() as bar:
+        task = bar.add_task(path.stem, total=1.0)
+        directory, found = execute(
+            path,
+            settings=settings,
+            seed=seed,
+            out=out,
+            jobs=jobs,
+            force=force,
+            resume=resume,
+            bus=bus,
+            done=lambda done, points: bar.update(task, completed=done, total=points),
+        )
     _tell(directory, found)
     return 0 if found.passed else 1
 
@@ -78,34 +67,6 @@ def explain(path: Path, user: int) -> int:
         for line in explain_spending(scenario, PIPELINES, user):
             print(f"  {line}")
     return 0
-
-
-def read_run(directory: RunDirectory) -> Run:
-    """Read a finished run back."""
-    scenario = loads(
-        directory.read("scenario.yaml"), BLOCKS, str(directory.path / "scenario.yaml")
-    )
-    points = expand(scenario, BLOCKS)
-    results = {}
-    for point in points:
-        result = directory.read_point(point.id)
-        if result is None:
-            raise BadRunDirectory(
-                f"{directory.path}: points/{point.id}.json is missing; the run is not finished. "
-                "Go on with it by run --resume."
-            )
-        results[point.id] = result
-    try:
-        card = json.loads(directory.read("manifest.json"))
-    except ValueError:
-        raise BadRunDirectory(f"{directory.path}: manifest.json is damaged.") from None
-    gates = tuple(check_gates(scenario.gates, points, results))
-    return Run(scenario, points, results, gates, card)
-
-
-def _finish(directory: RunDirectory, found: Run) -> None:
-    directory.write("manifest.json", json.dumps(found.card, indent=1, allow_nan=False) + "\n")
-    write(page_of(found), directory.path / "report.html")
 
 
 def _tell(directory: RunDirectory, found: Run) -> None:

@@ -1,18 +1,22 @@
-"""runs."""
+"""Runs: a scenario over a pool of processes, into a folder with tables, claims and a page."""
 
 from noisefloor_sim.runs.engine import explain_spending
-from noisefloor_sim.runs.gating import check_gates
+from noisefloor_sim.runs.execution import execute, read_run
+from noisefloor_sim.runs.finished import FinishedRun, load, run
 from noisefloor_sim.runs.pages import page_of
 from noisefloor_sim.runs.pool import run_in_pool
 from noisefloor_sim.runs.results import RunDirectory
-from noisefloor_sim.runs.runner import Run, run_scenario
+from noisefloor_sim.runs.runner import Run
 
 __all__ = [
+    "FinishedRun",
     "Run",
     "RunDirectory",
-    "check_gates",
+    "execute",
     "explain_spending",
+    "load",
     "page_of",
+    "read_run",
+    "run",
     "run_in_pool",
-    "run_scenario",
 ]

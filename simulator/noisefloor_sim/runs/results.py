@@ -20,6 +20,7 @@ from typing import Any
 from noisefloor.errors import BadRunDirectory, NoisefloorError
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, TrustModel, number_or_inf
 from noisefloor_sim.pipelines import Findings, Metric, NamedClaim
+from noisefloor_sim.scenario import RUN_FORMAT, format_fault
 
 COLUMNS = (
     *("point", "settings", "seed", "pipeline", "variant", "metric"),
@@ -215,7 +216,21 @@ class RunDirectory:
             )
         shutil.rmtree(self.path)
 
+    def check_format(self) -> None:
+        """Refuse a run whose card was written in another format; an unfinished one has no card."""
+        if not (self.path / "manifest.json").exists():
+            return
+        try:
+            found = json.loads(self.read("manifest.json")).get("format")
+        except (ValueError, AttributeError):
+            raise BadRunDirectory(f"{self.path}: manifest.json is damaged.") from None
+        redo = f"Run it again: noisefloor run {self.path / 'scenario.yaml'} --out FOLDER."
+        fault = format_fault(found if type(found) is int else None, RUN_FORMAT, redo)
+        if fault:
+            raise BadRunDirectory(f"{self.path}: manifest.json: format: {fault}")
+
     def _check_same(self, scenario_text: str) -> None:
+        self.check_format()
         if self.read("scenario.yaml") != scenario_text:
             raise BadRunDirectory(
                 f"{self.path}: holds a run of another scenario or other settings; it cannot be "

@@ -26,6 +26,7 @@ from noisefloor_sim.runs.engine import Engine, Progress
 from noisefloor_sim.runs.gating import GateResult, check_gates
 from noisefloor_sim.runs.results import PointResult, RunDirectory
 from noisefloor_sim.scenario import (
+    RUN_FORMAT,
     Scenario,
     SweepPoint,
     expand,
@@ -168,6 +169,7 @@ def _card(
 ) -> dict[str, object]:
     """Return the run card: what was run, with what, and what it took."""
     return {
+        "format": RUN_FORMAT,
         "name": scenario.name,
         "scenario_hash": scenario_hash(scenario),
         "seeds": sorted({point.scenario.seed for point in points}),

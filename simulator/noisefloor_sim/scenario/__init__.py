@@ -16,16 +16,32 @@ from noisefloor_sim.scenario.blocks import (
     rule_error,
 )
 from noisefloor_sim.scenario.error_text import count, show_name
+from noisefloor_sim.scenario.formats import (
+    FORMATS,
+    RUN_FORMAT,
+    SCENARIO_FORMAT,
+    format_fault,
+)
 from noisefloor_sim.scenario.gates import ClaimGate, Gate, MetricGate, applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_text
 from noisefloor_sim.scenario.json_schema import schema_text
 from noisefloor_sim.scenario.loading import load, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
+from noisefloor_sim.scenario.needs import Needs, fetch_line, install_line, is_cached, needs_of
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
+from noisefloor_sim.scenario.shipped_files import (
+    find_scenario,
+    shipped_scenario,
+    shipped_scenarios,
+    takes_s,
+)
 from noisefloor_sim.scenario.sweep import SweepPoint, expand
 
 __all__ = [
+    "FORMATS",
     "FROZEN",
+    "RUN_FORMAT",
+    "SCENARIO_FORMAT",
     "AttackBlock",
     "Attacks",
     "Behaviour",
@@ -34,6 +50,7 @@ __all__ = [
     "Devices",
     "Gate",
     "MetricGate",
+    "Needs",
     "Network",
     "PipelineBlock",
     "PlainText",
@@ -47,13 +64,22 @@ __all__ = [
     "check_source",
     "count",
     "expand",
+    "fetch_line",
+    "find_scenario",
+    "format_fault",
+    "install_line",
+    "is_cached",
     "load",
     "loads",
+    "needs_of",
     "parse_gate",
     "resolved",
     "rule_error",
     "scenario_hash",
     "scenario_text",
     "schema_text",
+    "shipped_scenario",
+    "shipped_scenarios",
     "show_name",
+    "takes_s",
 ]

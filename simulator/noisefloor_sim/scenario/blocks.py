@@ -92,6 +92,11 @@ class PipelineBlock(BaseModel):
 
     attacks: ClassVar[Attacks] = {}
 
+    @property
+    def libraries(self) -> Mapping[str, tuple[str, ...]]:
+        """Libraries that these settings need, by the extra of noisefloor that brings them."""
+        return {}
+
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
 

@@ -34,10 +34,14 @@ def plain(value: object) -> object:
 
 
 def resolved(scenario: Scenario) -> dict[str, object]:
-    """Return the scenario as plain data, defaults included."""
+    """Return the scenario as plain data, defaults included.
+
+    The format is left out: how a scenario is written is no part of what it says, and runs and
+    their points are named by the hash of the rest.
+    """
     data = plain(scenario)
     assert isinstance(data, dict)
-    return data
+    return {name: value for name, value in data.items() if name != "format"}
 
 
 def scenario_text(scenario: Scenario) -> str:

@@ -24,6 +24,7 @@ from noisefloor_sim.scenario.blocks import (
     PlainText,
     rule_error,
 )
+from noisefloor_sim.scenario.formats import SCENARIO_FORMAT
 from noisefloor_sim.scenario.gates import parse_gate, words_of
 from noisefloor_sim.scenario.sections import (
     LONGEST_H,
@@ -89,6 +90,12 @@ class Scenario(BaseModel):
 
     model_config = FROZEN
 
+    format: int = Field(
+        default=SCENARIO_FORMAT,
+        ge=SCENARIO_FORMAT,
+        le=SCENARIO_FORMAT,
+        description="Version of the format of this file; the current one if left out.",
+    )
     name: str = Field(
         pattern=r"^[a-z0-9-]{1,64}$",
         description="Small letters, digits and hyphens; names the run.",

@@ -22,12 +22,15 @@ from noisefloor_sim.scenario.document import (
     unknown_key,
 )
 from noisefloor_sim.scenario.error_text import count, did_you_mean, show
+from noisefloor_sim.scenario.formats import SCENARIO_FORMAT, format_fault
 from noisefloor_sim.scenario.gates import ClaimGate, parse_gate
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import MOST_ATTACKS, Scenario
 
 _MOST_ERRORS = 100
 """Errors that are told; looking for the nearest name takes time."""
+
+_REDO = "Begin with a new file: noisefloor new NAME."
 
 _Context = Mapping[str, Any]  # pydantic's: limits and messages, by error
 
@@ -161,6 +164,10 @@ def check(data: object, blocks: Blocks) -> _Result:
     """Return the scenario, or None and what is wrong with the data."""
     if not isinstance(data, Mapping):
         return None, [Flaw((), f"Expected a mapping of keys, got {show(data)}.")]
+    number = data.get("format")
+    if type(number) is int and number != SCENARIO_FORMAT:
+        # Alone: what another format allows is not known here.
+        return None, [Flaw(("format",), format_fault(number, SCENARIO_FORMAT, _REDO))]
     flaws: list[Flaw] = []
     given = dict(data)
     if isinstance(data.get("pipelines"), Mapping):

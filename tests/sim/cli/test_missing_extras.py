@@ -87,6 +87,15 @@ def test_a_run_is_refused_before_anything_is_written(
 
 
 @pytest.mark.usefixtures("light")
+def test_a_shipped_scenario_is_refused_by_its_name_in_any_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["run", "collection-epsilon"], capsys, monkeypatch) == (2, COLLECTION)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("light")
 @pytest.mark.parametrize(
     ("words", "needs", "extra"),
     [

@@ -1,0 +1,90 @@
+"""From a scenario file to a run folder, and from the folder back to the run."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from noisefloor.errors import BadRunDirectory
+from noisefloor_sim.deploy.hosting import MEMORY, open_bus
+from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.report import write
+from noisefloor_sim.runs.gating import check_gates
+from noisefloor_sim.runs.pages import page_of
+from noisefloor_sim.runs.results import RunDirectory
+from noisefloor_sim.runs.runner import Done, Run, run_scenario
+from noisefloor_sim.scenario import (
+    expand,
+    find_scenario,
+    load,
+    loads,
+    scenario_hash,
+    scenario_text,
+)
+
+
+def execute(
+    path: Path,
+    *,
+    settings: Sequence[str],
+    seed: int | None,
+    out: Path | None,
+    jobs: int,
+    force: bool,
+    resume: bool,
+    bus: str = MEMORY,
+    done: Done | None = None,
+) -> tuple[RunDirectory, Run]:
+    """Run a scenario into a run directory, and return both.
+
+    Args:
+        path: Of the scenario, or the name of a shipped one.
+        settings: Values that win over the file, ``key=value``.
+        seed: Instead of the scenario's.
+        out: The run directory; ``runs/NAME-HASH`` if left out.
+        jobs: Worker processes.
+        force: Replace the run that is there.
+        resume: Go on with the run that is there.
+        bus: ``memory``, or what ``open_bus`` takes.
+        done: Called with the number of finished points and of all.
+    """
+    if seed is not None:
+        settings = [*settings, f"seed={seed}"]
+    scenario = load(find_scenario(path), BLOCKS, settings)
+    text = scenario_text(scenario)
+    points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
+    for block in [one for point in points for one in point.scenario.pipelines.values()]:
+        block.check_extras()
+    directory = RunDirectory(
+        out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
+    )
+    with open_bus(bus) as opened:  # before anything is written: it may not be there
+        directory.create(text, force=force, resume=resume)
+        with directory.kept_if_begun():
+            found = run_scenario(scenario, directory, jobs=jobs, bus=opened, done=done)
+    directory.write("manifest.json", json.dumps(found.card, indent=1, allow_nan=False) + "\n")
+    write(page_of(found), directory.path / "report.html")
+    return directory, found
+
+
+def read_run(directory: RunDirectory) -> Run:
+    """Read a finished run back."""
+    directory.check_format()
+    scenario = loads(
+        directory.read("scenario.yaml"), BLOCKS, str(directory.path / "scenario.yaml")
+    )
+    points = expand(scenario, BLOCKS)
+    results = {}
+    for point in points:
+        result = directory.read_point(point.id)
+        if result is None:
+            raise BadRunDirectory(
+                f"{directory.path}: points/{point.id}.json is missing; the run is not finished. "
+                "Go on with it by run --resume."
+            )
+        results[point.id] = result
+    try:
+        card = json.loads(directory.read("manifest.json"))
+    except ValueError:
+        raise BadRunDirectory(f"{directory.path}: manifest.json is damaged.") from None
+    gates = tuple(check_gates(scenario.gates, points, results))
+    return Run(scenario, points, results, gates, card)
