@@ -25,6 +25,7 @@ from noisefloor_sim.pipelines import BLOCKS, PIPELINES, Findings
 from noisefloor_sim.runs.engine import Engine, Progress
 from noisefloor_sim.runs.gating import GateResult, check_gates
 from noisefloor_sim.runs.results import PointResult, RunDirectory
+from noisefloor_sim.runs.tables import write_tables
 from noisefloor_sim.scenario import (
     Scenario,
     SweepPoint,
@@ -131,7 +132,7 @@ def run_scenario(
     card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
     card |= {"bus": "memory"} if bus is None else bus.card
     run = Run(scenario, points, results, gates, card)
-    directory.write_tables(run.in_order())
+    write_tables(directory, run.in_order(), points)
     return run
 
 

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.cli import commands, run_commands
-from noisefloor_sim.runs.results import COLUMNS, RunDirectory
+from noisefloor_sim.runs.results import RunDirectory
+from noisefloor_sim.runs.tables import COLUMNS
 
 SCENARIO = """
 name: sweep
@@ -70,7 +71,7 @@ def test_the_directory_holds_what_is_promised(scenario: Path, tmp_path: Path) ->
     out = tmp_path / "out"
     run(scenario, out)
     table = pq.read_table(out / "metrics.parquet")
-    assert tuple(table.column_names) == COLUMNS
+    assert tuple(table.column_names) == COLUMNS  # seed and variant, which are swept, are there
     assert table.num_rows == len((out / "metrics.csv").read_text().splitlines()) - 1
     claims = json.loads((out / "privacy.json").read_text())
     assert len(claims) == 4
