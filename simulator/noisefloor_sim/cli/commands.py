@@ -146,12 +146,20 @@ def report(folder: RunFolder) -> None:
 
 @app.command()
 def explain(
-    folder: RunFolder, user: Annotated[int, typer.Option(help="Number of the user, from 0.")]
+    folder: RunFolder,
+    user: Annotated[int, typer.Option(help="Number of the user, from 0.")],
+    point: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Point of the sweep, or how its id begins (p003); the first if left out.",
+        ),
+    ] = None,
 ) -> None:
     """Say what spent a user's budget, replayed from the run's streams."""
     from noisefloor_sim.cli import run_commands
 
-    raise typer.Exit(run_commands.explain(folder, user))
+    raise typer.Exit(run_commands.explain(folder, user, point))
 
 
 @app.command()
@@ -208,6 +216,7 @@ def reproduce_supml(
         int | None, typer.Option(help="Worlds to average over; 24 if left out, 4 with --quick.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few seeds: wide intervals.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the first world; the others count on.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
     out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-supml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
@@ -226,6 +235,7 @@ def reproduce_supml(
             jobs=jobs or os.cpu_count() or 1,
             out=out,
             force=force,
+            seed=seed,
         )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
@@ -238,6 +248,7 @@ def reproduce_dnn(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few folds, epochs and epsilons: under two minutes.")
     ] = False,
+    seed: Annotated[int, typer.Option(help="Of folds, training and noise.")] = 1,
     jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
     out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-dnn"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
@@ -251,7 +262,9 @@ def reproduce_dnn(
     from noisefloor_sim.papers import reproduce_dnn
 
     try:
-        code = reproduce_dnn(quick=quick, jobs=jobs or os.cpu_count() or 1, out=out, force=force)
+        code = reproduce_dnn(
+            quick=quick, jobs=jobs or os.cpu_count() or 1, out=out, force=force, seed=seed
+        )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
         code = INTERRUPTED

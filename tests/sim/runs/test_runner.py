@@ -12,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from noisefloor.errors import BadRunDirectory
+from noisefloor.errors import BadParameter, BadRunDirectory
 from noisefloor_sim.cli import commands, run_commands
+from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.runs.results import RunDirectory
 from noisefloor_sim.runs.tables import COLUMNS
+from noisefloor_sim.scenario import expand, loads
 
 SCENARIO = """
 name: sweep
@@ -253,9 +255,53 @@ def test_explain_replays_a_user(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[1].startswith("  day 0: ")
+    assert lines[0].startswith("user 5 at p000-")
     done = noisefloor("explain", tmp_path / "out", "--user", "600")
     assert done.returncode == 2
     assert "Expected user=600 in [0, 599]." in done.stderr
+
+
+def test_explain_replays_a_user_at_the_point_that_is_named(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SCENARIO.replace("variant: [paper, corrected]", "pipelines.clicks.epsilon: [1, 4]")
+    scenario.write_text(text, encoding="utf-8")
+    run(scenario, tmp_path / "out")
+    ids = sorted(path.stem for path in (tmp_path / "out" / "points").iterdir())
+    told = []
+    for point in (ids[0], ids[2], "p002"):
+        capsys.readouterr()
+        assert run_commands.explain(tmp_path / "out", 5, point) == 0
+        told.append(capsys.readouterr().out)
+    assert [lines.splitlines()[0] for lines in told] == [
+        f"user 5 at {ids[0]}",
+        f"user 5 at {ids[2]}",
+        f"user 5 at {ids[2]}",
+    ]
+    # The budget is spent at the epsilon of the point.
+    assert "; 1 spent, 999.000000 left" in told[0]
+    assert "; 4 spent, 996.000000 left" in told[1]
+    assert told[1] == told[2]
+    done = noisefloor("explain", tmp_path / "out", "--user", "5", "--point", "p009")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "noisefloor: Expected point='p009' to be the id of one point, or how it begins: "
+        f"{', '.join(ids)}.\n"
+    )
+
+
+@pytest.mark.parametrize("given", ["", "p", "p00"])
+def test_the_beginning_of_many_ids_is_refused_with_some_of_them(given: str) -> None:
+    swept = SCENARIO.replace("seeds: 2", "seeds: 6")
+    points = expand(loads(swept, BLOCKS), BLOCKS)
+    with pytest.raises(BadParameter) as refused:
+        run_commands._point(points, given)
+    listed = ", ".join(point.id for point in points[:8])
+    more = 2 if given == "p00" else 4
+    assert str(refused.value) == (
+        f"Expected point={given!r} to be the id of one point, or how it begins: {listed} and "
+        f"{more} more."
+    )
 
 
 def test_the_shipped_scenarios_are_valid() -> None:
