@@ -21,7 +21,7 @@ from noisefloor_sim.runs import (
 from noisefloor_sim.scenario import (
     SweepPoint,
     expand,
-    load,
+    load_points,
     loads,
     scenario_hash,
     scenario_text,
@@ -45,15 +45,15 @@ def run(
     """Run a scenario file into a run directory, and return the exit code that its gates decide."""
     if seed is not None:
         settings = [*settings, f"seed={seed}"]
-    scenario = load(path, BLOCKS, settings)
-    text = scenario_text(scenario)
-    points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
+    # A bad sweep is refused before anything is written.
+    loaded = load_points(path, BLOCKS, settings)
+    scenario, points = loaded.scenario, loaded.points
     for block in [one for point in points for one in point.scenario.pipelines.values()]:
         block.check_extras()
     folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     directory = RunDirectory(folder)
     with open_bus(bus) as opened:  # before anything is written: it may not be there
-        directory.create(text, force=force, resume=resume)
+        directory.create(scenario_text(scenario), force=force, resume=resume)
         with counting_bar() as bar:
             task = bar.add_task(scenario.name, total=len(points))
             with directory.kept_if_begun():
@@ -63,6 +63,7 @@ def run(
                     jobs=jobs,
                     bus=opened,
                     done=lambda done, _: bar.update(task, completed=done),
+                    skipped=loaded.skipped,
                 )
     _finish(directory, found)
     _tell(directory, found)
@@ -122,7 +123,8 @@ def read_run(directory: RunDirectory) -> Run:
         card = json.loads(directory.read("manifest.json"))
     except ValueError:
         raise BadRunDirectory(f"{directory.path}: manifest.json is damaged.") from None
-    gates = tuple(check_gates(scenario.gates, points, results))
+    skipped = [gate["gate"] for gate in card["gates"] if gate.get("skipped")]
+    gates = tuple(check_gates(scenario.gates, points, results, skipped))
     return Run(scenario, points, results, gates, card)
 
 
@@ -135,5 +137,6 @@ def _tell(directory: RunDirectory, found: Run) -> None:
     """Say what came out and where it lies."""
     print(page_of(found).verdict_sentence)
     for gate in found.gates:
-        print(f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} ({gate.detail})")
+        state = "skipped" if gate.skipped else "passed" if gate.passed else "FAILED"
+        print(f"gate {state}: {gate.gate} ({gate.detail})")
     print(f"report: {directory.path / 'report.html'}")

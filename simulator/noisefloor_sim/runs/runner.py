@@ -11,9 +11,9 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -58,8 +58,8 @@ class Run:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate held."""
-        return all(gate.passed for gate in self.gates)
+        """Whether every gate held that was checked."""
+        return all(gate.passed or gate.skipped for gate in self.gates)
 
     def in_order(self) -> list[PointResult]:
         """Return the results in the order of the points."""
@@ -106,8 +106,18 @@ def run_scenario(
     jobs: int,
     bus: BusConnection | None = None,
     done: Done | None = None,
+    skipped: Collection[str] = (),
 ) -> Run:
-    """Run all points that the directory does not hold yet, then write tables and manifest."""
+    """Run all points that the directory does not hold yet, then write the tables.
+
+    Args:
+        scenario: With its sweep.
+        directory: That results are written to.
+        jobs: Worker processes.
+        bus: Where the server's roles run; in this process if left out.
+        done: Called with the progress.
+        skipped: Gates that are not checked, because settings took away their points.
+    """
     start = time.monotonic()
     points = expand(scenario, BLOCKS)
     results: dict[str, PointResult] = {}
@@ -128,7 +138,7 @@ def run_scenario(
         results[result.id] = result
         if done:
             done(len(results), len(points))
-    gates = tuple(check_gates(scenario.gates, points, results))
+    gates = tuple(check_gates(scenario.gates, points, results, skipped))
     card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
     card |= {"bus": "memory"} if bus is None else bus.card
     run = Run(scenario, points, results, gates, card)
@@ -179,9 +189,7 @@ def _card(
         "commit": _commit(),
         "cpu_s": sum(result.cpu_s for result in results.values()),
         "peak_mb": max((result.peak_mb for result in results.values()), default=0.0),
-        "gates": [
-            {"gate": gate.gate, "passed": gate.passed, "detail": gate.detail} for gate in gates
-        ],
+        "gates": [asdict(gate) for gate in gates],
     }
 
 

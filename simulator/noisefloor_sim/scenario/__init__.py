@@ -19,13 +19,15 @@ from noisefloor_sim.scenario.error_text import count, show_name
 from noisefloor_sim.scenario.gates import ClaimGate, Gate, MetricGate, applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_text
 from noisefloor_sim.scenario.json_schema import schema_text
-from noisefloor_sim.scenario.loading import load, loads
+from noisefloor_sim.scenario.loading import LoadedScenario, load, load_points, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
+from noisefloor_sim.scenario.result_names import WORLD_METRICS, is_declared
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
 from noisefloor_sim.scenario.sweep import SweepPoint, expand
 
 __all__ = [
     "FROZEN",
+    "WORLD_METRICS",
     "AttackBlock",
     "Attacks",
     "Behaviour",
@@ -33,6 +35,7 @@ __all__ = [
     "ClaimGate",
     "Devices",
     "Gate",
+    "LoadedScenario",
     "MetricGate",
     "Network",
     "PipelineBlock",
@@ -47,7 +50,9 @@ __all__ = [
     "check_source",
     "count",
     "expand",
+    "is_declared",
     "load",
+    "load_points",
     "loads",
     "parse_gate",
     "resolved",

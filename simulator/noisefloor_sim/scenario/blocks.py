@@ -91,6 +91,10 @@ class PipelineBlock(BaseModel):
     model_config = FROZEN
 
     attacks: ClassVar[Attacks] = {}
+    metric_names: ClassVar[tuple[str, ...]] = ("*",)
+    """The metrics that the pipeline can produce, for gates; ``*`` stands for anything."""
+    claim_names: ClassVar[tuple[str, ...]] = ("*",)
+    """The mechanisms that it makes claims about, likewise."""
 
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""

@@ -191,8 +191,10 @@ def test_a_failed_gate_is_exit_code_one(scenario: Path, tmp_path: Path) -> None:
     assert gates[0]["passed"] is False
 
 
-def test_a_gate_that_selects_nothing_fails(scenario: Path, tmp_path: Path) -> None:
-    text = SCENARIO.replace("claims.clicks.* holds where", "clicks.nothing < 1 where")
+def test_a_gate_on_a_metric_that_was_not_measured_fails(scenario: Path, tmp_path: Path) -> None:
+    # The adversary links frames here, so that the order of rows is not attacked.
+    gate = "clicks.attack.row_order.success < 1 where"
+    text = SCENARIO.replace("claims.clicks.* holds where", gate)
     scenario.write_text(text, encoding="utf-8")
     assert run(scenario, tmp_path / "out") == 1
 

@@ -1,10 +1,11 @@
 """The settings of the collection of records in a scenario."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
+from noisefloor_sim.pipelines.collection.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
     PipelineBlock,
     PlainText,
@@ -19,6 +20,9 @@ NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
 class CollectionBlock(PipelineBlock):
     """Records of wearables, collected to learn a classifier, and questions to it."""
+
+    metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
 
     source: PlainText = Field(
         default="synthetic",

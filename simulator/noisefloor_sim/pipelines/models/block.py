@@ -1,10 +1,11 @@
 """The settings of the publication of models in a scenario."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
+from noisefloor_sim.pipelines.models.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import PipelineBlock, PlainText, Scenario, check_source, rule_error
 
 NAMED = ("synthetic", "adult")
@@ -17,6 +18,9 @@ NEED_DELTA = ("logistic", "private-sgd")
 
 class ModelsBlock(PipelineBlock):
     """A data holder that publishes a classifier of its users' records, again and again."""
+
+    metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
 
     source: PlainText = Field(
         default="synthetic",
