@@ -5,7 +5,7 @@ the domain and the type, never the value.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -86,9 +86,14 @@ def check_extra(what: str, extra: str, *libraries: str) -> None:
         extra: Of noisefloor, which brings them.
         libraries: By the names that pip knows.
     """
-    missing = [one for one in libraries if find_spec(_MODULES.get(one, one)) is None]
+    missing = missing_libraries(libraries)
     if missing:
         raise MissingExtra(what, missing, extra)
+
+
+def missing_libraries(libraries: Iterable[str]) -> list[str]:
+    """Return those of some libraries, by the names that pip knows, that cannot be imported."""
+    return [one for one in libraries if find_spec(_MODULES.get(one, one)) is None]
 
 
 def check_types(kind: type, given: Mapping[str, Any]) -> None:  # Any: JSON

@@ -7,7 +7,7 @@ missing data set is an error, never a stand-in.
 """
 
 from noisefloor.tables.adult import LABEL, load_adult
-from noisefloor.tables.cache import cache_folder, cache_state
+from noisefloor.tables.cache import CacheState, cache_folder, cache_state
 from noisefloor.tables.data_sets import DATA_SETS, Archive, DataSet, find_data_set
 from noisefloor.tables.fetching import fetch_data_sets
 from noisefloor.tables.impressions import click_rates
@@ -44,6 +44,7 @@ __all__ = [
     "Archive",
     "Attribute",
     "Bins",
+    "CacheState",
     "Categorical",
     "Categories",
     "Codes",

@@ -21,6 +21,7 @@ from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_te
 from noisefloor_sim.scenario.json_schema import schema_text
 from noisefloor_sim.scenario.loading import LoadedScenario, load, load_points, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
+from noisefloor_sim.scenario.needs import Needs, needs_of
 from noisefloor_sim.scenario.result_names import WORLD_METRICS, is_declared
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
 from noisefloor_sim.scenario.sweep import SweepPoint, expand
@@ -37,6 +38,7 @@ __all__ = [
     "Gate",
     "LoadedScenario",
     "MetricGate",
+    "Needs",
     "Network",
     "PipelineBlock",
     "PlainText",
@@ -54,6 +56,7 @@ __all__ = [
     "load",
     "load_points",
     "loads",
+    "needs_of",
     "parse_gate",
     "resolved",
     "rule_error",

@@ -96,6 +96,11 @@ class PipelineBlock(BaseModel):
     claim_names: ClassVar[tuple[str, ...]] = ("*",)
     """The mechanisms that it makes claims about, likewise."""
 
+    @property
+    def libraries(self) -> Mapping[str, tuple[str, ...]]:
+        """Libraries that these settings need, by the extra of noisefloor that brings them."""
+        return {}
+
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
 

@@ -1,5 +1,6 @@
 """The settings of the collection of records in a scenario."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -117,11 +118,17 @@ class CollectionBlock(PipelineBlock):
             raise rule_error("Expected 2 or more, or 0: one class tells nothing.", "classes")
         return self
 
+    @property
+    def libraries(self) -> Mapping[str, tuple[str, ...]]:
+        """Libraries that these settings need, by the extra of noisefloor that brings them."""
+        # joint-bayes is learnt by counting; WDBC comes with the library.
+        is_light = self.method == "joint-bayes" and self.source != "wdbc"
+        return {} if is_light else {"collection": ("scikit-learn",)}
+
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
-        # joint-bayes is learnt by counting; WDBC comes with the library.
-        if self.method != "joint-bayes" or self.source == "wdbc":
-            check_extra("The pipeline collection", "collection", "scikit-learn")
+        for extra, libraries in self.libraries.items():
+            check_extra("The pipeline collection", extra, *libraries)
 
 
 def block_of(scenario: Scenario) -> CollectionBlock:

@@ -1,5 +1,6 @@
 """The settings of the publication of models in a scenario."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -156,10 +157,16 @@ class ModelsBlock(PipelineBlock):
             )
         return self
 
+    @property
+    def libraries(self) -> Mapping[str, tuple[str, ...]]:
+        """Libraries that these settings need, by the extra of noisefloor that brings them."""
+        needs_torch = self.method == "private-sgd"
+        return {"models": ("safetensors", "torch") if needs_torch else ("safetensors",)}
+
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
-        needed = ("safetensors", "torch") if self.method == "private-sgd" else ("safetensors",)
-        check_extra("The pipeline models", "models", *needed)
+        for extra, libraries in self.libraries.items():
+            check_extra("The pipeline models", extra, *libraries)
 
 
 def block_of(scenario: Scenario) -> ModelsBlock:
