@@ -163,12 +163,20 @@ def explain(
 
 
 @app.command()
-def validate(scenario: ScenarioFile, settings: Settings = None) -> None:
-    """Check a scenario file and say what it would run."""
-    from noisefloor_sim.cli import scenarios
-    from noisefloor_sim.pipelines import BLOCKS
+def validate(
+    scenario: ScenarioFile,
+    settings: Settings = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one object: valid, errors, what would run.")
+    ] = False,
+) -> None:
+    """Check a scenario file and the files it names, and say what it would run and needs.
 
-    print(scenarios.validate(scenario, BLOCKS, settings or []))
+    Exit code 2 if it is not valid.
+    """
+    from noisefloor_sim.cli import scenarios
+
+    raise typer.Exit(scenarios.validate(scenario, settings or [], as_json=as_json))
 
 
 @app.command()

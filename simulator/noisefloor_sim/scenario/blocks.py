@@ -104,6 +104,9 @@ class PipelineBlock(BaseModel):
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
 
+    def open_files(self) -> None:
+        """Raise BadTable if a file that these settings name is missing or breaks a rule."""
+
 
 Blocks = Mapping[str, type[PipelineBlock]]
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from noisefloor.errors import BadScenario, Fault
+from noisefloor.errors import BadScenario, BadTable, Fault
 from noisefloor_sim.scenario.blocks import Blocks
 from noisefloor_sim.scenario.document import Document, Flaw, Path, get, paths, put, split
 from noisefloor_sim.scenario.error_text import show, show_key
@@ -112,14 +112,33 @@ class LoadedScenario:
     """A scenario with its points.
 
     Attributes:
-        scenario: As read.
+        document: What was read, settings included: errors find their lines in it.
+        scenario: The scenario.
         points: Of its sweep.
         skipped: Gates that no point matches because of settings; the file alone has such points.
     """
 
+    document: Document
     scenario: Scenario
     points: tuple[SweepPoint, ...]
     skipped: tuple[str, ...]
+
+    def check_files(self) -> None:
+        """Open the files that the pipelines of the points name.
+
+        Raises:
+            BadScenario: One is missing or breaks a rule; names the key, the file and the rule.
+        """
+        blocks = {it for point in self.points for it in point.scenario.pipelines.items()}
+        flaws = []
+        for name, block in sorted(blocks, key=str):
+            try:
+                block.open_files()
+            except BadTable as error:
+                keys = [key for key, value in block if value == error.file]
+                flaws.append(Flaw(("pipelines", name, *keys), str(error)))
+        if flaws:
+            raise self.document.error(flaws)
 
 
 def load_points(
@@ -149,7 +168,7 @@ def load_points(
         ]
         if flaws:
             raise document.error(flaws)
-    return LoadedScenario(scenario, points, skipped)
+    return LoadedScenario(document, scenario, points, skipped)
 
 
 def _unmatched_alone(file: Document, blocks: Blocks) -> tuple[str, ...]:

@@ -130,6 +130,14 @@ class CollectionBlock(PipelineBlock):
         for extra, libraries in self.libraries.items():
             check_extra("The pipeline collection", extra, *libraries)
 
+    def open_files(self) -> None:
+        """Raise BadTable if the own table or its schema is missing or breaks a rule."""
+        # Imported here because the loader needs this module.
+        from noisefloor_sim.pipelines.collection.record_assignment import load_source
+
+        if self.source not in NAMED:
+            load_source(self.source, self.schema_file)
+
 
 def block_of(scenario: Scenario) -> CollectionBlock:
     """Return the settings of the collection in a scenario."""

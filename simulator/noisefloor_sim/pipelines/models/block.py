@@ -168,6 +168,14 @@ class ModelsBlock(PipelineBlock):
         for extra, libraries in self.libraries.items():
             check_extra("The pipeline models", extra, *libraries)
 
+    def open_files(self) -> None:
+        """Raise BadTable if the own table or its schema is missing or breaks a rule."""
+        # Imported here because the loader needs this module.
+        from noisefloor_sim.pipelines.models.record_assignment import load_source
+
+        if self.source not in NAMED:
+            load_source(self)
+
 
 def block_of(scenario: Scenario) -> ModelsBlock:
     """Return the settings of the publication of models in a scenario."""
