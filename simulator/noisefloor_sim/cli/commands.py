@@ -112,6 +112,13 @@ def run(
             envvar="NOISEFLOOR_BUS",
         ),
     ] = "memory",
+    is_dry: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would run and what it would cost; run nothing."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --dry-run: print one object.")
+    ] = False,
 ) -> None:
     """Run a scenario: metrics, claims and a report in one folder.
 
@@ -119,6 +126,13 @@ def run(
     """
     from noisefloor_sim.cli import run_commands
 
+    if as_json and not is_dry:
+        raise BadParameter("json", True, "only with --dry-run; a run writes privacy.json")
+    if is_dry:
+        from noisefloor_sim.cli.dry_run import dry_run
+
+        more = [] if seed is None else [f"seed={seed}"]
+        raise typer.Exit(dry_run(scenario, [*(settings or []), *more], as_json=as_json))
     try:
         code = run_commands.run(
             scenario,

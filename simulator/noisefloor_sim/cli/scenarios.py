@@ -46,7 +46,7 @@ def validate(
     if as_json:
         _print_json({"valid": True, "errors": [], **summary(loaded)})
     else:
-        print(f"{show_name(os.fspath(path))}: valid ({'; '.join(_parts(loaded))}).")
+        print(summary_line(loaded, f"{show_name(os.fspath(path))}: valid"))
         for line in (*skipped_lines(loaded), *missing_lines(loaded)):
             print(line)
     return VALID
@@ -72,21 +72,30 @@ def skipped_lines(loaded: LoadedScenario) -> list[str]:
     return [f"gate skipped: {gate} (no point matches)" for gate in loaded.skipped]
 
 
+def needs_lines(loaded: LoadedScenario) -> list[str]:
+    """Return a line for the extras, and one for the data sets, that a scenario needs."""
+    needs = needs_of(loaded.points)
+    named = {"extras": tuple(needs.libraries), "data sets": needs.data_sets}
+    return [f"{kind} needed: {', '.join(names)}" for kind, names in named.items() if names]
+
+
 def missing_lines(loaded: LoadedScenario) -> list[str]:
     """Return a line for each extra and data set that is not here, with the command for it."""
     missing = needs_of(loaded.points).missing
     return [f"needs {name}, which is not here: {command}" for name, command in missing.items()]
 
 
-def _parts(loaded: LoadedScenario) -> tuple[str, ...]:
+def summary_line(loaded: LoadedScenario, subject: str) -> str:
+    """Return one line on what a scenario would run, after the words that it is about."""
     scenario = loaded.scenario
-    return (
+    parts = (
         count(len(loaded.points), "point"),
         count(scenario.population.users, "user"),
         count(scenario.days, "day"),
         ", ".join(sorted(scenario.pipelines)),
         f"hash {scenario_hash(scenario)[:12]}",
     )
+    return f"{subject} ({'; '.join(parts)})."
 
 
 def _faults(error: BadScenario) -> list[dict[str, object]]:
