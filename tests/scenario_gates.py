@@ -1,5 +1,6 @@
 """A scenario's gates, checked by running it here."""
 
+from declared_names import undeclared_names
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.runs.gating import check_gates
 from noisefloor_sim.runs.runner import simulate
@@ -17,5 +18,7 @@ def failed_gates(scenario: Scenario, *, leaving_out: tuple[str, ...] = ()) -> li
     assert gates, "no gate is left to check"
     points = expand(scenario, BLOCKS)
     results = {one.id: simulate(one.id, "", scenario_text(one.scenario)) for one in points}
+    for one in points:
+        assert undeclared_names(one.scenario, results[one.id].findings) == []
     checked = check_gates(gates, points, results)
     return [f"{gate.gate}: {gate.detail}" for gate in checked if not gate.passed]

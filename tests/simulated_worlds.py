@@ -3,6 +3,7 @@
 import functools
 from dataclasses import dataclass
 
+from declared_names import undeclared_names
 from noisefloor.privacy import Claim
 from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
@@ -61,4 +62,7 @@ def _simulated(text: str, order: tuple[int, ...] | None) -> tuple[Scenario, Engi
     scenario = loads(text, BLOCKS)
     with new_run():
         engine = Engine(scenario, PIPELINES, order=order)
-        return scenario, engine, engine.run()
+        outcome = engine.run()
+    world = {"world": Findings(outcome.world, ())}
+    assert undeclared_names(scenario, {**outcome.findings, **world}) == []
+    return scenario, engine, outcome

@@ -126,6 +126,13 @@ def run(
             envvar="NOISEFLOOR_BUS",
         ),
     ] = "memory",
+    is_dry: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would run and what it would cost; run nothing."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --dry-run: print one object.")
+    ] = False,
 ) -> None:
     """Run a scenario: metrics, claims and a report in one folder.
 
@@ -133,6 +140,13 @@ def run(
     """
     from noisefloor_sim.cli import run_commands
 
+    if as_json and not is_dry:
+        raise BadParameter("json", True, "only with --dry-run; a run writes privacy.json")
+    if is_dry:
+        from noisefloor_sim.cli.dry_run import dry_run
+
+        more = [] if seed is None else [f"seed={seed}"]
+        raise typer.Exit(dry_run(scenario, [*(settings or []), *more], as_json=as_json))
     try:
         code = run_commands.run(
             scenario,
@@ -160,21 +174,37 @@ def report(folder: RunFolder) -> None:
 
 @app.command()
 def explain(
-    folder: RunFolder, user: Annotated[int, typer.Option(help="Number of the user, from 0.")]
+    folder: RunFolder,
+    user: Annotated[int, typer.Option(help="Number of the user, from 0.")],
+    point: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Point of the sweep, or how its id begins (p003); the first if left out.",
+        ),
+    ] = None,
 ) -> None:
     """Say what spent a user's budget, replayed from the run's streams."""
     from noisefloor_sim.cli import run_commands
 
-    raise typer.Exit(run_commands.explain(folder, user))
+    raise typer.Exit(run_commands.explain(folder, user, point))
 
 
 @app.command()
-def validate(scenario: ScenarioFile, settings: Settings = None) -> None:
-    """Check a scenario file and say what it would run."""
-    from noisefloor_sim.cli import scenarios
-    from noisefloor_sim.pipelines import BLOCKS
+def validate(
+    scenario: ScenarioFile,
+    settings: Settings = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one object: valid, errors, what would run.")
+    ] = False,
+) -> None:
+    """Check a scenario file and the files it names, and say what it would run and needs.
 
-    print(scenarios.validate(scenario, BLOCKS, settings or []))
+    Exit code 2 if it is not valid.
+    """
+    from noisefloor_sim.cli import scenarios
+
+    raise typer.Exit(scenarios.validate(scenario, settings or [], as_json=as_json))
 
 
 @app.command()
@@ -222,6 +252,7 @@ def reproduce_supml(
         int | None, typer.Option(help="Worlds to average over; 24 if left out, 4 with --quick.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few seeds: wide intervals.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the first world; the others count on.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
     out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-supml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
@@ -240,6 +271,7 @@ def reproduce_supml(
             jobs=jobs or os.cpu_count() or 1,
             out=out,
             force=force,
+            seed=seed,
         )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
@@ -252,6 +284,7 @@ def reproduce_dnn(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few folds, epochs and epsilons: under two minutes.")
     ] = False,
+    seed: Annotated[int, typer.Option(help="Of folds, training and noise.")] = 1,
     jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
     out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-dnn"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
@@ -265,7 +298,9 @@ def reproduce_dnn(
     from noisefloor_sim.papers import reproduce_dnn
 
     try:
-        code = reproduce_dnn(quick=quick, jobs=jobs or os.cpu_count() or 1, out=out, force=force)
+        code = reproduce_dnn(
+            quick=quick, jobs=jobs or os.cpu_count() or 1, out=out, force=force, seed=seed
+        )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing was written.\n")
         code = INTERRUPTED

@@ -1,5 +1,6 @@
 """What ``run``, ``report`` and ``explain`` do, behind the command line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from noisefloor.errors import BadParameter
@@ -16,6 +17,10 @@ from noisefloor_sim.runs import (
     page_of,
     read_run,
 )
+from noisefloor_sim.scenario import SweepPoint
+
+MOST_LISTED = 8
+"""Ids of points that an error lists."""
 
 
 def run(
@@ -56,22 +61,35 @@ def report(path: Path) -> int:
     return 0
 
 
-def explain(path: Path, user: int) -> int:
-    """Say what spent a user's budget, at the first point of the run."""
+def explain(path: Path, user: int, point_id: str | None = None) -> int:
+    """Say what spent a user's budget, at a point of the run: the first if none is named."""
     found = read_run(RunDirectory(path))
-    scenario = found.points[0].scenario
+    point = found.points[0] if point_id is None else _point(found.points, point_id)
+    scenario = point.scenario
     if not 0 <= user < scenario.population.users:
         raise BadParameter("user", user, f"in [0, {scenario.population.users - 1}]")
-    print(f"user {user} at {found.points[0].id}")
+    print(f"user {user} at {point.id}")
     with new_run():
         for line in explain_spending(scenario, PIPELINES, user):
             print(f"  {line}")
     return 0
 
 
+def _point(points: Sequence[SweepPoint], given: str) -> SweepPoint:
+    """Return the one point whose id is given, or begins so."""
+    meant = [point for point in points if given and point.id.startswith(given)]
+    if len(meant) != 1:
+        ids = [point.id for point in meant or points]
+        more = f" and {len(ids) - MOST_LISTED} more" if len(ids) > MOST_LISTED else ""
+        rule = f"to be the id of one point, or how it begins: {', '.join(ids[:MOST_LISTED])}{more}"
+        raise BadParameter("point", given, rule)
+    return meant[0]
+
+
 def _tell(directory: RunDirectory, found: Run) -> None:
     """Say what came out and where it lies."""
     print(page_of(found).verdict_sentence)
     for gate in found.gates:
-        print(f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} ({gate.detail})")
+        state = "skipped" if gate.skipped else "passed" if gate.passed else "FAILED"
+        print(f"gate {state}: {gate.gate} ({gate.detail})")
     print(f"report: {directory.path / 'report.html'}")

@@ -69,6 +69,7 @@ def _canary(
 
 
 FOLDS, DELTA = 10, 1e-5
+DEFAULT_SEED = 1
 SUBSTITUTE = Neighbours.RECORD_SUBSTITUTE
 
 EpsilonKind: TypeAlias = Literal["reference", "reading", "printed", "per parameter", "whole model"]
@@ -89,7 +90,7 @@ class DnnPlan:
     folds: int
     epsilons: tuple[float, ...]
     training: NetworkTraining
-    seed: int = 1
+    seed: int = DEFAULT_SEED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,7 @@
 """What ``noisefloor reproduce dnn`` does, behind the command line."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from noisefloor.checks import check_count, check_extra
@@ -15,7 +16,7 @@ from noisefloor_sim.papers.dnn_figures import (
     points_of,
     scores_by_point,
 )
-from noisefloor_sim.papers.dnn_methods import DnnPlan, adult, claims, run_point
+from noisefloor_sim.papers.dnn_methods import DEFAULT_SEED, DnnPlan, adult, claims, run_point
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
 from noisefloor_sim.papers.output import check_folder, reproduction_document, rows_of, write_all
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
@@ -24,10 +25,19 @@ from noisefloor_sim.runs import run_in_pool
 
 
 def reproduce_dnn(
-    *, quick: bool, jobs: int, out: Path, force: bool, plan: DnnPlan | None = None
+    *, quick: bool, jobs: int, out: Path, force: bool, seed: int = DEFAULT_SEED
 ) -> int:
-    """Run every method, write the run directory, print the table; return the exit code."""
-    chosen = plan or (QUICK if quick else FULL)
+    """Run every method, write the run directory, print the table; return the exit code.
+
+    Args:
+        quick: Whether few folds, epochs and epsilons are run.
+        jobs: Worker processes.
+        out: The run directory.
+        force: Whether an existing one is replaced.
+        seed: Of folds, training and noise.
+    """
+    check_count(seed, "seed", least=0)
+    chosen = replace(QUICK if quick else FULL, seed=seed)
     check_count(jobs, "jobs", most=1024)
     check_extra("reproduce dnn", "models", "torch", "safetensors")
     check_folder(out, force=force)
@@ -38,6 +48,7 @@ def reproduce_dnn(
     judged = [judge(item, runs) for item in items(chosen)]
     said = claims(chosen)
     manifest: dict[str, object] = {
+        "seed": seed,
         "folds": chosen.folds,
         "epsilons": list(chosen.epsilons),
         "epochs": chosen.training.epochs,
@@ -50,7 +61,7 @@ def reproduce_dnn(
     page = page_of(judged, runs, plan=chosen, claims=said, parameters=parameters, card=card)
     took = {"wall_s": time.monotonic() - start, "own_cpu_s": time.process_time() - cpu}
     rows = rows_of(judged, {"adult": interval(runs[DnnPoint("majority")])[0]})
-    document = reproduction_document("DNN", READINGS, judged, rows, runs)
+    document = reproduction_document("DNN", READINGS, judged, rows, runs, seed=seed)
     write_all(out, document, rows, page=page, manifest=manifest | took)
     print_verdicts(judged, TITLES, 3)
     for line in (whole_model(said, parameters), *warnings_of(chosen)):

@@ -186,7 +186,13 @@ def rows_of(judged: Sequence[JudgedFigure], majority: Mapping[str, float]) -> Ro
 
 
 def reproduction_document(
-    paper: str, readings: Sequence[str], judged: Sequence[JudgedFigure], rows: Rows, runs: Runs
+    paper: str,
+    readings: Sequence[str],
+    judged: Sequence[JudgedFigure],
+    rows: Rows,
+    runs: Runs,
+    *,
+    seed: int,
 ) -> dict[str, object]:
     """Return all that was found, as JSON.
 
@@ -196,9 +202,11 @@ def reproduction_document(
         judged: The figures.
         rows: A line for each reading.
         runs: What was reached, run by run; settings are data classes.
+        seed: The base seed of the runs.
     """
     return {
         "paper": paper,
+        "seed": seed,
         "common_readings": list(readings),
         "verdicts": {one.item.key: one.verdict for one in judged},
         "readings": rows,

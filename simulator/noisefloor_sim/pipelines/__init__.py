@@ -6,6 +6,7 @@ from noisefloor_sim.pipelines.api import (
     NamedClaim,
     Pipeline,
     PipelineType,
+    PlannedClaim,
     PointFindings,
     ServedAds,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "NamedClaim",
     "Pipeline",
     "PipelineType",
+    "PlannedClaim",
     "PointFindings",
     "ServedAds",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
 from noisefloor.privacy import Claim
 from noisefloor.roles import FrameCounters, TrainingServer
@@ -54,6 +55,32 @@ class NamedClaim:
 
     mechanism: str
     claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClaim:
+    """A claim that follows from settings alone, before anything is run.
+
+    Attributes:
+        mechanism: As a run names it; ``whole-run`` is what all days take together.
+        per: What it covers: a report, a request, a question, a day, a release, or the run.
+        claim: Claimed and proved; nothing is audited.
+        debited: Epsilon that the run would take from the budget, if that is known. It is not
+            always what is claimed: a paper may claim one release of many, and what is sent
+            without noise has nothing to debit.
+        budget: Epsilon that it is taken from, if not the user's budget of the scenario.
+    """
+
+    mechanism: str
+    per: str
+    claim: Claim
+    debited: float | None = None
+    budget: float | None = None
+
+
+def repeated_claim(claim: Claim, times: int) -> Claim:
+    """Return a claim about so many releases of one kind, by adding up."""
+    return Claim(sequential([claim.claimed] * times), sequential([claim.proved] * times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +190,10 @@ class Pipeline(ABC):
         self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
         """Let a cohort's devices report at the end of a day: frames that go to the server."""
+
+    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+        """Return the claims that are known before the run; the same figures as after it."""
+        return ()
 
     @abstractmethod
     def finish(self, servers: Servers) -> Findings:

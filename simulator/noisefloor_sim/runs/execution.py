@@ -15,7 +15,7 @@ from noisefloor_sim.runs.runner import Done, Run, run_scenario
 from noisefloor_sim.scenario import (
     expand,
     find_scenario,
-    load,
+    load_points,
     loads,
     scenario_hash,
     scenario_text,
@@ -49,18 +49,20 @@ def execute(
     """
     if seed is not None:
         settings = [*settings, f"seed={seed}"]
-    scenario = load(find_scenario(path), BLOCKS, settings)
-    text = scenario_text(scenario)
-    points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
-    for block in [one for point in points for one in point.scenario.pipelines.values()]:
+    # A bad sweep is refused before anything is written.
+    loaded = load_points(find_scenario(path), BLOCKS, settings)
+    scenario = loaded.scenario
+    for block in [one for point in loaded.points for one in point.scenario.pipelines.values()]:
         block.check_extras()
     directory = RunDirectory(
         out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     )
     with open_bus(bus) as opened:  # before anything is written: it may not be there
-        directory.create(text, force=force, resume=resume)
+        directory.create(scenario_text(scenario), force=force, resume=resume)
         with directory.kept_if_begun():
-            found = run_scenario(scenario, directory, jobs=jobs, bus=opened, done=done)
+            found = run_scenario(
+                scenario, directory, jobs=jobs, bus=opened, done=done, skipped=loaded.skipped
+            )
     directory.write("manifest.json", json.dumps(found.card, indent=1, allow_nan=False) + "\n")
     write(page_of(found), directory.path / "report.html")
     return directory, found
@@ -86,5 +88,6 @@ def read_run(directory: RunDirectory) -> Run:
         card = json.loads(directory.read("manifest.json"))
     except ValueError:
         raise BadRunDirectory(f"{directory.path}: manifest.json is damaged.") from None
-    gates = tuple(check_gates(scenario.gates, points, results))
+    skipped = [gate["gate"] for gate in card["gates"] if gate.get("skipped")]
+    gates = tuple(check_gates(scenario.gates, points, results, skipped))
     return Run(scenario, points, results, gates, card)

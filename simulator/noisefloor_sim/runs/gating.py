@@ -1,6 +1,6 @@
 """Gates at work: conditions of a scenario against what a run found."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from noisefloor_sim.runs.results import PointResult
@@ -17,19 +17,42 @@ from noisefloor_sim.scenario import (
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """Whether a gate held, and where it did not."""
+    """Whether a gate held, and where it did not.
+
+    Attributes:
+        gate: Its text.
+        passed: Whether it held.
+        detail: Where it did not.
+        skipped: Whether it was not checked, because settings took away the points it is about.
+    """
 
     gate: str
     passed: bool
     detail: str
+    skipped: bool = False
 
 
 def check_gates(
-    texts: Sequence[str], points: Sequence[SweepPoint], results: Mapping[str, PointResult]
+    texts: Sequence[str],
+    points: Sequence[SweepPoint],
+    results: Mapping[str, PointResult],
+    skipped: Collection[str] = (),
 ) -> list[GateResult]:
-    """Check every gate; one that selects nothing has not been shown, and fails."""
+    """Check every gate; one that selects nothing has not been shown, and fails.
+
+    Args:
+        texts: Of the gates.
+        points: Of the sweep.
+        results: By the id of a point.
+        skipped: Gates about points that settings took away: they neither pass nor fail.
+    """
     data = {point.id: resolved(point.scenario) for point in points}
-    return [_checked(text, data, results) for text in texts]
+    return [
+        GateResult(text, False, "no point matches", skipped=True)
+        if text in skipped
+        else _checked(text, data, results)
+        for text in texts
+    ]
 
 
 def _checked(

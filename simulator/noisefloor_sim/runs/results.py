@@ -5,13 +5,11 @@ point, so that an interrupted run can go on), ``metrics.parquet`` and ``metrics.
 ``privacy.json`` (claims), ``report.html``. Files appear whole or not at all.
 """
 
-import csv
-import io
 import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +19,6 @@ from noisefloor.errors import BadRunDirectory, NoisefloorError
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, TrustModel, number_or_inf
 from noisefloor_sim.pipelines import Findings, Metric, NamedClaim
 from noisefloor_sim.scenario import RUN_FORMAT, format_fault
-
-COLUMNS = (
-    *("point", "settings", "seed", "pipeline", "variant", "metric"),
-    *("value", "ci_low", "ci_high", "n"),
-)
 
 Json = dict[str, Any]  # what json reads and writes
 
@@ -143,31 +136,6 @@ def _claim(row: Json) -> NamedClaim:
     return NamedClaim(row["mechanism"], Claim(guarantee("claimed"), guarantee("proved"), bound))
 
 
-def metric_rows(results: Iterable[PointResult]) -> list[tuple[object, ...]]:
-    """Return the tidy table: one row per point, pipeline and metric."""
-    return [
-        (
-            *(result.id, result.settings, result.seed, name, result.variant, metric.name),
-            *(metric.value, metric.low, metric.high, metric.n),
-        )
-        for result in results
-        for name, found in sorted(result.findings.items())
-        for metric in found.metrics
-    ]
-
-
-def privacy_rows(results: Iterable[PointResult]) -> list[Json]:
-    """Return every claim with the point it was made at."""
-    return [
-        {"point": result.id, "settings": result.settings, "seed": result.seed}
-        | {"pipeline": name, "variant": result.variant}
-        | claim_json(claim)
-        for result in results
-        for name, found in sorted(result.findings.items())
-        for claim in found.claims
-    ]
-
-
 class RunDirectory:
     """One folder of results.
 
@@ -273,35 +241,3 @@ class RunDirectory:
                 f"{self.path}: points/{point_id}.json is damaged ({type(error).__name__}); remove "
                 "it and resume."
             ) from None
-
-    def write_tables(self, results: Sequence[PointResult]) -> None:
-        """Write metrics and claims of all points."""
-        rows = metric_rows(results)
-        self.write("metrics.csv", _csv(rows))
-        self.write("metrics.parquet", _parquet(rows))
-        text = json.dumps(privacy_rows(results), indent=1, allow_nan=False)
-        self.write("privacy.json", text + "\n")
-
-
-def _csv(rows: Iterable[tuple[object, ...]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        cells = ("" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row)
-        writer.writerow(cells)
-    return out.getvalue()
-
-
-def _parquet(rows: Sequence[tuple[object, ...]]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types = [pa.string(), pa.string(), pa.int64(), *[pa.string()] * 3, *[pa.float64()] * 3]
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    arrays = [
-        pa.array(column, kind) for column, kind in zip(columns, [*types, pa.int64()], strict=True)
-    ]
-    sink = io.BytesIO()
-    pq.write_table(pa.table(arrays, names=list(COLUMNS)), sink)
-    return sink.getvalue()

@@ -11,9 +11,9 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from noisefloor_sim.pipelines import BLOCKS, PIPELINES, Findings
 from noisefloor_sim.runs.engine import Engine, Progress
 from noisefloor_sim.runs.gating import GateResult, check_gates
 from noisefloor_sim.runs.results import PointResult, RunDirectory
+from noisefloor_sim.runs.tables import write_tables
 from noisefloor_sim.scenario import (
     RUN_FORMAT,
     Scenario,
@@ -58,8 +59,8 @@ class Run:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate held."""
-        return all(gate.passed for gate in self.gates)
+        """Whether every gate held that was checked."""
+        return all(gate.passed or gate.skipped for gate in self.gates)
 
     def in_order(self) -> list[PointResult]:
         """Return the results in the order of the points."""
@@ -106,8 +107,18 @@ def run_scenario(
     jobs: int,
     bus: BusConnection | None = None,
     done: Done | None = None,
+    skipped: Collection[str] = (),
 ) -> Run:
-    """Run all points that the directory does not hold yet, then write tables and manifest."""
+    """Run all points that the directory does not hold yet, then write the tables.
+
+    Args:
+        scenario: With its sweep.
+        directory: That results are written to.
+        jobs: Worker processes.
+        bus: Where the server's roles run; in this process if left out.
+        done: Called with the progress.
+        skipped: Gates that are not checked, because settings took away their points.
+    """
     start = time.monotonic()
     points = expand(scenario, BLOCKS)
     results: dict[str, PointResult] = {}
@@ -128,11 +139,11 @@ def run_scenario(
         results[result.id] = result
         if done:
             done(len(results), len(points))
-    gates = tuple(check_gates(scenario.gates, points, results))
+    gates = tuple(check_gates(scenario.gates, points, results, skipped))
     card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
     card |= {"bus": "memory"} if bus is None else bus.card
     run = Run(scenario, points, results, gates, card)
-    directory.write_tables(run.in_order())
+    write_tables(directory, run.in_order(), points)
     return run
 
 
@@ -180,9 +191,7 @@ def _card(
         "commit": _commit(),
         "cpu_s": sum(result.cpu_s for result in results.values()),
         "peak_mb": max((result.peak_mb for result in results.values()), default=0.0),
-        "gates": [
-            {"gate": gate.gate, "passed": gate.passed, "detail": gate.detail} for gate in gates
-        ],
+        "gates": [asdict(gate) for gate in gates],
     }
 
 

@@ -25,9 +25,10 @@ from noisefloor_sim.scenario.formats import (
 from noisefloor_sim.scenario.gates import ClaimGate, Gate, MetricGate, applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_text
 from noisefloor_sim.scenario.json_schema import schema_text
-from noisefloor_sim.scenario.loading import load, loads
+from noisefloor_sim.scenario.loading import LoadedScenario, load, load_points, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
 from noisefloor_sim.scenario.needs import Needs, fetch_line, install_line, is_cached, needs_of
+from noisefloor_sim.scenario.result_names import WORLD_METRICS, is_declared
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
 from noisefloor_sim.scenario.shipped_files import (
     find_scenario,
@@ -42,6 +43,7 @@ __all__ = [
     "FROZEN",
     "RUN_FORMAT",
     "SCENARIO_FORMAT",
+    "WORLD_METRICS",
     "AttackBlock",
     "Attacks",
     "Behaviour",
@@ -49,6 +51,7 @@ __all__ = [
     "ClaimGate",
     "Devices",
     "Gate",
+    "LoadedScenario",
     "MetricGate",
     "Needs",
     "Network",
@@ -69,7 +72,9 @@ __all__ = [
     "format_fault",
     "install_line",
     "is_cached",
+    "is_declared",
     "load",
+    "load_points",
     "loads",
     "needs_of",
     "parse_gate",

@@ -91,6 +91,10 @@ class PipelineBlock(BaseModel):
     model_config = FROZEN
 
     attacks: ClassVar[Attacks] = {}
+    metric_names: ClassVar[tuple[str, ...]] = ("*",)
+    """The metrics that the pipeline can produce, for gates; ``*`` stands for anything."""
+    claim_names: ClassVar[tuple[str, ...]] = ("*",)
+    """The mechanisms that it makes claims about, likewise."""
 
     @property
     def libraries(self) -> Mapping[str, tuple[str, ...]]:
@@ -99,6 +103,9 @@ class PipelineBlock(BaseModel):
 
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
+
+    def open_files(self) -> None:
+        """Raise BadTable if a file that these settings name is missing or breaks a rule."""
 
 
 Blocks = Mapping[str, type[PipelineBlock]]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 LONGEST_SHOWN = 40
 """Characters of a value that an error shows."""
 
+_MOST_NEAR = 5
 _LONGEST_COMPARED = 100  # names are shorter, and comparing takes time
 
 
@@ -57,6 +58,14 @@ def did_you_mean(name: str, allowed: Iterable[str], others: Iterable[str] = ()) 
     near = _nearest(name[:_LONGEST_COMPARED], [*names, *others])
     guess = f"Did you mean '{near}'? " if near else ""
     return f"{guess}Allowed: {', '.join(names)}." if names else "None is allowed here."
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the few names that are most like a name, the most alike first."""
+    names = list(dict.fromkeys(known))
+    by_end = {it.rpartition(".")[2]: it for it in reversed(names)} | {it: it for it in names}
+    near = difflib.get_close_matches(name[:_LONGEST_COMPARED], by_end, n=_MOST_NEAR)
+    return list(dict.fromkeys(by_end[it] for it in near))
 
 
 def _nearest(name: str, known: list[str]) -> str | None:

@@ -10,14 +10,17 @@ Otherwise the axis would win at every point, and the setting would change nothin
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from noisefloor.errors import BadScenario, Fault
+from noisefloor.errors import BadScenario, BadTable, Fault
 from noisefloor_sim.scenario.blocks import Blocks
-from noisefloor_sim.scenario.document import Document, Path, get, paths, put, split
+from noisefloor_sim.scenario.document import Document, Flaw, Path, get, paths, put, split
 from noisefloor_sim.scenario.error_text import show, show_key
+from noisefloor_sim.scenario.gates import applies, parse_gate
+from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import Scenario
-from noisefloor_sim.scenario.sweep import expand
+from noisefloor_sim.scenario.sweep import SweepPoint, expand
 from noisefloor_sim.scenario.validation import validated
 from noisefloor_sim.scenario.yaml_reader import read_file, read_text
 
@@ -102,6 +105,88 @@ def load(path: str | os.PathLike[str], blocks: Blocks, settings: Iterable[str] =
         BadScenario: With file, key, rule and line; everything that is wrong is listed.
     """
     return _checked(override(read_file(path), settings), blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A scenario with its points.
+
+    Attributes:
+        document: What was read, settings included: errors find their lines in it.
+        scenario: The scenario.
+        points: Of its sweep.
+        skipped: Gates that no point matches because of settings; the file alone has such points.
+    """
+
+    document: Document
+    scenario: Scenario
+    points: tuple[SweepPoint, ...]
+    skipped: tuple[str, ...]
+
+    def check_files(self) -> None:
+        """Open the files that the pipelines of the points name.
+
+        Raises:
+            BadScenario: One is missing or breaks a rule; names the key, the file and the rule.
+        """
+        blocks = {it for point in self.points for it in point.scenario.pipelines.items()}
+        flaws = []
+        for name, block in sorted(blocks, key=str):
+            try:
+                block.open_files()
+            except BadTable as error:
+                keys = [key for key, value in block if value == error.file]
+                flaws.append(Flaw(("pipelines", name, *keys), str(error)))
+        if flaws:
+            raise self.document.error(flaws)
+
+
+def load_points(
+    path: str | os.PathLike[str], blocks: Blocks, settings: Sequence[str] = ()
+) -> LoadedScenario:
+    """Read a scenario file, and find the points that its gates are about.
+
+    Args:
+        path: Of the file.
+        blocks: From a pipeline's name to the model of its block.
+        settings: Values from the command line, ``key=value``, which win over the file.
+
+    Raises:
+        BadScenario: Also if no point matches a gate, with these settings and without.
+    """
+    file = read_file(path)
+    document = override(file, settings)
+    scenario = validated(document, blocks)
+    points = expand(scenario, blocks, document)
+    skipped = unmatched_gates(scenario, points)
+    if skipped:
+        never = set(skipped) & set(_unmatched_alone(file, blocks) if settings else skipped)
+        flaws = [
+            Flaw(("gates", index), "Expected a condition that some point of the sweep meets.")
+            for index, gate in enumerate(scenario.gates)
+            if gate in never
+        ]
+        if flaws:
+            raise document.error(flaws)
+    return LoadedScenario(document, scenario, points, skipped)
+
+
+def _unmatched_alone(file: Document, blocks: Blocks) -> tuple[str, ...]:
+    """Return the gates that no point of the file matches as it is, without settings."""
+    try:
+        scenario = validated(file, blocks)
+        return unmatched_gates(scenario, expand(scenario, blocks))
+    except BadScenario:  # settings complete the file: it has no points of its own to compare with
+        return ()
+
+
+def unmatched_gates(scenario: Scenario, points: Sequence[SweepPoint]) -> tuple[str, ...]:
+    """Return the gates with conditions that no point meets."""
+    conditional = [gate for gate in scenario.gates if parse_gate(gate).filters]
+    data = [resolved(point.scenario) for point in points] if conditional else []
+    return tuple(
+        gate for gate in conditional if not any(applies(parse_gate(gate), one) for one in data)
+    )
 
 
 def loads(text: str, blocks: Blocks, file: str = "scenario") -> Scenario:

@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from noisefloor_sim.scenario.blocks import Blocks
-from noisefloor_sim.scenario.document import Document, Flaw, Path, dotted, has, put, unknown_key
+from noisefloor_sim.scenario.document import (
+    Document,
+    Flaw,
+    Path,
+    dotted,
+    get,
+    has,
+    put,
+    unknown_key,
+)
 from noisefloor_sim.scenario.error_text import show
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash
 from noisefloor_sim.scenario.model import LARGEST_SEED, MOST_POINTS, Scenario
@@ -41,6 +50,12 @@ class SweepPoint:
     index: int
     settings: tuple[tuple[str, object], ...]
     scenario: Scenario
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Swept keys with what the scenario holds there: 1 is 1.0 where fractions may stand."""
+        data = resolved(self.scenario)
+        return {key: get(data, tuple(key.split("."))) for key, _ in self.settings}
 
 
 def expand(

@@ -26,6 +26,7 @@ from noisefloor_sim.scenario.formats import SCENARIO_FORMAT, format_fault
 from noisefloor_sim.scenario.gates import ClaimGate, parse_gate
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import MOST_ATTACKS, Scenario
+from noisefloor_sim.scenario.result_names import unknown_results
 
 _MOST_ERRORS = 100
 """Errors that are told; looking for the nearest name takes time."""
@@ -240,7 +241,7 @@ def _cell_flaws(scenario: Scenario) -> Iterator[Flaw]:
 
 
 def _gate_flaws(scenario: Scenario) -> Iterator[Flaw]:
-    """Find gates on keys or pipelines that the scenario does not have."""
+    """Find gates on keys, pipelines, metrics or claims that the scenario does not have."""
     if not scenario.gates:
         return
     data = resolved(scenario)
@@ -252,3 +253,6 @@ def _gate_flaws(scenario: Scenario) -> Iterator[Flaw]:
         if isinstance(gate, ClaimGate) and gate.selector[0] not in ("*", *scenario.pipelines):
             names = sorted(scenario.pipelines)
             yield Flaw(("gates", index), unknown("pipeline", gate.selector[0], names))
+            continue
+        for rule in unknown_results(gate, scenario.pipelines):
+            yield Flaw(("gates", index), rule)

@@ -195,9 +195,16 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     assert "What is claimed in numbers" in page
     assert "AnonymizedLearning, epsilon of the model" in page
     again = tmp_path / "again"
-    dnn_reproduction.reproduce_dnn(quick=True, jobs=1, out=again, force=False)
+    dnn_reproduction.reproduce_dnn(quick=True, jobs=1, out=again, force=False, seed=1)
     for name in ("reproduction.json", "reproduction.csv"):
         assert (again / name).read_bytes() == (out / name).read_bytes()
+    other, words = tmp_path / "other", ["--quick", "--jobs", "1", "--seed", "2"]
+    result = CliRunner().invoke(commands.app, ["reproduce", "dnn", *words, "--out", str(other)])
+    assert result.exit_code == 0, result.output
+    found = json.loads((other / "reproduction.json").read_text())
+    assert (told["seed"], found["seed"]) == (1, 2)
+    assert json.loads((other / "manifest.json").read_text())["seed"] == 2
+    assert found["runs"] != told["runs"]
 
 
 def test_a_folder_in_the_way_is_not_touched(small: None, tmp_path: Path) -> None:
@@ -211,6 +218,13 @@ def test_a_folder_in_the_way_is_not_touched(small: None, tmp_path: Path) -> None
 def test_no_workers_are_refused(small: None, tmp_path: Path) -> None:
     with pytest.raises(BadParameter):
         dnn_reproduction.reproduce_dnn(quick=True, jobs=0, out=tmp_path / "run", force=False)
+
+
+def test_a_negative_seed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadParameter, match=r"Expected seed=-1 in \[0, 4294967296\]\."):
+        dnn_reproduction.reproduce_dnn(
+            quick=True, jobs=1, out=tmp_path / "run", force=False, seed=-1
+        )
 
 
 def test_data_that_were_not_fetched_are_named_before_anything_runs(

@@ -108,6 +108,24 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     supml_reproduction.reproduce_supml(seeds=2, jobs=1, out=again, force=False)
     for name in ("reproduction.json", "reproduction.csv"):
         assert (again / name).read_bytes() == (out / name).read_bytes()
+    assert told["seed"] == json.loads((out / "manifest.json").read_text())["seed"] == 0
+
+
+def test_worlds_count_on_from_the_seed_that_is_given(small: None, tmp_path: Path) -> None:
+    for seed in (0, 1):
+        words = ["--seeds", "2", "--jobs", "1", "--seed", str(seed)]
+        ran = CliRunner().invoke(
+            commands.app, ["reproduce", "supml", *words, "--out", str(tmp_path / str(seed))]
+        )
+        assert ran.exit_code == 0, ran.output
+    zero, one = (
+        json.loads((tmp_path / str(seed) / "reproduction.json").read_text()) for seed in (0, 1)
+    )
+    assert (zero["seed"], one["seed"]) == (0, 1)
+    raw = [next(run for run in it["runs"] if run["train"] == "raw") for it in (zero, one)]
+    # Worlds 0 and 1, then worlds 1 and 2.
+    assert raw[0]["accuracy"][1] == raw[1]["accuracy"][0]
+    assert raw[0]["accuracy"] != raw[1]["accuracy"]
 
 
 def test_titles_of_curves_say_what_the_curves_show_either_way_round() -> None:

@@ -11,6 +11,7 @@ from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.api import Findings, Metric
 from noisefloor_sim.runs.engine import Engine, RunOutcome, explain_spending
 from noisefloor_sim.runs.results import PointResult, RunDirectory
+from noisefloor_sim.runs.tables import write_tables
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.scenario.sections import Outage
 from worlds import small_world, with_section
@@ -47,7 +48,7 @@ def test_cohorts_in_another_order_write_the_same_bytes(tmp_path: Path) -> None:
         result = PointResult("p0", "", CLEAN.seed, CLEAN.variant, findings, 0.0, 0.0)
         directory = RunDirectory(tmp_path / name)
         directory.create("", force=False, resume=False)
-        directory.write_tables([result])
+        write_tables(directory, [result], ())
     for file in ("metrics.parquet", "metrics.csv", "privacy.json"):
         straight, backwards = (tmp_path / name / file for name in ("straight", "backwards"))
         assert straight.read_bytes() == backwards.read_bytes()

@@ -12,9 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from noisefloor.errors import BadRunDirectory
+from noisefloor.errors import BadParameter, BadRunDirectory
 from noisefloor_sim.cli import commands, run_commands
-from noisefloor_sim.runs.results import COLUMNS, RunDirectory
+from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.runs.results import RunDirectory
+from noisefloor_sim.runs.tables import COLUMNS
+from noisefloor_sim.scenario import expand, loads
 
 SCENARIO = """
 name: sweep
@@ -70,7 +73,7 @@ def test_the_directory_holds_what_is_promised(scenario: Path, tmp_path: Path) ->
     out = tmp_path / "out"
     run(scenario, out)
     table = pq.read_table(out / "metrics.parquet")
-    assert tuple(table.column_names) == COLUMNS
+    assert tuple(table.column_names) == COLUMNS  # seed and variant, which are swept, are there
     assert table.num_rows == len((out / "metrics.csv").read_text().splitlines()) - 1
     claims = json.loads((out / "privacy.json").read_text())
     assert len(claims) == 4
@@ -188,8 +191,10 @@ def test_a_failed_gate_is_exit_code_one(scenario: Path, tmp_path: Path) -> None:
     assert gates[0]["passed"] is False
 
 
-def test_a_gate_that_selects_nothing_fails(scenario: Path, tmp_path: Path) -> None:
-    text = SCENARIO.replace("claims.clicks.* holds where", "clicks.nothing < 1 where")
+def test_a_gate_on_a_metric_that_was_not_measured_fails(scenario: Path, tmp_path: Path) -> None:
+    # The adversary links frames here, so that the order of rows is not attacked.
+    gate = "clicks.attack.row_order.success < 1 where"
+    text = SCENARIO.replace("claims.clicks.* holds where", gate)
     scenario.write_text(text, encoding="utf-8")
     assert run(scenario, tmp_path / "out") == 1
 
@@ -252,9 +257,53 @@ def test_explain_replays_a_user(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[1].startswith("  day 0: ")
+    assert lines[0].startswith("user 5 at p000-")
     done = noisefloor("explain", tmp_path / "out", "--user", "600")
     assert done.returncode == 2
     assert "Expected user=600 in [0, 599]." in done.stderr
+
+
+def test_explain_replays_a_user_at_the_point_that_is_named(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SCENARIO.replace("variant: [paper, corrected]", "pipelines.clicks.epsilon: [1, 4]")
+    scenario.write_text(text, encoding="utf-8")
+    run(scenario, tmp_path / "out")
+    ids = sorted(path.stem for path in (tmp_path / "out" / "points").iterdir())
+    told = []
+    for point in (ids[0], ids[2], "p002"):
+        capsys.readouterr()
+        assert run_commands.explain(tmp_path / "out", 5, point) == 0
+        told.append(capsys.readouterr().out)
+    assert [lines.splitlines()[0] for lines in told] == [
+        f"user 5 at {ids[0]}",
+        f"user 5 at {ids[2]}",
+        f"user 5 at {ids[2]}",
+    ]
+    # The budget is spent at the epsilon of the point.
+    assert "; 1 spent, 999.000000 left" in told[0]
+    assert "; 4 spent, 996.000000 left" in told[1]
+    assert told[1] == told[2]
+    done = noisefloor("explain", tmp_path / "out", "--user", "5", "--point", "p009")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "noisefloor: Expected point='p009' to be the id of one point, or how it begins: "
+        f"{', '.join(ids)}.\n"
+    )
+
+
+@pytest.mark.parametrize("given", ["", "p", "p00"])
+def test_the_beginning_of_many_ids_is_refused_with_some_of_them(given: str) -> None:
+    swept = SCENARIO.replace("seeds: 2", "seeds: 6")
+    points = expand(loads(swept, BLOCKS), BLOCKS)
+    with pytest.raises(BadParameter) as refused:
+        run_commands._point(points, given)
+    listed = ", ".join(point.id for point in points[:8])
+    more = 2 if given == "p00" else 4
+    assert str(refused.value) == (
+        f"Expected point={given!r} to be the id of one point, or how it begins: {listed} and "
+        f"{more} more."
+    )
 
 
 def test_the_shipped_scenarios_are_valid() -> None:

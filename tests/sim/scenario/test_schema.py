@@ -85,10 +85,13 @@ def test_the_command_prints_the_same_schema() -> None:
         (FULL, "valid (12 points; 20000 users; 3 days; toy; hash "),
     ],
 )
-def test_a_valid_file_is_summed_up_in_one_line(tmp_path: Path, text: str, summary: str) -> None:
+def test_a_valid_file_is_summed_up_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, summary: str
+) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(text, encoding="utf-8")
-    printed = validate(file, BLOCKS)
+    assert validate(file, blocks=BLOCKS) == 0
+    (printed,) = capsys.readouterr().out.splitlines()
     assert printed.startswith(f"{file}: {summary}")
     assert printed.isprintable()
 
@@ -97,5 +100,5 @@ def test_a_bad_file_is_an_error_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(MINIMAL + "day: 3\n", encoding="utf-8")
     with pytest.raises(BadScenario) as caught:
-        validate(file, BLOCKS)
+        validate(file, blocks=BLOCKS)
     assert str(caught.value).startswith(f"{file}:6: day: Unknown key 'day'. Did you mean 'days'?")

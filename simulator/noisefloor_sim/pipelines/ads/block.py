@@ -5,11 +5,12 @@ Errors in the words of a scenario: which of its keys does not fit the others.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
 from noisefloor.errors import BadParameter
+from noisefloor_sim.pipelines.ads.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import FROZEN, PipelineBlock, Probability, Scenario, rule_error
 
 SHARED_KEYS = {"ads": "behaviour.ads", "size": "behaviour.ads"}
@@ -177,6 +178,9 @@ class AuctionBlock(BaseModel):
 
 class AdsBlock(PipelineBlock):
     """Advertising without identifiers: training, delivery and, beside it, an auction."""
+
+    metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
 
     epsilon: float = Field(
         default=2.0,

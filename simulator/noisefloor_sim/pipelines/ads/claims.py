@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from noisefloor.accounting import sequential
+from noisefloor.accounting import Amount, sequential
 from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
 from noisefloor.adversary.audit import RepeatedRelease, joint_bound
 from noisefloor.mechanisms import Mechanism
@@ -19,7 +19,7 @@ from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import Metric, NamedClaim
+from noisefloor_sim.pipelines.api import Metric, NamedClaim, PlannedClaim
 from noisefloor_sim.pipelines.clicks import ClickBlock, memoised_of, report_of
 from noisefloor_sim.scenario import Scenario
 
@@ -180,6 +180,43 @@ def claims_of(
         )
         for name, claimed, proved, parts in _listed(flows)
     )
+
+
+_PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day": "day"}
+
+
+def planned_claims(
+    flows: Sequence[DailyRelease], days: int, *, is_daily: bool
+) -> tuple[PlannedClaim, ...]:
+    """Return the claims that are known before the run.
+
+    Args:
+        flows: Of a day, before anybody made a request.
+        days: Of the run.
+        is_daily: Whether devices make one request a day. Where they make one for every
+            impression, nothing is known of a whole day: people decide how many there are.
+    """
+    known = [
+        PlannedClaim(name, _PER[name], Claim(claimed, proved))
+        for name, claimed, proved, _ in _listed(flows)
+        if is_daily or name != "whole-day"
+    ]
+    if not is_daily:
+        return tuple(known)
+    # The other pipeline plans its own clicks; training is the flow of one day of the run.
+    own = [
+        flow
+        for flow in flows
+        if flow.name != "clicks"
+        for _ in range(1 if flow.name == "training" else days)
+    ]
+    claimed, proved = (
+        composed_guarantee([getattr(flow, name) for flow in own]) for name in ("claimed", "proved")
+    )
+    # Each release is rounded up by itself, and what is sent without noise is not debited.
+    paid = [Amount.cost(flow.each[0], flow.releases) for flow in own if flow.claimed.is_finite]
+    debited = sum(paid, Amount(0)).epsilon
+    return (*known, PlannedClaim("whole-run", "run", Claim(claimed, proved), debited))
 
 
 def _listed(

@@ -11,11 +11,23 @@ from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.claims import claims_of, daily_release_metrics, daily_releases
+from noisefloor_sim.pipelines.ads.claims import (
+    claims_of,
+    daily_release_metrics,
+    daily_releases,
+    planned_claims,
+)
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import Findings, Metric, Pipeline, ServedAds, SimulationContext
+from noisefloor_sim.pipelines.api import (
+    Findings,
+    Metric,
+    Pipeline,
+    PlannedClaim,
+    ServedAds,
+    SimulationContext,
+)
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
 
@@ -79,6 +91,11 @@ class AdsPipeline(Pipeline):
     ) -> Iterator[bytes]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
+
+    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+        """Return the claims of training, of a request and, with one request a day, of all days."""
+        flows = daily_releases(self.scenario, self.training, self.delivery)
+        return planned_claims(flows, self.scenario.days, is_daily=self.delivery.is_daily)
 
     def finish(self, servers: Servers) -> Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""

@@ -1,12 +1,13 @@
 """The settings of click statistics in a scenario."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
 from noisefloor.errors import BadParameter
+from noisefloor_sim.pipelines.clicks.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import PipelineBlock, Scenario
 from noisefloor_sim.world import Exhausted
 
@@ -18,6 +19,9 @@ _SLATES = ("slate", "random-slate")
 
 class ClickBlock(PipelineBlock):
     """One report of clicks per user and day."""
+
+    metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
 
     epsilon: float = Field(
         default=1.0,

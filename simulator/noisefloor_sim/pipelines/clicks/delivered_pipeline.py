@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from noisefloor.ads.clicks import DeliveredClick
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Claim, Neighbours
+from noisefloor.privacy import Claim, LowerBound, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline
+from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim
 from noisefloor_sim.pipelines.clicks.attacks import audited_bound, delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
-from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting
+from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting, planned_reports
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity
@@ -117,6 +117,13 @@ class DeliveredPipeline(Pipeline):
         )
         attacks = [m for game in games for m in play(self.mechanism, game, canaries, source)]
         bound = audited_bound(self.mechanism, canaries, source)
-        claim = Claim(self.mechanism.claimed, self.mechanism.guarantee(Neighbours.USER), bound)
         metrics = (*self.flow.metrics(servers, {}), *attacks)
-        return Findings(metrics, (NamedClaim("clicks-delivered", claim),))
+        return Findings(metrics, (self._claim(bound),))
+
+    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+        """Return the claims of a daily report and of all days."""
+        return planned_reports(self._claim(None), self.scenario.days)
+
+    def _claim(self, bound: LowerBound | None) -> NamedClaim:
+        proved = self.mechanism.guarantee(Neighbours.USER)
+        return NamedClaim("clicks-delivered", Claim(self.mechanism.claimed, proved, bound))

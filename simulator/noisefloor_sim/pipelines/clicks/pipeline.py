@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
-from noisefloor.privacy import Claim, Neighbours
+from noisefloor.privacy import Claim, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline
+from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, PlannedClaim
 from noisefloor_sim.pipelines.clicks.attacks import (
     audited_bound,
     delivered_metrics,
@@ -28,7 +29,7 @@ from noisefloor_sim.pipelines.clicks.block import (
     vector_report_of,
 )
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
-from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting
+from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting, planned_reports
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity
@@ -121,17 +122,25 @@ class ClickPipeline(Pipeline):
         source = self.flow.source.child("canary")
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
         bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
-        proved = self.mechanism.guarantee(Neighbours.USER)
-        claim = Claim(self.mechanism.claimed, proved, bound)
+        return Findings(tuple(metrics), self._claims(bound))
+
+    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+        """Return the claims of a daily report and of all days, which permanent answers cover."""
+        named = self._claims(None)
         if isinstance(self.mechanism, ClickReport):
-            named = [NamedClaim(f"clicks-{self.mechanism.form.value}", claim)]
-        else:
-            changing = Claim(self.mechanism.claimed, self.mechanism.guarantee_changing())
-            named = [
-                NamedClaim("clicks-memoised-steady", claim),
-                NamedClaim("clicks-memoised-changing", changing),
-            ]
-        return Findings(tuple(metrics), tuple(named))
+            return planned_reports(named[0], self.scenario.days)
+        debited = Amount.cost(self.mechanism.claimed).epsilon
+        return tuple(PlannedClaim(one.mechanism, "run", one.claim, debited) for one in named)
+
+    def _claims(self, bound: LowerBound | None) -> tuple[NamedClaim, ...]:
+        claim = Claim(self.mechanism.claimed, self.mechanism.guarantee(Neighbours.USER), bound)
+        if isinstance(self.mechanism, ClickReport):
+            return (NamedClaim(f"clicks-{self.mechanism.form.value}", claim),)
+        changing = Claim(self.mechanism.claimed, self.mechanism.guarantee_changing())
+        return (
+            NamedClaim("clicks-memoised-steady", claim),
+            NamedClaim("clicks-memoised-changing", changing),
+        )
 
     def _attacks(self, source: SeededSource) -> list[Metric]:
         """Play every game that the threat model allows."""

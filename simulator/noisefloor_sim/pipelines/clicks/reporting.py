@@ -12,7 +12,7 @@ from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind, split_frames
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.api import Metric, NamedClaim, PlannedClaim, repeated_claim
 from noisefloor_sim.pipelines.clicks.block import policy_of
 from noisefloor_sim.pipelines.clicks.day_statistics import (
     ClickDayStatistics,
@@ -33,6 +33,15 @@ CLICK_REPORT = "click report"
 """What the account calls a daily report."""
 
 Flags = NDArray[np.bool_]
+
+
+def planned_reports(named: NamedClaim, days: int) -> tuple[PlannedClaim, ...]:
+    """Return the claims of one report, which a user makes once a day, and of all days."""
+    debited = Amount.cost(named.claim.claimed, days).epsilon
+    return (
+        PlannedClaim(named.mechanism, "day", named.claim),
+        PlannedClaim("whole-run", "run", repeated_claim(named.claim, days), debited),
+    )
 
 
 @dataclass(slots=True)

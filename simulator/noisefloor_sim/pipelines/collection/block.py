@@ -1,11 +1,12 @@
 """The settings of the collection of records in a scenario."""
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
+from noisefloor_sim.pipelines.collection.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
     PipelineBlock,
     PlainText,
@@ -20,6 +21,9 @@ NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
 class CollectionBlock(PipelineBlock):
     """Records of wearables, collected to learn a classifier, and questions to it."""
+
+    metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
 
     source: PlainText = Field(
         default="synthetic",
@@ -125,6 +129,14 @@ class CollectionBlock(PipelineBlock):
         """Raise MissingExtra if these settings need a library that is not installed."""
         for extra, libraries in self.libraries.items():
             check_extra("The pipeline collection", extra, *libraries)
+
+    def open_files(self) -> None:
+        """Raise BadTable if the own table or its schema is missing or breaks a rule."""
+        # Imported here because the loader needs this module.
+        from noisefloor_sim.pipelines.collection.record_assignment import load_source
+
+        if self.source not in NAMED:
+            load_source(self.source, self.schema_file)
 
 
 def block_of(scenario: Scenario) -> CollectionBlock:

@@ -7,7 +7,7 @@ nothing is debited, and the claim says infinity.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from noisefloor.accounting import Amount, sequential
@@ -107,33 +107,53 @@ def claims_of(
         canaries: Runs of each audit on either of two inputs.
         source: Of the audits' coins.
     """
-    costs = PhaseCosts.of(task, columns)
     selection, training = _selection_parts(task), _training_parts(task, columns, asks=False)
     question = _training_parts(task, columns, asks=True)
-    rows: list[tuple[str, list[Claim], list[ReleasedParts]]] = []
-    if task.selector.uses_data:
-        rows.append(("selection", [costs.selection], [selection]))
-    rows.append(("training", [costs.training], [training]))
-    if asked:
-        rows.append(("question", [costs.question], [question]))
-        rows.append(("asker", [costs.question] * asked, [_times(question, asked)]))
-    owner = [costs.selection, costs.training, *[costs.question] * asked_by_owners]
     sent = [selection, training, *([_times(question, asked_by_owners)] * bool(asked_by_owners))]
-    rows.append(("owner", owner, sent))
-    # The paper's epsilon is that of one phase, and is said of the whole.
-    said = Guarantee(task.epsilon, Neighbours.USER) if task.variant == "paper" else None
+    parts: dict[str, list[ReleasedParts]] = {
+        "selection": [selection],
+        "training": [training],
+        "owner": sent,
+    }
+    if asked:
+        parts |= {"question": [question], "asker": [_times(question, asked)]}
+    costs = PhaseCosts.of(task, columns)
+    named = phase_claims(task, costs, asked=asked, asked_by_owners=asked_by_owners)
+    audits = {name: _audited(parts[name], canaries, source.child(name)) for name in named}
     return tuple(
-        NamedClaim(name, _whole(claims, _audited(parts, canaries, source.child(name)), said))
-        for name, claims, parts in rows
+        NamedClaim(name, replace(claim, audited=audits[name])) for name, claim in named.items()
     )
 
 
-def _whole(claims: Sequence[Claim], audited: LowerBound, said: Guarantee | None) -> Claim:
+def phase_claims(
+    task: RecordTask, costs: PhaseCosts, *, asked: int, asked_by_owners: int
+) -> dict[str, Claim]:
+    """Return what is claimed and proved of each phase, of who only asks, and of an owner.
+
+    Args:
+        task: What is run.
+        costs: Of its phases.
+        asked: How often who did not train may ask the server.
+        asked_by_owners: How often an owner of a training record may, besides.
+    """
+    rows: dict[str, list[Claim]] = {}
+    if task.selector.uses_data:
+        rows["selection"] = [costs.selection]
+    rows["training"] = [costs.training]
+    if asked:
+        rows |= {"question": [costs.question], "asker": [costs.question] * asked}
+    rows["owner"] = [costs.selection, costs.training, *[costs.question] * asked_by_owners]
+    # The paper's epsilon is that of one phase, and is said of the whole.
+    said = Guarantee(task.epsilon, Neighbours.USER) if task.variant == "paper" else None
+    return {name: _whole(claims, said) for name, claims in rows.items()}
+
+
+def _whole(claims: Sequence[Claim], said: Guarantee | None) -> Claim:
     """Return the claims of several phases as one: phases add up."""
     if len(claims) == 1:
-        return Claim(claims[0].claimed, claims[0].proved, audited)
+        return Claim(claims[0].claimed, claims[0].proved)
     claimed = said or sequential([one.claimed for one in claims])
-    return Claim(claimed, sequential([one.proved for one in claims]), audited)
+    return Claim(claimed, sequential([one.proved for one in claims]))
 
 
 def _audited(phases: Sequence[ReleasedParts], canaries: int, source: SeededSource) -> LowerBound:

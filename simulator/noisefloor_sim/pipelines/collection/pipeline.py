@@ -14,10 +14,16 @@ from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import RecordTask
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Findings, Metric, Pipeline, SimulationContext
+from noisefloor_sim.pipelines.api import (
+    Findings,
+    Metric,
+    Pipeline,
+    PlannedClaim,
+    SimulationContext,
+)
 from noisefloor_sim.pipelines.collection.attacks import attack
 from noisefloor_sim.pipelines.collection.block import block_of
-from noisefloor_sim.pipelines.collection.claims import claims_of, debited
+from noisefloor_sim.pipelines.collection.claims import claims_of, debited, phase_claims
 from noisefloor_sim.pipelines.collection.evaluation import accuracy_metrics
 from noisefloor_sim.pipelines.collection.phases import (
     QUESTION,
@@ -55,6 +61,9 @@ def training_task_of(scenario: Scenario, assignment: RecordAssignment) -> Record
 
 
 FLOWS = (*REPORTS, QUESTION)
+PER = {"selection": "report", "training": "report", "question": "question"}
+PER |= {"asker": "run", "owner": "run"}
+"""What each claim covers."""
 
 
 @dataclass(slots=True)
@@ -131,7 +140,7 @@ class CollectionPipeline(Pipeline):
             return Findings((), ())
         block, columns = block_of(self.scenario), self._columns()
         canaries = self._canaries(context, block.canaries)
-        asked, is_everyone = self.questions(trained=False), block.askers == "everyone"
+        asked = self.questions(trained=False)
         metrics = [
             *accuracy_metrics(self.phases_, context),
             *round_metrics(self.phases_.statistics, learner),
@@ -144,11 +153,32 @@ class CollectionPipeline(Pipeline):
             self.task,
             columns,
             asked=asked,
-            asked_by_owners=self.questions(trained=True) if is_everyone else 0,
+            asked_by_owners=self._questions_of_owners(),
             canaries=block.canaries,
             source=self.source.child("audit"),
         )
         return Findings(tuple(metrics), claims)
+
+    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+        """Return the claims of each phase and of the whole run.
+
+        Those of attributes with most classes: which attributes are chosen is not known yet.
+        """
+        costs, asked = self.phases_.costs, self.questions(trained=False)
+        by_owners = self._questions_of_owners()
+        claims = phase_claims(self.task, costs, asked=asked, asked_by_owners=by_owners)
+        rounds = sum(costs.of_round(self.task, number) for number in range(self.task.rounds))
+        question = debited(costs.question)
+        micro = {"asker": asked * question, "owner": rounds + by_owners * question}
+        return tuple(
+            PlannedClaim(name, PER[name], claim, micro[name] / MICRO if name in micro else None)
+            for name, claim in claims.items()
+        )
+
+    def _questions_of_owners(self) -> int:
+        """Return how often an owner of a training record may ask the server."""
+        is_everyone = block_of(self.scenario).askers == "everyone"
+        return self.questions(trained=True) if is_everyone else 0
 
     def _columns(self) -> tuple[int, ...]:
         """Return the attributes that reports are about."""

@@ -60,7 +60,7 @@ class RecordAssignment:
         block = block_of(scenario)
         if block.source == "synthetic":
             return cls(scenario, SCHEMA, None)
-        schema, records = _loaded(block.source, block.schema_file)
+        schema, records = load_source(block.source, block.schema_file)
         return cls(scenario, schema, records)
 
     @property
@@ -118,7 +118,7 @@ class RecordAssignment:
 
 
 @lru_cache(maxsize=4)
-def _loaded(source: str, schema_file: str) -> tuple[ScaledSchema, ScaledRecords]:
+def load_source(source: str, schema_file: str) -> tuple[ScaledSchema, ScaledRecords]:
     """Return a data set by name, or a user's own file with its schema."""
     if source in ("wdbc", "ionosphere"):
         return wdbc() if source == "wdbc" else ionosphere()

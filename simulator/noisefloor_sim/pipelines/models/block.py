@@ -1,11 +1,12 @@
 """The settings of the publication of models in a scenario."""
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
+from noisefloor_sim.pipelines.models.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import PipelineBlock, PlainText, Scenario, check_source, rule_error
 
 NAMED = ("synthetic", "adult")
@@ -18,6 +19,9 @@ NEED_DELTA = ("logistic", "private-sgd")
 
 class ModelsBlock(PipelineBlock):
     """A data holder that publishes a classifier of its users' records, again and again."""
+
+    metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
 
     source: PlainText = Field(
         default="synthetic",
@@ -163,6 +167,14 @@ class ModelsBlock(PipelineBlock):
         """Raise MissingExtra if these settings need a library that is not installed."""
         for extra, libraries in self.libraries.items():
             check_extra("The pipeline models", extra, *libraries)
+
+    def open_files(self) -> None:
+        """Raise BadTable if the own table or its schema is missing or breaks a rule."""
+        # Imported here because the loader needs this module.
+        from noisefloor_sim.pipelines.models.record_assignment import load_source
+
+        if self.source not in NAMED:
+            load_source(self)
 
 
 def block_of(scenario: Scenario) -> ModelsBlock:

@@ -11,10 +11,23 @@ from noisefloor.publication.methods import PrivateSgdPlan
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, SimulationContext
+from noisefloor_sim.pipelines.api import (
+    Findings,
+    Metric,
+    NamedClaim,
+    Pipeline,
+    PlannedClaim,
+    SimulationContext,
+)
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
 from noisefloor_sim.pipelines.models.canary_audit import ALPHA, CanaryAudit
-from noisefloor_sim.pipelines.models.claims import claims_of, model_metrics, spending_metrics
+from noisefloor_sim.pipelines.models.claims import (
+    EVERY,
+    RELEASE,
+    claims_of,
+    model_metrics,
+    spending_metrics,
+)
 from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
 from noisefloor_sim.pipelines.models.differencing_attacks import (
     attack_newcomers,
@@ -29,7 +42,7 @@ from noisefloor_sim.pipelines.models.inference_attacks import (
     attack_synthetic,
 )
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
-from noisefloor_sim.pipelines.models.publication_request import Planner
+from noisefloor_sim.pipelines.models.publication_request import Planner, covered_releases
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, DayActivity, Steps
@@ -116,6 +129,26 @@ class ModelsPipeline(Pipeline):
             Metric("data.reused", float(self.assignment.is_reused)),
         ]
         return Findings(tuple(metrics), claims)
+
+    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+        """Return the claims of one release, and of all that the budget of the data set covers.
+
+        For as many records as there should be: how many arrive is not known yet.
+        """
+        plan = self.holder.planner.at(max(2, self.assignment.owners))
+        covered = covered_releases(self.block, len(self.release_days))
+        named = claims_of([plan] * max(1, covered), None, None)
+        whole_run = EVERY if covered > 1 else RELEASE
+        return tuple(
+            PlannedClaim(
+                one.mechanism,
+                "run" if one.mechanism == EVERY else "release",
+                one.claim,
+                one.claim.claimed.epsilon if one.mechanism == whole_run else None,
+                self.block.budget,
+            )
+            for one in named
+        )
 
     def _publish(self, context: SimulationContext) -> Steps:
         for day in self.release_days:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from noisefloor.accounting import Amount
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.methods import (
     MODEL_METHODS,
@@ -100,6 +101,12 @@ def cost_of(block: ModelsBlock) -> Guarantee:
     """Return what one release is claimed to cost; this is what the ledger debits."""
     delta = 0.0 if block.method in _PURE else block.delta
     return Guarantee(block.epsilon, relation_of(block), delta=delta, model=TrustModel.CENTRAL)
+
+
+def covered_releases(block: ModelsBlock, requested: int) -> int:
+    """Return how many releases the budget of the data set covers, of so many."""
+    cost, budget = cost_of(block), Amount.budget(block.budget, block.budget_delta)
+    return max(n for n in range(requested + 1) if Amount.cost(cost, n).fits(budget))
 
 
 def parameters_of(block: ModelsBlock, variant: str) -> dict[str, Parameter]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadTable
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import OneHot, Records, load_records
-from noisefloor_sim.pipelines.models.block import block_of
+from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
 from noisefloor_sim.pipelines.models.synthetic_customers import LABEL, SCHEMA, customer_records
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import cohort_sizes
@@ -47,11 +47,10 @@ class UserRecordAssignment:
             records, is_reused = _drawn(scenario, source), False
             table, row = records, np.arange(records.count)
         else:
-            table = _loaded(block.source)
+            table = load_source(block)[0]
             row, is_reused = _assigned_rows(table.count, scenario, source)
             records = table[row]
-        encoding = OneHot(table.schema, _label(scenario, table))
-        _check_classes(block.source, encoding, table)
+        encoding = _encoding(block, table)
         return cls(
             encoding, records, _split(table.count, block.test_share, source)[row], is_reused
         )
@@ -102,8 +101,19 @@ def _split(count: int, share: float, source: SeededSource) -> NDArray[np.bool_]:
     return is_test
 
 
-def _label(scenario: Scenario, table: Records) -> str:
-    block = block_of(scenario)
+def load_source(block: ModelsBlock) -> tuple[Records, OneHot]:
+    """Load the table of a data set or file, with the encoding of its columns."""
+    table = _loaded(block.source)
+    return table, _encoding(block, table)
+
+
+def _encoding(block: ModelsBlock, table: Records) -> OneHot:
+    encoding = OneHot(table.schema, _label(block, table))
+    _check_classes(block.source, encoding, table)
+    return encoding
+
+
+def _label(block: ModelsBlock, table: Records) -> str:
     label = block.label or _LABELS[block.source]
     if label not in table.schema.columns:
         listed = ", ".join(table.schema.columns)

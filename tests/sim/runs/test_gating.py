@@ -1,0 +1,87 @@
+"""A gate is skipped if settings took its points away, and refused if it never had any."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from noisefloor.errors import BadScenario
+from noisefloor_sim.cli import commands
+from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.scenario import load_points
+
+SCENARIO = """
+name: gated
+seed: 3
+question: Which gates are checked?
+days: 1
+population: {users: 300, cohort: 128}
+behaviour: {ads: 4}
+pipelines: {clicks: {canaries: 1000}}
+sweep: {variant: [paper, corrected]}
+gates:
+  - claims.clicks.* holds where variant == corrected
+  - claims.clicks.* overclaimed where variant == paper
+"""
+HOLDS, OVERCLAIMED = (
+    "claims.clicks.* holds where variant == corrected",
+    "claims.clicks.* overclaimed where variant == paper",
+)
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "gated.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+def test_a_gate_on_an_axis_that_was_replaced_is_skipped(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["run", str(scenario), "--out", str(out), "--set", "variant=corrected"]
+    ran = CliRunner().invoke(commands.app, words)
+    assert ran.exit_code == 0, ran.output
+    gates = [line for line in ran.stdout.splitlines() if line.startswith("gate ")]
+    assert gates == [
+        f"gate passed: {HOLDS} (holds at all 1)",
+        f"gate skipped: {OVERCLAIMED} (no point matches)",
+    ]
+    # It did not pass either: nothing was shown.
+    assert json.loads((out / "manifest.json").read_text())["gates"] == [
+        {"gate": HOLDS, "passed": True, "detail": "holds at all 1", "skipped": False},
+        {"gate": OVERCLAIMED, "passed": False, "detail": "no point matches", "skipped": True},
+    ]
+    assert f"Gate {OVERCLAIMED}: no point matches." in (out / "report.html").read_text()
+    again = CliRunner().invoke(commands.app, ["report", str(out)])
+    assert again.exit_code == 0
+    assert again.stdout == ran.stdout
+
+
+def test_without_settings_a_gate_that_no_point_matches_is_refused(scenario: Path) -> None:
+    text = SCENARIO.replace("sweep: {variant: [paper, corrected]}", "variant: corrected")
+    scenario.write_text(text, encoding="utf-8")
+    with pytest.raises(BadScenario) as refused:
+        load_points(scenario, BLOCKS)
+    assert str(refused.value) == (
+        f"{scenario}:12: gates.1: Expected a condition that some point of the sweep meets."
+    )
+
+
+def test_a_gate_that_no_point_ever_matches_is_refused_with_settings_too(scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("== paper", "== papper"), encoding="utf-8")
+    with pytest.raises(BadScenario, match=r"gates\.1: Expected a condition that some point"):
+        load_points(scenario, BLOCKS, ["variant=corrected"])
+
+
+def test_only_gates_about_points_that_are_gone_are_skipped(scenario: Path) -> None:
+    assert load_points(scenario, BLOCKS).skipped == ()
+    assert load_points(scenario, BLOCKS, ["days=2"]).skipped == ()
+    assert load_points(scenario, BLOCKS, ["variant=corrected"]).skipped == (OVERCLAIMED,)
+    assert load_points(scenario, BLOCKS, ["sweep.variant=[paper]"]).skipped == (HOLDS,)
+
+
+def test_a_file_that_settings_complete_has_no_points_to_compare_with(scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("seed: 3\n", ""), encoding="utf-8")
+    loaded = load_points(scenario, BLOCKS, ["seed=4", "variant=paper"])
+    assert loaded.skipped == (HOLDS,)
