@@ -6,7 +6,7 @@ them in its own process. ``kinds`` lists every kind of frame that they may be as
 
 from noisefloor.roles.ad_server import IMPRESSIONS, AdServer, impressions_kind
 from noisefloor.roles.aggregator import Aggregator
-from noisefloor.roles.artefact import Artefact, unpack_artefact
+from noisefloor.roles.artefact import Artefact, canonical_json, unpack_artefact
 from noisefloor.roles.catalogue import Ad, Catalogue
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.roles.epochs import AggregationLimits, EpochSummary
@@ -20,8 +20,20 @@ from noisefloor.roles.model_publisher import (
     ReleaseRequest,
     has_failed,
 )
-from noisefloor.roles.publication_methods import LOADING, methods_of, model_method
-from noisefloor.roles.server_interfaces import Aggregation, ImpressionServer, TrainingServer
+from noisefloor.roles.publication_methods import (
+    LOADING,
+    Audit,
+    DataSets,
+    methods_of,
+    model_card,
+    model_method,
+)
+from noisefloor.roles.server_interfaces import (
+    Aggregation,
+    ImpressionServer,
+    PublicationServer,
+    TrainingServer,
+)
 from noisefloor.roles.training_coordinator import TrainingCoordinator, release_round
 from noisefloor.tasks import AdTask, read_broadcast, write_broadcast
 
@@ -36,8 +48,10 @@ __all__ = [
     "AggregationLimits",
     "Aggregator",
     "Artefact",
+    "Audit",
     "Catalogue",
     "CollectionConfig",
+    "DataSets",
     "DeadLetter",
     "EpochSummary",
     "FrameCounters",
@@ -47,15 +61,18 @@ __all__ = [
     "MemoryArtefactStore",
     "ModelPublisher",
     "PublicationMethod",
+    "PublicationServer",
     "PublicationState",
     "ReleaseRequest",
     "TrainingCoordinator",
     "TrainingServer",
+    "canonical_json",
     "example_collection",
     "has_failed",
     "impressions_kind",
     "kinds_from_sizes",
     "methods_of",
+    "model_card",
     "model_method",
     "read_broadcast",
     "release_round",

@@ -1,4 +1,4 @@
-"""ledger."""
+"""The privacy ledger on a Redis server, with an anchor that its backups do not reach."""
 
 from noisefloor_services.ledger.anchor import (
     AnchoredLedger,
@@ -14,7 +14,7 @@ from noisefloor_services.ledger.errors import (
     ReleaseUnspent,
 )
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
+from noisefloor_services.ledger.terms import LedgerKeys, LedgerTerms
 
 __all__ = [
     "AnchoredLedger",
@@ -22,6 +22,7 @@ __all__ = [
     "LedgerAbsent",
     "LedgerAnchor",
     "LedgerBehind",
+    "LedgerKeys",
     "LedgerTerms",
     "RedisLedger",
     "ReleaseSealed",
