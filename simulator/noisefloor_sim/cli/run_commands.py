@@ -1,6 +1,7 @@
 """What ``run``, ``report`` and ``explain`` do, behind the command line."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from noisefloor.errors import BadParameter, BadRunDirectory
@@ -17,7 +18,15 @@ from noisefloor_sim.runs import (
     page_of,
     run_scenario,
 )
-from noisefloor_sim.scenario import expand, load, loads, scenario_hash, scenario_text
+from noisefloor_sim.scenario import (
+    PipelineBlock,
+    SweepPoint,
+    expand,
+    load,
+    loads,
+    scenario_hash,
+    scenario_text,
+)
 
 
 def run(
@@ -37,11 +46,15 @@ def run(
     scenario = load(path, BLOCKS, settings)
     text = scenario_text(scenario)
     points = expand(scenario, BLOCKS)  # a bad sweep is refused before anything is written
-    for block in [one for point in points for one in point.scenario.pipelines.values()]:
+    for block in [one for point in points for one in _blocks(point)]:
         block.check_extras()
     folder = out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     directory = RunDirectory(folder)
     with open_bus(bus) as opened:  # before anything is written: it may not be there
+        for point in points:
+            if any(block.is_experiment(point.scenario.variant) for block in _blocks(point)):
+                opened.check_experiments(point.id)
+                break
         directory.create(text, force=force, resume=resume)
         with counting_bar() as bar:
             task = bar.add_task(scenario.name, total=len(points))
@@ -56,6 +69,11 @@ def run(
     _finish(directory, found)
     _tell(directory, found)
     return 0 if found.passed else 1
+
+
+def _blocks(point: SweepPoint) -> Iterable[PipelineBlock]:
+    """Return the settings of a point's pipelines."""
+    return point.scenario.pipelines.values()
 
 
 def report(path: Path) -> int:

@@ -95,6 +95,10 @@ class PipelineBlock(BaseModel):
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""
 
+    def is_experiment(self, variant: str) -> bool:
+        """Say whether a publisher has to publish something that has no guarantee."""
+        return False
+
 
 Blocks = Mapping[str, type[PipelineBlock]]
 

@@ -157,6 +157,10 @@ class ModelsBlock(PipelineBlock):
         needed = ("safetensors", "torch") if self.method == "private-sgd" else ("safetensors",)
         check_extra("The pipeline models", "models", *needed)
 
+    def is_experiment(self, variant: str) -> bool:
+        """Say whether more may be claimed than is proved: for papers, and without noise."""
+        return self.method == "plain" or variant == "paper"
+
 
 def block_of(scenario: Scenario) -> ModelsBlock:
     """Return the settings of the publication of models in a scenario."""
