@@ -2,6 +2,7 @@
 
 import io
 import logging
+import time
 from contextlib import redirect_stdout
 
 import httpx
@@ -30,4 +31,5 @@ def ready(made: Process) -> str:
     for _ in range(500):
         if httpx.get(f"{url}/readyz").status_code == 200:
             return url
+        time.sleep(0.02)
     raise AssertionError(httpx.get(f"{url}/readyz").text)

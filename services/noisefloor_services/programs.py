@@ -108,7 +108,11 @@ def _model_publisher(start: ProgramContext) -> "Service":
     records = read_data_sets(start.given.data_set, start.given.data_folder)
     methods = methods_of(records, audit_canary)
     return publisher.create(
-        start.settings, methods, data_sets=records, environment=start.environment
+        start.settings,
+        methods,
+        data_sets=records,
+        environment=start.environment,
+        audit=audit_canary,
     )
 
 

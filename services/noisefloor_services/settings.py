@@ -126,6 +126,7 @@ _READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
     "ledger_delta": _real(0, 0.009),
     "ledger_neighbours": _neighbours,
     "ledger_anchor": _path,
+    "experiments": _switch,
     "log_level": _one_of("INFO", "WARNING", "ERROR"),
     "data_folder": _path,
 }
@@ -158,6 +159,8 @@ class Settings:
         ledger_neighbours: The ledger's relation.
         ledger_anchor: A file beside the Redis server that says what was spent at least; without
             one a server that is set back to an old backup is not noticed.
+        experiments: Whether uploaded data sets may be experiments, which publish what has no
+            guarantee; refused where data sets come from files.
         log_level: From which level on things are logged.
         data_folder: Where an embedded server keeps its data.
         credentials: Whose tokens are accepted; from NOISEFLOOR_TOKENS (one credential a line) or
@@ -184,6 +187,7 @@ class Settings:
     ledger_delta: float = 1e-5
     ledger_neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE
     ledger_anchor: Path | None = None
+    experiments: bool = False
     log_level: str = "INFO"
     data_folder: Path | None = None
     credentials: Credentials = field(default_factory=lambda: Credentials(()))

@@ -43,11 +43,12 @@ def test_every_setting_is_read() -> None:
         "LEDGER_DELTA": "1e-6",
         "LEDGER_NEIGHBOURS": "user",
         "LEDGER_ANCHOR": "/var/lib/noisefloor/anchor",
+        "EXPERIMENTS": "on",
         "LOG_LEVEL": "WARNING",
         "DATA_FOLDER": "/var/lib/noisefloor",
     }
     made = Settings.read({f"NOISEFLOOR_{name}": text for name, text in given.items()})
-    assert made.report_tokens is True
+    assert (made.report_tokens, made.experiments) == (True, True)
     assert made.ledger_neighbours is Neighbours.USER
     assert made.data_folder == Path("/var/lib/noisefloor")
     assert (made.body_time_s, made.rate, made.ledger_delta) == (0.5, 2.5, 1e-6)

@@ -18,8 +18,20 @@ from noisefloor.roles.model_publisher import (
     ReleaseRequest,
     has_failed,
 )
-from noisefloor.roles.publication_methods import LOADING, methods_of, model_method
-from noisefloor.roles.server_interfaces import Aggregation, ImpressionServer, TrainingServer
+from noisefloor.roles.publication_methods import (
+    LOADING,
+    Audit,
+    DataSets,
+    methods_of,
+    model_card,
+    model_method,
+)
+from noisefloor.roles.server_interfaces import (
+    Aggregation,
+    ImpressionServer,
+    PublicationServer,
+    TrainingServer,
+)
 from noisefloor.roles.training_coordinator import TrainingCoordinator, release_round
 
 __all__ = [
@@ -32,8 +44,10 @@ __all__ = [
     "AggregationLimits",
     "Aggregator",
     "Artefact",
+    "Audit",
     "Catalogue",
     "CollectionConfig",
+    "DataSets",
     "DeadLetter",
     "EpochSummary",
     "FrameCounters",
@@ -43,6 +57,8 @@ __all__ = [
     "MemoryArtefactStore",
     "ModelPublisher",
     "PublicationMethod",
+    "PublicationServer",
+    "PublicationState",
     "ReleaseRequest",
     "TrainingCoordinator",
     "TrainingServer",
@@ -51,6 +67,7 @@ __all__ = [
     "impressions_kind",
     "kinds_from_sizes",
     "methods_of",
+    "model_card",
     "model_method",
     "release_round",
     "unpack_artefact",

@@ -1,8 +1,7 @@
 """Models as methods of the publisher: a request is planned, charged, released and described.
 
-Every method of publication, in one list: services and simulator find them here.
-
-A method is declared beside its mathematics; here it is bound to the data sets that it reads.
+This is the list of every method of publication, for services and simulator. A method is declared
+beside its mathematics; here it is bound to the data sets that it reads.
 """
 
 import hashlib
@@ -14,20 +13,27 @@ from typing import Any, TypeAlias
 
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.publication import HISTOGRAM, HISTOGRAM_HELP, MEDIA_TYPE, Histogram, check_writable
-from noisefloor.publication.methods import MODEL_METHODS, Canary, ModelPlan, ModelSpec, Parameter
+from noisefloor.publication.methods import (
+    EXPERIMENT_METHODS,
+    MODEL_METHODS,
+    Canary,
+    ModelPlan,
+    ModelSpec,
+    Parameter,
+)
 from noisefloor.roles.artefact import claim_fields
 from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
 from noisefloor.tables import Records
 
 Audit: TypeAlias = Callable[[Canary, float, str], LowerBound]
-"""Plays a canary's game at a delta, with draws that a text names."""
+"""Plays a canary's game at a delta with a named stream; see ``adversary.models.canary_audit``."""
 
 LOADING = (
     "file, card = (httpx.get(url + end, headers=token) for end in ('', '/card'))",
     "model = noisefloor.publication.load_model(file.content, card.json())",
     "told = model.predict(table)  # a list of values for each column, by its name",
 )
-"""How a third party loads a model and asks it."""
+"""How a third party loads a model and gets its predictions."""
 
 TABLE_LOADING = (
     LOADING[0],
@@ -35,7 +41,7 @@ TABLE_LOADING = (
     "rows = {name: tensors[name] for name in tensors if name.startswith('rows/')}",
 )
 
-_KEPT_PLANS = 64
+_MOST_PLANS = 64
 
 
 def model_method(
@@ -46,7 +52,7 @@ def model_method(
     Args:
         kind: Plans the releases.
         data_sets: What is published from, by name.
-        audit: Plays the games of canaries for cards, if there is anybody to do so.
+        audit: Plays the games of canaries for cards, if there is an auditor.
     """
     plans = _Plans(kind, data_sets)
 
@@ -68,12 +74,12 @@ def model_method(
 
 
 class _Plans:
-    """The plans of requests, kept: calibrating noise takes seconds, and is requested often."""
+    """Plans by request: a request is planned several times, and calibration takes seconds."""
 
     def __init__(self, kind: type[ModelPlan], data_sets: Mapping[str, Records]) -> None:
         self._kind, self._data_sets = kind, data_sets
         self._lock = threading.Lock()
-        self._planned = lru_cache(_KEPT_PLANS)(self._plan)
+        self._planned = lru_cache(_MOST_PLANS)(self._plan)
 
     def of(self, request: ReleaseRequest) -> ModelPlan:
         """Return the plan of a request, or raise BadParameter or MissingExtra."""
@@ -103,7 +109,7 @@ def model_card(
 ) -> dict[str, Any]:  # Any: JSON
     """Return what the card of a model says beside its guarantee.
 
-    Everything follows from the plan, the published bytes, and draws that the seed and they name.
+    Everything follows from the plan, the published bytes, and a stream that both name.
     """
     digest = hashlib.sha256(content).hexdigest()
     bound = _audited(plan, f"{seed} {digest}", audit)
@@ -190,11 +196,18 @@ METHOD_BUILDERS: Mapping[str, Callable[[DataSets, Audit | None], PublicationMeth
 """What makes each method, by its name."""
 
 
-def methods_of(data_sets: DataSets, audit: Audit | None = None) -> dict[str, PublicationMethod]:
+def methods_of(
+    data_sets: DataSets, audit: Audit | None = None, *, is_experiment: bool = False
+) -> dict[str, PublicationMethod]:
     """Make every method for some data sets.
 
     Args:
         data_sets: What is published from, by name.
-        audit: Plays the games that cards tell of; without one they say that nobody did.
+        audit: Plays the games of the cards; without one, cards say that no auditor played.
+        is_experiment: Whether to add the methods that have no guarantee.
     """
-    return {name: build(data_sets, audit) for name, build in METHOD_BUILDERS.items()}
+    methods = {name: build(data_sets, audit) for name, build in METHOD_BUILDERS.items()}
+    if is_experiment:
+        for name, kind in EXPERIMENT_METHODS.items():
+            methods[name] = model_method(kind, data_sets)
+    return methods

@@ -1,4 +1,4 @@
-"""The interfaces of the roles, for roles in this process and behind a socket."""
+"""The interfaces of the servers: a role in this process, or a service behind a socket."""
 
 from typing import Protocol
 
@@ -6,13 +6,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from noisefloor.accounting import Ledger
+from noisefloor.roles.artefact import Artefact
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.roles.frame_outcomes import FrameCounters
+from noisefloor.roles.model_publisher import ReleaseRequest
+from noisefloor.tables import Records
 from noisefloor.wire import Kind, Tally
 
 
 class EpochReleases(Protocol):
-    """EpochReleases what closed epochs hold."""
+    """Releases what closed epochs hold."""
 
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
         """Return the sums of a closed epoch and the number of rows behind them."""
@@ -71,7 +75,7 @@ class ImpressionServer(Protocol):
 
 
 class TrainingServer(Protocol):
-    """Tells devices something, counts a round's reports, and learns from them."""
+    """Broadcasts a model, counts a round's reports, and trains on them."""
 
     @property
     def content(self) -> bytes:
@@ -88,13 +92,34 @@ class TrainingServer(Protocol):
         ...
 
     def close(self, number: int) -> None:
-        """Close the current round and learn from it."""
+        """Close the current round and train on it."""
         ...
 
     def answers(self, data: bytes) -> NDArray[np.bool_]:
-        """Return a decision for each protected query of a frame, by the fitted model."""
+        """Return a decision of the fitted model for each protected query of a frame."""
         ...
 
     def summary(self, number: int) -> EpochSummary:
         """Return a round in numbers."""
+        ...
+
+
+class PublicationServer(Protocol):
+    """Publishes from one data set that may grow, against the data set's own budget."""
+
+    @property
+    def data_set(self) -> str:
+        """The name of the data set, which requests have to give."""
+        ...
+
+    def update(self, records: Records) -> None:
+        """Replace the records; what was spent stays spent."""
+        ...
+
+    def publish(self, request: ReleaseRequest) -> Artefact:
+        """Charge, release and store once; raise BudgetExceeded if too little is left."""
+        ...
+
+    def account(self) -> Ledger:
+        """Return a ledger in memory with the data set's budget and entries."""
         ...

@@ -8,6 +8,7 @@ its data, and a missing data set is an error, never a stand-in.
 
 from noisefloor.tables.adult import LABEL, load_adult
 from noisefloor.tables.cache import CacheState, cache_folder, cache_state
+from noisefloor.tables.coded_records import decode_records, encode_records
 from noisefloor.tables.data_sets import DATA_SETS, Archive, DataSet, find_data_set
 from noisefloor.tables.fetching import fetch_data_sets
 from noisefloor.tables.impressions import click_rates
@@ -63,6 +64,8 @@ __all__ = [
     "cache_folder",
     "cache_state",
     "click_rates",
+    "decode_records",
+    "encode_records",
     "fetch_data_sets",
     "find_data_set",
     "folds",

@@ -60,6 +60,14 @@ class LedgerAnchor:
         """Where the file is."""
         return self._path
 
+    @staticmethod
+    def terms_at(path: Path) -> LedgerTerms:
+        """Return the terms that an anchor was made with, or raise BadAnchor."""
+        try:
+            return LedgerTerms.read(json.loads(path.read_bytes().split(b"\n")[0])["terms"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise BadAnchor(f"{path}: the ledger's anchor cannot be read.") from None
+
     @property
     def is_there(self) -> bool:
         """Whether the file exists."""
@@ -212,6 +220,12 @@ class RestorationSummary:
     raised: dict[str, Amount]
     entries: int
     sealed: int
+
+    def joined(self, other: "RestorationSummary") -> "RestorationSummary":
+        """Return what became of two ledgers."""
+        return RestorationSummary(
+            self.raised | other.raised, self.entries + other.entries, self.sealed + other.sealed
+        )
 
     def __str__(self) -> str:
         if not self.entries and not self.sealed:

@@ -23,7 +23,7 @@ EXACT = 1 << 53
 """Below this the server's scripts count exactly."""
 
 MOST_TEXT_BYTES = 1024
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}(\.[a-z0-9-]{1,64})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,12 @@ class LedgerTerms:
             raise BadParameter("delta", delta, "in [0, 1]")
         return cls(Amount.budget(epsilon, delta), neighbours, model)
 
+    @classmethod
+    def read(cls, content: str) -> "LedgerTerms":
+        """Read what ``content`` wrote; ValueError, TypeError or BadParameter for anything else."""
+        _, budget, neighbours, model = json.loads(content)
+        return cls(Amount(*budget), Neighbours(neighbours), TrustModel(model))
+
     @property
     def content(self) -> bytes:
         """The terms as bytes: the same bytes for the same terms."""
@@ -73,7 +79,8 @@ class LedgerKeys:
     """The keys of one ledger, all under one hash tag, so that one script may touch them.
 
     Attributes:
-        name: Of the ledger: lower-case letters, digits and hyphens, at most 64.
+        name: Of the ledger: lower-case letters, digits and hyphens, at most 64. The ledger of an
+            uploaded data set has a dot and the name of the data set after it.
     """
 
     name: str
@@ -111,6 +118,16 @@ class LedgerKeys:
     def settled(self) -> str:
         """Ids of spends that are never drawn again: they have a release, or are sealed."""
         return self._key("settled")
+
+    @property
+    def data_sets(self) -> str:
+        """Documents of the uploaded data sets by name, dropped ones included."""
+        return self._key("data-sets")
+
+    @property
+    def dropped(self) -> str:
+        """Names of uploaded data sets that were dropped: each is used up."""
+        return self._key("dropped-data-sets")
 
     def ids(self, subject: str) -> str:
         """Spend ids of one subject."""

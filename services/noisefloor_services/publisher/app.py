@@ -4,13 +4,13 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Response
-from redis import Redis
+from fastapi import APIRouter, Header, Path, Query, Response
 
 from noisefloor.accounting import Amount, Ledger
+from noisefloor.errors import BudgetExceeded
 from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.randomness import Source
-from noisefloor.roles import LOADING, ModelPublisher, PublicationMethod, ReleaseRequest
+from noisefloor.roles import LOADING, Audit, ModelPublisher, PublicationMethod, ReleaseRequest
 from noisefloor.wire.messages import (
     BudgetBalance,
     BudgetStatement,
@@ -21,16 +21,11 @@ from noisefloor.wire.messages import (
     PublicationStatus,
 )
 from noisefloor_services.http import UNAVAILABLE, Readiness, Rule, Service, ServiceSpec
-from noisefloor_services.ledger import (
-    AnchoredLedger,
-    LedgerAnchor,
-    LedgerTerms,
-    RedisLedger,
-    RestorationSummary,
-    restore,
-)
+from noisefloor_services.ledger import RedisLedger
+from noisefloor_services.publisher.data_set_routes import RULES as DATA_SET_RULES
+from noisefloor_services.publisher.data_set_routes import add_data_sets
 from noisefloor_services.publisher.jobs import PublicationProgress
-from noisefloor_services.publisher.state import TIMEOUT_S, PublisherState
+from noisefloor_services.publisher.state import PublisherState
 from noisefloor_services.security import Role, check_source, secure_source
 from noisefloor_services.settings import BadSetting, Settings
 from noisefloor_services.store import Durability
@@ -43,6 +38,8 @@ RULES: Mapping[str, Rule] = {
     "GET /ledger": Role.LEDGER,
     "GET /publications/{publication_id}/state": Role.READ,
     "GET /ledger/{subject}": Role.LEDGER,
+    "GET /ledger/{subject}/entries": Role.LEDGER,
+    **DATA_SET_RULES,
 }
 DESCRIPTION = f"""Publishes from data sets, each with a privacy budget that cannot be overspent.
 
@@ -59,68 +56,28 @@ publication's, `token` the header with a token that may read):
     tensors = safetensors.numpy.load(file.content)
 
 The comparison is not optional: the form has no checksum of its own. `noisefloor.publication.load`
-takes content and card, and refuses a file that was changed. A model is loaded and asked in three
+takes content and card, and refuses a file that was changed. A model is loaded and used in three
 lines as well, with numpy and safetensors and nothing more:
 
     {LOADING[0]}
     {LOADING[1]}
     {LOADING[2]}
 
-A method that takes long is answered by 202 once it is paid for; ask `/state` until it is stored.
+A method that takes long is answered by 202 once it is paid for; poll `/state` until it is stored.
+
+A data holder uploads a data set of its own in two steps (role admin): `PUT /data-sets/NAME` with
+schema and budget, then `PUT /data-sets/NAME/records/VERSION` with the rows, again for every later
+version. The publisher sees these rows and has to be trusted with them; they stay in its memory
+until `DELETE /data-sets/NAME`. Ids of publications are of one data set then: the routes that read
+take its name as `data_set`.
 """
 
 PublicationId = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]
-
-
-def terms(settings: Settings) -> LedgerTerms:
-    """Return the terms of the ledger that the settings name."""
-    return LedgerTerms.of(
-        settings.ledger_epsilon,
-        settings.ledger_delta,
-        neighbours=settings.ledger_neighbours,
-        model=TrustModel.CENTRAL,
-    )
-
-
-def create_ledger(settings: Settings) -> None:
-    """Make the ledger where there is none: an act of whoever runs the service, once.
-
-    Its anchor is made with it. Where something was spent already and the anchor is missing it is
-    not: that would forget what it said. ``restore_ledger`` makes it then.
-    """
-    with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
-        ledger = RedisLedger.create(client, settings.ledger, terms(settings))
-        anchor = _anchor(settings)
-        if anchor is not None and not ledger.subjects():
-            anchor.create()
-
-
-def restore_ledger(settings: Settings) -> RestorationSummary:
-    """Raise a ledger that was set back to what its anchor says; see ``ledger_restoring``.
-
-    Where the server holds no ledger at all and the anchor is there, the ledger is made first: it
-    is raised to the anchor before anybody can spend from it.
-    """
-    anchor = _anchor(settings)
-    if anchor is None:
-        raise BadSetting("NOISEFLOOR_LEDGER_ANCHOR", "has to name the anchor to restore from")
-    with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
-        make = RedisLedger.create if anchor.is_there else RedisLedger.open
-        return restore(make(client, settings.ledger, terms(settings)), anchor)
-
-
-def _anchor(settings: Settings) -> LedgerAnchor | None:
-    if settings.ledger_anchor is None:
-        return None
-    return LedgerAnchor(settings.ledger_anchor, settings.ledger, terms(settings))
-
-
-def _opened(client: "Redis", settings: Settings) -> RedisLedger:
-    """Open the ledger with its anchor, if it has one."""
-    anchor, agreed = _anchor(settings), terms(settings)
-    if anchor is None:
-        return RedisLedger.open(client, settings.ledger, agreed)
-    return AnchoredLedger.open_at(client, settings.ledger, agreed, anchor)
+Subject = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]
+OfDataSet = Annotated[
+    str | None,
+    Query(pattern=r"^[a-z0-9-]{1,64}$", description="The uploaded data set that it is of."),
+]
 
 
 def create(
@@ -130,74 +87,94 @@ def create(
     data_sets: Collection[str],
     environment: Mapping[str, str] | None = None,
     source: Source | None = None,
+    audit: Audit | None = None,
 ) -> Service:
     """Make the model publisher.
 
     Args:
-        settings: What it was told.
-        methods: What can be published, by name.
-        data_sets: Of what; a name of lower-case letters, digits and hyphens each.
+        settings: Of the service.
+        methods: How to publish from the operator's data sets, by name.
+        data_sets: Their names, of lower-case letters, digits and hyphens.
         environment: As the process got it; a seed in it is refused.
         source: Nothing, or a SecureSource.
+        audit: Plays the games of the cards of uploaded data sets, if there is an auditor.
     """
+    if settings.experiments and data_sets:
+        rule = "has to be off where data sets come from files: experiments have no guarantee"
+        raise BadSetting("NOISEFLOOR_EXPERIMENTS", rule)
     drawn = secure_source(environment or {}, settings, source)
-    shared = PublisherState(
-        settings, methods, data_sets, drawn, lambda client: _opened(client, settings)
-    )
+    shared = PublisherState(settings, methods, data_sets, drawn, audit)
     readiness = Readiness(settings.redis_url, Durability.DISK, (shared.lacks,))
 
     def add(router: APIRouter) -> None:
-        for part in (_add_publishing, _add_reading, _add_ledger):
-            part(router, shared)
+        for add_routes in (_add_publishing, _add_reading, _add_ledger, add_data_sets):
+            add_routes(router, shared)
 
-    told = "\n".join(f"\n**{name}.** {one.help}" for name, one in methods.items() if one.help)
-    described = f"{DESCRIPTION}\nMethods:\n{told}\n" if told else DESCRIPTION
-    parts = ServiceSpec(NAME, described, add, RULES, shared.running, shared.samples)
-    return Service(parts, settings, readiness)
+    listed = "\n".join(f"\n**{name}.** {one.help}" for name, one in methods.items() if one.help)
+    described = f"{DESCRIPTION}\nMethods:\n{listed}\n" if listed else DESCRIPTION
+    spec = ServiceSpec(NAME, described, add, RULES, shared.running, shared.samples)
+    return Service(spec, settings, readiness)
 
 
 def _add_publishing(router: APIRouter, shared: PublisherState) -> None:
     @router.post(
         "/publications",
         tags=["publication"],
-        summary="Publish something, or ask by a dry run whether it would be.",
+        summary="Publish something, or find out by a dry run whether it would be.",
         responses={
             202: {
                 "model": PublicationOutcome,
-                "description": "Paid for; ask `/state` until it is stored.",
+                "description": "Paid for; poll `/state` until it is stored.",
             },
             409: {"description": "Too little is left, or the id stands for another request."},
             410: {"description": "It was paid for, and its method failed."},
             **UNAVAILABLE,
         },
     )
-    def publish(asked: PublicationMessage, response: Response) -> PublicationOutcome:
-        request, publisher = _request(asked), shared.publisher()
-        if asked.dry_run:
-            return _dry_run(asked, request, publisher, shared)
-        source = check_source(shared.source)
-        if publisher.is_long(request) and publisher.stored(request) is None:
-            far = shared.jobs.submit(
-                request,
-                charge=lambda: publisher.charge(request),
-                work=lambda: publisher.publish(request, source),
-            )
-            response.status_code = 202
-            response.headers["Location"] = f"/publications/{request.publication_id}/state"
-            shared.outcomes.add("taken")
-            return _outcome(asked, far.text, state=far)
-        made = publisher.publish(request, source)
+    def publish(message: PublicationMessage, response: Response) -> PublicationOutcome:
+        request, publisher = _request(message), shared.publisher(message.data_set)
+        if message.dry_run:
+            return _dry_run(message, request, publisher, shared)
+        try:
+            if publisher.is_long(request) and publisher.stored(request) is None:
+                return _queued(message, request, publisher, shared, response)
+            artefact = publisher.publish(request, check_source(shared.source))
+        except BudgetExceeded:
+            shared.outcomes.add("refused")
+            raise
         shared.outcomes.add("stored")
         return _outcome(
-            asked,
+            message,
             "Stored; a retry gets the same bytes.",
-            card=made.card,
+            card=artefact.card,
             state=PublicationProgress.STORED,
         )
 
 
+def _queued(
+    message: PublicationMessage,
+    request: ReleaseRequest,
+    publisher: ModelPublisher,
+    shared: PublisherState,
+    response: Response,
+) -> PublicationOutcome:
+    """Charge a publication that takes long, and let the worker make it."""
+    source = check_source(shared.source)
+
+    def make() -> None:
+        publisher.publish(request, source)
+        shared.outcomes.add("stored")
+
+    key = shared.job_key(request.publication_id, request.data_set)
+    progress = shared.jobs.submit(key, request, lambda: publisher.charge(request), make)
+    response.status_code = 202
+    response.headers["Location"] = f"/publications/{request.publication_id}/state"
+    shared.outcomes.add("taken")
+    return _outcome(message, progress.text, state=progress)
+
+
 def _dry_run(
-    asked: PublicationMessage,
+    message: PublicationMessage,
     request: ReleaseRequest,
     publisher: ModelPublisher,
     shared: PublisherState,
@@ -207,10 +184,10 @@ def _dry_run(
     price = shared.price(request)
     is_paid = not price.micro_epsilon and not price.delta
     is_allowed = is_paid or publisher.would_publish(request)
-    would = shared.ledger().would_spend(request.data_set, request.cost)
+    would = shared.ledger(request.data_set).would_spend(request.data_set, request.cost)
     detail = "Dry run, nothing was spent: it is paid for already." if is_paid else str(would)
     shared.outcomes.add("dry-run")
-    return _outcome(asked, detail, is_allowed=is_allowed, price=price)
+    return _outcome(message, detail, is_allowed=is_allowed, price=price)
 
 
 def _add_reading(router: APIRouter, shared: PublisherState) -> None:
@@ -232,9 +209,11 @@ def _add_reading(router: APIRouter, shared: PublisherState) -> None:
         response_class=Response,
     )
     def artefact(
-        publication_id: PublicationId, if_none_match: Annotated[str | None, Header()] = None
+        publication_id: PublicationId,
+        data_set: OfDataSet = None,
+        if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
-        made = shared.found(publication_id)
+        made = shared.found(publication_id, data_set)
         if if_none_match == made.etag:
             return Response(status_code=304, headers={"ETag": made.etag})
         return Response(made.content, media_type=made.media_type, headers={"ETag": made.etag})
@@ -245,8 +224,10 @@ def _add_reading(router: APIRouter, shared: PublisherState) -> None:
         summary="What was published, and what is guaranteed of it.",
         responses=missing,
     )
-    def card(publication_id: PublicationId) -> dict[str, Any]:  # Any: JSON
-        return shared.found(publication_id).card
+    def card(
+        publication_id: PublicationId, data_set: OfDataSet = None
+    ) -> dict[str, Any]:  # Any: JSON
+        return shared.found(publication_id, data_set).card
 
     @router.get(
         "/publications/{publication_id}/state",
@@ -254,9 +235,11 @@ def _add_reading(router: APIRouter, shared: PublisherState) -> None:
         summary="How far a publication is.",
         responses=missing,
     )
-    def state(publication_id: PublicationId) -> PublicationStatus:
-        far = shared.progress(publication_id)
-        return PublicationStatus(publication_id=publication_id, state=far.value, detail=far.text)
+    def state(publication_id: PublicationId, data_set: OfDataSet = None) -> PublicationStatus:
+        progress = shared.progress(publication_id, data_set)
+        return PublicationStatus(
+            publication_id=publication_id, state=progress.value, detail=progress.text
+        )
 
 
 def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
@@ -267,7 +250,8 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         responses=UNAVAILABLE,
     )
     def balances() -> list[BudgetBalance]:
-        return [_balance(shared.ledger(), name) for name in sorted(shared.data_sets)]
+        names = sorted({*shared.data_sets, *shared.uploads.names()})
+        return [_balance(shared.ledger(name), name) for name in names]
 
     @router.get(
         "/ledger/{subject}",
@@ -275,10 +259,8 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         summary="A data set's budget, and what spent it.",
         responses={404: {"description": "Nothing is published from it."}, **UNAVAILABLE},
     )
-    def statement(subject: Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]) -> BudgetStatement:
-        if subject not in shared.data_sets:
-            raise HTTPException(404, "Nothing is published from it.")
-        account = shared.ledger().account(subject)
+    def statement(subject: Subject) -> BudgetStatement:
+        account = shared.ledger(subject).account(subject)
         lines = [
             _line(one.release, one.count, Amount(one.micro_epsilon, one.delta_units), one.share)
             for one in account.what_spent(subject)
@@ -286,18 +268,34 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         balance = _balance(account, subject).model_dump()
         return BudgetStatement(**balance, what_spent_it=lines, why=account.why(subject))
 
-
-def _request(asked: PublicationMessage) -> ReleaseRequest:
-    cost = Guarantee(
-        asked.cost.epsilon, asked.cost.neighbours, asked.cost.delta, model=TrustModel.CENTRAL
+    @router.get(
+        "/ledger/{subject}/entries",
+        tags=["ledger"],
+        summary="A data set's ledger: every entry, as `accounting.Ledger.restore` reads it.",
+        responses={
+            200: {"content": {"application/json": {"schema": {"type": "object"}}}},
+            404: {"description": "Nothing is published from it."},
+            **UNAVAILABLE,
+        },
+        response_class=Response,
     )
-    values = asked.parameters
+    def entries(subject: Subject) -> Response:
+        # As it is: a snapshot has a checksum, and one form only.
+        snapshot = shared.ledger(subject).account(subject).snapshot()
+        return Response(snapshot, media_type="application/json")
+
+
+def _request(message: PublicationMessage) -> ReleaseRequest:
+    cost = Guarantee(
+        message.cost.epsilon, message.cost.neighbours, message.cost.delta, model=TrustModel.CENTRAL
+    )
+    values = message.parameters
     assert all(math.isfinite(one) for one in values.values() if isinstance(one, float))
-    return ReleaseRequest(asked.publication_id, asked.data_set, asked.method, cost, values)
+    return ReleaseRequest(message.publication_id, message.data_set, message.method, cost, values)
 
 
 def _outcome(
-    asked: PublicationMessage,
+    message: PublicationMessage,
     detail: str,
     *,
     is_allowed: bool = True,
@@ -306,8 +304,8 @@ def _outcome(
     price: PublicationPrice | None = None,
 ) -> PublicationOutcome:
     return PublicationOutcome(
-        publication_id=asked.publication_id,
-        dry_run=asked.dry_run,
+        publication_id=message.publication_id,
+        dry_run=message.dry_run,
         would_publish=is_allowed,
         detail=detail,
         card=card,

@@ -1,4 +1,4 @@
-"""Publications that take long: run beside the requests, one after the other, and looked up by id.
+"""Publications that take long: run beside the requests, one after the other, looked up by key.
 
 A job is charged before it is queued. What it makes is stored by the role; here is only how far it
 is. A job that ends with its process leaves its charge behind, and the same request again runs it
@@ -20,6 +20,8 @@ _MOST_KEPT = 1024
 
 _log = logging.getLogger(__name__)
 
+_Work = Callable[[], object]
+
 
 class PublicationProgress(Enum):
     """How far a publication is."""
@@ -32,7 +34,7 @@ class PublicationProgress(Enum):
 
     @property
     def text(self) -> str:
-        """What that means for whoever asks."""
+        """What that means for the caller."""
         return _TEXTS[self]
 
 
@@ -53,7 +55,6 @@ _UNDER_WAY = (PublicationProgress.WAITING, PublicationProgress.RUNNING)
 @dataclass(slots=True, eq=False)
 class _Job:
     request: ReleaseRequest
-    work: Callable[[], object]
     progress: PublicationProgress = PublicationProgress.WAITING
 
 
@@ -63,7 +64,7 @@ class PublicationQueue:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: dict[str, _Job] = {}
-        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[_Job, _Work] | None] = queue.SimpleQueue()
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
 
@@ -85,19 +86,20 @@ class PublicationQueue:
         with self._lock:
             return sum(job.progress in _UNDER_WAY for job in self._jobs.values())
 
-    def progress(self, publication_id: str) -> PublicationProgress | None:
+    def progress(self, key: str) -> PublicationProgress | None:
         """Return how far a job is; None of one that is not known here."""
         with self._lock:
-            job = self._jobs.get(publication_id)
+            job = self._jobs.get(key)
             return None if job is None else job.progress
 
     def submit(
-        self, request: ReleaseRequest, charge: Callable[[], object], work: Callable[[], object]
+        self, key: str, request: ReleaseRequest, charge: _Work, work: _Work
     ) -> PublicationProgress:
         """Charge a request and queue its work, unless it is under way already.
 
         Args:
-            request: What is wanted.
+            key: Names the job: the publication's id, with the ledger that it belongs to.
+            request: What is to be published.
             charge: Pays for it; whatever it raises, nothing is queued.
             work: Makes and stores it.
 
@@ -106,15 +108,15 @@ class PublicationQueue:
             BusFull: Too much waits; nothing was charged.
         """
         with self._lock:
-            known = self._jobs.get(request.publication_id)
+            known = self._jobs.get(key)
             if known is not None and known.progress in _UNDER_WAY:
                 if known.request.digest != request.digest:
                     raise SpendConflict("Another request is under way under this id.")
                 return known.progress
             self._make_room()
             charge()
-            job = self._jobs[request.publication_id] = _Job(request, work)
-            self._queue.put(job)
+            job = self._jobs[key] = _Job(request)
+            self._queue.put((job, work))
             return job.progress
 
     def _make_room(self) -> None:
@@ -129,14 +131,19 @@ class PublicationQueue:
             del self._jobs[name]
 
     def _run(self) -> None:
-        while (job := self._queue.get()) is not None and not self._is_stopping:
-            job.progress = PublicationProgress.RUNNING
-            try:
-                job.work()
-                job.progress = PublicationProgress.STORED
-            except Exception as error:  # of a method: whatever it is, the next one has its turn
-                is_final = isinstance(error, PublicationFailed)
-                job.progress = (
-                    PublicationProgress.FAILED if is_final else PublicationProgress.CHARGED
-                )
-                _log.error("a publication failed: %s", type(error.__cause__ or error).__name__)
+        while True:
+            queued = self._queue.get()
+            if queued is None or self._is_stopping:
+                return
+            self._run_one(*queued)
+            del queued  # the work holds rows, which must not outlive it in a waiting thread
+
+    def _run_one(self, job: _Job, work: _Work) -> None:
+        job.progress = PublicationProgress.RUNNING
+        try:
+            work()
+            job.progress = PublicationProgress.STORED
+        except Exception as error:  # of a method: whatever it is, the next one has its turn
+            is_final = isinstance(error, PublicationFailed)
+            job.progress = PublicationProgress.FAILED if is_final else PublicationProgress.CHARGED
+            _log.error("a publication failed: %s", type(error.__cause__ or error).__name__)

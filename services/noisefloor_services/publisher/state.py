@@ -1,9 +1,9 @@
-"""What the model publisher's routes share: the ledger, the role on it, jobs, and their numbers."""
+"""What the model publisher's routes share: ledgers, the role on them, jobs, and their numbers."""
 
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from fastapi import HTTPException
@@ -17,6 +17,7 @@ from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import Source
 from noisefloor.roles import (
     Artefact,
+    Audit,
     ModelPublisher,
     PublicationMethod,
     ReleaseRequest,
@@ -27,9 +28,9 @@ from noisefloor.wire.messages import PublicationPrice
 from noisefloor_services.ledger import AnchoredLedger, BadAnchor, LedgerBehind, RedisLedger
 from noisefloor_services.metrics import MetricCounter, MetricSample, available_samples
 from noisefloor_services.publisher.jobs import PublicationProgress, PublicationQueue
+from noisefloor_services.publisher.ledgers import TIMEOUT_S, LedgerPlace
+from noisefloor_services.publisher.uploads import UploadedDataSets
 from noisefloor_services.settings import Settings
-
-TIMEOUT_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -38,11 +39,11 @@ class PublisherState:
     """What the routes share.
 
     Args:
-        settings: What the service was told.
-        methods: What can be published, by name.
-        data_sets: Of what.
+        settings: Of the service.
+        methods: How to publish from the operator's data sets, by name.
+        data_sets: The names of the operator's data sets.
         source: Where the noise comes from.
-        open_ledger: Opens the ledger, which need not be there yet.
+        audit: Plays the games of the cards of uploaded data sets, if there is an auditor.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class PublisherState:
         methods: Mapping[str, PublicationMethod],
         data_sets: Collection[str],
         source: Source,
-        open_ledger: Callable[[Redis], RedisLedger],
+        audit: Audit | None,
     ) -> None:
         self.source = source
         self.methods = dict(methods)
@@ -66,12 +67,16 @@ class PublisherState:
             "publications",
             "Requests by what became of them.",
             "outcome",
-            ("stored", "taken", "dry-run"),
+            ("stored", "taken", "dry-run", "refused"),
         )
         self.jobs = PublicationQueue()
         self._lock = threading.Lock()
-        self._open_ledger = open_ledger
+        self._place = LedgerPlace.of(settings)
         self._ledger: RedisLedger | None = None
+        self.has_experiments = settings.experiments
+        self.uploads = UploadedDataSets(settings, self.client, self.data_sets, audit)
+        if settings.experiments:
+            _log.warning("experiments are taken: their publications have no guarantee")
         if settings.ledger_anchor is None:
             _log.warning("no anchor: a store that is set back to an old backup is not noticed")
 
@@ -83,15 +88,33 @@ class PublisherState:
             yield
         finally:
             if not await asyncio.to_thread(self.jobs.stop):
-                _log.warning("a publication is under way: it is paid for, and can be asked again")
+                _log.warning("a publication is under way: it is paid for, and can be repeated")
             self.client.close()
 
-    def ledger(self) -> RedisLedger:
-        """Open the ledger, once; it is never made here: an empty server is no full budget."""
+    def ledger(self, data_set: str | None = None) -> RedisLedger:
+        """Return the ledger of a data set, or answer 404; without a name, the operator's.
+
+        The operator's ledger is opened once and never made here: an empty server is no full
+        budget.
+        """
+        if data_set is not None and data_set not in self.data_sets:
+            uploaded = self.uploads.ledger(data_set)
+            if uploaded is None:
+                raise HTTPException(404, "Nothing is published from it.")
+            return uploaded
         with self._lock:
             if self._ledger is None:
-                self._ledger = self._open_ledger(self.client)
+                self._ledger = self._place.open(self.client)
             return self._ledger
+
+    def check_ledger(self) -> None:
+        """Raise LedgerAbsent if the server lost the operator's ledger: it lost the others, too."""
+        self.ledger().spent("<registration>")
+
+    def job_key(self, publication_id: str, data_set: str | None) -> str:
+        """Return the name of a job: ids are of one ledger, and each uploaded set has its own."""
+        is_operators = data_set is None or data_set in self.data_sets
+        return publication_id if is_operators else f"{data_set}/{publication_id}"
 
     def lacks(self) -> str:
         """Return what is wrong with the ledger, or nothing."""
@@ -110,16 +133,19 @@ class PublisherState:
             return "The ledger is not there, has other terms, or lost what it held."
         return ""
 
-    def publisher(self) -> ModelPublisher:
-        """Return the role on the ledger."""
+    def publisher(self, data_set: str) -> ModelPublisher:
+        """Return the role on the ledger of a data set."""
+        uploaded = None if data_set in self.data_sets else self.uploads.find(data_set)
+        if uploaded is not None:
+            return uploaded.publisher()
         if not self.methods:
             raise HTTPException(422, "No method of publication is installed here.")
         ledger = self.ledger()
         return ModelPublisher(ledger, ledger, self.methods.values(), data_sets=self.data_sets)
 
-    def found(self, publication_id: str) -> Artefact:
+    def found(self, publication_id: str, data_set: str | None) -> Artefact:
         """Return what is stored of a publication, or answer 404."""
-        stored = self.ledger().published(publication_id)
+        stored = self.ledger(data_set).published(publication_id)
         if stored is None:
             raise HTTPException(404, "There is no such publication, or it is not stored yet.")
         made = unpack_artefact(stored)
@@ -127,9 +153,10 @@ class PublisherState:
             raise HTTPException(410, PublicationProgress.FAILED.text)
         return made
 
-    def progress(self, publication_id: str) -> PublicationProgress:
+    def progress(self, publication_id: str, data_set: str | None) -> PublicationProgress:
         """Return how far a publication is, or answer 404."""
-        ledger, under_way = self.ledger(), self.jobs.progress(publication_id)
+        ledger = self.ledger(data_set)
+        under_way = self.jobs.progress(self.job_key(publication_id, data_set))
         if under_way in (PublicationProgress.WAITING, PublicationProgress.RUNNING):
             return under_way
         stored = ledger.published(publication_id)
@@ -145,7 +172,7 @@ class PublisherState:
 
     def price(self, request: ReleaseRequest) -> PublicationPrice:
         """Return what a request would cost; nothing more where it is paid for."""
-        ledger = self.ledger()
+        ledger = self.ledger(request.data_set)
         is_paid = ledger.entry(request.publication_id) is not None
         cost = Amount(0) if is_paid else Amount.cost(request.cost)
         left = (ledger.spent(request.data_set) + cost).left_of(ledger.budget)

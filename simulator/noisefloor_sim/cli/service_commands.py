@@ -62,6 +62,13 @@ def up(
         ),
     ] = None,
     anchor: LedgerAnchor = None,
+    experiments: Annotated[
+        bool,
+        typer.Option(
+            "--experiments",
+            help="Let runs publish what has no guarantee; not together with --data-set.",
+        ),
+    ] = False,
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay, and stop everything on Ctrl-C.")
     ] = False,
@@ -75,8 +82,11 @@ def up(
     """Start all services on this machine: ad server, aggregator, model publisher, and stores."""
     from noisefloor_sim.cli import services
 
-    if repair and (collection or data_sets or foreground):
-        raise BadParameter("repair", True, "without --collection, --data-set and --foreground")
+    if repair and (collection or data_sets or foreground or experiments):
+        rule = "without --collection, --data-set, --experiments and --foreground"
+        raise BadParameter("repair", True, rule)
+    if experiments and data_sets:
+        raise BadParameter("experiments", True, "without --data-set: it is for simulated data")
     try:
         if repair:
             code = services.repair_up(folder, redis_url=redis_url)
@@ -89,6 +99,7 @@ def up(
                 data_sets=data_sets or [],
                 anchor=anchor,
                 foreground=foreground,
+                experiments=experiments,
             )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; noisefloor status says what runs.\n")

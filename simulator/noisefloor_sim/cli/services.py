@@ -129,6 +129,7 @@ def up(
     data_sets: Sequence[str],
     anchor: Path | None,
     foreground: bool,
+    experiments: bool,
 ) -> int:
     """Start everything and say where it is; in the foreground, wait and stop it in the end."""
     with _ending_on_signals():
@@ -141,6 +142,7 @@ def up(
                 collection=collection,
                 data_sets=data_sets,
                 anchor=anchor,
+                settings={"experiments": "on"} if experiments else None,
                 tell=lambda text: bar.update(task, description=text),
             )
         _warn(topology)

@@ -3,7 +3,7 @@
 What services refuse for now (429, 503) and what got no answer is sent again, the same bytes: that
 is safe, since frames count once and closing is repeatable. What they refuse for good is an error.
 
-Where running services are, and the token that closes their epochs.
+It also says where running services are, and with which tokens they are called.
 """
 
 import http.client
@@ -18,19 +18,30 @@ from noisefloor.errors import BadParameter, ServicesRefused, ServicesUnavailable
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddresses:
-    """What a run has to know of a running topology.
+    """Where the services of a running topology are, and the tokens of a run.
 
     Attributes:
         ad_server: Its address, ``http://host:port``.
         aggregator: Likewise.
         token: Of a credential with the roles read and admin; never shown.
         admin_token: Of a credential with the role admin, if that is another; never shown.
+        publisher: The address of the model publisher; empty if the run has none.
+        publish_token: Of a credential with the role publish, likewise.
+        ledger_token: Of a credential with the role ledger, likewise.
     """
 
     ad_server: str
     aggregator: str
     token: str = field(repr=False)
     admin_token: str = field(default="", repr=False)
+    publisher: str = ""
+    publish_token: str = field(default="", repr=False)
+    ledger_token: str = field(default="", repr=False)
+
+
+def bearer(token: str) -> dict[str, str]:
+    """Return the header of a token."""
+    return {"Authorization": f"Bearer {token}"}
 
 
 PATIENCE_S = 60.0

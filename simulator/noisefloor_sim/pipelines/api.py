@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
 from noisefloor.privacy import Claim
-from noisefloor.roles import FrameCounters, TrainingServer
+from noisefloor.randomness import SeededSource
+from noisefloor.roles import FrameCounters, PublicationServer, TrainingServer
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
-from noisefloor_sim.deploy.hosting import Receiver, Servers
+from noisefloor.wire.messages import DataSetMessage
+from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
 from noisefloor_sim.report import Section
 from noisefloor_sim.scenario import PipelineBlock, Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
@@ -149,6 +151,12 @@ class SimulationContext(Protocol):
 
     def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
         """Return who learns from the rounds of a course, and how frames reach it."""
+        ...
+
+    def publisher(
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+    ) -> PublicationServer:
+        """Return the server that publishes from a data set; see ``HostedServers.publisher``."""
         ...
 
 

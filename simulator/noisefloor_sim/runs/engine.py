@@ -14,10 +14,16 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.randomness import SeededSource
-from noisefloor.roles import CollectionConfig, FrameCounters, TrainingServer
+from noisefloor.roles import (
+    CollectionConfig,
+    FrameCounters,
+    PublicationServer,
+    TrainingServer,
+)
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind, split_frames
-from noisefloor_sim.deploy.hosting import InProcessHost, Receiver, ServerHost
+from noisefloor.wire.messages import DataSetMessage
+from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
 from noisefloor_sim.pipelines import Findings, Metric, Pipeline, PipelineType, ServedAds
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
@@ -168,6 +174,12 @@ class Engine:
         """Return who learns from the rounds of a course, and how frames reach it."""
         learner = self.hosted.learner(task)
         return learner, self.hosted.receiver(f"course-{task.kind(0).name}", learner.apply)
+
+    def publisher(
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+    ) -> PublicationServer:
+        """Return the server that publishes from a data set."""
+        return self.hosted.publisher(data_set, source, methods)
 
     def _collection(self, kinds: Sequence[Kind]) -> CollectionConfig:
         """Say what the servers of this world collect."""

@@ -1,7 +1,7 @@
 """From a scenario file to a run folder, and from the folder back to the run."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from noisefloor.errors import BadRunDirectory
@@ -13,6 +13,8 @@ from noisefloor_sim.runs.pages import page_of
 from noisefloor_sim.runs.results import RunDirectory
 from noisefloor_sim.runs.runner import Done, Run, run_scenario
 from noisefloor_sim.scenario import (
+    PipelineBlock,
+    SweepPoint,
     expand,
     find_scenario,
     load_points,
@@ -52,12 +54,16 @@ def execute(
     # A bad sweep is refused before anything is written.
     loaded = load_points(find_scenario(path), BLOCKS, settings)
     scenario = loaded.scenario
-    for block in [one for point in loaded.points for one in point.scenario.pipelines.values()]:
+    for block in [one for point in loaded.points for one in _blocks(point)]:
         block.check_extras()
     directory = RunDirectory(
         out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     )
     with open_bus(bus) as opened:  # before anything is written: it may not be there
+        for point in loaded.points:
+            if any(block.is_experiment(point.scenario.variant) for block in _blocks(point)):
+                opened.check_experiments(point.id)
+                break
         directory.create(scenario_text(scenario), force=force, resume=resume)
         with directory.kept_if_begun():
             found = run_scenario(
@@ -66,6 +72,11 @@ def execute(
     directory.write("manifest.json", json.dumps(found.card, indent=1, allow_nan=False) + "\n")
     write(page_of(found), directory.path / "report.html")
     return directory, found
+
+
+def _blocks(point: SweepPoint) -> Iterable[PipelineBlock]:
+    """Return the settings of a point's pipelines."""
+    return point.scenario.pipelines.values()
 
 
 def read_run(directory: RunDirectory) -> Run:

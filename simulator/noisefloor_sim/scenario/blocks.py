@@ -107,6 +107,10 @@ class PipelineBlock(BaseModel):
     def open_files(self) -> None:
         """Raise BadTable if a file that these settings name is missing or breaks a rule."""
 
+    def is_experiment(self, variant: str) -> bool:
+        """Say whether a publisher has to publish something that has no guarantee."""
+        return False
+
 
 Blocks = Mapping[str, type[PipelineBlock]]
 

@@ -59,6 +59,10 @@ KNOWN: Mapping[str, list[Any]] = {  # Any: JSON
     "method": ["mean"],
     "cost": [{"epsilon": 0.25, "neighbours": Neighbours.RECORD_ADD_REMOVE.value}],
     "parameters": [{}],
+    "name": ["films", "visits", "games"],
+    "version": [1, 2],
+    "declaration": [{"record": "one", "columns": {"buys": {"categories": ["no", "yes"]}}}],
+    "budget": [{"epsilon": 1.0, "neighbours": Neighbours.RECORD_ADD_REMOVE.value}],
 }
 """What there is, so that not every request ends at a name that nobody knows."""
 

@@ -32,6 +32,12 @@ EXAMPLES: dict[str, dict[str, object]] = {
         "parameters": {"label": "age", "size": 4, "steps": 3, "clip": 1.5},
         "dry_run": True,
     },
+    "PUT /data-sets/{name}": {
+        "declaration": {"record": "one", "columns": {"buys": {"categories": ["no", "yes"]}}},
+        "budget": COST,
+        "audit": False,
+        "experiment": False,
+    },
     "PUT /collections/{name}": json.loads(example_collection(2).content),
     "POST /requests": {"epoch": 0, "index": 1},
     "POST /reports/{kind}": {"epoch": 0, "report": 1},

@@ -2,11 +2,13 @@
 
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from live_apps import Live, bearer, credentials, live
@@ -165,16 +167,14 @@ def test_too_much_waiting_is_refused_before_it_is_charged(
     queue, charged = PublicationQueue(), []
     for number in range(2):
         request = ReleaseRequest(f"p-{number}", "films", "train", COST)
-        assert (
-            queue.submit(request, lambda: charged.append(1), bool) is PublicationProgress.WAITING
-        )
+        queued = queue.submit(f"p-{number}", request, lambda: charged.append(1), bool)
+        assert queued is PublicationProgress.WAITING
     with pytest.raises(BusFull):
-        queue.submit(
-            ReleaseRequest("p-2", "films", "train", COST), lambda: charged.append(1), bool
-        )
+        third = ReleaseRequest("p-2", "films", "train", COST)
+        queue.submit("p-2", third, lambda: charged.append(1), bool)
     with pytest.raises(SpendConflict):
         other = ReleaseRequest("p-1", "films", "train", COST, {"more": 1})
-        queue.submit(other, lambda: charged.append(1), bool)
+        queue.submit("p-1", other, lambda: charged.append(1), bool)
     assert charged == [1, 1]
     assert queue.waiting == 2
     queue.start()
@@ -184,4 +184,21 @@ def test_too_much_waiting_is_refused_before_it_is_charged(
         time.sleep(0.01)
     assert queue.progress("p-0") is PublicationProgress.STORED
     assert queue.progress("p-9") is None
+    assert queue.stop()
+
+
+def test_the_queue_keeps_nothing_of_work_that_is_done() -> None:
+    queue, rows = PublicationQueue(), np.zeros(1)
+    alive = weakref.ref(rows)
+    work: Callable[[], object] = rows.sum
+    del rows
+    queue.start()
+    queue.submit("p-1", ReleaseRequest("p-1", "films", "train", COST), bool, work)
+    del work
+    for _ in range(1000):
+        if alive() is None:
+            break
+        time.sleep(0.01)
+    assert queue.progress("p-1") is PublicationProgress.STORED
+    assert alive() is None
     assert queue.stop()

@@ -113,6 +113,26 @@ def third_party(url: str) -> str:
     return done.stdout.strip()
 
 
+def test_an_upload_needs_no_more_rights_on_the_store_than_the_publisher_has(
+    running: Running,
+) -> None:
+    """The store's user of the publisher may touch the ledgers' keys alone, by few commands."""
+    admin, path = bearer(Role.ADMIN), f"{running.url}/data-sets/uploaded"
+    document = {
+        "declaration": {"record": "one", "columns": {"buys": {"categories": ["no", "yes"]}}},
+        "budget": {"epsilon": 0.25, "neighbours": "record-add-remove"},
+    }
+    assert httpx.put(path, json=document, headers=admin).status_code == 204
+    headers = {**admin, "Content-Type": "application/octet-stream"}
+    sent = httpx.put(f"{path}/records/1", content=bytes([0, 1] * 9), headers=headers)
+    assert sent.status_code == 204
+    more = {"data_set": "uploaded", "parameters": {"columns": "buys"}}
+    answers = [publish(running.url, f"u-{number}", **more).status_code for number in range(2)]
+    assert answers == [200, 409]
+    assert httpx.delete(path, headers=admin).status_code == 204
+    assert httpx.get(f"{running.url}/data-sets", headers=admin).json()["data_sets"] == []
+
+
 def test_a_histogram_is_published_fetched_and_never_drawn_twice(
     running: Running, tmp_path: Path
 ) -> None:

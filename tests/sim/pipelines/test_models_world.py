@@ -91,7 +91,10 @@ def test_the_publisher_refuses_what_the_budget_does_not_cover() -> None:
     assert simulated.value("releases.refused") == 1
     assert simulated.value("spent.claimed") == pytest.approx(3.0)
     assert simulated.pipeline.holder.refused == [7]
-    assert simulated.pipeline.holder.shelf.published("release-3") is None
+    account = simulated.pipeline.holder.account()
+    assert [one.spend_id for one in account.entries("users")] == [
+        f"release-{number}" for number in range(3)
+    ]
 
 
 def test_gaussian_releases_cost_less_together_than_added_up() -> None:

@@ -31,11 +31,13 @@ from noisefloor.publication.methods.noisy_networks import (
     read_training,
     training_fields,
 )
+from noisefloor.publication.methods.plain_network import PlainPlan
 from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
 from noisefloor.publication.methods.private_tables import PrivateTables
-from noisefloor.publication.methods.registry import MODEL_METHODS
+from noisefloor.publication.methods.registry import EXPERIMENT_METHODS, MODEL_METHODS
 
 __all__ = [
+    "EXPERIMENT_METHODS",
     "MODEL_METHODS",
     "MOST_COORDINATES",
     "WHOLE_MODEL",
@@ -51,6 +53,7 @@ __all__ = [
     "Parameter",
     "ParameterCanary",
     "ParameterReader",
+    "PlainPlan",
     "PrivateSgdPlan",
     "PrivateTables",
     "SyntheticTablePlan",

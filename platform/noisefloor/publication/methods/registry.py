@@ -12,6 +12,7 @@ from noisefloor.publication.methods.logistic import LogisticMethodPlan
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec
 from noisefloor.publication.methods.noisy_networks import AnonymisedLearningPlan, LearningFirstPlan
+from noisefloor.publication.methods.plain_network import PlainPlan
 from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
 
 MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
@@ -28,6 +29,9 @@ MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
     }
 )
 """By the name that requests and scenarios use."""
+
+EXPERIMENT_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType({PlainPlan.NAME: PlainPlan})
+"""Methods without a guarantee: a publisher has them for experiments alone."""
 
 
 def plan_model(method: str, spec: ModelSpec) -> ModelPlan:

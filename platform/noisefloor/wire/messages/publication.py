@@ -81,6 +81,39 @@ class LedgerLine(BaseModel):
     share: float
 
 
+class DataSetBudget(BaseModel):
+    """What may be spent on a data set over all publications, and under which relation."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    epsilon: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+    delta: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    neighbours: Annotated[Neighbours, Field(strict=False)]  # see PublicationCost
+
+
+class DataSetMessage(BaseModel):
+    """A data set that is uploaded: its public schema, its budget, and what it is used for.
+
+    `declaration` is what a schema file holds. Without `audit`, cards say that no auditor played.
+    An `experiment` may publish what has no guarantee; a service takes it only if it was started
+    for experiments.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    declaration: dict[str, Any]  # Any: JSON
+    budget: DataSetBudget
+    audit: bool = True
+    experiment: bool = False
+
+
+class DataSetList(BaseModel):
+    """The uploaded data sets by name, and whether this service takes experiments."""
+
+    data_sets: list[str]
+    experiments: bool
+
+
 class BudgetBalance(BaseModel):
     """A data set's budget: what was spent, and what is left."""
 

@@ -1,13 +1,20 @@
-"""Roles that run elsewhere: the services over HTTP, behind the same interface as in memory."""
+"""The servers of a world behind one interface: roles in this process, or services over HTTP."""
 
 from noisefloor_sim.deploy.hosting.buses import MEMORY, BusConnection, open_bus
 from noisefloor_sim.deploy.hosting.remote_servers import RemoteHost
-from noisefloor_sim.deploy.hosting.servers import InProcessHost, Receiver, ServerHost, Servers
+from noisefloor_sim.deploy.hosting.servers import (
+    InProcessHost,
+    MethodBuilder,
+    Receiver,
+    ServerHost,
+    Servers,
+)
 
 __all__ = [
     "MEMORY",
     "BusConnection",
     "InProcessHost",
+    "MethodBuilder",
     "Receiver",
     "RemoteHost",
     "ServerHost",

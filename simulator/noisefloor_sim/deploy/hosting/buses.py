@@ -9,14 +9,20 @@ from pathlib import Path
 
 from noisefloor.errors import BadParameter
 from noisefloor_sim.deploy.deployment import Deployment, running
+from noisefloor_sim.deploy.hosting.remote_publisher import takes_experiments
 from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient
 from noisefloor_sim.deploy.starting import start
 
 MEMORY, SERVICES = "memory", "services"
 FOLDER = Path(".noisefloor")
 _SCHEMES = ("redis://", "rediss://", "unix://")
-_SETTINGS = {"rate": "10000", "burst": "10000"}
-"""Whoever runs services for one run alone need not be held back."""
+_SETTINGS = {
+    "rate": "10000",
+    "burst": "10000",
+    "experiments": "on",
+    "body_bytes": str(1 << 26),
+}
+"""Services of one run alone need no low limits, and see simulated people only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,19 @@ class BusConnection:
 
     services: ServiceAddresses | None
     card: dict[str, str]
+
+    def check_experiments(self, point: str) -> None:
+        """Raise BadParameter if the services do not publish what has no guarantee.
+
+        Args:
+            point: Of the sweep, that needs it.
+        """
+        if self.services is not None and not takes_experiments(self.services):
+            rule = (
+                f"started by noisefloor up --experiments: {point} publishes a model without a "
+                "guarantee, which a publisher refuses otherwise"
+            )
+            raise BadParameter("bus", SERVICES, rule)
 
 
 @contextmanager
@@ -65,6 +84,9 @@ def _bus_of(topology: Deployment) -> BusConnection:
         topology.url("aggregator"),
         topology.token("read"),
         topology.token("admin"),
+        topology.url("model-publisher"),
+        topology.token("publish"),
+        topology.token("ledger"),
     )
     with closing(ServiceClient(addresses.aggregator)) as caller:
         reply = json.loads(caller.call("GET", "/readyz").body)

@@ -1,20 +1,29 @@
-"""Running services as the host of worlds: a collection for each, dropped afterwards.
+"""Running services as the host of worlds: each world has a collection, dropped afterwards.
 
-The learner behind a socket: closing a round makes the services learn from it.
+Training rounds behind a socket: closing a round makes the services train on it.
 """
 
 import time
+from contextlib import ExitStack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.errors import ServicesRefused, ServicesUnavailable
-from noisefloor.randomness import SecureSource
-from noisefloor.roles import CollectionConfig, EpochSummary, FrameCounters, TrainingServer
+from noisefloor.randomness import SecureSource, SeededSource
+from noisefloor.roles import (
+    CollectionConfig,
+    EpochSummary,
+    FrameCounters,
+    PublicationServer,
+    TrainingServer,
+)
 from noisefloor.tasks import TrainingTask, kinds_of_task
+from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting.remote_aggregation import RemoteAggregation, RemoteImpressions
-from noisefloor_sim.deploy.hosting.servers import Receiver, Servers
-from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient
+from noisefloor_sim.deploy.hosting.remote_publisher import RemotePublisher
+from noisefloor_sim.deploy.hosting.servers import MethodBuilder, Receiver, Servers
+from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient, bearer
 
 PATIENCE_S = 600.0
 """How long a step may take: with many collected rows it is minutes."""
@@ -94,12 +103,15 @@ class RemoteServers:
     """
 
     def __init__(self, addresses: ServiceAddresses, collection: CollectionConfig) -> None:
+        self._addresses = addresses
+        self._opened = ExitStack()
         self._path = f"/collections/run-{SecureSource().words(2).tobytes().hex()}"
         self._collection = collection
         self._operator = ServiceClient(addresses.aggregator)
-        self._admin = {"Authorization": f"Bearer {addresses.admin_token or addresses.token}"}
+        self._admin = bearer(addresses.admin_token or addresses.token)
         headers = {**self._admin, "Content-Type": "application/json"}
         self._operator.call("PUT", self._path, collection.content, headers)
+        self._opened.callback(self._drop)
         self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
         self.servers = Servers(self._aggregation, RemoteImpressions(self._aggregation, collection))
 
@@ -109,12 +121,23 @@ class RemoteServers:
             raise ServicesRefused("A world at services learns in one pipeline.")
         return RemoteLearner(self._aggregation, task)
 
+    def publisher(
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+    ) -> PublicationServer:
+        """Register a data set at the publisher; noise and methods are the service's own."""
+        publisher = RemotePublisher(self._addresses, data_set)
+        self._opened.callback(publisher.close)
+        return publisher
+
     def receiver(self, topic: str, handle: Receiver) -> Receiver:
         """Return the role's own: the bus is on the other side of the socket."""
         return handle
 
     def close(self) -> None:
-        """Drop the collection."""
+        """Drop the data sets and the collection, each whatever becomes of the others."""
+        self._opened.close()
+
+    def _drop(self) -> None:
         self._operator.call("DELETE", self._path, None, self._admin, known=(404,))
         self._aggregation.disconnect()
         self._operator.close()

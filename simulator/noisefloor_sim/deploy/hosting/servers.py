@@ -1,26 +1,42 @@
 """Where the server's roles run: in this process on the memory bus, or behind sockets.
 
-The engine asks a hosting for the servers of one world and knows nothing else of them.
+The engine opens the servers of one world at a host, and uses them by their interfaces alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from noisefloor.accounting import Ledger
+from noisefloor.errors import BadParameter
+from noisefloor.privacy import TrustModel
+from noisefloor.randomness import SeededSource
 from noisefloor.roles import (
     AdServer,
     Aggregation,
     Aggregator,
+    Artefact,
     CollectionConfig,
+    DataSets,
     ImpressionServer,
+    MemoryArtefactStore,
+    ModelPublisher,
+    PublicationMethod,
+    PublicationServer,
+    ReleaseRequest,
     TrainingCoordinator,
     TrainingServer,
 )
+from noisefloor.tables import Records
 from noisefloor.tasks import TrainingTask, kinds_of_task
 from noisefloor.wire import FrameBus, MemoryBus, drain, symbol_kind
+from noisefloor.wire.messages import DataSetMessage
 
 Receiver = Callable[[bytes], object]
 """What a role does with a frame."""
+
+MethodBuilder = Callable[[DataSets], Iterable[PublicationMethod]]
+"""Makes the methods of a publisher for some records."""
 
 _NOTHING = symbol_kind("nothing", 1)
 """What the aggregator of a world counts in which no pipeline sends it anything."""
@@ -39,11 +55,23 @@ class HostedServers(Protocol):
 
     @property
     def servers(self) -> Servers:
-        """Who counts reports and impressions."""
+        """The servers that count reports and impressions."""
         ...
 
     def learner(self, task: TrainingTask) -> TrainingServer:
-        """Return who learns from the rounds of a course."""
+        """Return the server that trains on the rounds of a task."""
+        ...
+
+    def publisher(
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+    ) -> PublicationServer:
+        """Return the server that publishes from a data set, which has no records yet.
+
+        Args:
+            data_set: Schema, budget, and whether it is an experiment.
+            source: Of the noise in this process; a service draws from the operating system.
+            methods: Of a publisher in this process; a service has its own.
+        """
         ...
 
     def receiver(self, topic: str, handle: Receiver) -> Receiver:
@@ -86,8 +114,14 @@ class InProcessServers:
         self._bus: FrameBus = MemoryBus()
 
     def learner(self, task: TrainingTask) -> TrainingServer:
-        """Return a learner of its own."""
+        """Return a coordinator for this task."""
         return TrainingCoordinator(task)
+
+    def publisher(
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+    ) -> PublicationServer:
+        """Return a publisher with a ledger of its own."""
+        return InProcessPublisher(data_set, source, methods)
 
     def receiver(self, topic: str, handle: Receiver) -> Receiver:
         """Return a receiver that publishes a frame, and handles all that the topic holds."""
@@ -100,3 +134,53 @@ class InProcessServers:
 
     def close(self) -> None:
         """Hold nothing."""
+
+
+class InProcessPublisher:
+    """The role of the publisher for one data set, with ledger and store in memory.
+
+    Args:
+        data_set: Schema, budget, and whether it is an experiment.
+        source: Of the noise; each request has a stream of its own.
+        methods: Makes the methods for the records of an update.
+    """
+
+    def __init__(
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+    ) -> None:
+        budget = data_set.budget
+        self.data_set = "users"
+        self._is_experiment = data_set.experiment
+        self._source = source
+        self._methods = methods
+        self._ledger = Ledger(
+            budget.epsilon,
+            budget.delta,
+            neighbours=budget.neighbours,
+            model=TrustModel.CENTRAL,
+        )
+        self._store = MemoryArtefactStore()
+        self._role: ModelPublisher | None = None
+        self._requests = 0
+
+    def update(self, records: Records) -> None:
+        """Replace the records; ledger and store stay the same."""
+        self._role = ModelPublisher(
+            self._ledger,
+            self._store,
+            self._methods({self.data_set: records}),
+            data_sets=[self.data_set],
+            is_experiment=self._is_experiment,
+        )
+
+    def publish(self, request: ReleaseRequest) -> Artefact:
+        """Charge, release and store once."""
+        if self._role is None:
+            raise BadParameter("data_set", self.data_set, "updated with records before")
+        source = self._source.child("release", self._requests)
+        self._requests += 1
+        return self._role.publish(request, source)
+
+    def account(self) -> Ledger:
+        """Return the ledger itself."""
+        return self._ledger

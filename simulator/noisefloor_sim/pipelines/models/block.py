@@ -176,6 +176,10 @@ class ModelsBlock(PipelineBlock):
         if self.source not in NAMED:
             load_source(self)
 
+    def is_experiment(self, variant: str) -> bool:
+        """Say whether more may be claimed than is proved: for papers, and without noise."""
+        return self.method == "plain" or variant == "paper"
+
 
 def block_of(scenario: Scenario) -> ModelsBlock:
     """Return the settings of the publication of models in a scenario."""

@@ -17,7 +17,6 @@ from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, Privat
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
 from noisefloor_sim.pipelines.models.data_holder import DataHolder
-from noisefloor_sim.pipelines.models.publication_request import DATA_SET
 
 NoiseEvent = LaplaceNoise | GaussianNoise | SampledGaussian
 
@@ -44,14 +43,15 @@ def spending_metrics(holder: DataHolder) -> list[Metric]:
     """Tell what was debited, what is proved, and how many releases were made and refused."""
     releases, plans = holder.releases, [one.plan for one in holder.releases]
     made = len(releases)
-    proved = holder.ledger.proved(DATA_SET)
+    account, subject = holder.account(), holder.publisher.data_set
+    proved = account.proved(subject)
     together = accountant_guarantee(plans) if plans else None
     metrics = [
         Metric("releases.made", float(made)),
         Metric("releases.refused", float(len(holder.refused))),
         Metric("releases.empty", float(len(holder.empty))),
-        Metric("spent.claimed", holder.ledger.spent(DATA_SET).epsilon, n=made),
-        Metric("spent.budget", holder.ledger.budget.epsilon, n=made),
+        Metric("spent.claimed", account.spent(subject).epsilon, n=made),
+        Metric("spent.budget", account.budget.epsilon, n=made),
     ]
     if proved.is_finite:
         metrics.append(Metric("spent.proved", proved.epsilon, n=made))

@@ -1,27 +1,33 @@
-"""The data holder: publishes through the role of a publisher, which charges before it draws.
+"""The data holder: collects the records of users and publishes through the publisher of the world.
 
-Whose records have reached the data holder by which day.
+It also notes by which day each user's record has arrived.
 """
 
+import json
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import Ledger
-from noisefloor.errors import BudgetExceeded
-from noisefloor.privacy import TrustModel
+from noisefloor.canonical_json import canonical_json
+from noisefloor.errors import BudgetExceeded, ServicesRefused
 from noisefloor.publication.methods import ModelPlan
 from noisefloor.randomness import SeededSource
-from noisefloor.roles import MemoryArtefactStore, ModelPublisher, ReleaseRequest
+from noisefloor.roles import (
+    Artefact,
+    PublicationServer,
+    ReleaseRequest,
+    model_card,
+)
+from noisefloor_sim.pipelines.api import SimulationContext
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
 from noisefloor_sim.pipelines.models.publication_request import (
-    DATA_SET,
     Planner,
     cost_of,
-    is_experiment,
+    data_set_message,
     parameters_of,
-    relation_of,
 )
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.scenario import Scenario
@@ -84,6 +90,7 @@ class Release:
         day: When.
         owners: Whose records it was made from, of all users.
         content: The file.
+        card: What the publisher says of it.
         plan: By which it was made; public.
         spent: Epsilon debited so far, this one included.
         left: What is left of the budget.
@@ -93,6 +100,7 @@ class Release:
     day: int
     owners: NDArray[np.bool_]
     content: bytes
+    card: dict[str, Any]  # Any: JSON
     plan: ModelPlan
     spent: float
     left: float
@@ -107,85 +115,77 @@ class DataHolder:
         scenario: Of the world.
         assignment: Who holds which record.
         planner: Plans releases.
-        source: Of the noise of releases.
-        ledger: Of the data set.
-        shelf: Where releases are kept.
+        source: Of the noise of releases, where the publisher runs in this process.
+        publisher: Charges and releases; set by ``open``.
         releases: What was published.
         refused: The days of releases that the budget did not cover.
-        empty: The days on which nobody's record had come.
+        empty: The days by which fewer than two records had arrived.
     """
 
     scenario: Scenario
     assignment: UserRecordAssignment
     planner: Planner
     source: SeededSource
-    ledger: Ledger = field(init=False)
-    shelf: MemoryArtefactStore = field(default_factory=MemoryArtefactStore)
+    publisher: PublicationServer = field(init=False)
     releases: list[Release] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        block = block_of(self.scenario)
-        self.ledger = Ledger(
-            block.budget,
-            block.budget_delta,
-            neighbours=relation_of(block),
-            model=TrustModel.CENTRAL,
-        )
+    def open(self, context: SimulationContext) -> None:
+        """Open the publisher of this data set, in process or at a service."""
+        message = data_set_message(self.block, self.scenario.variant, self.assignment.encoding)
+        self.publisher = context.publisher(message, self.source, self.planner.methods)
 
     def publish(self, day: int, owners: NDArray[np.bool_]) -> None:
-        """Publish a model of the records that came, or note that it was refused."""
+        """Publish a model of the records that arrived, or note that it was refused."""
         if np.count_nonzero(owners) < FEWEST_OWNERS:
             self.empty.append(day)
             return
         number, size = len(self.releases) + len(self.refused), self._size(day, owners)
-        publisher = self._publisher(owners)
+        self.publisher.update(self.assignment.records[owners])
         try:
-            made = publisher.publish(
-                self._request(number, size), self.source.child("release", number)
-            )
+            artefact = self.publisher.publish(self._request(number, size))
         except BudgetExceeded:
             self.refused.append(day)
             return
-        parameters = self.ledger.spent(DATA_SET), self.ledger.left(DATA_SET)
+        plan = self.planner.at(size)
+        check_card(artefact, plan)
+        account, subject = self.account(), self.publisher.data_set
         self.releases.append(
             Release(
                 day,
                 owners,
-                made.content,
-                self.planner.at(size),
-                parameters[0].epsilon,
-                parameters[1].epsilon,
-                self.ledger.proved(DATA_SET).epsilon,
+                artefact.content,
+                artefact.card,
+                plan,
+                account.spent(subject).epsilon,
+                account.left(subject).epsilon,
+                account.proved(subject).epsilon,
             )
         )
+
+    def account(self) -> Ledger:
+        """Return the ledger of the data set."""
+        return self.publisher.account()
 
     @property
     def block(self) -> ModelsBlock:
         """The settings."""
         return block_of(self.scenario)
 
-    def _publisher(self, owners: NDArray[np.bool_]) -> ModelPublisher:
-        """Return the role, for the records that came so far; budget and shelf stay the same."""
-        records = self.assignment.records[owners]
-        return ModelPublisher(
-            self.ledger,
-            self.shelf,
-            [self.planner.method(records)],
-            data_sets=[DATA_SET],
-            is_experiment=is_experiment(self.block, self.scenario.variant),
-        )
-
     def _request(self, number: int, size: int) -> ReleaseRequest:
         parameters = parameters_of(self.block, self.scenario.variant)
         parameters |= {"label": self.assignment.encoding.label, "size": size}
         return ReleaseRequest(
-            f"release-{number}", DATA_SET, self.block.method, cost_of(self.block), parameters
+            f"release-{number}",
+            self.publisher.data_set,
+            self.block.method,
+            cost_of(self.block),
+            parameters,
         )
 
     def _size(self, day: int, owners: NDArray[np.bool_]) -> int:
-        """Return how many records there are, as everybody may know it.
+        """Return the public number of records.
 
         Neighbours that swap a record have as many; where one may come or go, the number follows
         from public settings alone.
@@ -193,3 +193,19 @@ class DataHolder:
         if self.block.neighbours == "substitute":
             return int(np.count_nonzero(owners))
         return declared_size(self.scenario, self.assignment.owners, day)
+
+
+def check_card(artefact: Artefact, plan: ModelPlan) -> None:
+    """Raise ServicesRefused unless a card says what follows from the plan, which is public.
+
+    Attacks and claims are computed from the plan: they would be about another release. Audits are
+    left out: a publisher may have an auditor or none.
+    """
+    expected = json.loads(canonical_json(model_card(plan, artefact.content, "")))
+    del expected["audit"]
+    for name, value in expected.items():
+        if artefact.card.get(name) != value:
+            raise ServicesRefused(
+                f"The publisher's card differs from the plan in {name}: use services of the same "
+                "version as the simulator."
+            )

@@ -60,9 +60,9 @@ class ModelsPipeline(Pipeline):
 
     Attributes:
         scenario: Of the world.
-        source: Of all coins of this pipeline.
+        source: Of all randomness of this pipeline.
         arrivals: Whose records have come.
-        holder: Who publishes.
+        holder: Publishes models of them.
     """
 
     scenario: Scenario
@@ -98,7 +98,8 @@ class ModelsPipeline(Pipeline):
         return range(min(every, self.scenario.days) - 1, self.scenario.days, every)
 
     def phases(self, context: SimulationContext) -> Iterable[Steps]:
-        """Publish again and again."""
+        """Open the publisher, and publish at the end of each period."""
+        self.holder.open(context)
         return (self._publish(context),)
 
     def wake(

@@ -1,76 +1,26 @@
-"""What the data holder asks the publisher for: cost, method and parameters, from the settings.
-
-A network without any noise: what attacks are tried on first, and what privacy is paid from.
-"""
+"""Requests of the data holder to the publisher: budget, cost, method and parameters."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from noisefloor.accounting import Amount
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.methods import (
+    EXPERIMENT_METHODS,
     MODEL_METHODS,
     ModelPlan,
     ModelSpec,
     Parameter,
-    ParameterReader,
-    network_file,
-    read_training,
-    training_fields,
+    PlainPlan,
 )
-from noisefloor.publication.networks import NetworkTraining, train
-from noisefloor.randomness import Source
-from noisefloor.roles import PublicationMethod, model_method
-from noisefloor.tables import OneHot, Records
+from noisefloor.roles import DataSets, PublicationMethod, model_method
+from noisefloor.tables import OneHot, schema_fields
+from noisefloor.wire.messages import DataSetBudget, DataSetMessage
 from noisefloor_sim.pipelines.models.block import SUBSTITUTE_ONLY, ModelsBlock
 
-_TRAINING = ("hidden", "epochs", "batch", "learning_rate", "decay")
-
-
-@dataclass(frozen=True, slots=True)
-class PlainPlan(ModelPlan):
-    """A plain network; nothing is proved of it.
-
-    Attributes:
-        spec: What was asked for.
-        training: How it is trained.
-    """
-
-    NAME = "plain"
-    HELP = "A network without noise, for comparison."
-
-    spec: ModelSpec
-    training: NetworkTraining
-
-    @classmethod
-    def of(cls, spec: ModelSpec) -> "PlainPlan":
-        """Plan a training without noise."""
-        parameters = ParameterReader(spec.parameters, _TRAINING)
-        return cls(spec, read_training(parameters, spec, hidden="16", epochs=20, rate=0.5))
-
-    @property
-    def proved(self) -> Guarantee:
-        """Nothing."""
-        relation = self.spec.cost.neighbours
-        return Guarantee.none("there is no noise in the model", relation, TrustModel.CENTRAL)
-
-    @property
-    def settings(self) -> Mapping[str, Any]:  # Any: JSON
-        """How it is trained, with defaults filled in."""
-        return training_fields(self.training)
-
-    def release(self, records: Records, source: Source) -> bytes:
-        """Return the file that is published."""
-        examples = self.spec.encoding.examples(records)
-        network = train(examples, self.training, source.child("training"))
-        return network_file(self.spec.encoding, network)
-
-
-DATA_SET = "users"
-
-PLANS: Mapping[str, type[ModelPlan]] = {**MODEL_METHODS, PlainPlan.NAME: PlainPlan}
-"""Every way to publish, by name; 'plain' is for the simulator alone."""
+PLANS: Mapping[str, type[ModelPlan]] = {**MODEL_METHODS, **EXPERIMENT_METHODS}
+"""Every way to publish, by name."""
 
 _RELATIONS = {
     "substitute": Neighbours.RECORD_SUBSTITUTE,
@@ -110,7 +60,7 @@ def covered_releases(block: ModelsBlock, requested: int) -> int:
 
 
 def parameters_of(block: ModelsBlock, variant: str) -> dict[str, Parameter]:
-    """Return what the method is told; zeros and empty texts are left to its own choice."""
+    """Return the parameters of the method; zeros and empty texts are left to its own choice."""
     parameters = _method_parameters(block, block.method)
     if variant == "paper" and block.method in SUBSTITUTE_ONLY:
         parameters["variant"] = _PAPER_FORMS[block.form]
@@ -121,9 +71,17 @@ def _method_parameters(block: ModelsBlock, method: str) -> dict[str, Parameter]:
     return {name: getattr(block, name) for name in _TAKES[method] if getattr(block, name)}
 
 
-def is_experiment(block: ModelsBlock, variant: str) -> bool:
-    """Say whether more may be claimed than is proved: for papers, and without noise."""
-    return block.method == PlainPlan.NAME or variant == "paper"
+def data_set_message(block: ModelsBlock, variant: str, encoding: OneHot) -> DataSetMessage:
+    """Return what a publisher has to know of the data set. The pipeline plays its own audits."""
+    budget = DataSetBudget(
+        epsilon=block.budget, delta=block.budget_delta, neighbours=relation_of(block)
+    )
+    return DataSetMessage(
+        declaration=schema_fields(encoding.schema),
+        budget=budget,
+        audit=False,
+        experiment=block.is_experiment(variant),
+    )
 
 
 @dataclass(slots=True)
@@ -134,13 +92,13 @@ class Planner:
         encoding: Public schema and label.
         block: The settings.
         variant: Of the scenario.
-        kept: Plans by what was asked for.
+        plans: By cost, size and parameters.
     """
 
     encoding: OneHot
     block: ModelsBlock
     variant: str
-    kept: dict[Hashable, ModelPlan] = field(default_factory=dict)
+    plans: dict[Hashable, ModelPlan] = field(default_factory=dict)
 
     @property
     def NAME(self) -> str:  # noqa: N802  as the kinds of plans have it
@@ -153,12 +111,12 @@ class Planner:
         return PLANS[self.block.method].HELP
 
     def of(self, spec: ModelSpec) -> ModelPlan:
-        """Plan what is spec, or return the plan that was made before."""
+        """Plan a release, or return the plan that was made before."""
         parameters = tuple(sorted((name, repr(value)) for name, value in spec.parameters.items()))
         key = (spec.cost, spec.size, parameters)
-        if key not in self.kept:
-            self.kept[key] = PLANS[self.block.method].of(spec)
-        return self.kept[key]
+        if key not in self.plans:
+            self.plans[key] = PLANS[self.block.method].of(spec)
+        return self.plans[key]
 
     def at(self, size: int) -> ModelPlan:
         """Plan a release from so many records, which is public; no record is looked at."""
@@ -177,8 +135,8 @@ class Planner:
         parameters = _method_parameters(self.block, PlainPlan.NAME)
         return PlainPlan.of(ModelSpec(self.encoding, cost_of(self.block), size, parameters))
 
-    def method(self, records: Records) -> PublicationMethod:
-        """Return the publisher's method for records that came so far."""
+    def methods(self, data_sets: DataSets) -> tuple[PublicationMethod]:
+        """Return the publisher's method for some records; it uses the plans that are here."""
         # It has all that is used of a kind of plans.
         kind = cast("type[ModelPlan]", self)
-        return model_method(kind, {DATA_SET: records})
+        return (model_method(kind, data_sets),)
