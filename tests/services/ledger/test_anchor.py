@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -23,6 +23,7 @@ from noisefloor_services.ledger.errors import BadAnchor, LedgerBehind, ReleaseSe
 from noisefloor_services.ledger.redis_ledger import RedisLedger
 from noisefloor_services.ledger.terms import LedgerTerms
 from noisefloor_services.ledger.totals import LedgerTotals, SubjectTotals
+from properties import examples
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
 TERMS = LedgerTerms.of(2.0, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)
@@ -296,7 +297,7 @@ holdings = st.builds(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(holdings, holdings)
 def test_an_anchor_never_falls(
     tmp_path_factory: pytest.TempPathFactory, first: LedgerTotals, second: LedgerTotals
@@ -324,7 +325,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(steps)
 def test_whatever_happens_what_was_spent_never_falls(
     client: "Redis", tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, int]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -37,6 +37,7 @@ from noisefloor_services.ledger.errors import (
 )
 from noisefloor_services.ledger.redis_ledger import MOST_RELEASE_BYTES, RedisLedger
 from noisefloor_services.ledger.terms import EXACT, MOST_TEXT_BYTES, LedgerKeys, LedgerTerms
+from properties import examples
 from valkeys import running_valkey
 
 USER = Neighbours.USER
@@ -89,7 +90,7 @@ def answer(spend: Callable[..., object], arguments: Any) -> tuple[object, object
         return type(error), str(error)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(history=histories)
 def test_any_history_has_the_answers_of_the_ledger_in_memory(
     client: "Redis", history: list[Any]
@@ -106,7 +107,7 @@ def test_any_history_has_the_answers_of_the_ledger_in_memory(
             assert getattr(ours, question)(subject) == getattr(theirs, question)(subject)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(first=histories, second=histories)
 def test_a_restore_is_the_merge_of_the_ledger_in_memory_and_only_raises(
     client: "Redis", first: list[Any], second: list[Any]
