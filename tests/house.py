@@ -5,6 +5,7 @@ its breaches as lines of text; an empty list means that the tree keeps the rule.
 """
 
 import ast
+import builtins
 import io
 import re
 import tokenize
@@ -182,16 +183,29 @@ def long_lines(text: str, limit: int) -> list[int]:
 
 
 def stale_names(text: str, tree: Tree, files: Iterable[str]) -> list[str]:
-    """Return the dotted names and the Python files named in a document that do not exist.
+    """Return the names of code in a document that do not exist.
 
-    A file may be named by the end of its path. A dotted name is a module, a name of a module, or
-    a name of a class in it.
+    Looked for are Python files, by the end of their path; dotted names such as
+    ``noisefloor.wire.Kind``; and in backticks ``Class.attribute`` and ``function()``.
     """
     paths = [f"/{path}" for path in files]
     named = set(re.findall(r"[\w/.-]*\w\.py\b", text))
     gone = [name for name in named if not any(path.endswith(f"/{name}") for path in paths)]
     dotted = set(re.findall(r"\bnoisefloor(?:_sim|_services)?(?:\.\w+)+", text))
-    return sorted(gone + [name for name in dotted if not _exists(name, tree)])
+    short = set(re.findall(r"`([A-Z]\w*[a-z]\w*\.[a-z]\w*|[a-z]\w*\(\))`", text)) - _short_names(
+        tree
+    )
+    return sorted([*gone, *short, *(name for name in dotted if not _exists(name, tree))])
+
+
+def _short_names(tree: Tree) -> set[str]:
+    functions, members = {f"{name}()" for name in dir(builtins)}, set[str]()
+    for node in (node for syntax in tree.syntax.values() for node in ast.walk(syntax)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.add(f"{node.name}()")
+        elif isinstance(node, ast.ClassDef):
+            members |= {f"{node.name}.{name}" for inner in node.body for name in _names_of(inner)}
+    return functions | members
 
 
 def _exists(dotted: str, tree: Tree) -> bool:

@@ -1,25 +1,40 @@
 """Measure the processor time of every test, and name the twenty that take most.
 
-``python tests/slowest.py`` runs the suite and rewrites ``SLOWEST.md`` beside this file. The
-reasons in its last column are kept for tests that stay among the twenty; a new one gets a gap
-that somebody has to fill. As a plugin (``pytest -p slowest --cpu-times=FILE``) it writes the
-seconds of every test to a file, one line each.
+``python tests/slowest.py`` runs the suite and rewrites ``SLOWEST.md`` beside this file; with names
+of files it takes the seconds from there instead. Reasons in the page are kept for tests that stay
+among the twenty; a new one gets a gap that somebody has to fill. As a plugin
+(``pytest -p slowest --cpu-times=FILE``) it writes the seconds of every test to a file.
 
-The time is that of the processor, not of the clock, so that a busy machine does not change the
-order: the worker's own time and that of the processes it started and waited for.
+The time is that of the processor, so that a busy machine does not change the order: the worker's
+own and that of the processes which it started and waited for.
 """
 
+import os
+import re
 import resource
-from collections.abc import Generator
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = Path(__file__).with_name("SLOWEST.md")
+HERE = Path(__file__).resolve().parent
+PAGE = HERE / "SLOWEST.md"
 COUNT = 20
 GAP = "REASON MISSING"
 PROPERTY = "cpu_seconds"
+HEADER = """# The twenty slowest tests
+
+Processor seconds over all parameters of a test. `python tests/slowest.py` measures again and
+keeps the reasons.
+
+| seconds | runs | test | why it is worth them |
+|---|---|---|---|
+"""
+ROW = re.compile(r"^\| [\d.]+ \| \d+ \| `(?P<test>\S+)` \| (?P<reason>.+) \|$", re.M)
 
 
 def processor_seconds() -> float:
@@ -74,3 +89,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start measuring."""
     config.pluginmanager.register(Meter(config.getoption("--cpu-times")), "noisefloor-meter")
+
+
+def page(seconds: Iterable[tuple[float, str]], old: str) -> str:
+    """Return the page for the seconds of all tests, with the reasons that the old page gives."""
+    reasons = {row["test"]: row["reason"] for row in ROW.finditer(old)}
+    totals: dict[str, float] = defaultdict(float)
+    runs: Counter[str] = Counter()
+    for spent, name in seconds:
+        test = name.partition("[")[0]
+        totals[test] += spent
+        runs[test] += 1
+    rows = [
+        f"| {spent:.1f} | {runs[test]} | `{test}` | {reasons.get(test, GAP)} |\n"
+        for test, spent in sorted(totals.items(), key=lambda pair: -pair[1])[:COUNT]
+    ]
+    return HEADER + "".join(rows)
+
+
+def read_seconds(files: Iterable[Path]) -> list[tuple[float, str]]:
+    """Return the seconds and names that the plugin wrote."""
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [(float(spent), name) for spent, _, name in (line.partition("\t") for line in lines)]
+
+
+def measure(target: Path) -> None:
+    """Run the suite with the plugin."""
+    words = ["-p", "slowest", f"--cpu-times={target}", "-n", "auto", "--dist", "loadfile"]
+    # Plugins are imported before pytest has read where modules of tests are.
+    places = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
+    command = [sys.executable, "-m", "pytest", *words]
+    subprocess.run(command, cwd=HERE.parent, env=environment, check=False)
+
+
+def main(given: list[str]) -> None:
+    """Rewrite the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(name) for name in given] or [Path(folder, "seconds")]
+        if not given:
+            measure(files[0])
+        old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        PAGE.write_text(page(read_seconds(files), old), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

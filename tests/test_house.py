@@ -273,6 +273,9 @@ def test_documents_name_modules_and_files_that_exist(tree: Tree) -> None:
         "gone.py",
         "other/here.py",
         "ere.py",
+        "Kind.missing",
+        "Missing.method",
+        "missing()",
     ],
 )
 def test_a_name_that_does_not_exist_is_found_in_a_document(name: str) -> None:
@@ -283,6 +286,7 @@ def test_a_name_that_does_not_exist_is_found_in_a_document(name: str) -> None:
 def test_names_that_exist_are_not_found_in_a_document() -> None:
     text = (
         "noisefloor.here, `noisefloor.here.Kind.method()`, noisefloor.passed.method. "
-        "noisefloor.here.LIMIT; noisefloor.here.BOTH: noisefloor/here.py, here.py. noisefloor."
+        "`Kind.method`, `Kind`, `method()`, `eval()`, `README.md`, noisefloor.here.LIMIT; "
+        "noisefloor.here.BOTH: noisefloor/here.py, here.py. noisefloor."
     )
     assert house.stale_names(text, DOCUMENTED, ["a/noisefloor/here.py"]) == []
