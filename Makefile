@@ -1,4 +1,5 @@
 # make run: set up and run the quickstart.  make test: set up and check everything.  make bench: against peers.
+# make nightly: all tests with many examples for each property and a fresh seed, which is printed.
 # make fuzz: 1,000 requests to every operation, 100,000 changed frames, 10 minutes of a guided fuzzer;
 # shorter with make fuzz EXAMPLES=50 FRAMES=10000 SECONDS=30.
 PYTHON ?= python3
@@ -10,7 +11,7 @@ EXAMPLES ?= 1000
 FRAMES ?= 100000
 SECONDS ?= 600
 
-.PHONY: run test bench fuzz clean
+.PHONY: run test nightly bench fuzz clean
 
 run: $(VENV)/installed
 	$(BIN)/noisefloor run quickstart --force
@@ -21,6 +22,9 @@ test: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+
+nightly: $(VENV)/installed
+	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python

@@ -14,9 +14,9 @@ from hypothesis import settings
 import real_data as real_data_sets
 from noisefloor.randomness import new_run
 from noisefloor.tables.cache import CACHE_VARIABLE
+from properties import DEFAULT_EXAMPLES, NIGHTLY_FACTOR, PROFILE
 
 FIXED_SEED = 20_261_116
-PROFILE = os.environ.get("NOISEFLOOR_PROFILE", "ci")
 SEED = pytest.StashKey[int]()
 NOTES = pytest.StashKey[list[str]]()
 
@@ -24,8 +24,12 @@ NOTES = pytest.StashKey[list[str]]()
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No deadlines: a test never times anything.
-settings.register_profile("ci", derandomize=True, database=None, deadline=None)
-settings.register_profile("nightly", max_examples=3_000, deadline=None, print_blob=True)
+settings.register_profile(
+    "ci", max_examples=DEFAULT_EXAMPLES, derandomize=True, database=None, deadline=None
+)
+settings.register_profile(
+    "nightly", max_examples=DEFAULT_EXAMPLES * NIGHTLY_FACTOR, deadline=None, print_blob=True
+)
 settings.load_profile(PROFILE)
 
 

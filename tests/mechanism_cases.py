@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
+from batches import batched
 from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.collection.encoding.printed_response import PrintedUnified
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
@@ -385,7 +385,7 @@ GAUSSIAN = Case(
 
 EVERY_CASE = (*CASES, BINNING, PRINTED_MAX, LAPLACE, GAUSSIAN)
 
-over_every_mechanism = pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
+over_every_mechanism = batched("case", EVERY_CASE, label=lambda case: case.name)
 
 
 def named(name: str) -> Case:

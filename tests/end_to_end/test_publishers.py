@@ -168,7 +168,7 @@ def test_a_refusal_is_the_error_of_the_role_and_an_ended_run_leaves_no_data(
     with pytest.raises(BudgetExceeded) as refusal:
         remote.publish(replace(request, publication_id="p-2"))
     (short,) = refusal.value.short
-    assert (short.quantity, short.asked, short.left) == ("epsilon", 0.25, 0.0)
+    assert (short.quantity, short.requested, short.left) == ("epsilon", 0.25, 0.0)
     with pytest.raises(ServicesRefused, match="NOISEFLOOR_BODY_BYTES"):
         remote.update(decode_records(bytes(2000), schema_of(DECLARED)))
     remote.close()

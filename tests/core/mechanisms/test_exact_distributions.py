@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from batches import batched
 from enumeration import (
     Distribution,
     distribution_by_bisection,
@@ -46,8 +47,8 @@ GRID = ("piecewise", "hybrid", "square wave")
 UNBOUNDED = ("noisy max, Laplace", "noisy max, exponential")
 LISTED = [case for case in CASES if case.name not in (*GRID, *UNBOUNDED, "local hashing")]
 
-over_listed = pytest.mark.parametrize("case", LISTED, ids=lambda case: case.name)
-over_promising = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+over_listed = batched("case", LISTED, label=lambda case: case.name)
+over_promising = batched("case", CASES, label=lambda case: case.name)
 over_epsilons = pytest.mark.parametrize("epsilon", EPSILONS)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.accounting import Amount, Ledger
@@ -19,6 +19,7 @@ from noisefloor.randomness import SecureSource
 from noisefloor.roles.model_publisher import MemoryArtefactStore, ModelPublisher, ReleaseRequest
 from noisefloor.roles.publication_methods import METHOD_BUILDERS, methods_of
 from noisefloor.tables import Bins, Categories, Records, Schema
+from properties import examples
 
 ADD, SWAP = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
 SCHEMA = Schema("one visit", {"page": Categories(("a", "b")), "age": Bins((0, 10, 20, 30))})
@@ -42,7 +43,7 @@ HISTOGRAM = Histogram.of(SCHEMA, {"columns": "page,age"}, cost())
 ROWS = [("a", 3), ("a", 30), ("b", 10), ("b", 12)]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(rows, row)
 def test_one_record_more_changes_one_cell_by_one(
     rows: list[tuple[str, int]], more: tuple[str, int]
@@ -51,7 +52,7 @@ def test_one_record_more_changes_one_cell_by_one(
     assert sorted(gap.reshape(-1)) == [0, 0, 0, 0, 0, 1]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(rows, row, st.integers(0, 7))
 def test_another_record_changes_two_cells_by_one_at_most(
     rows: list[tuple[str, int]], other: tuple[str, int], place: int
@@ -63,7 +64,7 @@ def test_another_record_changes_two_cells_by_one_at_most(
     assert np.abs(gap).max() <= 1
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(rows, row, st.lists(st.integers(-9, 9), min_size=6, max_size=6))
 def test_no_output_tells_two_neighbours_apart_by_more_than_is_charged(
     rows: list[tuple[str, int]], other: tuple[str, int], shift: list[int]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter, EpochOpen
@@ -22,6 +22,7 @@ from noisefloor.wire import (
     symbol_kind,
 )
 from noisefloor.wire.frames import seal
+from properties import examples
 
 CLICKS = bit_vector_kind("clicks", 5)
 GRID = grid_kind("grid", -100, 100)
@@ -264,7 +265,7 @@ def test_a_request_for_the_wrong_kind_is_refused() -> None:
         aggregator.release_rows("clicks", 0)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=30), st.integers(1, 4))
 def test_a_network_that_loses_repeats_and_reorders_changes_no_sum(
     reclaims: list[int], width: int

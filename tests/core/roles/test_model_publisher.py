@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.accounting import Amount, Ledger
@@ -26,6 +26,7 @@ from noisefloor.roles.model_publisher import (
     ReleaseRequest,
     has_failed,
 )
+from properties import examples
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
 HALF = Guarantee(0.5, RECORD, delta=1e-6, model=TrustModel.CENTRAL)
@@ -241,7 +242,7 @@ def test_unknown_names_are_refused_before_anything_is_spent() -> None:
         ModelPublisher(ledger, MemoryArtefactStore(), [], data_sets={"films"})
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.binary(max_size=50), st.dictionaries(st.text(max_size=5), st.integers()))
 def test_an_artefact_survives_a_round_trip_and_no_damage(
     content: bytes, card: dict[str, Any]

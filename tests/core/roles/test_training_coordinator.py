@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.ads.training.bit_training import BitTraining
@@ -24,6 +24,7 @@ from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor.tasks.ad_task import write_broadcast
 from noisefloor.wire import symbol_kind
 from noisefloor.wire.frames import seal, split_frames
+from properties import examples
 
 TRAINING = BitTraining(4, 2, 8.0, 3, clip=0.1)
 COURSE = AdTask(TRAINING)
@@ -94,7 +95,7 @@ def test_all_rounds_are_closed_in_turn() -> None:
         learner.close(3)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.permutations([*FIRST, AHEAD, OTHER, b"nonsense"]), st.data())
 def test_order_and_repetition_leave_no_trace(order: list[bytes], data: st.DataObject) -> None:
     again = data.draw(st.lists(st.sampled_from(order), max_size=6))

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -27,6 +27,7 @@ from noisefloor_services.ledger.terms import (
     ReleaseSealed,
     SubjectTotals,
 )
+from properties import examples
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
 TERMS = LedgerTerms.of(2.0, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)
@@ -294,7 +295,7 @@ totals = st.builds(
 )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(totals, totals)
 def test_an_anchor_never_falls(
     tmp_path_factory: pytest.TempPathFactory, first: LedgerTotals, second: LedgerTotals
@@ -322,7 +323,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(steps)
 def test_whatever_happens_what_was_spent_never_falls(
     client: "Redis", tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, int]]

@@ -8,7 +8,7 @@ from itertools import count as counting
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -34,6 +34,7 @@ from noisefloor_services.ledger.terms import (
     ReleaseUnspent,
     UnlikeTerms,
 )
+from properties import examples
 
 USER = Neighbours.USER
 HALF = Guarantee(0.5, USER)
@@ -79,7 +80,7 @@ def answer(spend: Callable[..., object], arguments: Any) -> tuple[object, object
         return type(error), str(error)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(history=histories)
 def test_any_history_has_the_answers_of_the_ledger_in_memory(
     client: "Redis", history: list[Any]
@@ -96,7 +97,7 @@ def test_any_history_has_the_answers_of_the_ledger_in_memory(
             assert getattr(ours, question)(subject) == getattr(theirs, question)(subject)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(first=histories, second=histories)
 def test_a_restore_is_the_merge_of_the_ledger_in_memory_and_only_raises(
     client: "Redis", first: list[Any], second: list[Any]

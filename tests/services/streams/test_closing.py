@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter
@@ -17,6 +17,7 @@ from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.ingest import Ingest
 from noisefloor_services.streams.worker import Worker
+from properties import examples
 from stream_cases import (
     CLICKS,
     GOOD,
@@ -35,7 +36,7 @@ CLOSED, AHEAD, FULL = "epoch-closed", "epoch-ahead", "epoch-full"
 EPOCHS = 20
 
 # One server for all examples: each has keys of its own.
-shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+shared = examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 closes = st.tuples(st.sampled_from([kind.name for kind in KINDS]), st.integers(0, 2))
 
 

@@ -15,6 +15,7 @@ from noisefloor_services.store.server import Server
 from noisefloor_services.streams.batch import cells_of
 from noisefloor_services.streams.epoch_store import EpochStore
 from noisefloor_services.streams.worker import Worker
+from properties import examples
 from stream_cases import CLICKS, GOOD, GRID, frame, new_store, sent, worked
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -38,7 +39,7 @@ def grid_value(number: int) -> int:
     return int(((numbers * 715_827_883) % (1 << 32) - (1 << 31)).sum())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(any_cell, st.integers(0, 1 << 20))
 @example(MOST, 5)
 @example(LEAST, 0)

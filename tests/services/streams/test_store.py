@@ -1,7 +1,7 @@
 """The store in Redis comes to what the aggregator role comes to, whatever the history."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadParameter, EpochOpen
@@ -11,6 +11,7 @@ from noisefloor_services.store.errors import BadStore
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.epoch_store import Conservation, EpochStore
+from properties import examples
 from stream_cases import (
     BAD,
     CLICKS,
@@ -26,7 +27,7 @@ from stream_cases import (
 )
 
 # One server for all examples: each has keys of its own.
-shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+shared = examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 closes = st.tuples(st.sampled_from([kind.name for kind in KINDS]), st.integers(0, 2))
 actions = st.lists(st.sampled_from(GOOD + BAD) | closes, max_size=60)

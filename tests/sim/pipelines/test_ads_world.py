@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ads_worlds import BITS, ads_world, run_ads_world
@@ -14,6 +14,7 @@ from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.runs.engine import Engine, explain_spending
 from noisefloor_sim.scenario import Scenario
+from properties import examples
 
 TINY = {"users": 300, "cohort": 64}
 
@@ -83,7 +84,7 @@ def worlds(draw: st.DrawFn) -> Scenario:
 
 
 @given(scenario=worlds(), user=st.integers(0, 89))
-@settings(max_examples=20)
+@examples(20)
 def test_nobody_passes_the_cap_and_every_spend_is_accounted_for(
     scenario: Scenario, user: int
 ) -> None:

@@ -1,6 +1,6 @@
 """Whatever a file holds, it is read or refused with one kind of error that can be printed."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.errors import BadScenario
@@ -9,6 +9,7 @@ from noisefloor_sim.scenario.document import Document
 from noisefloor_sim.scenario.loading import override
 from noisefloor_sim.scenario.validation import validated
 from noisefloor_sim.scenario.yaml_reader import read_bytes
+from properties import examples
 from sim.scenario.toy import BLOCKS
 
 SHORT = """\
@@ -36,7 +37,7 @@ LINES = SHORT.splitlines(keepends=True)
 EDITS = st.lists(
     st.tuples(st.integers(0, len(SHORT)), st.integers(0, 12), PIECE), min_size=1, max_size=4
 )
-MANY = settings(max_examples=1_200)
+MANY = examples(1_200)
 
 
 def check_read_or_refused(text: str) -> None:
@@ -79,7 +80,7 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.lists(st.tuples(KEYS, WORDS | st.text(max_size=5)), min_size=1, max_size=4))
 def test_any_value_at_any_key_is_read_or_refused(pairs: list[tuple[str, str]]) -> None:
     base = Document("s.yaml", read_bytes(SHORT.encode(), "s.yaml").data, {})
@@ -94,7 +95,7 @@ def test_any_value_at_any_key_is_read_or_refused(pairs: list[tuple[str, str]]) -
     assert len({point.id for point in points}) == len(points)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
     try:
@@ -103,7 +104,7 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
         assert str(error).isprintable()
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.lists(PIECE | st.sampled_from(["a.b", "3", "claims.toy.proved", "!="]), max_size=8))
 def test_any_gate_is_parsed_or_refused(words: list[str]) -> None:
     try:

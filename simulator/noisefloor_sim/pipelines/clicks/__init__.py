@@ -8,19 +8,7 @@ from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.section import report_section
 from noisefloor_sim.scenario import Scenario
 
-__all__ = [
-    "ClickBlock",
-    "ClickPipeline",
-    "DeliveredPipeline",
-    "Pipeline",
-    "PipelineType",
-    "Scenario",
-    "delivered_of",
-    "memoised_of",
-    "proportion_metric",
-    "report_of",
-    "report_section",
-]
+__all__ = ["CLICKS", "ClickBlock", "memoised_of", "proportion_metric", "report_of"]
 
 
 def build(scenario: Scenario) -> Pipeline:

@@ -5,7 +5,6 @@ from noisefloor_sim.pipelines.collection.block import CollectionBlock
 from noisefloor_sim.pipelines.collection.pipeline import CollectionPipeline
 from noisefloor_sim.pipelines.collection.section import report_section
 
-__all__ = ["CollectionBlock", "CollectionPipeline", "PipelineType", "report_section"]
-
+__all__ = ["COLLECTION"]
 
 COLLECTION = PipelineType("collection", CollectionBlock, CollectionPipeline, report_section)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -21,9 +21,10 @@ from noisefloor.publication.private_sgd.contributions import (
 )
 from noisefloor.randomness import new_run
 from private_sgd_cases import CASES, Case, engine_sum, made
+from properties import examples
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     name=st.sampled_from(["mlp", "cnn", "attention", "linear on few positions", "used twice"]),
     scale=st.sampled_from([0.0, 1e-20, 1e-3, 1.0, 1e3, 1e6, 1e12]),
@@ -67,7 +68,7 @@ def cancelling_share(path: int, size: float, rest: float) -> float:
     return float(torch.cat(list(found.values())).norm())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.integers(0, 1000),
     st.sampled_from([1.0, 1e2, 1e4, 1e6]),
