@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from noisefloor_sim.cli import commands
 from noisefloor_sim.pipelines import BLOCKS
-from noisefloor_sim.runs import engine
+from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import load, scenario_hash
 
 SCENARIO = """
@@ -77,7 +77,7 @@ def test_no_point_is_run(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: object) -> None:
         raise AssertionError("a dry run must not run a point")
 
-    monkeypatch.setattr(engine.Engine, "run_days", refuse)
+    monkeypatch.setattr(Engine, "run_days", refuse)
     assert dry_run(scenario)[0] == 0
 
 

@@ -270,20 +270,20 @@ def test_explain_replays_a_user_at_the_point_that_is_named(
     scenario.write_text(text, encoding="utf-8")
     run(scenario, tmp_path / "out")
     ids = sorted(path.stem for path in (tmp_path / "out" / "points").iterdir())
-    told = []
+    outputs = []
     for point in (ids[0], ids[2], "p002"):
         capsys.readouterr()
         assert run_commands.explain(tmp_path / "out", 5, point) == 0
-        told.append(capsys.readouterr().out)
-    assert [lines.splitlines()[0] for lines in told] == [
+        outputs.append(capsys.readouterr().out)
+    assert [lines.splitlines()[0] for lines in outputs] == [
         f"user 5 at {ids[0]}",
         f"user 5 at {ids[2]}",
         f"user 5 at {ids[2]}",
     ]
     # The budget is spent at the epsilon of the point.
-    assert "; 1 spent, 999.000000 left" in told[0]
-    assert "; 4 spent, 996.000000 left" in told[1]
-    assert told[1] == told[2]
+    assert "; 1 spent, 999.000000 left" in outputs[0]
+    assert "; 4 spent, 996.000000 left" in outputs[1]
+    assert outputs[1] == outputs[2]
     done = noisefloor("explain", tmp_path / "out", "--user", "5", "--point", "p009")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

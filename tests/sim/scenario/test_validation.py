@@ -51,9 +51,9 @@ def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
     [
         (
             "populaton: {users: 3}",
-            "populaton: Unknown key 'populaton'. Did you mean 'population'? Allowed: name, "
-            "question, expectation, seed, days, variant, population, devices, tastes, behaviour, "
-            "network, grace_h, budget, pipelines, attacks, threat, sweep, gates.",
+            "populaton: Unknown key 'populaton'. Did you mean 'population'? Allowed: format, "
+            "name, question, expectation, seed, days, variant, population, devices, tastes, "
+            "behaviour, network, grace_h, budget, pipelines, attacks, threat, sweep, gates.",
         ),
         (
             "population: {users: 1000000000000}",
