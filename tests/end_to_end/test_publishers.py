@@ -197,7 +197,7 @@ def test_a_card_that_contradicts_the_plan_is_found() -> None:
 
 SMALL = (
     *("population.users=600", "days=14", "pipelines.models.epochs=2", "pipelines.models.pool=50"),
-    *("pipelines.models.canaries=500", "pipelines.models.hidden=4"),
+    *("pipelines.models.canaries=500", 'pipelines.models.hidden="4"'),
 )
 
 
