@@ -83,8 +83,8 @@ class ServedAds:
 
     Attributes:
         ad: The ad in each slot.
-        is_public: Whether the server knows which ads were shown, because devices asked for them.
-            Where it does not, impressions are not counted in the open.
+        is_public: Whether the server sees which ads are shown, because devices request them by
+            index. Where it does not, impressions are not counted in the open.
     """
 
     ad: NDArray[np.uint16]
@@ -96,12 +96,12 @@ class SimulationContext(Protocol):
 
     @property
     def env(self) -> simpy.Environment:
-        """Whoever owns time."""
+        """The SimPy environment."""
         ...
 
     @property
-    def world(self) -> AdWorld:
-        """The ads."""
+    def ad_world(self) -> AdWorld:
+        """The ads; there are none in a world in which no pipeline needs them."""
         ...
 
     def cohorts(self) -> Iterator[Cohort]:
@@ -109,11 +109,11 @@ class SimulationContext(Protocol):
         ...
 
     def cohort(self, number: int) -> Cohort:
-        """Make one cohort anew: whoever looks at one or few takes these, in any world alike."""
+        """Make one cohort anew: the same people at each call."""
         ...
 
     def account(self, cohort: Cohort) -> BudgetAccount:
-        """Return where the cohort's users spend."""
+        """Return the budgets of the cohort's users."""
         ...
 
     def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
@@ -121,12 +121,16 @@ class SimulationContext(Protocol):
         ...
 
     def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
-        """Return who learns from the rounds of a course, and how frames reach it."""
+        """Return the server of a training task, and what brings frames to it."""
         ...
 
 
 class Pipeline(ABC):
-    """A pipeline at work in one world."""
+    """A pipeline at work in one world.
+
+    ``serve`` and ``wake_with_ads`` are called in worlds with ads only: where the block of some
+    pipeline has ``needs_ads``.
+    """
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -135,7 +139,7 @@ class Pipeline(ABC):
 
     @property
     def training_task(self) -> TrainingTask | None:
-        """What a server learns from rounds of reports, if anything."""
+        """What a server trains from rounds of reports, if anything."""
         return None
 
     def phases(self, context: SimulationContext) -> Iterable[Steps]:
@@ -158,11 +162,15 @@ class Pipeline(ABC):
         """Fill the slots of a cohort's day, if this pipeline serves ads."""
         return None
 
-    @abstractmethod
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+        """Let a cohort's devices report at the end of a day: frames that go to the aggregator."""
+        return iter(())
+
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
-        """Let a cohort's devices report at the end of a day: frames that go to the server."""
+        """Report, after ``wake``, on what people were shown and clicked on the day."""
+        return iter(())
 
     @abstractmethod
     def finish(self, servers: Servers) -> Findings:

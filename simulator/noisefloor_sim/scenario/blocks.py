@@ -91,6 +91,8 @@ class PipelineBlock(BaseModel):
     model_config = FROZEN
 
     attacks: ClassVar[Attacks] = {}
+    needs_ads: ClassVar[bool] = False
+    """Whether the pipeline needs what people are shown and click; a world has ads if one does."""
 
     def check_extras(self) -> None:
         """Raise MissingExtra if these settings need a library that is not installed."""

@@ -15,6 +15,7 @@ from pydantic import (
     InstanceOf,
     SerializeAsAny,
     WithJsonSchema,
+    model_validator,
 )
 
 from noisefloor_sim.scenario.blocks import (
@@ -109,8 +110,10 @@ class Scenario(BaseModel):
     population: Population = Field(default=Population(), description="Who there is.")
     devices: Devices = Field(default=Devices(), description="What users own.")
     tastes: Tastes = Field(default=Tastes(), description="What users truly like.")
-    behaviour: Behaviour = Field(
-        default=Behaviour(), description="What users are shown and click."
+    behaviour: Behaviour | None = Field(
+        default=None,
+        description="What users are shown and click, where a pipeline needs ads; defaults if it "
+        "is left out. A world without such a pipeline has no ads, and this key must be left out.",
     )
     network: Network = Field(default=Network(), description="What happens on the way.")
     grace_h: float = Field(
@@ -141,3 +144,21 @@ class Scenario(BaseModel):
     gates: tuple[GateText, ...] = Field(
         default=(), max_length=100, description="Conditions that decide the exit code of a run."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _show_ads_where_needed(cls, data: object) -> object:
+        """Fill in the default behaviour where a pipeline needs ads."""
+        if not isinstance(data, Mapping) or data.get("behaviour") is not None:
+            return data
+        blocks = data.get("pipelines")
+        listed = blocks.values() if isinstance(blocks, Mapping) else ()
+        has_ads = any(isinstance(one, PipelineBlock) and one.needs_ads for one in listed)
+        return {**data, "behaviour": Behaviour()} if has_ads else data
+
+    @property
+    def ad_behaviour(self) -> Behaviour:
+        """What users are shown and click, in a world with ads."""
+        if self.behaviour is None:
+            raise TypeError("This scenario's world has no ads.")
+        return self.behaviour

@@ -165,6 +165,7 @@ def check(data: object, blocks: Blocks) -> _Result:
     given = dict(data)
     if isinstance(data.get("pipelines"), Mapping):
         given["pipelines"] = _pipelines(data["pipelines"], blocks, flaws)
+        flaws += _behaviour_flaws(data, blocks)
     if isinstance(data.get("attacks"), tuple):
         given["attacks"] = _attacks(data["attacks"], given.get("pipelines"), blocks, flaws)
     scenario = _built(Scenario, given, (), flaws)
@@ -187,6 +188,21 @@ def _pipelines(
             built[name] = PipelineBlock()
             flaws.append(Flaw(path, unknown("pipeline", name, sorted(blocks))))
     return built
+
+
+def needs_ads(data: Mapping[str, object], blocks: Blocks) -> bool:
+    """Whether a pipeline that plain data name works on ads."""
+    named = data.get("pipelines")
+    known = [blocks[name] for name in blocks if isinstance(named, Mapping) and name in named]
+    return any(block.needs_ads for block in known)
+
+
+def _behaviour_flaws(data: Mapping[str, object], blocks: Blocks) -> Iterator[Flaw]:
+    """Refuse a behaviour that no pipeline uses: it would be ignored without a word."""
+    if data.get("behaviour") is not None and not needs_ads(data, blocks):
+        needing = ", ".join(name for name in sorted(blocks) if blocks[name].needs_ads) or "none"
+        rule = f"Expected this key only beside a pipeline that needs ads ({needing})."
+        yield Flaw(("behaviour",), f"{rule} Leave it out: this world has no ads.")
 
 
 def _attacks(
@@ -226,6 +242,8 @@ def _built(model: type[_Model], data: object, base: Path, flaws: list[Flaw]) -> 
 
 def _cell_flaws(scenario: Scenario) -> Iterator[Flaw]:
     """Keep a cohort's table of users and ads within memory."""
+    if scenario.behaviour is None:
+        return
     cohort, ads = scenario.population.cohort, scenario.behaviour.ads
     if cohort * ads > MOST_CELLS:
         rule = f"Expected at most {MOST_CELLS} cells in a cohort, got {cohort} users x {ads} ads."

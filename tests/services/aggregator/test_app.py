@@ -219,8 +219,7 @@ def test_a_closed_round_becomes_the_model_that_the_ad_server_hands_out(settings:
 
 def the_topology(valkey: EmbeddedServer, folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     file = folder / "collection.json"
-    catalogue = json.loads(example_collection(20).catalogue.content)
-    file.write_text(json.dumps({"catalogue": catalogue, "kinds": {"clicks": {"size": 20}}}))
+    file.write_bytes(example_collection(20).content)
     told = {"REDIS_URL": valkey.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
     return told, ("--collection", str(file))
 

@@ -73,7 +73,7 @@ def sent(pipeline: Clicks, day: int, account: BudgetAccount) -> list[Row]:
     """Return the reports of a day, in an order that does not depend on the frames."""
     kinds = {kind.name: kind for kind in pipeline.kinds}
     found: list[Row] = []
-    for data in pipeline.wake(cohort(), day, events(), account):
+    for data in pipeline.wake_with_ads(cohort(), day, events(), account):
         frame = decode_frame(data, kinds)
         assert frame.epoch == day
         rows = np.asarray(frame.kind.rows(frame.batch))

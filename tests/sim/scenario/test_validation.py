@@ -11,7 +11,15 @@ from pydantic import AfterValidator, ValidationError
 
 from noisefloor.checks import check_epsilon
 from noisefloor.errors import BadScenario
-from noisefloor_sim.scenario import PipelineBlock, Scenario, loads
+from noisefloor_sim.scenario import (
+    Behaviour,
+    Blocks,
+    PipelineBlock,
+    Scenario,
+    expand,
+    loads,
+    scenario_text,
+)
 from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Guess, Toy, Vote, complaint, scenario
 
 
@@ -30,7 +38,7 @@ def test_every_key_can_be_given() -> None:
     assert found.question == "What is this epsilon worth, and to whom?"
     assert found.expectation == "Less than it says.\nFour times as much is proved."
     assert found.population.churn_per_day == 0.001
-    assert found.behaviour.peak_hours == (8.0, 20.5)
+    assert found.ad_behaviour.peak_hours == (8.0, 20.5)
     assert [outage.end_h for outage in found.network.outages] == [6.5, 31.0]
     assert found.attacks == (Guess(name="toy.guess"), Vote(name="toy.vote", periods=30))
     assert found.sweep.axes == (
@@ -243,6 +251,46 @@ def test_without_attacks_or_pipelines_none_is_allowed() -> None:
 def test_a_scenario_can_be_built_without_a_file() -> None:
     built = Scenario(name="a", question="b", seed=1, pipelines={"toy": Toy(epsilon=1.0)})
     assert built == scenario("name: a\nquestion: b\nseed: 1\npipelines: {toy: {epsilon: 1}}\n")
+
+
+class Plain(PipelineBlock):
+    """Settings of a pipeline that needs no ads."""
+
+
+NO_ADS = "name: a\nquestion: b\nseed: 1\npipelines: {plain: {}}\n"
+TWO: Blocks = {**BLOCKS, "plain": Plain}
+
+
+def test_a_world_has_ads_if_a_pipeline_needs_them() -> None:
+    assert loads(NO_ADS, TWO).behaviour is None
+    assert loads(NO_ADS + "behaviour: null\n", TWO).behaviour is None
+    both = NO_ADS.replace("plain: {}", "plain: {}, toy: {epsilon: 1}")
+    assert loads(both, TWO).behaviour == scenario().behaviour == Behaviour()
+    assert loads(both + "behaviour: {ads: 7}\n", TWO).ad_behaviour.ads == 7
+    with pytest.raises(TypeError, match="no ads"):
+        _ = loads(NO_ADS, TWO).ad_behaviour
+
+
+def test_a_behaviour_that_nothing_uses_is_refused_with_the_pipelines_that_would() -> None:
+    with pytest.raises(BadScenario) as caught:
+        loads(NO_ADS + "behaviour: {ads: 2}\n", TWO, "s.yaml")
+    assert str(caught.value) == (
+        "s.yaml:5: behaviour: Expected this key only beside a pipeline that needs ads (toy). "
+        "Leave it out: this world has no ads."
+    )
+
+
+def test_the_text_of_a_world_without_ads_reads_back() -> None:
+    found = loads(NO_ADS, TWO)
+    assert "behaviour: null\n" in scenario_text(found)
+    assert loads(scenario_text(found), TWO) == found
+
+
+def test_a_sweep_over_pipelines_keeps_the_behaviour_of_points_with_ads() -> None:
+    text = NO_ADS.replace("plain: {}", "toy: {epsilon: 1}") + "behaviour: {ads: 7}\n"
+    swept = loads(text + "sweep: {pipelines: [{plain: {}}, {toy: {epsilon: 2}}]}\n", TWO)
+    found = [point.scenario.behaviour for point in expand(swept, TWO)]
+    assert found == [None, Behaviour(ads=7)]
 
 
 def test_the_command_line_starts_without_the_scenario_libraries() -> None:

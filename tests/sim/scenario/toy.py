@@ -89,6 +89,7 @@ class Vote(AttackBlock):
 class Toy(PipelineBlock):
     """Settings of a pipeline that does nothing."""
 
+    needs_ads: ClassVar[bool] = True
     attacks: ClassVar[Attacks] = {"guess": Guess, "vote": Vote}
 
     epsilon: float = Field(gt=0, le=40, description="Of one report.")

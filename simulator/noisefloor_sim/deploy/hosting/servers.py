@@ -1,6 +1,6 @@
 """Where the server's roles run: in this process on the memory bus, or behind sockets.
 
-The engine asks a hosting for the servers of one world and knows nothing else of them.
+The engine gets the servers of one world from a host, and depends on nothing else of it.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from noisefloor.roles import (
+    IMPRESSIONS,
     AdServer,
     Aggregation,
     Aggregator,
@@ -17,7 +18,7 @@ from noisefloor.roles import (
     TrainingServer,
 )
 from noisefloor.tasks import TrainingTask, kinds_of_task
-from noisefloor.wire import FrameBus, MemoryBus, drain, symbol_kind
+from noisefloor.wire import FrameBus, MemoryBus, Tally, drain, symbol_kind
 
 Receiver = Callable[[bytes], object]
 """What a role does with a frame."""
@@ -28,10 +29,21 @@ _NOTHING = symbol_kind("nothing", 1)
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The roles whose results a pipeline may read at the end."""
+    """The roles whose results a pipeline may read at the end.
+
+    Attributes:
+        aggregator: Counts reports.
+        ad_server: Counts impressions; None in a world without ads.
+    """
 
     aggregator: Aggregation
-    ad_server: ImpressionServer
+    ad_server: ImpressionServer | None
+
+    def impressions(self, epoch: int) -> Tally:
+        """Return the impressions of each ad in a closed epoch, in a world with ads."""
+        if self.ad_server is None:
+            raise TypeError("A world without ads counts no impressions.")
+        return self.ad_server.impressions(epoch)
 
 
 class HostedServers(Protocol):
@@ -77,8 +89,9 @@ class InProcessServers:
     __slots__ = ("_bus", "servers")
 
     def __init__(self, collection: CollectionConfig) -> None:
-        ad_server = AdServer(collection.catalogue)
-        not_its_own = {ad_server.kind.name}
+        catalogue = collection.catalogue
+        ad_server = None if catalogue is None else AdServer(catalogue)
+        not_its_own = {IMPRESSIONS}
         if collection.task is not None:
             not_its_own |= {kind.name for kind in kinds_of_task(collection.task)}
         kinds = [kind for name, kind in collection.kinds.items() if name not in not_its_own]

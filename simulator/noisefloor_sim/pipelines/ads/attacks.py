@@ -85,7 +85,9 @@ def training_games(
 
 def profiles_of_one(context: SimulationContext) -> Ratings:
     """Return what the first user may hold: the first ad unrated, rated 0, rated 1."""
-    user_ratings = context.world.tastes.draw_ratings(context.cohort(0))[np.zeros(3, dtype=np.intp)]
+    user_ratings = context.ad_world.tastes.draw_ratings(context.cohort(0))[
+        np.zeros(3, dtype=np.intp)
+    ]
     rated, rating = user_ratings.rated.copy(), user_ratings.rating.copy()
     rated[:, 0], rating[:, 0] = (False, True, True), (0, 0, 1)
     return Ratings(rated, rating)
@@ -173,11 +175,11 @@ class CandidateProfiles:
     @classmethod
     def of(cls, delivery: DeliveryPhase, context: SimulationContext) -> "CandidateProfiles":
         """Take from the first cohort whoever is most like all who share a favourite."""
-        scores = delivery.scores(context.world, context.cohort(0)).astype(np.float64)
+        scores = delivery.scores(context.ad_world, context.cohort(0)).astype(np.float64)
         best = scores.argmax(axis=1)
         ads = np.unique(best)[:MOST_CANDIDATES]
         rows = np.stack([_typical(scores[best == ad]) for ad in ads])
-        _, topics = np.unique(context.world.tastes.topic[ads], return_inverse=True)
+        _, topics = np.unique(context.ad_world.tastes.topic[ads], return_inverse=True)
         return cls(rows, topics.tolist())
 
 
@@ -279,7 +281,7 @@ def play_activity(
 def _rates(context: SimulationContext) -> Floats:
     """Return the expected pages in each hour of a quiet and of a busy person."""
     quiet, busy = np.quantile(context.cohort(0).engagement, [0.25, 0.75])
-    clock = np.bincount(context.world.clock, minlength=24) / len(context.world.clock)
+    clock = np.bincount(context.ad_world.clock, minlength=24) / len(context.ad_world.clock)
     return np.asarray(np.maximum(np.outer([quiet, busy], clock), 1e-6))
 
 

@@ -5,7 +5,7 @@ Errors in the words of a scenario: which of its keys does not fit the others.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -177,6 +177,8 @@ class AuctionBlock(BaseModel):
 
 class AdsBlock(PipelineBlock):
     """Advertising without identifiers: training, delivery and, beside it, an auction."""
+
+    needs_ads: ClassVar[bool] = True
 
     epsilon: float = Field(
         default=2.0,

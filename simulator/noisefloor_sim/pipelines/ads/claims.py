@@ -67,7 +67,7 @@ def daily_releases(
     if delivery.reports is not None:
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
-        part = RepeatedRelease(report, 0, scenario.behaviour.ads - 1)
+        part = RepeatedRelease(report, 0, scenario.ad_behaviour.ads - 1)
         found.append(DailyRelease("shown-ad", 1, each, *each, part))
     clicks = _click_release(scenario)
     return found if clicks is None else [*found, clicks]

@@ -152,7 +152,7 @@ def delivery_of(scenario: Scenario, choice: AdSelection | None = None) -> AdDeli
     Raises:
         BadParameter: The settings do not go together with the number of ads; names the key.
     """
-    settings, ads = block_of(scenario), scenario.behaviour.ads
+    settings, ads = block_of(scenario), scenario.ad_behaviour.ads
     block = settings.delivery
     own = AdSelection.PRINTED if scenario.variant == "paper" else AdSelection(block.choice)
     with scenario_key_errors(SECTION, {}):
@@ -195,7 +195,7 @@ class DeliveryPhase:
     def __post_init__(self) -> None:
         self.delivery = delivery_of(self.scenario)
         if self.delivery.is_slate:
-            ads, epsilon = self.scenario.behaviour.ads, block_of(self.scenario).shown_epsilon
+            ads, epsilon = self.scenario.ad_behaviour.ads, block_of(self.scenario).shown_epsilon
             with scenario_key_errors(SECTION, {"epsilon": "shown_epsilon"}):
                 self.reports = ImpressionReporting(ImpressionReport(ads, epsilon), self.source)
         # The paper's variant debits what the paper claims; tracking promises and debits nothing.
@@ -235,7 +235,7 @@ class DeliveryPhase:
         self.statistics[day].ask(requested, granted)
         asked = self.asked.setdefault(cohort.number, np.zeros(len(cohort), dtype=np.uint32))
         asked += granted.astype(np.uint32)
-        per_view = self.scenario.behaviour.slots_per_view
+        per_view = self.scenario.ad_behaviour.slots_per_view
         slots = Slots(visits, is_open, self.scores(world, cohort), granted, per_view)
         filled = self._fill(cohort, day, slots)
         self._write(world, cohort, day, slots, filled)
@@ -252,7 +252,9 @@ class DeliveryPhase:
     def released(self, cohort: Cohort) -> NDArray[np.int64]:
         """Return the ad that each user asked for last; one past the last ad where none was."""
         memory = self._memory(cohort)
-        return np.where(memory.has, memory.requests, self.scenario.behaviour.ads).astype(np.int64)
+        return np.where(memory.has, memory.requests, self.scenario.ad_behaviour.ads).astype(
+            np.int64
+        )
 
     def _memory(self, cohort: Cohort) -> LastRequests:
         """Return what the devices of a cohort were given last."""
@@ -301,10 +303,10 @@ MOST_ADS = 1_000
 def choice_metrics(delivery: DeliveryPhase, context: SimulationContext) -> list[Metric]:
     """Return how often the best ad is shown, and the mean score shown, by each choice."""
     scenario = delivery.scenario
-    if scenario.behaviour.ads > MOST_ADS:
+    if scenario.ad_behaviour.ads > MOST_ADS:
         return []
     block = block_of(scenario)
-    rows = delivery.scores(context.world, context.cohort(0))[:ROWS].astype(np.float64)
+    rows = delivery.scores(context.ad_world, context.cohort(0))[:ROWS].astype(np.float64)
     metrics = [Metric("utility.epsilon", block.request_epsilon, n=len(rows))]
     for choice in AdSelection:
         if choice in (AdSelection.PRINTED, AdSelection.EXACT):

@@ -17,7 +17,7 @@ from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.pipelines.api import Findings, Metric, Pipeline, ServedAds, SimulationContext
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
+from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Steps, Visits
 
 
 @dataclass(slots=True)
@@ -74,9 +74,7 @@ class AdsPipeline(Pipeline):
             self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
         return served
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 

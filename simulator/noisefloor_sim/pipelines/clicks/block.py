@@ -1,6 +1,6 @@
 """The settings of click statistics in a scenario."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,8 @@ _SLATES = ("slate", "random-slate")
 
 class ClickBlock(PipelineBlock):
     """One report of clicks per user and day."""
+
+    needs_ads: ClassVar[bool] = True
 
     epsilon: float = Field(
         default=1.0,
@@ -73,7 +75,7 @@ def memoised_of(scenario: Scenario) -> MemoisedClicks | None:
     if scenario.variant == "paper" or block.form != "memoised":
         return None
     first = block.first_share * block.epsilon
-    return MemoisedClicks(scenario.behaviour.ads, block.epsilon, first, scenario.days)
+    return MemoisedClicks(scenario.ad_behaviour.ads, block.epsilon, first, scenario.days)
 
 
 def delivered_of(scenario: Scenario) -> DeliveredClick | None:
@@ -95,12 +97,12 @@ def delivered_of(scenario: Scenario) -> DeliveredClick | None:
             "only where a request names the ad that is shown: the report tells that ad, and with "
             f"pipelines.ads.delivery.choice {choice!r} it is a secret",
         )
-    return DeliveredClick(scenario.behaviour.ads, block.epsilon)
+    return DeliveredClick(scenario.ad_behaviour.ads, block.epsilon)
 
 
 def vector_report_of(scenario: Scenario) -> ClickReport:
     """Return the mechanism of daily reports on the whole vector."""
-    block, ads = block_of(scenario), scenario.behaviour.ads
+    block, ads = block_of(scenario), scenario.ad_behaviour.ads
     if scenario.variant == "paper":
         return ClickReport(ads, block.epsilon, ClickEncoding.PER_BIT)
     form = ClickEncoding(block.form)

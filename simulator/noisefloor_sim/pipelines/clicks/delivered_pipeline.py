@@ -94,13 +94,13 @@ class DeliveredPipeline(Pipeline):
         """What happened on each day."""
         return self.flow.days
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
         """Send the day's reports of a cohort."""
         stats, number, cost = self.days[day], cohort.number, self.flow.cost
-        contact = self.flow.open_day(cohort, day, events, account)
-        shown = day_ads(events, contact)
+        contact = self.flow.open_day(cohort, day, activity, account)
+        shown = day_ads(activity, contact)
         paid = account.spend(day, CLICK_REPORT, contact & shown.has[:, None], cost) > 0
         inputs = self.mechanism.symbols(shown.ad[paid], shown.clicked[paid])
         randomness = self.flow.source.child(number, day)

@@ -78,7 +78,7 @@ class Forger:
     @classmethod
     def of(cls, scenario: Scenario, mechanism: ClickMechanism) -> "Forger | None":
         """Return the forger of a scenario, if there is one."""
-        threat, ads = scenario.threat, scenario.behaviour.ads
+        threat, ads = scenario.threat, scenario.ad_behaviour.ads
         if not threat.fakes:
             return None
         if threat.pushed_ad >= ads:

@@ -70,17 +70,17 @@ class ClickPipeline(Pipeline):
         """What happened on each day."""
         return self.flow.days
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
         """Send the day's reports of a cohort."""
-        ads, stats = self.scenario.behaviour.ads, self.days[day]
-        contact = self.flow.open_day(cohort, day, events, account)
-        known = events.clicked & contact[events.user, events.device]
+        ads, stats = self.scenario.ad_behaviour.ads, self.days[day]
+        contact = self.flow.open_day(cohort, day, activity, account)
+        known = activity.clicked & contact[activity.user, activity.device]
         paid, debited = self._pay(cohort.number, account, day, contact)
-        bits = events.matrix(known, ads)[paid]
+        bits = activity.matrix(known, ads)[paid]
         fresh = self._answer(bits, paid, cohort.number, day)
-        shown = events.matrix(np.ones(len(events.ad), dtype=np.bool_), ads)[paid]
+        shown = activity.matrix(np.ones(len(activity.ad), dtype=np.bool_), ads)[paid]
         stats.reported += bits.sum(axis=0)
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
         stats.spent += debited

@@ -65,7 +65,7 @@ class ClickReporting:
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
         # The paper's variant debits what the paper claims; what is proved is told beside it.
         self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
-        ads, cells = self.scenario.behaviour.ads, self.kind.cells
+        ads, cells = self.scenario.ad_behaviour.ads, self.kind.cells
         self.days = [ClickDayStatistics.empty(ads, cells) for _ in range(self.scenario.days)]
         self.memory = ReportCache(policy_of(self.scenario))
         self.forger = Forger.of(self.scenario, self.mechanism)
@@ -77,7 +77,7 @@ class ClickReporting:
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
         self.accounts[cohort.number] = account
         stats, here = self.days[day], cohort.leaves > day
-        stats.clicked += events.matrix(events.clicked, self.scenario.behaviour.ads).sum(axis=0)
+        stats.clicked += events.matrix(events.clicked, self.scenario.ad_behaviour.ads).sum(axis=0)
         stats.out_of_contact += int(np.count_nonzero(here & ~contact.any(axis=1)))
         return contact
 
@@ -112,7 +112,7 @@ class ClickReporting:
         """
         name, days = self.kind.name, len(self.days)
         found = released_estimates(self.mechanism, servers.aggregator, name, days)
-        shown = np.sum([servers.ad_server.impressions(day) for day in range(days)], axis=0)
+        shown = np.sum([servers.impressions(day) for day in range(days)], axis=0)
         proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
         users, share_randomness = self.scenario.population.users, self._days_share_randomness
         return [

@@ -31,7 +31,7 @@ from noisefloor_sim.pipelines.collection.record_assignment import (
     schema_is_public,
 )
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Steps
+from noisefloor_sim.world import BudgetAccount, Cohort, Steps
 
 
 def training_task_of(scenario: Scenario, assignment: RecordAssignment) -> RecordTask:
@@ -117,9 +117,7 @@ class CollectionPipeline(Pipeline):
         cost = debited(phases.costs.question)
         return max(0, min(requested, budget // cost)) if cost else requested
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Send nothing by itself: what is sent is sent in phases."""
         self.accounts[cohort.number] = account
         return iter(())

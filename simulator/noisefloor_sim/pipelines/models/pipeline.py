@@ -32,7 +32,7 @@ from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.pipelines.models.publication_request import Planner
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, DayActivity, Steps
+from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, Steps
 
 DAY_S = 24 * HOUR_S
 _AFTER_S = 0.5 * HOUR_S
@@ -88,9 +88,7 @@ class ModelsPipeline(Pipeline):
         """Publish again and again."""
         return (self._publish(context),)
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Note whose record arrives; nothing is sent to the aggregator."""
         self.arrivals.note(cohort, day)
         return iter(())
