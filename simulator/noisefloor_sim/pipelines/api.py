@@ -3,15 +3,16 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import simpy
 from numpy.typing import NDArray
 
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
-from noisefloor.privacy import Claim
+from noisefloor.adversary.audit import RepeatedRelease
+from noisefloor.privacy import Claim, Guarantee
 from noisefloor.roles import FrameCounters, TrainingServer
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
@@ -89,6 +90,51 @@ class ServedAds:
 
     ad: NDArray[np.uint16]
     is_public: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DailyRelease:
+    """What one user releases in a day through one flow.
+
+    Attributes:
+        name: Of the flow.
+        releases: How often the user releases something fresh.
+        each: What is claimed of one release, and what is proved.
+        claimed: What is claimed of all of them; the paper counts one request.
+        proved: What is proved of all of them.
+        part: All of them, for an auditor.
+    """
+
+    name: str
+    releases: int
+    each: tuple[Guarantee, Guarantee]
+    claimed: Guarantee
+    proved: Guarantee
+    part: RepeatedRelease
+
+    @property
+    def single(self) -> RepeatedRelease:
+        """One release, for an auditor."""
+        return replace(self.part, times=1)
+
+
+@runtime_checkable
+class ServesAds(Protocol):
+    """The block of a pipeline that decides which ads are shown, as other pipelines see it."""
+
+    @property
+    def hidden_ad_key(self) -> str:
+        """The setting that keeps the shown ad secret on the device; empty if it is public."""
+        ...
+
+
+@runtime_checkable
+class ReleasesDaily(Protocol):
+    """The block of a pipeline in which each user releases something every day."""
+
+    def daily_release(self, scenario: Scenario) -> DailyRelease:
+        """Return what a user releases in a day, for claims about a user's whole day."""
+        ...
 
 
 class SimulationContext(Protocol):

@@ -114,6 +114,6 @@ class AdServing:
         return ServedAds(visits.popular)
 
     def _count_ratings(self, cohort: Cohort) -> None:
-        held = self.world.tastes.draw_ratings(cohort)
-        self.counts.ratings += int(np.count_nonzero(held.rated))
-        self.counts.rating_thousandths += int(np.rint(1000 * held.rating[held.rated]).sum())
+        drawn = self.world.tastes.draw_ratings(cohort)
+        self.counts.ratings += int(np.count_nonzero(drawn.rated))
+        self.counts.rating_thousandths += int(np.rint(1000 * drawn.rating[drawn.rated]).sum())

@@ -6,13 +6,14 @@ with every default, ``scenario_hash`` names it. Pipelines bring their own blocks
 
 from noisefloor_sim.scenario.blocks import (
     FROZEN,
-    AttackBlock,
+    Attack,
     Attacks,
     Blocks,
     PipelineBlock,
     PlainText,
     Probability,
     check_source,
+    game_of,
     rule_error,
 )
 from noisefloor_sim.scenario.error_text import count, show_name
@@ -26,7 +27,7 @@ from noisefloor_sim.scenario.sweep import SweepPoint, expand
 
 __all__ = [
     "FROZEN",
-    "AttackBlock",
+    "Attack",
     "Attacks",
     "Behaviour",
     "Blocks",
@@ -47,6 +48,7 @@ __all__ = [
     "check_source",
     "count",
     "expand",
+    "game_of",
     "load",
     "loads",
     "parse_gate",

@@ -20,7 +20,6 @@ from pydantic import (
 
 from noisefloor_sim.scenario.blocks import (
     FROZEN,
-    AttackBlock,
     PipelineBlock,
     PlainText,
     rule_error,
@@ -78,10 +77,6 @@ PipelineBlocks = Annotated[
     Mapping[str, SerializeAsAny[InstanceOf[PipelineBlock]]],
     WithJsonSchema({"type": "object", "minProperties": 1}),
 ]
-AttackBlocks = Annotated[
-    tuple[SerializeAsAny[InstanceOf[AttackBlock]], ...],
-    WithJsonSchema({"type": "array", "maxItems": MOST_ATTACKS}),
-]
 GateText = Annotated[str, AfterValidator(_checked_gate)]
 
 
@@ -132,10 +127,11 @@ class Scenario(BaseModel):
     pipelines: PipelineBlocks = Field(
         min_length=1, description="Pipelines that run, each with its own block."
     )
-    attacks: AttackBlocks = Field(
+    attacks: tuple[str, ...] = Field(
         default=(),
         max_length=MOST_ATTACKS,
-        description="Attacks to mount: names, or blocks with settings.",
+        description="Attacks to mount, as pipeline.attack; none listed: all. What is not mounted "
+        "is not measured, and a claim whose audit is left out is not audited.",
     )
     threat: Threat = Field(default=Threat(), description="What the adversary sees.")
     sweep: Sweep = Field(
@@ -144,6 +140,10 @@ class Scenario(BaseModel):
     gates: tuple[GateText, ...] = Field(
         default=(), max_length=100, description="Conditions that decide the exit code of a run."
     )
+
+    def mounts(self, pipeline: str, game: str) -> bool:
+        """Whether an attack is selected, by its pipeline and its name or game."""
+        return not self.attacks or f"{pipeline}.{game.replace('_', '-')}" in self.attacks
 
     @model_validator(mode="before")
     @classmethod

@@ -9,10 +9,9 @@ import pytest
 
 from noisefloor.accounting.entries import MICRO
 from noisefloor.wire.frames import decode_frame
-from noisefloor_sim.pipelines.clicks import build
 from noisefloor_sim.pipelines.clicks.block import vector_report_of
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics, exhausted_metrics
-from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline
+from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline, build
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario

@@ -11,7 +11,6 @@ from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import CLICKS
-from noisefloor_sim.pipelines.clicks.attacks import proportion_metric
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.estimates import (
     DayEstimate,
@@ -21,6 +20,7 @@ from noisefloor_sim.pipelines.clicks.estimates import (
     sum_of,
 )
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
+from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario
 from worlds import small_world, with_clicks, with_section

@@ -5,7 +5,6 @@ from noisefloor_sim.pipelines.ads.pipeline import AdsPipeline
 from noisefloor_sim.pipelines.ads.section import report_section
 from noisefloor_sim.pipelines.api import PipelineType
 
-__all__ = ["AdsBlock", "AdsPipeline", "PipelineType", "report_section"]
-
+__all__ = ["ADS"]
 
 ADS = PipelineType("ads", AdsBlock, AdsPipeline, report_section)

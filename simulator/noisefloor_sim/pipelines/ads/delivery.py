@@ -98,7 +98,7 @@ def busiest_requests(statistics: Sequence[DeliveryDayStatistics]) -> int:
     return max((stats.most for stats in statistics), default=0)
 
 
-def requests_per_asking_user(asked: Mapping[int, Counts]) -> int:
+def requests_per_requesting_user(asked: Mapping[int, Counts]) -> int:
     """Return how many fresh requests a user makes in the whole run who makes any.
 
     The mean, rounded up; at least one. A budget that is spent shows here.
@@ -136,7 +136,7 @@ def delivery_metrics(
         Metric("requests", float(requests), n=users),
         Metric("requests_per_day", requests / max(1, users), n=users),
         Metric("requests_refused", float(sum(stats.refused for stats in statistics)), n=users),
-        Metric("requests_per_user", float(requests_per_asking_user(asked)), n=users),
+        Metric("requests_per_user", float(requests_per_requesting_user(asked)), n=users),
         Metric("requests_busiest_day", float(requests_a_day(statistics)), n=users),
         Metric("requests_busiest_user", float(busiest_requests(statistics)), n=users),
     ]
@@ -172,7 +172,7 @@ class DeliveryPhase:
 
     Attributes:
         scenario: The point.
-        source: Of all coins of delivery.
+        source: Of all random numbers of delivery.
         training: Whose model devices score the ads with.
         delivery: How devices ask.
         reports: Of shown ads, where requests do not tell them.

@@ -24,7 +24,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.clicks import proportion_metric
+from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.scenario import Scenario
 
 

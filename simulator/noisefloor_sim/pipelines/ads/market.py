@@ -52,7 +52,7 @@ EACH_DAY = 4
 
 
 def market_source(scenario: Scenario) -> SeededSource:
-    """Return where the market's coins come from."""
+    """Return where the market's random numbers come from."""
     return SeededSource(scenario.seed, "pipeline", "ads", "market")
 
 
@@ -126,7 +126,7 @@ class MarketPhase:
 
     Attributes:
         scenario: The point.
-        source: Of all coins of the market.
+        source: Of all random numbers of the market.
         delivery: By which devices release an ad.
         lots: Impressions of the days that are not over, by day and cohort.
         days: What was sold, by day.

@@ -11,7 +11,12 @@ from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.claims import claims_of, daily_release_metrics, daily_releases
+from noisefloor_sim.pipelines.ads.claims import (
+    claims_of,
+    daily_release_metrics,
+    daily_releases,
+    other_releases,
+)
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
@@ -81,15 +86,17 @@ class AdsPipeline(Pipeline):
     def finish(self, servers: Servers) -> Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
+        others = other_releases(self.scenario)
         metrics = [
             *self.training.finish(),
             *self.delivery.finish(servers.aggregator),
             *self._looks(),
             *budget_metrics(self.scenario, self.accounts.values()),
-            *daily_release_metrics(flows, self.delivery),
+            *daily_release_metrics([*flows, *others], self.delivery),
             *([] if self.market is None else self.market.finish()),
         ]
-        return Findings(tuple(metrics), claims_of(self.scenario, flows, self.source))
+        claims = claims_of(self.scenario, flows, others, self.source)
+        return Findings(tuple(metrics), claims)
 
     def _looks(self) -> list[Metric]:
         """Weigh the choices and let the adversary guess: both take a second look at people."""

@@ -17,8 +17,9 @@ from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline
 from noisefloor_sim.pipelines.clicks.attacks import audited_bound, delivered_games_of, play
-from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days
+from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
+from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
@@ -115,8 +116,18 @@ class DeliveredPipeline(Pipeline):
         games = delivered_games_of(
             fresh_days(self.scenario), is_linked=self.scenario.threat.linked
         )
-        attacks = [m for game in games for m in play(self.mechanism, game, canaries, source)]
-        bound = audited_bound(self.mechanism, canaries, source)
+        chosen = [game for game in games if mounts(self.scenario, game.name)]
+        attacks = [m for game in chosen for m in play(self.mechanism, game, canaries, source)]
+        bound = None
+        if mounts(self.scenario, "audit"):
+            bound = audited_bound(self.mechanism, canaries, source)
         claim = Claim(self.mechanism.claimed, self.mechanism.guarantee(Neighbours.USER), bound)
         metrics = (*self.flow.metrics(servers, {}), *attacks)
         return Findings(metrics, (NamedClaim("clicks-delivered", claim),))
+
+
+def build(scenario: Scenario) -> Pipeline:
+    """Make the pipeline for the form of report that a scenario has."""
+    if delivered_of(scenario) is not None:
+        return DeliveredPipeline(scenario)
+    return ClickPipeline(scenario)

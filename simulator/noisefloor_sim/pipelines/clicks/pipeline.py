@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from noisefloor_sim.pipelines.clicks.block import (
     block_of,
     fresh_days,
     memoised_of,
+    mounts,
     vector_report_of,
 )
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
@@ -120,7 +122,9 @@ class ClickPipeline(Pipeline):
         """Score the estimates against the truth, and the adversary against its canaries."""
         source = self.flow.source.child("canary")
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
-        bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
+        bound = None
+        if mounts(self.scenario, "audit"):
+            bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
         proved = self.mechanism.guarantee(Neighbours.USER)
         claim = Claim(self.mechanism.claimed, proved, bound)
         if isinstance(self.mechanism, ClickReport):
@@ -134,19 +138,24 @@ class ClickPipeline(Pipeline):
         return Findings(tuple(metrics), tuple(named))
 
     def _attacks(self, source: SeededSource) -> list[Metric]:
-        """Play every game that the threat model allows."""
+        """Mount the selected attacks that the threat model allows."""
         block, days = block_of(self.scenario), fresh_days(self.scenario)
-        is_linked = self.scenario.threat.linked
+        is_linked, selected = self.scenario.threat.linked, partial(mounts, self.scenario)
         if not isinstance(self.mechanism, ClickReport):
-            return play_memoised(self.mechanism, block.canaries, source) if is_linked else []
+            is_played = is_linked and selected("all_days")
+            return play_memoised(self.mechanism, block.canaries, source) if is_played else []
         games = games_of(self.mechanism, days, is_linked=is_linked)
-        metrics = [m for game in games for m in play(self.mechanism, game, block.canaries, source)]
-        metrics += play_vector(self.mechanism, block.canaries, source)
-        if not is_linked and days > 1:
+        chosen = [game for game in games if selected(game.name)]
+        metrics = [
+            m for game in chosen for m in play(self.mechanism, game, block.canaries, source)
+        ]
+        if selected("vector"):
+            metrics += play_vector(self.mechanism, block.canaries, source)
+        if selected("row_order") and not is_linked and days > 1:
             metrics += play_row_order(
                 self.mechanism, days, block.canaries, source, is_kept=block.canaries_keep_order
             )
-        if is_linked:
+        if selected("delivered") and is_linked:
             counts = np.sum([stats.delivered for stats in self.days], axis=0)
             metrics += delivered_metrics(counts, self.mechanism)
         return metrics

@@ -43,7 +43,7 @@ class ClickReporting:
         scenario: At one point of a sweep.
         mechanism: What guards the clicks.
         kind: Of the frames.
-        source: Of the pipeline's coins.
+        source: Of the pipeline's random numbers.
         cost: Of a report, in micro-epsilon.
         days: What happened on each day.
         accounts: Of the cohorts that have woken.
@@ -132,6 +132,6 @@ class ClickReporting:
 
     @property
     def _days_share_randomness(self) -> bool:
-        """Whether a user's reports on two days may rest on the same coins."""
+        """Whether a user's reports on two days may rest on the same random numbers."""
         is_permanent = isinstance(self.mechanism, MemoisedClicks)
         return is_permanent or self.memory.policy is Exhausted.MEMORY

@@ -34,7 +34,7 @@ _USER = Neighbours.USER
 
 @dataclass(frozen=True, slots=True)
 class PhaseCosts:
-    """The claims of a course's phases; the selection costs nobody anything if it uses no data."""
+    """The claims of each phase; a selection that uses no data costs nothing."""
 
     selection: Claim
     training: Claim
@@ -95,7 +95,7 @@ def claims_of(
     asked: int,
     asked_by_owners: int,
     canaries: int,
-    source: SeededSource,
+    source: SeededSource | None,
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of each phase, of who only asks, and of an owner who is in all phases.
 
@@ -105,7 +105,7 @@ def claims_of(
         asked: How often who did not train may ask the server; 0: the model is on the device.
         asked_by_owners: How often an owner of a training record may, besides.
         canaries: Runs of each audit on either of two inputs.
-        source: Of the audits' coins.
+        source: Of the audits' random numbers; None if nothing is audited.
     """
     costs = PhaseCosts.of(task, columns)
     selection, training = _selection_parts(task), _training_parts(task, columns, asks=False)
@@ -123,12 +123,19 @@ def claims_of(
     # The paper's epsilon is that of one phase, and is said of the whole.
     said = Guarantee(task.epsilon, Neighbours.USER) if task.variant == "paper" else None
     return tuple(
-        NamedClaim(name, _whole(claims, _audited(parts, canaries, source.child(name)), said))
+        NamedClaim(
+            name,
+            _whole(
+                claims,
+                None if source is None else _audited(parts, canaries, source.child(name)),
+                said,
+            ),
+        )
         for name, claims, parts in rows
     )
 
 
-def _whole(claims: Sequence[Claim], audited: LowerBound, said: Guarantee | None) -> Claim:
+def _whole(claims: Sequence[Claim], audited: LowerBound | None, said: Guarantee | None) -> Claim:
     """Return the claims of several phases as one: phases add up."""
     if len(claims) == 1:
         return Claim(claims[0].claimed, claims[0].proved, audited)

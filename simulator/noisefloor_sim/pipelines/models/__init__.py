@@ -5,7 +5,6 @@ from noisefloor_sim.pipelines.models.block import ModelsBlock
 from noisefloor_sim.pipelines.models.pipeline import ModelsPipeline
 from noisefloor_sim.pipelines.models.section import report_section
 
-__all__ = ["ModelsBlock", "ModelsPipeline", "PipelineType", "report_section"]
-
+__all__ = ["MODELS"]
 
 MODELS = PipelineType("models", ModelsBlock, ModelsPipeline, report_section)

@@ -1,11 +1,19 @@
 """The settings of the publication of models in a scenario."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
-from noisefloor_sim.scenario import PipelineBlock, PlainText, Scenario, check_source, rule_error
+from noisefloor_sim.scenario import (
+    Attack,
+    Attacks,
+    PipelineBlock,
+    PlainText,
+    Scenario,
+    check_source,
+    rule_error,
+)
 
 NAMED = ("synthetic", "adult")
 
@@ -15,8 +23,30 @@ SUBSTITUTE_ONLY = ("learning-first", "anonymised-learning")
 NEED_DELTA = ("logistic", "private-sgd")
 
 
+ATTACKS: Attacks = {
+    "canary": Attack(
+        "one record that changes as much as any can, in one release and in all of them",
+        ("canary", "stayer", "null", "planted"),
+        is_audit=True,
+    ),
+    "members": Attack(
+        "who is in the data set, by shadow models",
+        ("loss", "lira", "null", "planted"),
+        is_audit=True,
+    ),
+    "newcomer": Attack("who came between two releases", ("newcomer", "newcomer_alone")),
+    "missing-value": Attack("one value of a known record"),
+    "nearest": Attack("who is near a synthetic record", ("nearest", "planted")),
+    "missing-record": Attack("which of four records is missing, all others known"),
+    "difference": Attack("which of four came between two releases, no other record known"),
+}
+"""What the adversary guesses, by the name of the attack."""
+
+
 class ModelsBlock(PipelineBlock):
     """A data holder that publishes a classifier of its users' records, again and again."""
+
+    attacks: ClassVar[Attacks] = ATTACKS
 
     source: PlainText = Field(
         default="synthetic",
