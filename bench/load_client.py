@@ -22,6 +22,7 @@ import uvloop
 from bench.processes import cpu_s
 
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.ad_server import IMPRESSIONS
 from noisefloor.roles.collection_config import example_collection
 from noisefloor.wire.frames import seal
 from noisefloor_services.http.bodies import FRAME_TYPE
@@ -289,7 +290,7 @@ def json_bodies() -> Sequence[bytes]:
 
 def ad_bodies() -> Sequence[bytes]:
     """Write requests for one ad each."""
-    count = len(example_collection().catalogue)
+    count = example_collection().kinds[IMPRESSIONS].cells
     return [json.dumps({"epoch": 0, "index": at % count}).encode() for at in range(_DISTINCT)]
 
 

@@ -87,7 +87,7 @@ class World:
         self.random = random.Random(scenario.seed)
         self.numpy = np.random.default_rng(scenario.seed)
         self.env = simpy.Environment()
-        shape, users = scenario.behaviour, scenario.population.users
+        shape, users = scenario.ad_behaviour, scenario.population.users
         service_s = 1 / scenario.network.capacity_frames_per_s
         self.server = Server(self.env, shape.ads, scenario.days, service_s)
         self.ad_weights = _cumulated(_ads_by_rank(shape.ads, shape.popularity))
@@ -107,7 +107,7 @@ class World:
 
     def counts(self) -> dict[str, list[list[int]]]:
         """Return what happened, by user and day."""
-        slots = self.scenario.behaviour.slots_per_view
+        slots = self.scenario.ad_behaviour.slots_per_view
         impressions = [[slots * views for views in days] for days in self.views]
         return {"impressions": impressions, "clicks": self.clicks, "reports": self.reports}
 
@@ -116,7 +116,7 @@ class World:
         views, clicks, reports = (
             sum(map(sum, counted)) for counted in (self.views, self.clicks, self.reports)
         )
-        return views * (1 + self.scenario.behaviour.slots_per_view) + clicks + reports
+        return views * (1 + self.scenario.ad_behaviour.slots_per_view) + clicks + reports
 
 
 class User:
@@ -156,7 +156,7 @@ class User:
         """Look at pages at the hours that people keep, a Poisson number of them."""
         world, env, draws = self.world, self.world.env, self.world.random
         is_weekend = day % 7 in (5, 6)
-        factor = world.scenario.behaviour.weekend_factor if is_weekend else 1.0
+        factor = world.scenario.ad_behaviour.weekend_factor if is_weekend else 1.0
         views = int(world.numpy.poisson(self.engagement * factor))
         hours = draws.choices(range(24), cum_weights=world.hour_weights, k=views)
         for at in sorted(day * DAY_S + (hour + draws.random()) * HOUR_S for hour in hours):
@@ -168,7 +168,7 @@ class User:
     def _view(self, seen: Ads, clicks: Clicks) -> None:
         """See one page's ads on some device, and click by interest and position."""
         world, draws, interests = self.world, self.world.random, self.interests
-        shape = world.scenario.behaviour
+        shape = world.scenario.ad_behaviour
         device = draws.choices(self.owned, cum_weights=self.device_weights)[0]
         shown = draws.choices(
             range(shape.ads), cum_weights=world.ad_weights, k=shape.slots_per_view

@@ -38,17 +38,17 @@ class Recorder(ClickPipeline):
         names = ("impressions", "clicks", "reports")
         self.counts = {name: np.zeros(shape, dtype=np.int64) for name in names}
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
         """Note a cohort's day, then let it report."""
         users = slice(cohort.first, cohort.first + len(cohort))
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
-        clickers = events.user[events.clicked]
-        self.counts["impressions"][users, day] = np.bincount(events.user, minlength=len(cohort))
+        clickers = activity.user[activity.clicked]
+        self.counts["impressions"][users, day] = np.bincount(activity.user, minlength=len(cohort))
         self.counts["clicks"][users, day] = np.bincount(clickers, minlength=len(cohort))
         self.counts["reports"][users, day] = contact.any(axis=1)
-        yield from super().wake(cohort, day, events, account)
+        yield from super().wake_with_ads(cohort, day, activity, account)
 
 
 def _moments(counted: ArrayLike) -> dict[str, float]:
@@ -75,7 +75,8 @@ def engine(scenario: Scenario) -> Answer:
     clicks = world.pipelines["clicks"]
     assert isinstance(clicks, ClickPipeline)
     reports = sum(stats.fresh for stats in clicks.days)
-    return {"cpu_s": cpu_s, "events": world.census.events() + reports}
+    assert world.ads is not None
+    return {"cpu_s": cpu_s, "events": world.ads.counts.events() + reports}
 
 
 def engine_moments(scenario: Scenario) -> Answer:
@@ -88,8 +89,9 @@ def engine_moments(scenario: Scenario) -> Answer:
     assert isinstance(clicks, Recorder)
     totals = {name: int(counted.sum()) for name, counted in clicks.counts.items()}
     reports = sum(stats.fresh for stats in clicks.days)
-    census = world.census
-    sums = {"impressions": census.impressions, "clicks": census.clicks, "reports": reports}
+    assert world.ads is not None
+    seen = world.ads.counts
+    sums = {"impressions": seen.impressions, "clicks": seen.clicks, "reports": reports}
     if totals != sums:
         raise RuntimeError(f"recorded {totals}, but the engine counted {sums}")
     return {name: _moments(counted) for name, counted in clicks.counts.items()}

@@ -14,7 +14,6 @@ SMALL: dict[str, Any] = {
     "question": "A small world of records for tests.",
     "days": 3,
     "population": {"users": 1500, "cohort": 256},
-    "behaviour": {"ads": 2},
 }
 
 

@@ -14,11 +14,9 @@ SMALL: dict[str, Any] = {
     "question": "A small world of published models for tests.",
     "days": 2,
     "population": {"users": 700, "cohort": 256},
-    "behaviour": {"ads": 2},
 }
 WEEKLY: dict[str, Any] = {
     "days": 8,
-    "behaviour": {"ads": 2},
 }
 EVERY_TWO = {"release_every_days": 2, "join_over_days": 8, "budget": 3.0}
 """Four releases, of which three are paid for."""

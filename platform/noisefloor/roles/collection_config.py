@@ -26,15 +26,15 @@ class CollectionConfig:
     """One collection.
 
     Attributes:
-        catalogue: Ads in order.
+        catalogue: Ads in order; None where no ads are shown, and no impressions are counted.
         kinds: Kinds of report by name; impressions of the catalogue and the reports of the
-            task are always among them.
+            training task are always among them.
         first_epoch: The oldest epoch that is open at the start.
         namespace: First part of every key in Redis.
         task: The training over closed rounds, if any; a round is an epoch.
     """
 
-    catalogue: Catalogue
+    catalogue: Catalogue | None = None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     first_epoch: int = 0
     namespace: str = "noisefloor"
@@ -45,12 +45,14 @@ class CollectionConfig:
         if self.task is not None and self.first_epoch:
             rule = "0 where there is a task: its rounds are epochs from 0 on"
             raise BadParameter("first_epoch", self.first_epoch, rule)
-        needed = kinds_from_sizes({IMPRESSIONS: {"size": len(self.catalogue)}})
+        needed: dict[str, Kind] = {}
+        if self.catalogue is not None:
+            needed |= kinds_from_sizes({IMPRESSIONS: {"size": len(self.catalogue)}})
         if self.task is not None:
             needed |= {kind.name: kind for kind in kinds_of_task(self.task)}
         for name, kind in needed.items():
             if self.kinds.get(name, kind) != kind:
-                raise BadParameter("kinds", name, "as catalogue and task have it")
+                raise BadParameter("kinds", name, "as catalogue and training task declare it")
         object.__setattr__(self, "kinds", {**needed, **self.kinds})
 
     @classmethod
@@ -70,29 +72,34 @@ class CollectionConfig:
             payload = json.loads(content)
             if not set(payload) <= _PARTS:
                 raise BadCollection(f"A collection has {', '.join(sorted(_PARTS))}.")
-            listed = payload["catalogue"]
-            catalogue = Catalogue(listed["version"], tuple(Ad(**ad) for ad in listed["ads"]))
+            listed, catalogue = payload.get("catalogue"), None
+            if listed is not None:
+                catalogue = Catalogue(listed["version"], tuple(Ad(**ad) for ad in listed["ads"]))
             rest = {
                 name: payload[name] for name in ("first_epoch", "namespace") if name in payload
             }
             check_types(cls, rest)
             if payload.get("course") is not None:
                 rest["task"] = task_from_description(payload["course"])
-            return cls(catalogue, kinds_from_sizes(payload.get("kinds", {})), **rest)
+            made = cls(catalogue, kinds_from_sizes(payload.get("kinds", {})), **rest)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = f"{error.name} has to be {error.rule}" if isinstance(error, BadParameter) else ""
             text = "A collection cannot be used: " + (why or type(error).__name__)
             raise BadCollection(f"{text}.") from None
+        if not made.kinds:
+            raise BadCollection("A collection needs a catalogue, a kind of report or a course.")
+        return made
 
     @property
     def content(self) -> bytes:
         """The document, in one form only."""
         payload: dict[str, Any] = {  # Any: JSON
-            "catalogue": json.loads(self.catalogue.content),
             "kinds": {name: kind_description(self.kinds[name]) for name in sorted(self.kinds)},
             "first_epoch": self.first_epoch,
             "namespace": self.namespace,
         }
+        if self.catalogue is not None:
+            payload["catalogue"] = json.loads(self.catalogue.content)
         if self.task is not None:
             payload["course"] = task_description(self.task)
         return canonical_json(payload)

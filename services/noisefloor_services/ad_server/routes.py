@@ -34,6 +34,9 @@ _ACCEPTED = Response(status_code=202)  # it holds nothing of a request: one serv
 _UNCHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The device has this one already (If-None-Match)."}
 }
+_NO_ADS: dict[int | str, dict[str, Any]] = {
+    404: {"description": "The collection has no catalogue: no ads are shown."}
+}
 _EPOCH: dict[int | str, dict[str, Any]] = {
     409: {"description": "The epoch is too far ahead: keep the bytes, send the same later."},
     410: {"description": "The epoch is closed or full: this counts no more, drop it."},
@@ -70,10 +73,10 @@ def _add_downloads(router: APIRouter, shared: AdServerState) -> None:
         "/catalogue",
         tags=["device"],
         summary="The catalogue of ads; a place in it is the index that reports carry.",
-        responses=_UNCHANGED,
+        responses={**_UNCHANGED, **_NO_ADS},
     )
     async def catalogue(if_none_match: Annotated[str | None, Header()] = None) -> Response:
-        made = shared.catalogue
+        made = _catalogue(shared)
         return _tagged(made.content, made.etag, if_none_match, "application/json")
 
     @router.get(
@@ -103,7 +106,7 @@ def _add_requests(router: APIRouter, shared: AdServerState) -> None:
 
     @lru_cache(_MOST_KEPT)
     def answer(index: int) -> Response:
-        return _shown([index], shared.catalogue)
+        return _shown([index], _catalogue(shared))
 
     @router.post(
         "/requests",
@@ -114,17 +117,18 @@ def _add_requests(router: APIRouter, shared: AdServerState) -> None:
         "report, protected.",
         openapi_extra=openapi_json_body(AdRequest),
         response_model=AdResponse,
-        responses={**_EPOCH, 429: _TAKEN[429], **UNAVAILABLE},
+        responses={**_NO_ADS, **_EPOCH, 429: _TAKEN[429], **UNAVAILABLE},
     )
     async def requests(request: Request) -> Response:
         ad_request = await json_body(request, AdRequest)
         if (ad_request.index is None) == (ad_request.slate is None):
             raise HTTPException(422, "Expected either index or slate.")
         indices = [ad_request.index] if ad_request.index is not None else ad_request.slate or []
-        if max(indices) >= len(shared.catalogue):
-            raise HTTPException(422, f"Expected an index below {len(shared.catalogue)}.")
+        listed = _catalogue(shared)
+        if max(indices) >= len(listed):
+            raise HTTPException(422, f"Expected an index below {len(listed)}.")
         if ad_request.index is None:
-            return _shown(indices, shared.catalogue)
+            return _shown(indices, listed)
         await shared.take_one(
             shared.kinds[IMPRESSIONS], ad_request.epoch, impression(ad_request.index)
         )
@@ -235,6 +239,13 @@ def _columns(kind: Kind, report: object) -> dict[str, list[object]]:
     if len(kind.columns) != 1:
         raise OutOfDomain(f"Expected an object of the columns of {kind.name}.")
     return {kind.columns[0][0]: [report]}
+
+
+def _catalogue(shared: AdServerState) -> Catalogue:
+    """Return the catalogue; a collection without ads has none."""
+    if shared.catalogue is None:
+        raise HTTPException(404, "This collection has no catalogue.")
+    return shared.catalogue
 
 
 def _shown(indices: Iterable[int], catalogue: Catalogue) -> Response:

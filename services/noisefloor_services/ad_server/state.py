@@ -84,7 +84,7 @@ class AdServerState:
 
     Args:
         settings: From the environment.
-        collection: Catalogue and kinds.
+        collection: Kinds, and the catalogue if there is one.
         source: Of batch ids for reports that came without one.
         readiness: Whether anything may be promised.
         predictions: Answers queries.
@@ -99,7 +99,7 @@ class AdServerState:
         predictions: PredictionQueue,
     ) -> None:
         self.settings = settings
-        self.catalogue: Catalogue = collection.catalogue
+        self.catalogue: Catalogue | None = collection.catalogue
         self.task = collection.task
         self.predictions = predictions
         self.kinds: Mapping[str, Kind] = collection.kinds

@@ -42,7 +42,6 @@ _DOCUMENT: dict[str, Any] = {  # Any: JSON
             "application/json": {
                 "schema": {
                     "type": "object",
-                    "required": ["catalogue"],
                     "properties": {
                         "catalogue": {"type": "object"},
                         "kinds": {"type": "object"},

@@ -3,8 +3,8 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import simpy
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
-from noisefloor.privacy import Claim
+from noisefloor.adversary.audit import RepeatedRelease
+from noisefloor.privacy import Claim, Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, PublicationServer, TrainingServer
 from noisefloor.tasks import TrainingTask
@@ -112,12 +113,57 @@ class ServedAds:
 
     Attributes:
         ad: The ad in each slot.
-        is_public: Whether the server knows which ads were shown, because devices asked for them.
-            Where it does not, impressions are not counted in the open.
+        is_public: Whether the server sees which ads are shown, because devices request them by
+            index. Where it does not, impressions are not counted in the open.
     """
 
     ad: NDArray[np.uint16]
     is_public: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DailyRelease:
+    """What one user releases in a day through one flow.
+
+    Attributes:
+        name: Of the flow.
+        releases: How often the user releases something fresh.
+        each: What is claimed of one release, and what is proved.
+        claimed: What is claimed of all of them; the paper counts one request.
+        proved: What is proved of all of them.
+        part: All of them, for an auditor.
+    """
+
+    name: str
+    releases: int
+    each: tuple[Guarantee, Guarantee]
+    claimed: Guarantee
+    proved: Guarantee
+    part: RepeatedRelease
+
+    @property
+    def single(self) -> RepeatedRelease:
+        """One release, for an auditor."""
+        return replace(self.part, times=1)
+
+
+@runtime_checkable
+class ServesAds(Protocol):
+    """The block of a pipeline that decides which ads are shown, as other pipelines see it."""
+
+    @property
+    def hidden_ad_key(self) -> str:
+        """The setting that keeps the shown ad secret on the device; empty if it is public."""
+        ...
+
+
+@runtime_checkable
+class ReleasesDaily(Protocol):
+    """The block of a pipeline in which each user releases something every day."""
+
+    def daily_release(self, scenario: Scenario) -> DailyRelease:
+        """Return what a user releases in a day, for claims about a user's whole day."""
+        ...
 
 
 class SimulationContext(Protocol):
@@ -125,12 +171,12 @@ class SimulationContext(Protocol):
 
     @property
     def env(self) -> simpy.Environment:
-        """Whoever owns time."""
+        """The SimPy environment."""
         ...
 
     @property
-    def world(self) -> AdWorld:
-        """The ads."""
+    def ad_world(self) -> AdWorld:
+        """The ads; there are none in a world in which no pipeline needs them."""
         ...
 
     def cohorts(self) -> Iterator[Cohort]:
@@ -138,11 +184,11 @@ class SimulationContext(Protocol):
         ...
 
     def cohort(self, number: int) -> Cohort:
-        """Make one cohort anew: whoever looks at one or few takes these, in any world alike."""
+        """Make one cohort anew: the same people at each call."""
         ...
 
     def account(self, cohort: Cohort) -> BudgetAccount:
-        """Return where the cohort's users spend."""
+        """Return the budgets of the cohort's users."""
         ...
 
     def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
@@ -150,7 +196,7 @@ class SimulationContext(Protocol):
         ...
 
     def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
-        """Return who learns from the rounds of a course, and how frames reach it."""
+        """Return the server of a training task, and what brings frames to it."""
         ...
 
     def publisher(
@@ -161,7 +207,11 @@ class SimulationContext(Protocol):
 
 
 class Pipeline(ABC):
-    """A pipeline at work in one world."""
+    """A pipeline at work in one world.
+
+    ``serve`` and ``wake_with_ads`` are called in worlds with ads only: where the block of some
+    pipeline has ``needs_ads``.
+    """
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -170,7 +220,7 @@ class Pipeline(ABC):
 
     @property
     def training_task(self) -> TrainingTask | None:
-        """What a server learns from rounds of reports, if anything."""
+        """What a server trains from rounds of reports, if anything."""
         return None
 
     def phases(self, context: SimulationContext) -> Iterable[Steps]:
@@ -193,11 +243,15 @@ class Pipeline(ABC):
         """Fill the slots of a cohort's day, if this pipeline serves ads."""
         return None
 
-    @abstractmethod
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+        """Let a cohort's devices report at the end of a day: frames that go to the aggregator."""
+        return iter(())
+
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
-        """Let a cohort's devices report at the end of a day: frames that go to the server."""
+        """Report, after ``wake``, on what people were shown and clicked on the day."""
+        return iter(())
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims that are known before the run; the same figures as after it."""

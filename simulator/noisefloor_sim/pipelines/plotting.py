@@ -11,7 +11,7 @@ import numpy as np
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.report import Cell, Curve, Plot, Role
-from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.scenario import Attacks, Scenario, game_of
 
 Groups = dict[str, dict[float, list[PointFindings]]]
 """Points by the name of their curve, then by their place along the axis."""
@@ -211,26 +211,27 @@ def curves_with_theory(
 def attack_plots(
     groups: Groups,
     axis: Axis,
-    games: Mapping[str, str],
+    attacks: Attacks,
     readings: Mapping[str, str],
     *,
     usual: str,
 ) -> Iterator[Plot]:
-    """Draw how often the adversary is right in each game that was played.
+    """Draw how often the adversary is right, for each attack that was mounted.
 
     Args:
         groups: The points.
         axis: What runs along the axis.
-        games: What is guessed in each game, by its name in the metrics.
-        readings: What is to be seen, for games of which something special is.
-        usual: What is to be seen in the others.
+        attacks: Of the pipeline, each with one game of its own name.
+        readings: What a reader should see, by game, where it is not the usual.
+        usual: What a reader should see in the others.
     """
-    for game, what in games.items():
+    for name, attack in attacks.items():
+        game = game_of(name)
         theory = [(f"attack.{game}.{name}", role) for name, role in THEORY_METRICS]
         curves = curves_with_theory(groups, f"attack.{game}.success", theory)
         if curves:
             yield Plot(
-                f"How often the adversary is right: {what}",
+                f"How often the adversary is right: {attack.about}",
                 readings.get(game, usual),
                 axis.label,
                 "right guesses",

@@ -1,11 +1,11 @@
-"""What an attack came to, as metrics: success with interval, prior, bound and closed form."""
+"""Outcomes as metrics: shares with intervals; an attack with prior, bound and closed form."""
 
-from noisefloor.adversary.audit import AttackOutcome
+from noisefloor.adversary.audit import AttackOutcome, lower_limit, upper_limit
 from noisefloor_sim.pipelines.api import Metric
 
 
 def attack_metrics(name: str, outcome: AttackOutcome) -> list[Metric]:
-    """Tell how often an attack was right, beside what it could reach."""
+    """Return how often an attack was right, beside what it could reach."""
     low, high = outcome.interval
     metrics = [
         Metric(f"attack.{name}.success", outcome.success, low, high, outcome.n),
@@ -16,3 +16,9 @@ def attack_metrics(name: str, outcome: AttackOutcome) -> list[Metric]:
     if outcome.closed_form is not None:
         metrics.append(Metric(f"attack.{name}.closed_form", outcome.closed_form, n=outcome.n))
     return metrics
+
+
+def proportion_metric(name: str, right: int, of: int) -> Metric:
+    """Return a share with its 95 % Clopper-Pearson interval."""
+    low, high = float(lower_limit(right, of, 0.025)), float(upper_limit(right, of, 0.025))
+    return Metric(name, right / of, low, high, of)

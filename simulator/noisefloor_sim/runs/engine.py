@@ -2,15 +2,17 @@
 
 Inside a cohort everything is arrays. A cohort is made anew at each wake, so that memory is bounded
 by the cohort, not by the population. Nothing depends on the order in which cohorts wake: their
-coins are named, the network's chances are named, and the server adds integers.
+random numbers are named, the network's too, and the server adds integers.
+
+Ads are a part of the world only where a pipeline needs them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import simpy
-from numpy.typing import NDArray
 
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.randomness import SeededSource
@@ -21,10 +23,11 @@ from noisefloor.roles import (
     TrainingServer,
 )
 from noisefloor.tasks import TrainingTask
-from noisefloor.wire import Kind, split_frames
+from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
-from noisefloor_sim.pipelines import Findings, Metric, Pipeline, PipelineType, ServedAds
+from noisefloor_sim.pipelines import Findings, Metric, Pipeline, PipelineType
+from noisefloor_sim.runs.ad_serving import AdServing
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
     HOUR_S,
@@ -35,35 +38,47 @@ from noisefloor_sim.world import (
     SpendRecord,
     Steps,
     TrafficCounts,
-    Visits,
     cohort_sizes,
-    draw_clicks,
-    draw_visits,
     make_cohort,
 )
 
 DAY_S = 24 * HOUR_S
+_ORDER = (
+    *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
+    *("devices_per_user", "ratings_per_user", "rating_mean", "silent_share", "left_share"),
+    "impressions_counted",
+)
+"""In which metrics of the world are written."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
-class WorldCounts:
-    """What the generated world looks like, in integer sums over all cohorts."""
+class PeopleCounts:
+    """Who there was, in integer sums over all cohorts."""
 
     user_days: int = 0
-    views: int = 0
-    impressions: int = 0
-    clicks: int = 0
     devices: int = 0
-    ratings: int = 0
-    rating_thousandths: int = 0
     silent: int = 0
     left: int = 0
 
-    def events(self) -> int:
-        """Page views, impressions and clicks decided."""
-        return self.views + self.impressions + self.clicks
+    def add(self, cohort: Cohort, day: int, days: int) -> None:
+        """Count a cohort on one of so many days."""
+        self.user_days += int(np.count_nonzero(cohort.leaves > day))
+        if day == 0:
+            self.devices += int(np.count_nonzero(cohort.owns))
+        self.silent += int(np.count_nonzero(cohort.owns & cohort.silent[:, :, day]))
+        if day == days - 1:
+            self.left += int(np.count_nonzero(cohort.leaves <= day))
+
+    def metrics(self, users: int, days: int) -> list[Metric]:
+        """Return what people own, and how many are out of contact or have left."""
+        owned = max(1, self.devices) * days
+        return [
+            Metric("devices_per_user", self.devices / users, n=users),
+            Metric("silent_share", self.silent / owned, n=owned),
+            Metric("left_share", self.left / users, n=users),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +96,8 @@ class Engine:
         scenario: Without a sweep.
         types: The pipelines that exist, by name.
         order: The order in which cohorts wake; any order gives the same results.
-        watched: A user whose spends are written down.
-        hosting: Where the server's roles run; in this process if nothing is said.
+        watched: A user whose spends are recorded.
+        hosting: Where the server's roles run; in this process by default.
     """
 
     def __init__(
@@ -96,21 +111,18 @@ class Engine:
     ) -> None:
         self.scenario = scenario
         self.source = SeededSource(scenario.seed, "world")
-        self.world = AdWorld.of(scenario)
         self.pipelines: dict[str, Pipeline] = {
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
-        self.hosted = (hosting or InProcessHost()).open(self._collection(kinds))
-        self.aggregator, self.ad_server = (
-            self.hosted.servers.aggregator,
-            self.hosted.servers.ad_server,
-        )
+        world = None if scenario.behaviour is None else AdWorld.of(scenario)
+        self.hosted = (hosting or InProcessHost()).open(self._collection(kinds, world))
+        self.aggregator = self.hosted.servers.aggregator
         self._to_aggregator = self.hosted.receiver("reports", self.aggregator.apply)
-        self._to_ad_server = self.hosted.receiver("impressions", self.ad_server.apply)
         self.env = simpy.Environment()
         self.network = SimulatedNetwork(self.env, scenario.network, self.source)
-        self.census = WorldCounts()
+        self.ads = None if world is None else self._serving(world)
+        self.census = PeopleCounts()
         count = len(cohort_sizes(scenario.population.users, scenario.population.cohort))
         self.order = list(range(count)) if order is None else list(order)
         self.accounts: dict[int, BudgetAccount] = {}
@@ -171,7 +183,7 @@ class Engine:
         self.network.send(frame, receive, *name)
 
     def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
-        """Return who learns from the rounds of a course, and how frames reach it."""
+        """Return the server of a training task, and what brings frames to it."""
         learner = self.hosted.learner(task)
         return learner, self.hosted.receiver(f"course-{task.kind(0).name}", learner.apply)
 
@@ -181,15 +193,29 @@ class Engine:
         """Return the server that publishes from a data set."""
         return self.hosted.publisher(data_set, source, methods)
 
-    def _collection(self, kinds: Sequence[Kind]) -> CollectionConfig:
-        """Say what the servers of this world collect."""
+    @property
+    def ad_world(self) -> AdWorld:
+        """The ads, in a world that has any."""
+        if self.ads is None:
+            raise TypeError("This world has no ads.")
+        return self.ads.world
+
+    def _serving(self, world: AdWorld) -> AdServing:
+        server = self.hosted.servers.ad_server
+        if server is None:
+            raise TypeError("A world with ads needs an ad server.")
+        receive = self.hosted.receiver("impressions", server.apply)
+        pipelines = self.pipelines.values()
+        return AdServing(world, pipelines, server, receive, self.network, self.source)
+
+    def _collection(self, kinds: Sequence[Kind], world: AdWorld | None) -> CollectionConfig:
+        """Return what the servers of this world collect."""
         tasks = [
             one.training_task for one in self.pipelines.values() if one.training_task is not None
         ]
         task = tasks[0] if tasks else None
-        return CollectionConfig(
-            self.world.catalogue, {kind.name: kind for kind in kinds}, task=task
-        )
+        catalogue = None if world is None else world.catalogue
+        return CollectionConfig(catalogue, {kind.name: kind for kind in kinds}, task=task)
 
     def _day(self, day: int) -> Steps:
         """Wake every cohort at the end of the day."""
@@ -198,87 +224,43 @@ class Engine:
             self._wake(cohort, day)
 
     def _wake(self, cohort: Cohort, day: int) -> None:
-        scenario, number, account = self.scenario, cohort.number, self.account(cohort)
-        visits = draw_visits(self.world, cohort, day, self.source)
-        served = self._serve(cohort, day, visits)
-        events = draw_clicks(self.world, cohort, visits, served.ad)
-        census = self.census
-        census.user_days += int(np.count_nonzero(cohort.leaves > day))
-        census.views += int(events.views.sum())
-        census.impressions += len(events.user)
-        census.clicks += int(np.count_nonzero(events.clicked))
-        if day == 0:
-            census.devices += int(np.count_nonzero(cohort.owns))
-            device_ratings = self.world.tastes.draw_ratings(cohort)
-            census.ratings += int(np.count_nonzero(device_ratings.rated))
-            census.rating_thousandths += int(
-                np.rint(1000 * device_ratings.rating[device_ratings.rated]).sum()
-            )
-        census.silent += int(np.count_nonzero(cohort.owns & cohort.silent[:, :, day]))
-        if day == scenario.days - 1:
-            census.left += int(np.count_nonzero(cohort.leaves <= day))
+        number, account = cohort.number, self.account(cohort)
+        self.census.add(cohort, day, self.scenario.days)
+        shown = None if self.ads is None else self.ads.show(cohort, day, account)
         for name, pipeline in self.pipelines.items():
-            for place, frame in enumerate(pipeline.wake(cohort, day, events, account)):
+            frames = pipeline.wake(cohort, day, account)
+            if shown is not None:
+                frames = chain(frames, pipeline.wake_with_ads(cohort, day, shown[0], account))
+            for place, frame in enumerate(frames):
                 self.network.send(frame, self._to_aggregator, name, number, day, place)
-        if served.is_public:
-            self._count_impressions(events.ad, number, day)
-
-    def _serve(self, cohort: Cohort, day: int, visits: Visits) -> ServedAds:
-        """Let the pipeline that serves ads fill the slots; without one, ads go by popularity."""
-        for pipeline in self.pipelines.values():
-            served = pipeline.serve(self.world, cohort, day, visits, self.account(cohort))
-            if served is not None:
-                return served
-        return ServedAds(visits.popular)
-
-    def _count_impressions(self, ads: NDArray[np.uint16], number: int, day: int) -> None:
-        """Tell the ad server which ads were shown: indices, in random order, and nothing else."""
-        if not len(ads):
-            return
-        draws = self.source.child("impressions", number, day)
-        for place, frame in enumerate(split_frames(self.ad_server.kind, day, ads, draws)):
-            self.network.send(frame, self._to_ad_server, "impressions", number, day, place)
+        if self.ads is not None and shown is not None and shown[1].is_public:
+            self.ads.report(shown[0].ad, number, day)
 
     def _close(self, day: int) -> Steps:
         """Close the day's epochs when their grace is over."""
         yield self.env.timeout((day + 1) * DAY_S + self.scenario.grace_h * HOUR_S)
         for kind in self._kinds:
             self.aggregator.close(kind, day)
-        self.ad_server.close(day)
+        if self.ads is not None:
+            self.ads.server.close(day)
 
     def _world_metrics(self) -> list[Metric]:
-        census, users = self.census, self.scenario.population.users
-        days = max(1, census.user_days)
-        owned = max(1, census.devices) * self.scenario.days
-        shares = [
-            Metric("views_per_user_day", census.views / days, n=census.user_days),
-            Metric("impressions_per_user_day", census.impressions / days, n=census.user_days),
-            Metric("clicks_per_user_day", census.clicks / days, n=census.user_days),
-            Metric("devices_per_user", census.devices / users, n=users),
-            Metric("ratings_per_user", census.ratings / users, n=users),
-            Metric(
-                "rating_mean",
-                census.rating_thousandths / 1000 / max(1, census.ratings),
-                n=census.ratings,
-            ),
-            Metric("silent_share", census.silent / owned, n=owned),
-            Metric("left_share", census.left / users, n=users),
-        ]
-        counted = sum(
-            int(self.ad_server.impressions(day).sum()) for day in range(self.scenario.days)
-        )
-        shares.append(Metric("impressions_counted", float(counted), n=census.impressions))
-        roles = [self.aggregator.counters, self.ad_server.counters]
+        users, days = self.scenario.population.users, self.scenario.days
+        found, roles = self.census.metrics(users, days), [self.aggregator.counters]
+        if self.ads is not None:
+            found += self.ads.metrics(users, self.census.user_days, days)
+            roles.append(self.ads.server.counters)
+        found.sort(key=lambda metric: _ORDER.index(metric.name))
         roles += [role for pipeline in self.pipelines.values() for role in pipeline.counters]
-        return shares + _traffic_metrics(self.network.traffic, roles)
+        return found + _traffic_metrics(self.network.traffic, roles)
 
 
 def explain_spending(
     scenario: Scenario, types: Mapping[str, PipelineType], user: int
 ) -> list[str]:
-    """Say day by day what spent a user's budget: the user's cohort lives its days again.
+    """Return day by day what spent a user's budget: the user's cohort is simulated again.
 
-    What is spent follows from who is in contact and what is asked for, never from what others
+    What is spent follows from who is in contact and what is requested, never from what others
     reported: so one cohort is enough.
     """
     number = user // scenario.population.cohort

@@ -80,4 +80,6 @@ def _outcomes(gate: Gate, result: PointResult) -> Iterator[tuple[str, bool]]:
             for named in found.claims:
                 neighbours = named.claim.proved.neighbours.value
                 if gate.selects(pipeline, named.mechanism, neighbours):
-                    yield f"{result.id} ({named.claim.verdict})", gate.is_met(named.claim)
+                    audited = "" if named.claim.audited else ", not audited"
+                    where = f"{result.id} ({named.claim.verdict}{audited})"
+                    yield where, gate.is_met(named.claim)

@@ -105,10 +105,11 @@ def _world(results: Sequence[PointResult]) -> Section:
             for metric in result.findings["world"].metrics
             if metric.name == name
         ]
-        rows.append((words, min(values), max(values)))
+        if values:  # a world without ads has neither views nor impressions
+            rows.append((words, min(values), max(values)))
     table = Table(
         "The generated world",
-        "Points with the same seed live in the same world; what differs is how it is protected.",
+        "Points with the same seed have the same people; what differs is how they are protected.",
         ("What", "least over the points", "most"),
         rows,
     )

@@ -30,7 +30,7 @@ class PointResult:
     Attributes:
         id: Of the point.
         settings: Swept keys and their values here, as text.
-        seed: Of its coins.
+        seed: Of its random numbers.
         variant: ``paper`` or ``corrected``.
         findings: By pipeline; ``world`` holds the metrics of the generated world.
         cpu_s: Processor time; goes to the manifest only.

@@ -1,8 +1,8 @@
 """Running a scenario: its points over a pool of processes, into a run directory.
 
-Points are independent: each is one world with named coins, so results do not depend on how many
-workers there are. Workers are spawned, never forked, and get a point as text. Finished points are
-kept at once: after an interruption ``--resume`` goes on where it stopped.
+Points are independent: each is one world with named random numbers, so results do not depend on
+the number of workers. Workers are spawned, never forked, and get a point as text. Finished points
+are kept at once: after an interruption ``--resume`` goes on where it stopped.
 """
 
 import multiprocessing

@@ -6,13 +6,14 @@ with every default, ``scenario_hash`` names it. Pipelines bring their own blocks
 
 from noisefloor_sim.scenario.blocks import (
     FROZEN,
-    AttackBlock,
+    Attack,
     Attacks,
     Blocks,
     PipelineBlock,
     PlainText,
     Probability,
     check_source,
+    game_of,
     rule_error,
 )
 from noisefloor_sim.scenario.error_text import count, show_name
@@ -44,7 +45,7 @@ __all__ = [
     "RUN_FORMAT",
     "SCENARIO_FORMAT",
     "WORLD_METRICS",
-    "AttackBlock",
+    "Attack",
     "Attacks",
     "Behaviour",
     "Blocks",
@@ -70,6 +71,7 @@ __all__ = [
     "fetch_line",
     "find_scenario",
     "format_fault",
+    "game_of",
     "install_line",
     "is_cached",
     "is_declared",

@@ -1,11 +1,11 @@
 """How a pipeline plugs its own block into the scenario.
 
-A pipeline declares one model derived from ``PipelineBlock``, with its attacks as models derived
-from ``AttackBlock``, and is handed to the reader in a mapping from its name to the model. Nothing
-in this package knows a pipeline by name.
+A pipeline declares one model derived from ``PipelineBlock``, with its attacks by name, and is
+handed to the reader in a mapping from its name to the model. Nothing in this package names a
+pipeline.
 
     class Clicks(PipelineBlock):
-        attacks: ClassVar[Attacks] = {"single-bit": SingleBit}
+        attacks: ClassVar[Attacks] = {"single-bit": Attack("one click or none")}
         epsilon: float = Field(gt=0, le=40, description="Per report.")
 
     load("quickstart.yaml", {"clicks": Clicks})
@@ -15,7 +15,7 @@ What every section of a scenario shares: frozen, strict, no unknown keys; common
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -70,27 +70,42 @@ _UNSHOWN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 PlainText = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_plain_text)]
 
 
-class AttackBlock(BaseModel):
-    """Base of an attack's settings; a scenario that gives only the name gets the defaults."""
+class Attack(NamedTuple):
+    """An attack of a pipeline, which a scenario may select by name.
 
-    model_config = FROZEN
+    Attributes:
+        about: What is guessed.
+        games: The games it plays, whose metrics are ``attack.GAME.*``; one of its own name if
+            nothing is given.
+        is_audit: Whether claims of the pipeline have their audited epsilon from it.
+    """
 
-    name: str = Field(description="Pipeline and attack with a dot between them.")
+    about: str
+    games: tuple[str, ...] = ()
+    is_audit: bool = False
 
 
-Attacks = Mapping[str, type[AttackBlock]]
+Attacks = Mapping[str, Attack]
+"""By name: small letters, digits and hyphens."""
+
+
+def game_of(attack: str) -> str:
+    """Return the game that has an attack's own name, as metrics write it."""
+    return attack.replace("-", "_")
 
 
 class PipelineBlock(BaseModel):
     """Base of a pipeline's settings.
 
     Fields have bounds, descriptions and units in their names, as in the sections of the scenario;
-    a validator that compares fields raises ``section.broken``.
+    a validator that compares fields raises ``rule_error``.
     """
 
     model_config = FROZEN
 
     attacks: ClassVar[Attacks] = {}
+    needs_ads: ClassVar[bool] = False
+    """Whether the pipeline needs what people are shown and click; a world has ads if one does."""
     metric_names: ClassVar[tuple[str, ...]] = ("*",)
     """The metrics that the pipeline can produce, for gates; ``*`` stands for anything."""
     claim_names: ClassVar[tuple[str, ...]] = ("*",)
@@ -115,11 +130,11 @@ class PipelineBlock(BaseModel):
 Blocks = Mapping[str, type[PipelineBlock]]
 
 
-def attack_models(names: Iterable[str], blocks: Blocks) -> dict[str, type[AttackBlock]]:
-    """Return the attacks that named pipelines bring, by full name, in order."""
-    return {
-        f"{name}.{attack}": model
+def attack_names(names: Iterable[str], blocks: Blocks) -> list[str]:
+    """Return the attacks of named pipelines as a scenario selects them, in order."""
+    return [
+        f"{name}.{attack}"
         for name in sorted(names)
         if name in blocks
-        for attack, model in sorted(blocks[name].attacks.items())
-    }
+        for attack in sorted(blocks[name].attacks)
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from noisefloor_sim.scenario.blocks import AttackBlock, Blocks, PipelineBlock, attack_models
+from noisefloor_sim.scenario.blocks import Blocks, PipelineBlock, attack_names
 from noisefloor_sim.scenario.model import Scenario
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -19,39 +19,25 @@ _Schema = dict[str, Any]  # JSON
 
 def schema(blocks: Blocks) -> _Schema:
     """Return the JSON Schema of a scenario with these pipelines."""
-    attacks = attack_models(blocks, blocks)
     models: list[type[BaseModel]] = [Scenario, *(blocks[name] for name in sorted(blocks))]
-    models += attacks.values()
     references, shared = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)],
         title="noisefloor scenario",
     )
     definitions: _Schema = shared["$defs"]
-    for base in {PipelineBlock, AttackBlock} - set(models):
-        definitions.pop(base.__name__, None)  # what they stand for is put in below
+    if PipelineBlock not in models:  # the blocks that it stands for are put in below
+        definitions.pop(PipelineBlock.__name__, None)
     root = definitions.pop(references[Scenario, "validation"]["$ref"].rpartition("/")[2])
     properties = root["properties"]
     properties["pipelines"] |= {
         "additionalProperties": False,
         "properties": {name: references[blocks[name], "validation"] for name in sorted(blocks)},
     }
-    properties["attacks"]["items"] = _attack_items(
-        {name: references[model, "validation"] for name, model in attacks.items()}
-    )
+    names = attack_names(blocks, blocks)
+    properties["attacks"] |= {"uniqueItems": True, "items": {"enum": names} if names else False}
     return {"$schema": _DIALECT, **root, "title": shared["title"], "$defs": definitions}
 
 
 def schema_text(blocks: Blocks) -> str:
     """Write the JSON Schema: the same models, the same text."""
     return json.dumps(schema(blocks), indent=2, ensure_ascii=False) + "\n"
-
-
-def _attack_items(references: dict[str, _Schema]) -> _Schema:
-    """Allow an attack's name, or its block with the name in it."""
-    if not references:
-        return {"not": {}}
-    named = [
-        {"allOf": [reference, {"properties": {"name": {"const": name}}}]}
-        for name, reference in references.items()
-    ]
-    return {"anyOf": [{"enum": list(references)}, *named]}

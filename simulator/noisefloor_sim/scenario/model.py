@@ -15,11 +15,11 @@ from pydantic import (
     InstanceOf,
     SerializeAsAny,
     WithJsonSchema,
+    model_validator,
 )
 
 from noisefloor_sim.scenario.blocks import (
     FROZEN,
-    AttackBlock,
     PipelineBlock,
     PlainText,
     rule_error,
@@ -78,10 +78,6 @@ PipelineBlocks = Annotated[
     Mapping[str, SerializeAsAny[InstanceOf[PipelineBlock]]],
     WithJsonSchema({"type": "object", "minProperties": 1}),
 ]
-AttackBlocks = Annotated[
-    tuple[SerializeAsAny[InstanceOf[AttackBlock]], ...],
-    WithJsonSchema({"type": "array", "maxItems": MOST_ATTACKS}),
-]
 GateText = Annotated[str, AfterValidator(_checked_gate)]
 
 
@@ -116,8 +112,10 @@ class Scenario(BaseModel):
     population: Population = Field(default=Population(), description="Who there is.")
     devices: Devices = Field(default=Devices(), description="What users own.")
     tastes: Tastes = Field(default=Tastes(), description="What users truly like.")
-    behaviour: Behaviour = Field(
-        default=Behaviour(), description="What users are shown and click."
+    behaviour: Behaviour | None = Field(
+        default=None,
+        description="What users are shown and click, where a pipeline needs ads; defaults if it "
+        "is left out. A world without such a pipeline has no ads, and this key must be left out.",
     )
     network: Network = Field(default=Network(), description="What happens on the way.")
     grace_h: float = Field(
@@ -136,10 +134,11 @@ class Scenario(BaseModel):
     pipelines: PipelineBlocks = Field(
         min_length=1, description="Pipelines that run, each with its own block."
     )
-    attacks: AttackBlocks = Field(
+    attacks: tuple[str, ...] = Field(
         default=(),
         max_length=MOST_ATTACKS,
-        description="Attacks to mount: names, or blocks with settings.",
+        description="Attacks to mount, as pipeline.attack; none listed: all. What is not mounted "
+        "is not measured, and a claim whose audit is left out is not audited.",
     )
     threat: Threat = Field(default=Threat(), description="What the adversary sees.")
     sweep: Sweep = Field(
@@ -148,3 +147,25 @@ class Scenario(BaseModel):
     gates: tuple[GateText, ...] = Field(
         default=(), max_length=100, description="Conditions that decide the exit code of a run."
     )
+
+    def mounts(self, pipeline: str, game: str) -> bool:
+        """Whether an attack is selected, by its pipeline and its name or game."""
+        return not self.attacks or f"{pipeline}.{game.replace('_', '-')}" in self.attacks
+
+    @model_validator(mode="before")
+    @classmethod
+    def _show_ads_where_needed(cls, data: object) -> object:
+        """Fill in the default behaviour where a pipeline needs ads."""
+        if not isinstance(data, Mapping) or data.get("behaviour") is not None:
+            return data
+        blocks = data.get("pipelines")
+        listed = blocks.values() if isinstance(blocks, Mapping) else ()
+        has_ads = any(isinstance(one, PipelineBlock) and one.needs_ads for one in listed)
+        return {**data, "behaviour": Behaviour()} if has_ads else data
+
+    @property
+    def ad_behaviour(self) -> Behaviour:
+        """What users are shown and click, in a world with ads."""
+        if self.behaviour is None:
+            raise TypeError("This scenario's world has no ads.")
+        return self.behaviour

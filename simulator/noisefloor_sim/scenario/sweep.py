@@ -25,7 +25,7 @@ from noisefloor_sim.scenario.document import (
 from noisefloor_sim.scenario.error_text import show
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash
 from noisefloor_sim.scenario.model import LARGEST_SEED, MOST_POINTS, Scenario
-from noisefloor_sim.scenario.validation import check
+from noisefloor_sim.scenario.validation import check, needs_ads
 
 _FIXED = ("name", "question", "expectation", "gates", "sweep")
 _ENOUGH_FLAWS = 50
@@ -149,6 +149,9 @@ def _at(
     data: object = base
     for key, _, value in choices:
         data = put(data, tuple(key.split(".")), value)
+    is_swept = any(key == "pipelines" for key, _, _ in choices)
+    if is_swept and isinstance(data, Mapping) and not needs_ads(data, blocks):
+        data = {**data, "behaviour": None}  # it is meant for the points that have ads
     scenario, flaws = check(data, blocks)
     return scenario, [_in_sweep(flaw, choices) for flaw in flaws]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from noisefloor_sim.scenario.blocks import AttackBlock, Blocks, PipelineBlock, attack_models
+from noisefloor_sim.scenario.blocks import Blocks, PipelineBlock, attack_names, game_of
 from noisefloor_sim.scenario.document import (
     Document,
     Flaw,
@@ -23,7 +23,7 @@ from noisefloor_sim.scenario.document import (
 )
 from noisefloor_sim.scenario.error_text import count, did_you_mean, show
 from noisefloor_sim.scenario.formats import SCENARIO_FORMAT, format_fault
-from noisefloor_sim.scenario.gates import ClaimGate, parse_gate
+from noisefloor_sim.scenario.gates import ClaimGate, Gate, applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import MOST_ATTACKS, Scenario
 from noisefloor_sim.scenario.result_names import unknown_results
@@ -173,8 +173,9 @@ def check(data: object, blocks: Blocks) -> _Result:
     given = dict(data)
     if isinstance(data.get("pipelines"), Mapping):
         given["pipelines"] = _pipelines(data["pipelines"], blocks, flaws)
+        flaws += _behaviour_flaws(data, blocks)
     if isinstance(data.get("attacks"), tuple):
-        given["attacks"] = _attacks(data["attacks"], given.get("pipelines"), blocks, flaws)
+        flaws += _attack_flaws(data["attacks"], given.get("pipelines"), blocks)
     scenario = _built(Scenario, given, (), flaws)
     if scenario is None or flaws:
         return None, flaws
@@ -197,30 +198,30 @@ def _pipelines(
     return built
 
 
-def _attacks(
-    given: tuple[object, ...], pipelines: object, blocks: Blocks, flaws: list[Flaw]
-) -> tuple[AttackBlock, ...]:
-    """Build each attack's block; a name alone stands for a block of defaults."""
-    if len(given) > MOST_ATTACKS:
-        rule = f"Expected at most {MOST_ATTACKS} values, got {show(given)}."
-        flaws.append(Flaw(("attacks",), rule))
-        return ()
-    models = attack_models(pipelines if isinstance(pipelines, dict) else (), blocks)
-    built: dict[str, AttackBlock] = {}
-    for index, value in enumerate(given):
+def needs_ads(data: Mapping[str, object], blocks: Blocks) -> bool:
+    """Whether a pipeline that plain data name works on ads."""
+    named = data.get("pipelines")
+    known = [blocks[name] for name in blocks if isinstance(named, Mapping) and name in named]
+    return any(block.needs_ads for block in known)
+
+
+def _behaviour_flaws(data: Mapping[str, object], blocks: Blocks) -> Iterator[Flaw]:
+    """Refuse a behaviour that no pipeline uses: it would be ignored without a word."""
+    if data.get("behaviour") is not None and not needs_ads(data, blocks):
+        needing = ", ".join(name for name in sorted(blocks) if blocks[name].needs_ads) or "none"
+        rule = f"Expected this key only beside a pipeline that needs ads ({needing})."
+        yield Flaw(("behaviour",), f"{rule} Leave it out: this world has no ads.")
+
+
+def _attack_flaws(given: tuple[object, ...], pipelines: object, blocks: Blocks) -> Iterator[Flaw]:
+    """Find attacks that no pipeline of the scenario has, and such that are listed twice."""
+    allowed = attack_names(pipelines if isinstance(pipelines, dict) else (), blocks)
+    for index, name in enumerate(given[:MOST_ATTACKS]):
         path: Path = ("attacks", index)
-        block = value if isinstance(value, Mapping) else {"name": value}
-        name = block.get("name")
-        if not isinstance(name, str):
-            rule = f"Expected an attack's name, or a mapping with one, got {show(value)}."
-            flaws.append(Flaw(path, rule))
-        elif name not in models:
-            flaws.append(Flaw(path, unknown("attack", name, list(models))))
-        elif name in built:
-            flaws.append(Flaw(path, f"Expected each attack once, got {show(name)} again."))
-        else:
-            built[name] = _built(models[name], block, path, flaws) or AttackBlock(name=name)
-    return tuple(built.values())
+        if isinstance(name, str) and name not in allowed:
+            yield Flaw(path, unknown("attack", name, allowed))
+        elif name in given[:index]:
+            yield Flaw(path, f"Expected each attack once, got {show(name)} again.")
 
 
 def _built(model: type[_Model], data: object, base: Path, flaws: list[Flaw]) -> _Model | None:
@@ -234,6 +235,8 @@ def _built(model: type[_Model], data: object, base: Path, flaws: list[Flaw]) -> 
 
 def _cell_flaws(scenario: Scenario) -> Iterator[Flaw]:
     """Keep a cohort's table of users and ads within memory."""
+    if scenario.behaviour is None:
+        return
     cohort, ads = scenario.population.cohort, scenario.behaviour.ads
     if cohort * ads > MOST_CELLS:
         rule = f"Expected at most {MOST_CELLS} cells in a cohort, got {cohort} users x {ads} ads."
@@ -256,3 +259,25 @@ def _gate_flaws(scenario: Scenario) -> Iterator[Flaw]:
             continue
         for rule in unknown_results(gate, scenario.pipelines):
             yield Flaw(("gates", index), rule)
+        missing = _unmounted(gate, scenario) if applies(gate, data) else []
+        if missing:
+            listed = " or ".join(missing)
+            rule = f"Expected what is measured: this needs {listed}, which attacks leaves out."
+            yield Flaw(("gates", index), f"{rule} Add it there, or remove the gate.")
+
+
+def _unmounted(gate: Gate, scenario: Scenario) -> list[str]:
+    """Return the attacks of which a gate needs one, if none of them is mounted."""
+    needed: list[str] = []
+    for name, block in scenario.pipelines.items():
+        for attack, one in block.attacks.items():
+            if isinstance(gate, ClaimGate):
+                is_audited = "audited" in (gate.figure, gate.bound)
+                is_needed = one.is_audit and is_audited and gate.selector[0] in ("*", name)
+            else:
+                games = one.games or (game_of(attack),)
+                is_needed = any(gate.metric.startswith(f"{name}.attack.{game}.") for game in games)
+            if is_needed:
+                needed.append(f"{name}.{attack}")
+    is_mounted = not scenario.attacks or any(name in scenario.attacks for name in needed)
+    return [] if is_mounted else needed

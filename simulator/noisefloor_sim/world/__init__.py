@@ -1,4 +1,8 @@
-"""world."""
+"""The simulated world: people and their budgets, the network and, where there are any, ads.
+
+``population`` and ``budgets`` are in every world, and so is ``network``. ``behaviour`` (visits,
+impressions, clicks) and ``tastes`` are there only if a pipeline needs ads.
+"""
 
 from noisefloor_sim.world.behaviour import (
     AdWorld,

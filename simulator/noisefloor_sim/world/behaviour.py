@@ -1,7 +1,8 @@
-"""What people do in a day: page views, ads shown, clicks; all of a cohort's at once.
+"""What people do in a day, in a world with ads: page views, ads shown, clicks.
 
-An event is one row of arrays, not an object. Which ads are shown is up to whoever serves them;
-clicks depend on how much the user cares for the ad and on its position on the page.
+An event is one row of arrays, not an object; a cohort's day is drawn at once. Which ads are shown
+is decided by the pipeline that serves them; clicks depend on how much the user cares for the ad
+and on its position on the page.
 """
 
 from dataclasses import dataclass
@@ -25,23 +26,21 @@ _DEVICE_WEIGHT = np.array([6.0, 3.0, 1.0])
 
 @dataclass(frozen=True)
 class AdWorld:
-    """The ads and how they are served: the same for everybody, known to everybody."""
+    """The ads and how they are served: public, and the same for all users."""
 
     shape: Behaviour
     tastes: TasteModel
 
     @classmethod
     def of(cls, scenario: Scenario) -> "AdWorld":
-        """Make the world of ads that a scenario describes."""
-        source = SeededSource(scenario.seed, "world")
-        topics = scenario.population.topics
-        return cls(
-            scenario.behaviour, TasteModel(scenario.tastes, scenario.behaviour, topics, source)
-        )
+        """Make the ads that a scenario describes; its world has to have some."""
+        source, shape = SeededSource(scenario.seed, "world"), scenario.ad_behaviour
+        tastes = TasteModel(scenario.tastes, shape, scenario.population.topics, source)
+        return cls(shape, tastes)
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The ads as the ad server hands them out."""
+        """The catalogue of the ad server."""
         topics = enumerate(self.tastes.topic.tolist())
         return Catalogue(1, tuple(Ad(f"ad-{place}", topic) for place, topic in topics))
 

@@ -1,7 +1,7 @@
 """The people: interests, engagement and devices of a cohort, made anew from its streams.
 
 Nothing here is kept between wakes: a cohort's people follow from the seed and the cohort's number,
-so that a million users cost a few bytes each. Population models use a numpy generator; the coins
+so that a million users cost a few bytes each. Population models use a numpy generator; mechanisms
 that protect people never do.
 """
 

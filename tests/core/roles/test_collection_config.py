@@ -88,6 +88,23 @@ def test_anything_else_is_refused(content: bytes) -> None:
         CollectionConfig.parse(content)
 
 
+def test_a_collection_without_ads_reads_back_and_counts_no_impressions() -> None:
+    kinds = kind_registry.kinds_from_sizes({"decisions": {}})
+    task = RecordTask(schema(4, 3), 2.0, 1000)
+    for collection in (CollectionConfig(kinds=kinds), CollectionConfig(task=task)):
+        assert "impressions" not in collection.kinds
+        assert b"catalogue" not in collection.content
+        read = CollectionConfig.parse(collection.content)
+        assert read == collection
+        assert read.content == collection.content
+
+
+def test_a_document_without_anything_to_collect_is_refused() -> None:
+    assert not CollectionConfig().kinds
+    with pytest.raises(BadCollection, match=r"needs a catalogue, a kind of report or a course\."):
+        CollectionConfig.parse(CollectionConfig().content)
+
+
 def test_kinds_are_as_catalogue_and_task_have_them() -> None:
     with pytest.raises(BadParameter, match="kinds"):
         CollectionConfig(CATALOGUE, kind_registry.kinds_from_sizes({"impressions": {"size": 7}}))

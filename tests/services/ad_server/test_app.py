@@ -63,6 +63,7 @@ def counted(settings: Settings) -> EpochStore:
 
 def test_catalogue_and_model_are_sent_once(app: Live) -> None:
     first = app("GET", "/catalogue")
+    assert COLLECTION.catalogue is not None
     assert first.content == COLLECTION.catalogue.content
     tag = {"If-None-Match": f'"other", {first.headers["etag"]}'}
     again = app("GET", "/catalogue", headers=tag)

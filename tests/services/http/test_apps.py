@@ -230,6 +230,7 @@ def test_a_collection_is_read_from_its_file(tmp_path: Path) -> None:
     given = {"catalogue": {"version": 3, "ads": ads}, "kinds": {"clicks": {"size": 2}}}
     file.write_text(json.dumps({**given, "first_epoch": 4}))
     read = CollectionConfig.read(file)
+    assert read.catalogue is not None
     assert (len(read.catalogue), read.first_epoch) == (2, 4)
     assert sorted(read.kinds) == ["clicks", "impressions"]
     other = {**given, "kinds": {"impressions": {"size": 3}}}

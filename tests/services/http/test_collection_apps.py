@@ -86,6 +86,29 @@ def test_a_collection_counts_its_own_frames_and_no_others(apps: tuple[Live, Live
     assert (epoch["is_closed"], epoch["rows"]) == (True, 2)
 
 
+def test_a_collection_without_ads_counts_reports_and_hands_out_no_ad(
+    apps: tuple[Live, Live],
+) -> None:
+    counts, serves = apps
+    assert (
+        registered(counts, "plain", CollectionConfig(kinds={"clicks": OTHER.kinds["clicks"]}))
+        == 204
+    )
+    answer = serves("POST", "/collections/plain/frames", content=click([[1, 0, 1]]), headers=FRAME)
+    assert answer.status_code == 202
+    assert serves("GET", "/collections/plain/catalogue").status_code == 404
+    for request in ({"epoch": 0, "index": 0}, {"epoch": 0, "slate": [0, 1]}):
+        answer = serves("POST", "/collections/plain/requests", json=request)
+        assert (answer.status_code, "catalogue" in answer.text) == (404, True)
+    counts("POST", "/collections/plain/epochs/clicks/0/close", headers=ADMIN)
+    sums = counts("GET", "/collections/plain/statistics/clicks/0", headers=READ).json()
+    assert (sums["cells"], sums["rows"]) == ([1, 0, 1], 1)
+    answer = counts("POST", "/collections/plain/epochs/impressions/0/close", headers=ADMIN)
+    assert answer.status_code == 404
+    answer = counts("PUT", "/collections/none", content=b"{}", headers=ADMIN)
+    assert answer.status_code == 422
+
+
 def test_a_collection_has_the_guard_of_its_service(apps: tuple[Live, Live]) -> None:
     counts, serves = apps
     registered(counts, "tea")

@@ -15,7 +15,7 @@ from noisefloor_sim.pipelines.ads.delivery import (
     DeliveryDayStatistics,
     busiest_requests,
     requests_a_day,
-    requests_per_asking_user,
+    requests_per_requesting_user,
 )
 from noisefloor_sim.pipelines.ads.slots import (
     FilledSlots,
@@ -156,8 +156,8 @@ def test_books_count_the_busiest_day_and_the_busiest_user() -> None:
     assert requests_a_day(statistics) == 4  # seven of two, rounded up
     assert busiest_requests(statistics) == 6
     assert statistics[0].refused == 4
-    assert requests_per_asking_user({0: np.array([7, 2, 1, 0], dtype=np.uint32)}) == 4
-    assert requests_a_day([]) == requests_per_asking_user({}) == 1
+    assert requests_per_requesting_user({0: np.array([7, 2, 1, 0], dtype=np.uint32)}) == 4
+    assert requests_a_day([]) == requests_per_requesting_user({}) == 1
 
 
 def test_slates_hide_impressions_and_nothing_else_does() -> None:

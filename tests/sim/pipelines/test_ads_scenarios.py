@@ -60,6 +60,6 @@ def test_real_ratings_and_click_rates_run_from_end_to_end(
     assert simulated.value("rmse.open") < simulated.value("rmse.global_mean")
     assert simulated.value("relevance") > simulated.value("relevance.popular")
     assert simulated.claim("whole-day").verdict == "holds"
-    rates = simulated.engine.world.base_rate
+    rates = simulated.engine.ad_world.base_rate
     assert rates.max() > rates.min()
     assert simulated.value("auction.tracking.value") > simulated.value("auction.contextual.value")

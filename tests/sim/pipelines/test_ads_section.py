@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from ads_worlds import BITS, ads_world, run_ads_world
-from noisefloor_sim.pipelines.ads.section import GAMES, report_section
+from noisefloor_sim.pipelines.ads.block import ATTACKS
+from noisefloor_sim.pipelines.ads.section import report_section
 from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
-from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.scenario import Scenario, game_of
 
 
 def point(scenario: Scenario, **settings: object) -> PointFindings:
@@ -139,4 +140,4 @@ def test_every_game_that_was_played_has_a_title() -> None:
     for found in swept():
         names = [it.name.split(".") for it in found.findings.metrics]
         played = {name[1] for name in names if name[0] == "attack"}
-        assert played <= set(GAMES)
+        assert played <= {game_of(name) for name in ATTACKS}

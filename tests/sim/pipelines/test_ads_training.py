@@ -175,9 +175,9 @@ def test_what_is_held_out_is_never_trained_on() -> None:
     with new_run():
         engine = Engine(scenario, PIPELINES)
     cohort = engine.cohort(2)
-    split = split_ratings(scenario, engine.world.tastes, cohort)
-    kept = kept_ratings(scenario, engine.world.tastes, cohort)
-    held = engine.world.tastes.draw_ratings(cohort)
+    split = split_ratings(scenario, engine.ad_world.tastes, cohort)
+    kept = kept_ratings(scenario, engine.ad_world.tastes, cohort)
+    held = engine.ad_world.tastes.draw_ratings(cohort)
     assert np.array_equal(kept.rated, split.kept.rated)
     assert not (split.kept.rated & split.held_out.rated).any()
     assert np.array_equal(split.kept.rated | split.held_out.rated, held.rated)
@@ -218,9 +218,9 @@ def test_movielens_holds_the_same_ratings_back_of_all_who_share_a_person(
     backs: dict[int, set[bytes]] = {}
     for number in range(6):
         cohort = engine.cohort(number)
-        persons = engine.world.tastes.persons(cohort)
+        persons = engine.ad_world.tastes.persons(cohort)
         assert persons is not None
-        kept = kept_ratings(scenario, engine.world.tastes, cohort).rated
+        kept = kept_ratings(scenario, engine.ad_world.tastes, cohort).rated
         for person, row in zip(persons.tolist(), kept, strict=True):
             backs.setdefault(person, set()).add(row.tobytes())
     assert max(len(rows) for rows in backs.values()) == 1

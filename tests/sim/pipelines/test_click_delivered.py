@@ -13,15 +13,15 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.pipelines import PIPELINES
+from noisefloor_sim.pipelines.ads.block import AdsBlock, ChoiceName, DeliveryBlock
 from noisefloor_sim.pipelines.api import Findings, PointFindings
-from noisefloor_sim.pipelines.clicks import CLICKS, build
+from noisefloor_sim.pipelines.clicks import CLICKS
 from noisefloor_sim.pipelines.clicks.attacks import closed_form, delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import report_of
-from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline, day_ads
+from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline, build, day_ads
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.runs.engine import Engine, explain_spending
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.world.behaviour import DayActivity
 from statistics_of_tests import FALSE_ALARM
 from worlds import small_world, with_clicks, with_section
@@ -29,16 +29,9 @@ from worlds import small_world, with_clicks, with_section
 DELIVERED = with_clicks(small_world(), form="delivered")
 
 
-class Choice(PipelineBlock):
-    """What the click pipeline reads of a delivery."""
-
-    choice: str
-
-
-class AdsLike(PipelineBlock):
-    """Stands for the settings of a pipeline that serves ads."""
-
-    delivery: Choice
+def ads_by(choice: ChoiceName) -> AdsBlock:
+    """Return the settings of a pipeline that serves ads by this choice."""
+    return AdsBlock(delivery=DeliveryBlock(choice=choice))
 
 
 def findings(scenario: Scenario) -> Findings:
@@ -177,17 +170,18 @@ def test_days_are_joined_only_by_a_server_that_can_link_them() -> None:
 
 
 @pytest.mark.parametrize("choice", ["slate", "random-slate"])
-def test_the_ad_of_a_slate_is_a_secret_and_is_not_reported(choice: str) -> None:
-    blocks = {**DELIVERED.pipelines, "ads": AdsLike(delivery=Choice(choice=choice))}
+def test_the_ad_of_a_slate_is_a_secret_and_is_not_reported(choice: ChoiceName) -> None:
+    blocks = {**DELIVERED.pipelines, "ads": ads_by(choice)}
     slates = DELIVERED.model_copy(update={"pipelines": blocks})
-    with pytest.raises(BadParameter, match=r"pipelines\.clicks\.form.*secret"):
+    rule = rf"pipelines\.clicks\.form.* pipelines\.ads\.delivery\.choice '{choice}' it is a secret"
+    with pytest.raises(BadParameter, match=rule):
         build(slates)
     paper = slates.model_copy(update={"variant": "paper"})
     assert isinstance(build(paper), ClickPipeline)
 
 
 def test_the_form_goes_with_requests_that_name_an_ad_and_not_with_the_paper() -> None:
-    blocks = {**DELIVERED.pipelines, "ads": AdsLike(delivery=Choice(choice="top-set"))}
+    blocks = {**DELIVERED.pipelines, "ads": ads_by("top-set")}
     assert isinstance(build(DELIVERED.model_copy(update={"pipelines": blocks})), DeliveredPipeline)
     paper = DELIVERED.model_copy(update={"variant": "paper"})
     (named,) = findings(paper).claims

@@ -9,10 +9,9 @@ import pytest
 
 from noisefloor.accounting.entries import MICRO
 from noisefloor.wire.frames import decode_frame
-from noisefloor_sim.pipelines.clicks import build
 from noisefloor_sim.pipelines.clicks.block import vector_report_of
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics, exhausted_metrics
-from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline
+from noisefloor_sim.pipelines.clicks.delivered_pipeline import DeliveredPipeline, build
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
@@ -73,7 +72,7 @@ def sent(pipeline: Clicks, day: int, account: BudgetAccount) -> list[Row]:
     """Return the reports of a day, in an order that does not depend on the frames."""
     kinds = {kind.name: kind for kind in pipeline.kinds}
     found: list[Row] = []
-    for data in pipeline.wake(cohort(), day, events(), account):
+    for data in pipeline.wake_with_ads(cohort(), day, events(), account):
         frame = decode_frame(data, kinds)
         assert frame.epoch == day
         rows = np.asarray(frame.kind.rows(frame.batch))

@@ -11,7 +11,6 @@ from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import CLICKS
-from noisefloor_sim.pipelines.clicks.attacks import proportion_metric
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.estimates import (
     DayEstimate,
@@ -21,6 +20,7 @@ from noisefloor_sim.pipelines.clicks.estimates import (
     sum_of,
 )
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
+from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario
 from worlds import small_world, with_clicks, with_section
@@ -43,7 +43,8 @@ def test_a_rate_is_all_estimated_clicks_over_all_counted_impressions() -> None:
     with new_run():
         engine = Engine(scenario, PIPELINES)
         found = {m.name: m for m in engine.run().findings["clicks"].metrics}
-    counted = np.sum([engine.ad_server.impressions(day) for day in range(3)], axis=0)
+    servers = engine.hosted.servers
+    counted = np.sum([servers.impressions(day) for day in range(3)], axis=0)
     for ad in range(6):
         clicks = sum(found[f"estimate.day_{day}.ad_{ad}"].value for day in range(3))
         rate = found[f"ctr.ad_{ad}"]
@@ -138,7 +139,8 @@ def test_permanent_answers_have_intervals_that_know_of_their_coins() -> None:
     clicks = engine.pipelines["clicks"]
     assert isinstance(clicks, ClickPipeline)
     days = released_estimates(clicks.mechanism, engine.aggregator, "clicks", 6)
-    shown = np.sum([engine.ad_server.impressions(day) for day in range(6)], axis=0)
+    servers = engine.hosted.servers
+    shown = np.sum([servers.impressions(day) for day in range(6)], axis=0)
     covered = [
         rate_metrics(days, clicks.days, shown, share_randomness=share_coins)[1].value
         for share_coins in (True, False)

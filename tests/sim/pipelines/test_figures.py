@@ -8,6 +8,7 @@ from noisefloor_sim.pipelines.plotting import (
     is_logarithmic,
     measured_curves,
 )
+from noisefloor_sim.scenario import Attack
 from worlds import small_world
 
 DAYS = Axis("days", "days")
@@ -31,8 +32,9 @@ def test_a_game_is_drawn_with_what_theory_says_of_it() -> None:
         Metric("attack.bit.prior", 0.5),
     ]
     groups = DAYS.grouped([point(1, *metrics), point(7, *metrics)])
-    games = {"bit": "a bit", "other": "not played"}
-    (plot,) = attack_plots(groups, DAYS, games, {}, usual="Read it.")
+    attacks = {"bit": Attack("a bit"), "other": Attack("not mounted")}
+    (plot,) = attack_plots(groups, DAYS, attacks, {}, usual="Read it.")
+    assert plot.title == "How often the adversary is right: a bit"
     assert [curve.role for curve in plot.curves] == [
         "measured",
         "closed-form",

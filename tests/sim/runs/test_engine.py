@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from noisefloor.randomness import new_run
-from noisefloor_sim.pipelines import PIPELINES
+from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.api import Findings, Metric
+from noisefloor_sim.report import Table
+from noisefloor_sim.runs.ad_serving import AdServing
 from noisefloor_sim.runs.engine import Engine, RunOutcome, explain_spending
+from noisefloor_sim.runs.pages import _world
 from noisefloor_sim.runs.results import PointResult, RunDirectory
 from noisefloor_sim.runs.tables import write_tables
-from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.scenario import Scenario, loads
 from noisefloor_sim.scenario.sections import Outage
 from worlds import small_world, with_section
 
@@ -21,6 +24,11 @@ def run(scenario: Scenario, order: list[int] | None = None) -> tuple[RunOutcome,
     with new_run():
         engine = Engine(scenario, PIPELINES, order=order)
         return engine.run(), engine
+
+
+def ads_of(engine: Engine) -> AdServing:
+    assert engine.ads is not None
+    return engine.ads
 
 
 def pipeline_metrics(outcome: RunOutcome) -> list[Metric]:
@@ -61,7 +69,7 @@ def test_duplicated_reordered_and_retried_frames_change_no_estimate() -> None:
     # The network did do all of it: otherwise the equality would say nothing.
     assert engine.network.traffic.lost > 0
     assert engine.network.traffic.duplicated > 0
-    roles = (engine.aggregator.counters, engine.ad_server.counters)
+    roles = (engine.aggregator.counters, ads_of(engine).server.counters)
     assert sum(role.duplicates for role in roles) == engine.network.traffic.duplicated
     assert all(role.late == 0 and role.is_conserved for role in roles)
     assert world_metric(clean, "impressions_counted") == world_metric(rough, "impressions_counted")
@@ -71,7 +79,7 @@ def test_with_a_short_grace_late_frames_are_counted_and_the_numbers_add_up() -> 
     rough, engine = run(ROUGH.model_copy(update={"grace_h": 0.05}))
     traffic, roles = (
         engine.network.traffic,
-        (engine.aggregator.counters, engine.ad_server.counters),
+        (engine.aggregator.counters, ads_of(engine).server.counters),
     )
     assert engine.aggregator.counters.late > 0
     assert all(role.is_conserved for role in roles)
@@ -109,12 +117,13 @@ def test_a_slow_server_queues_and_loses_nothing() -> None:
     assert same(pipeline_metrics(outcome), pipeline_metrics(run(CLEAN)[0]))
 
 
-def test_the_census_counts_what_was_lived() -> None:
+def test_what_was_shown_is_counted() -> None:
     outcome, engine = run(CLEAN)
-    assert engine.census.impressions == 2 * engine.census.views
-    assert world_metric(outcome, "impressions_counted") == engine.census.impressions
+    counts = ads_of(engine).counts
+    assert counts.impressions == 2 * counts.views
+    assert world_metric(outcome, "impressions_counted") == counts.impressions
     assert world_metric(outcome, "views_per_user_day") == pytest.approx(
-        engine.census.views / engine.census.user_days
+        counts.views / engine.census.user_days
     )
     assert all(math.isfinite(metric.value) for metric in outcome.world)
 
@@ -129,13 +138,13 @@ def test_the_census_is_that_of_the_cohorts() -> None:
         np.concatenate([getattr(one, name) for one in cohorts])
         for name in ("owns", "leaves", "silent")
     )
-    held = [engine.world.tastes.draw_ratings(one) for one in cohorts]
+    held = [engine.ad_world.tastes.draw_ratings(one) for one in cohorts]
     census = engine.census
     assert census.user_days == sum(int((leaves > day).sum()) for day in range(days))
     assert census.devices == int(owns.sum())
     assert census.silent == sum(int((owns & silent[:, :, day]).sum()) for day in range(days))
     assert census.left == int((leaves <= days - 1).sum()) > 500
-    assert census.ratings == sum(int(one.rated.sum()) for one in held)
+    assert ads_of(engine).counts.ratings == sum(int(one.rated.sum()) for one in held)
     shares = {name: world_metric(outcome, name) for name in ("silent_share", "left_share")}
     assert shares["silent_share"] == census.silent / (census.devices * days)
     assert shares["left_share"] == census.left / scenario.population.users
@@ -177,3 +186,50 @@ def test_same_seed_same_world_other_seed_other_world() -> None:
     other, _ = run(CLEAN.model_copy(update={"seed": 12}))
     assert same(pipeline_metrics(again), pipeline_metrics(run(CLEAN)[0]))
     assert not same(pipeline_metrics(again), pipeline_metrics(other))
+
+
+RECORDS = """
+name: records
+seed: 11
+question: Does a world without ads hold the same people?
+days: 3
+population: {users: 1500, cohort: 256}
+pipelines: {collection: {epsilon: 4.0, canaries: 1000, questions: protected}}
+"""
+CLICKS_TOO = RECORDS.replace("{collection:", "{clicks: {canaries: 1000}, collection:")
+OF_ADS = {
+    *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
+    *("ratings_per_user", "rating_mean", "impressions_counted"),
+}
+
+
+def test_a_world_without_ads_has_no_visits_and_no_ad_server() -> None:
+    outcome, engine = run(loads(RECORDS, BLOCKS))
+    assert engine.ads is None
+    assert engine.hosted.servers.ad_server is None
+    names = {metric.name for metric in outcome.world}
+    assert not names & OF_ADS
+    assert {"devices_per_user", "silent_share", "left_share", "frames_sent"} <= names
+    with pytest.raises(TypeError, match="no ads"):
+        _ = engine.ad_world
+    with pytest.raises(TypeError, match="no impressions"):
+        engine.hosted.servers.impressions(0)
+
+
+def test_ads_in_the_world_change_nothing_for_a_pipeline_that_needs_none() -> None:
+    alone, _ = run(loads(RECORDS, BLOCKS))
+    beside, engine = run(loads(CLICKS_TOO, BLOCKS))
+    assert ads_of(engine).counts.clicks > 0
+    assert repr(beside.findings["collection"]) == repr(alone.findings["collection"])
+    for name in ("devices_per_user", "silent_share", "left_share"):
+        assert world_metric(alone, name) == world_metric(beside, name)
+
+
+def test_the_page_shows_of_a_world_only_what_it_has() -> None:
+    outcome, _ = run(loads(RECORDS, BLOCKS))
+    found = {"world": Findings(outcome.world, ())}
+    (table,) = _world([PointResult("p0", "", 11, "corrected", found, 0.0, 0.0)]).items
+    assert isinstance(table, Table)
+    words = [str(row[0]) for row in table.rows]
+    assert "Devices per user" in words
+    assert not any("Ads shown" in one or "Clicks" in one for one in words)

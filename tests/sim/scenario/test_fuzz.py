@@ -20,7 +20,7 @@ population: {users: 40, engagement: {tail_exponent: 2.2}}
 network: {outages: [{start_h: 5, end_h: 6.5}]}
 pipelines:
   toy: {epsilon: 2, bounds: [0, 1]}
-attacks: [toy.guess, {name: toy.vote, periods: 3}]
+attacks: [toy.guess, toy.vote]
 sweep: {seeds: 2, pipelines.toy.epsilon: [0.5, 1]}
 gates: [toy.rmse < 1 where variant == paper]
 """

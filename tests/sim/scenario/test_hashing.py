@@ -9,7 +9,7 @@ from noisefloor_sim.scenario import Scenario, Sweep, loads, resolved, scenario_h
 from noisefloor_sim.scenario.scalars import scalar_text
 from noisefloor_sim.scenario.sections import Behaviour, Network, Outage, Population
 from noisefloor_sim.scenario.yaml_reader import read_text
-from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Guess, Toy, Vote, scenario
+from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Toy, scenario
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
 PLAIN_TEXT = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=100)
@@ -41,7 +41,7 @@ SCENARIOS = st.builds(
         note=ANY_TEXT | st.sampled_from(WORDS),
         spare=st.none() | st.integers(),
     ).map(lambda block: {"toy": block}),
-    attacks=st.sampled_from([(), (Guess(name="toy.guess"), Vote(name="toy.vote", periods=9))]),
+    attacks=st.sampled_from([(), ("toy.guess", "toy.vote")]),
     sweep=st.lists(NUMBERS, min_size=1, max_size=3, unique=True).map(
         lambda values: Sweep.model_validate({"seeds": 2, "pipelines.toy.epsilon": tuple(values)})
     ),

@@ -4,15 +4,25 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pytest
 from pydantic import AfterValidator, ValidationError
 
 from noisefloor.checks import check_epsilon
 from noisefloor.errors import BadScenario
-from noisefloor_sim.scenario import PipelineBlock, Scenario, loads
-from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Guess, Toy, Vote, complaint, scenario
+from noisefloor_sim.scenario import (
+    Attack,
+    Attacks,
+    Behaviour,
+    Blocks,
+    PipelineBlock,
+    Scenario,
+    expand,
+    loads,
+    scenario_text,
+)
+from sim.scenario.toy import BLOCKS, FULL, MINIMAL, Toy, complaint, scenario
 
 
 def test_five_lines_are_a_scenario() -> None:
@@ -30,9 +40,9 @@ def test_every_key_can_be_given() -> None:
     assert found.question == "What is this epsilon worth, and to whom?"
     assert found.expectation == "Less than it says.\nFour times as much is proved."
     assert found.population.churn_per_day == 0.001
-    assert found.behaviour.peak_hours == (8.0, 20.5)
+    assert found.ad_behaviour.peak_hours == (8.0, 20.5)
     assert [outage.end_h for outage in found.network.outages] == [6.5, 31.0]
-    assert found.attacks == (Guess(name="toy.guess"), Vote(name="toy.vote", periods=30))
+    assert found.attacks == ("toy.guess", "toy.vote")
     assert found.sweep.axes == (
         ("pipelines.toy.epsilon", (0.5, 1, 2)),
         ("variant", ("paper", "corrected")),
@@ -146,16 +156,14 @@ def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
             "toy.vote.",
         ),
         (
-            "attacks: [{name: toy.vote, periods: 0}]",
-            "attacks.0.periods: Expected >= 1, got 0. Periods to vote over.",
-        ),
-        (
-            "attacks: [toy.guess, {name: toy.guess}]",
+            "attacks: [toy.guess, toy.guess]",
             "attacks.1: Expected each attack once, got 'toy.guess' again.",
         ),
         (
             "attacks: [3]",
-            "attacks.0: Expected an attack's name, or a mapping with one, got 3.",
+            "attacks.0: Expected a text (in quotes if it looks like something else), got 3. "
+            "Attacks to mount, as pipeline.attack; none listed: all. What is not mounted is not "
+            "measured, and a claim whose audit is left out is not audited.",
         ),
         (
             "gates: [toy.rmse]",
@@ -243,6 +251,110 @@ def test_without_attacks_or_pipelines_none_is_allowed() -> None:
 def test_a_scenario_can_be_built_without_a_file() -> None:
     built = Scenario(name="a", question="b", seed=1, pipelines={"toy": Toy(epsilon=1.0)})
     assert built == scenario("name: a\nquestion: b\nseed: 1\npipelines: {toy: {epsilon: 1}}\n")
+
+
+class Audited(PipelineBlock):
+    """Settings of a pipeline with an audit, and with an attack of two games."""
+
+    attacks: ClassVar[Attacks] = {
+        "bit": Attack("a bit"),
+        "all-days": Attack("a bit, over days", ("days", "weeks")),
+        "audit": Attack("the worst pair", is_audit=True),
+    }
+
+
+def gated(attacks: str, gate: str) -> str:
+    """Return what is said of a gate beside these attacks; nothing, if it can be met."""
+    text = f"name: a\nquestion: b\nseed: 1\npipelines: {{p: {{}}}}\nattacks: [{attacks}]\n"
+    try:
+        loads(f"{text}gates: [{gate}]\n", {"p": Audited}, "s.yaml")
+    except BadScenario as error:
+        return str(error)
+    return ""
+
+
+def test_without_a_list_of_attacks_all_are_mounted_and_otherwise_those_listed() -> None:
+    everything, one = scenario(), scenario(MINIMAL, "attacks: [toy.guess]")
+    assert everything.mounts("toy", "guess") and everything.mounts("toy", "vote")
+    assert one.mounts("toy", "guess") and not one.mounts("toy", "vote")
+    assert not one.mounts("other", "guess")
+
+
+def test_a_game_is_mounted_by_the_name_of_its_attack() -> None:
+    text = "name: a\nquestion: b\nseed: 1\npipelines: {p: {}}\nattacks: [p.all-days]\n"
+    found = loads(text, {"p": Audited})
+    assert found.mounts("p", "all_days") and not found.mounts("p", "bit")
+
+
+@pytest.mark.parametrize(
+    ("attacks", "gate", "needed"),
+    [
+        ("p.audit", "p.attack.bit.success < 1", "p.bit"),
+        ("p.bit", "p.attack.weeks.success < 1", "p.all-days"),
+        ("p.bit", "claims.p.audited <= proved", "p.audit"),
+        ("p.bit", "claims.*.proved >= audited", "p.audit"),
+    ],
+)
+def test_a_gate_on_what_is_not_mounted_is_refused(attacks: str, gate: str, needed: str) -> None:
+    assert gated(attacks, gate) == (
+        f"s.yaml:6: gates.0: Expected what is measured: this needs {needed}, which attacks "
+        "leaves out. Add it there, or remove the gate."
+    )
+    assert not gated(f"{attacks}, {needed}", gate)
+    assert not gated("", gate)  # all are mounted
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "p.attack.bit.success < 1 where variant == paper",  # no such point
+        "claims.p holds",
+        "p.error < 1",
+        "p.attack.weeks.success < 1",
+    ],
+)
+def test_a_gate_on_anything_else_stays(gate: str) -> None:
+    assert not gated("p.all-days", gate)
+
+
+class Plain(PipelineBlock):
+    """Settings of a pipeline that needs no ads."""
+
+
+NO_ADS = "name: a\nquestion: b\nseed: 1\npipelines: {plain: {}}\n"
+TWO: Blocks = {**BLOCKS, "plain": Plain}
+
+
+def test_a_world_has_ads_if_a_pipeline_needs_them() -> None:
+    assert loads(NO_ADS, TWO).behaviour is None
+    assert loads(NO_ADS + "behaviour: null\n", TWO).behaviour is None
+    both = NO_ADS.replace("plain: {}", "plain: {}, toy: {epsilon: 1}")
+    assert loads(both, TWO).behaviour == scenario().behaviour == Behaviour()
+    assert loads(both + "behaviour: {ads: 7}\n", TWO).ad_behaviour.ads == 7
+    with pytest.raises(TypeError, match="no ads"):
+        _ = loads(NO_ADS, TWO).ad_behaviour
+
+
+def test_a_behaviour_that_nothing_uses_is_refused_with_the_pipelines_that_would() -> None:
+    with pytest.raises(BadScenario) as caught:
+        loads(NO_ADS + "behaviour: {ads: 2}\n", TWO, "s.yaml")
+    assert str(caught.value) == (
+        "s.yaml:5: behaviour: Expected this key only beside a pipeline that needs ads (toy). "
+        "Leave it out: this world has no ads."
+    )
+
+
+def test_the_text_of_a_world_without_ads_reads_back() -> None:
+    found = loads(NO_ADS, TWO)
+    assert "behaviour: null\n" in scenario_text(found)
+    assert loads(scenario_text(found), TWO) == found
+
+
+def test_a_sweep_over_pipelines_keeps_the_behaviour_of_points_with_ads() -> None:
+    text = NO_ADS.replace("plain: {}", "toy: {epsilon: 1}") + "behaviour: {ads: 7}\n"
+    swept = loads(text + "sweep: {pipelines: [{plain: {}}, {toy: {epsilon: 2}}]}\n", TWO)
+    found = [point.scenario.behaviour for point in expand(swept, TWO)]
+    assert found == [None, Behaviour(ads=7)]
 
 
 def test_the_command_line_starts_without_the_scenario_libraries() -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from noisefloor.errors import BadScenario
-from noisefloor_sim.scenario import AttackBlock, Attacks, Blocks, PipelineBlock, Scenario, loads
+from noisefloor_sim.scenario import Attack, Attacks, Blocks, PipelineBlock, Scenario, loads
 
 MINIMAL = """\
 name: minimal
@@ -63,7 +63,7 @@ pipelines:
   toy: {epsilon: 2, form: plain, bounds: [0, 1]}
 attacks:
   - toy.guess
-  - {name: toy.vote, periods: 30}
+  - toy.vote
 threat: {linked: false}
 sweep:
   seeds: 2
@@ -76,20 +76,11 @@ gates:
 """
 
 
-class Guess(AttackBlock):
-    """An attack without settings."""
-
-
-class Vote(AttackBlock):
-    """An attack with one."""
-
-    periods: int = Field(default=7, ge=1, description="Periods to vote over.")
-
-
 class Toy(PipelineBlock):
     """Settings of a pipeline that does nothing."""
 
-    attacks: ClassVar[Attacks] = {"guess": Guess, "vote": Vote}
+    needs_ads: ClassVar[bool] = True
+    attacks: ClassVar[Attacks] = {"guess": Attack("a bit"), "vote": Attack("a bit, over days")}
 
     epsilon: float = Field(gt=0, le=40, description="Of one report.")
     form: Literal["oue", "plain"] = Field(default="oue", description="Which response.")

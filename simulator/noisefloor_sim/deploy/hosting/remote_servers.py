@@ -22,7 +22,12 @@ from noisefloor.tasks import TrainingTask, kinds_of_task
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting.remote_aggregation import RemoteAggregation, RemoteImpressions
 from noisefloor_sim.deploy.hosting.remote_publisher import RemotePublisher
-from noisefloor_sim.deploy.hosting.servers import MethodBuilder, Receiver, Servers
+from noisefloor_sim.deploy.hosting.servers import (
+    InProcessServers,
+    MethodBuilder,
+    Receiver,
+    Servers,
+)
 from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient, bearer
 
 PATIENCE_S = 600.0
@@ -109,15 +114,20 @@ class RemoteServers:
         self._collection = collection
         self._operator = ServiceClient(addresses.aggregator)
         self._admin = bearer(addresses.admin_token or addresses.token)
+        self._aggregation: RemoteAggregation | None = None
+        if not collection.kinds:  # no frame is ever sent: there is nothing to register
+            self.servers = InProcessServers(collection).servers
+            return
         headers = {**self._admin, "Content-Type": "application/json"}
         self._operator.call("PUT", self._path, collection.content, headers)
         self._opened.callback(self._drop)
-        self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
-        self.servers = Servers(self._aggregation, RemoteImpressions(self._aggregation, collection))
+        counts = self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
+        has_ads = collection.catalogue is not None
+        self.servers = Servers(counts, RemoteImpressions(counts, collection) if has_ads else None)
 
     def learner(self, task: TrainingTask) -> TrainingServer:
-        """Return who learns the course of the collection; it has one."""
-        if task != self._collection.task:
+        """Return the server that trains the one task of the collection."""
+        if self._aggregation is None or task != self._collection.task:
             raise ServicesRefused("A world at services learns in one pipeline.")
         return RemoteLearner(self._aggregation, task)
 
@@ -136,8 +146,9 @@ class RemoteServers:
     def close(self) -> None:
         """Drop the data sets and the collection, each whatever becomes of the others."""
         self._opened.close()
+        self._operator.close()
 
     def _drop(self) -> None:
         self._operator.call("DELETE", self._path, None, self._admin, known=(404,))
-        self._aggregation.disconnect()
-        self._operator.close()
+        if self._aggregation is not None:
+            self._aggregation.disconnect()

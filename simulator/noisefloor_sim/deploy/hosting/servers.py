@@ -12,6 +12,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import TrustModel
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import (
+    IMPRESSIONS,
     AdServer,
     Aggregation,
     Aggregator,
@@ -29,7 +30,7 @@ from noisefloor.roles import (
 )
 from noisefloor.tables import Records
 from noisefloor.tasks import TrainingTask, kinds_of_task
-from noisefloor.wire import FrameBus, MemoryBus, drain, symbol_kind
+from noisefloor.wire import FrameBus, MemoryBus, Tally, drain, symbol_kind
 from noisefloor.wire.messages import DataSetMessage
 
 Receiver = Callable[[bytes], object]
@@ -44,10 +45,21 @@ _NOTHING = symbol_kind("nothing", 1)
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The roles whose results a pipeline may read at the end."""
+    """The roles whose results a pipeline may read at the end.
+
+    Attributes:
+        aggregator: Counts reports.
+        ad_server: Counts impressions; None in a world without ads.
+    """
 
     aggregator: Aggregation
-    ad_server: ImpressionServer
+    ad_server: ImpressionServer | None
+
+    def impressions(self, epoch: int) -> Tally:
+        """Return the impressions of each ad in a closed epoch, in a world with ads."""
+        if self.ad_server is None:
+            raise TypeError("A world without ads counts no impressions.")
+        return self.ad_server.impressions(epoch)
 
 
 class HostedServers(Protocol):
@@ -105,8 +117,9 @@ class InProcessServers:
     __slots__ = ("_bus", "servers")
 
     def __init__(self, collection: CollectionConfig) -> None:
-        ad_server = AdServer(collection.catalogue)
-        not_its_own = {ad_server.kind.name}
+        catalogue = collection.catalogue
+        ad_server = None if catalogue is None else AdServer(catalogue)
+        not_its_own = {IMPRESSIONS}
         if collection.task is not None:
             not_its_own |= {kind.name for kind in kinds_of_task(collection.task)}
         kinds = [kind for name, kind in collection.kinds.items() if name not in not_its_own]

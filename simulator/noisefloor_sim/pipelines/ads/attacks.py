@@ -10,8 +10,10 @@ The adversary knows all else about the device: its other ratings, and so its tas
 profiles answer the last model, as if that had been broadcast in every round.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +45,7 @@ from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import (
     DeliveryPhase,
     delivery_of,
-    requests_per_asking_user,
+    requests_per_requesting_user,
 )
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
@@ -51,7 +53,8 @@ from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.scoring import attack_metrics
 from noisefloor_sim.scenario import Scenario
 
-NamedOutcomes = Iterator[tuple[str, AttackOutcome]]
+NamedAttacks = Iterator[tuple[str, Callable[[], AttackOutcome]]]
+"""Games by name, each played when it is called: those that are not selected are not."""
 
 PEOPLE = 64
 """People among whom a member of training is hidden, for the game; more hide better."""
@@ -65,7 +68,7 @@ FEWEST = 500
 
 def training_games(
     training: TrainingPhase, context: SimulationContext, source: SeededSource
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Guess whether an ad is rated, how, and who took part in training.
 
     The lite form of spectral training has no likelihood of its whole report, and no game.
@@ -74,7 +77,7 @@ def training_games(
     if isinstance(trained, BitTraining):
         values = _bit_values(training, trained, profiles)
         yield from _pair_games(training, trained.bit, values, source)
-        yield "membership", _membership(training, trained, values, source)
+        yield "membership", partial(_membership, training, trained, values, source)
     elif isinstance(trained, LaplaceTraining):
         values = _gradient_values(training, trained, profiles)
         yield from _pair_games(training, trained.noise, values, source)
@@ -85,7 +88,9 @@ def training_games(
 
 def profiles_of_one(context: SimulationContext) -> Ratings:
     """Return what the first user may hold: the first ad unrated, rated 0, rated 1."""
-    user_ratings = context.world.tastes.draw_ratings(context.cohort(0))[np.zeros(3, dtype=np.intp)]
+    user_ratings = context.ad_world.tastes.draw_ratings(context.cohort(0))[
+        np.zeros(3, dtype=np.intp)
+    ]
     rated, rating = user_ratings.rated.copy(), user_ratings.rating.copy()
     rated[:, 0], rating[:, 0] = (False, True, True), (0, 0, 1)
     return Ratings(rated, rating)
@@ -118,21 +123,30 @@ def _gradient_values(
 
 def _pair_games(
     training: TrainingPhase, mechanism: Mechanism, values: Floats, source: SeededSource
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Tell unrated from rated 1, and rated 0 from rated 1: profiles by rounds by values."""
     unrated, low, high = values
-    room = max(FEWEST, MOST_NUMBERS // high.size)
-    canaries = min(block_of(training.scenario).canaries, room)
     for name, pair in {"rated": (unrated, high), "rating": (low, high)}.items():
-        outcome = play_pair(
-            mechanism,
-            pair,
-            canaries,
-            source.child(name),
-            epsilon=_proved(training.training),
-            closed_form=success_from(mechanism, [pair[0][0], pair[1][0]], len(high)),
-        )
-        yield name, outcome
+        yield name, partial(_play_pair, training, mechanism, pair, source, name)
+
+
+def _play_pair(
+    training: TrainingPhase,
+    mechanism: Mechanism,
+    pair: tuple[Floats, Floats],
+    source: SeededSource,
+    name: str,
+) -> AttackOutcome:
+    rounds = len(pair[1])
+    most = max(FEWEST, MOST_NUMBERS // pair[1].size)
+    return play_pair(
+        mechanism,
+        pair,
+        min(block_of(training.scenario).canaries, most),
+        source.child(name),
+        epsilon=_proved(training.training),
+        closed_form=success_from(mechanism, [pair[0][0], pair[1][0]], rounds),
+    )
 
 
 def _proved(training: AdTraining | None) -> float:
@@ -173,11 +187,11 @@ class CandidateProfiles:
     @classmethod
     def of(cls, delivery: DeliveryPhase, context: SimulationContext) -> "CandidateProfiles":
         """Take from the first cohort whoever is most like all who share a favourite."""
-        scores = delivery.scores(context.world, context.cohort(0)).astype(np.float64)
+        scores = delivery.scores(context.ad_world, context.cohort(0)).astype(np.float64)
         best = scores.argmax(axis=1)
         ads = np.unique(best)[:MOST_CANDIDATES]
         rows = np.stack([_typical(scores[best == ad]) for ad in ads])
-        _, topics = np.unique(context.world.tastes.topic[ads], return_inverse=True)
+        _, topics = np.unique(context.ad_world.tastes.topic[ads], return_inverse=True)
         return cls(rows, topics.tolist())
 
 
@@ -189,7 +203,7 @@ def _typical(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def request_games(
     delivery: DeliveryPhase, context: SimulationContext, source: SeededSource
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Play for the favourite ad and topic, and for the partner among devices.
 
     Where all score alike there is nothing to be guessed.
@@ -201,7 +215,7 @@ def request_games(
         delivery.scenario.threat.linked,
         RequestDistribution(delivery.delivery),
     )
-    fresh = min(requests_per_asking_user(delivery.asked), MOST_REQUESTS) if is_linked else 1
+    fresh = min(requests_per_requesting_user(delivery.asked), MOST_REQUESTS) if is_linked else 1
     counts = {"": 1, "_all_days": fresh} if fresh > 1 else {"": 1}
     yield from _favourites(delivery, distribution, people, counts, source)
     yield from _reused(delivery, distribution, people, source)
@@ -210,7 +224,8 @@ def request_games(
     # What is asked for in the open links by itself; slates are told apart by no symbol.
     if not delivery.delivery.is_slate and distribution.guarantee().is_finite:
         linked = LinkingGame(distribution, people.rows, DEVICES_LINKED, fresh)
-        yield "linking", linked.play(max(1, canaries // 20), source.child("linking"))
+        games = max(1, canaries // 20)
+        yield "linking", lambda: linked.play(games, source.child("linking"))
 
 
 def _favourites(
@@ -219,15 +234,19 @@ def _favourites(
     people: CandidateProfiles,
     counts: dict[str, int],
     source: SeededSource,
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Guess the favourite ad and topic, from one request and from all that are linked."""
     canaries = block_of(delivery.scenario).canaries
     for name, requests in counts.items():
         game = RequestGame(distribution, people.rows, requests)
-        yield f"favourite{name}", game.play(canaries, source.child("favourite", name))
+        yield f"favourite{name}", partial(_play, game, canaries, source, "favourite", name)
         if max(people.topics):
             by_topic = replace(game, topics=people.topics)
-            yield f"topic{name}", by_topic.play(canaries, source.child("topic", name))
+            yield f"topic{name}", partial(_play, by_topic, canaries, source, "topic", name)
+
+
+def _play(game: RequestGame, canaries: int, source: SeededSource, *path: str) -> AttackOutcome:
+    return game.play(canaries, source.child(*path))
 
 
 def _reused(
@@ -235,7 +254,7 @@ def _reused(
     distribution: RequestDistribution,
     people: CandidateProfiles,
     source: SeededSource,
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Guess from all impressions of a day that show one request's ad: they are one release."""
     slots, users = (
         sum(getattr(it, name) for it in delivery.statistics) for name in ("slots", "users")
@@ -244,12 +263,12 @@ def _reused(
         return
     game = RequestGame(distribution, people.rows, -(-slots // users), is_memoised=True)
     canaries = block_of(delivery.scenario).canaries
-    yield "favourite_reused", game.play(canaries, source.child("favourite", "reused"))
+    yield "favourite_reused", partial(_play, game, canaries, source, "favourite", "reused")
 
 
 def _calibration(
     delivery: DeliveryPhase, people: CandidateProfiles, source: SeededSource
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Play against requests that tell nothing, and against such that tell all.
 
     The first must be no better than the prior, the second always right; else the games above
@@ -258,7 +277,8 @@ def _calibration(
     canaries = block_of(delivery.scenario).canaries
     for name, choice in (("null", AdSelection.RANDOM), ("planted", AdSelection.EXACT)):
         distribution = RequestDistribution(delivery_of(delivery.scenario, choice))
-        yield name, RequestGame(distribution, people.rows).play(canaries, source.child(name))
+        game = RequestGame(distribution, people.rows)
+        yield name, partial(_play, game, canaries, source, name)
 
 
 def play_activity(
@@ -279,7 +299,7 @@ def play_activity(
 def _rates(context: SimulationContext) -> Floats:
     """Return the expected pages in each hour of a quiet and of a busy person."""
     quiet, busy = np.quantile(context.cohort(0).engagement, [0.25, 0.75])
-    clock = np.bincount(context.world.clock, minlength=24) / len(context.world.clock)
+    clock = np.bincount(context.ad_world.clock, minlength=24) / len(context.ad_world.clock)
     return np.asarray(np.maximum(np.outer([quiet, busy], clock), 1e-6))
 
 
@@ -319,13 +339,19 @@ def attack(
     context: SimulationContext,
     source: SeededSource,
 ) -> list[Metric]:
-    """Play every game that the threat model allows, and return what came out."""
-    busy = play_activity(
-        delivery.scenario, context, source.child("activity"), is_daily=delivery.is_daily
+    """Mount the selected attacks that the threat model allows, and return their metrics."""
+    scenario = delivery.scenario
+    busy = partial(
+        play_activity, scenario, context, source.child("activity"), is_daily=delivery.is_daily
     )
-    games = [
-        *request_games(delivery, context, source),
-        *training_games(training, context, source),
-        ("activity", busy),
+    activity: NamedAttacks = iter([("activity", busy)])
+    requests, reports = (
+        request_games(delivery, context, source),
+        training_games(training, context, source),
+    )
+    return [
+        metric
+        for name, play in chain(requests, reports, activity)
+        if scenario.mounts("ads", name)
+        for metric in attack_metrics(name, play())
     ]
-    return [metric for name, outcome in games for metric in attack_metrics(name, outcome)]

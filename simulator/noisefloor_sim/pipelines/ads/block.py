@@ -11,7 +11,15 @@ from pydantic import BaseModel, Field, model_validator
 
 from noisefloor.errors import BadParameter
 from noisefloor_sim.pipelines.ads.result_names import CLAIM_NAMES, METRIC_NAMES
-from noisefloor_sim.scenario import FROZEN, PipelineBlock, Probability, Scenario, rule_error
+from noisefloor_sim.scenario import (
+    FROZEN,
+    Attack,
+    Attacks,
+    PipelineBlock,
+    Probability,
+    Scenario,
+    rule_error,
+)
 
 SHARED_KEYS = {"ads": "behaviour.ads", "size": "behaviour.ads"}
 """What the platform calls a key that lies outside the pipeline's settings."""
@@ -176,11 +184,36 @@ class AuctionBlock(BaseModel):
     )
 
 
+ATTACKS: Attacks = {
+    "favourite": Attack("the favourite ad, from one request"),
+    "favourite-all-days": Attack("the favourite ad, from all fresh requests linked"),
+    "favourite-reused": Attack(
+        "the favourite ad, from all impressions of a day that share a request"
+    ),
+    "topic": Attack("the favourite topic, from one request"),
+    "topic-all-days": Attack("the favourite topic, from all fresh requests linked"),
+    "linking": Attack("the other device of the same person, among twenty"),
+    "rated": Attack("whether an ad is rated, from all training reports"),
+    "rating": Attack("a rating of 0 or 1, from all training reports"),
+    "membership": Attack("whether a person took part in training, among 64"),
+    "activity": Attack("who is busy, from when and how often a device asks"),
+    "null": Attack("the favourite ad, from a request drawn blindly"),
+    "planted": Attack("the favourite ad, from a request in the open"),
+    "audit": Attack(
+        "the worst pair of inputs of each flow, to audit the claims",
+        is_audit=True,
+    ),
+}
+"""What the adversary guesses, by the name of the attack."""
+
+
 class AdsBlock(PipelineBlock):
     """Advertising without identifiers: training, delivery and, beside it, an auction."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
+    needs_ads: ClassVar[bool] = True
+    attacks: ClassVar[Attacks] = ATTACKS
 
     epsilon: float = Field(
         default=2.0,
@@ -207,13 +240,20 @@ class AdsBlock(PipelineBlock):
     def _settings_go_together(self) -> Self:
         if self.training.once and self.training.method != "bits":
             raise rule_error("Expected once only with the method bits.", "training")
-        is_slate = self.delivery.choice in ("slate", "random-slate")
+        is_slate = bool(self.hidden_ad_key)
         if self.auction.run and (is_slate or self.delivery.fresh != "day"):
             raise rule_error(
                 "Expected a delivery of one ad, asked for once a day: that is what bidders see.",
                 "auction",
             )
         return self
+
+    @property
+    def hidden_ad_key(self) -> str:
+        """The choice of a slate: the device picks what is shown from it, and tells nobody."""
+        choice = self.delivery.choice
+        is_slate = choice in ("slate", "random-slate")
+        return f"pipelines.ads.delivery.choice {choice!r}" if is_slate else ""
 
     @property
     def training_epsilon(self) -> float:

@@ -5,7 +5,7 @@ What one person releases in a day, flow by flow: claimed, proved, and ready to b
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,47 +19,26 @@ from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import Metric, NamedClaim, PlannedClaim
-from noisefloor_sim.pipelines.clicks import ClickBlock, memoised_of, report_of
+from noisefloor_sim.pipelines.api import (
+    DailyRelease,
+    Metric,
+    NamedClaim,
+    PlannedClaim,
+    ReleasesDaily,
+)
 from noisefloor_sim.scenario import Scenario
 
 USER = Neighbours.USER
 
 
-@dataclass(frozen=True, slots=True)
-class DailyRelease:
-    """One flow of a user's day.
-
-    Attributes:
-        name: Of the flow.
-        releases: How often the user releases something fresh.
-        each: What is claimed of one release, and what is proved.
-        claimed: What is claimed of all of them; the paper counts one request.
-        proved: What is proved of all of them.
-        part: All of them, for an auditor.
-    """
-
-    name: str
-    releases: int
-    each: tuple[Guarantee, Guarantee]
-    claimed: Guarantee
-    proved: Guarantee
-    part: RepeatedRelease
-
-    @property
-    def single(self) -> RepeatedRelease:
-        """One release, for an auditor."""
-        return replace(self.part, times=1)
-
-
 def daily_releases(
     scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
 ) -> list[DailyRelease]:
-    """Return the flows of the day on which a user takes part in everything.
+    """Return this pipeline's flows of the day on which a user takes part in everything.
 
     That is all of training, the requests of a mean user on the busiest day, rounded up, and the
-    day's reports. Whoever looks at more pages makes more requests where each impression is asked
-    for: ``busiest_user`` tells how many at most.
+    day's reports. A user who looks at more pages makes more requests where each impression is
+    requested: ``busiest_user`` is how many at most.
     """
     found = [_request_release(scenario, delivery)]
     if training.training is not None:
@@ -67,10 +46,15 @@ def daily_releases(
     if delivery.reports is not None:
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
-        part = RepeatedRelease(report, 0, scenario.behaviour.ads - 1)
+        part = RepeatedRelease(report, 0, scenario.ad_behaviour.ads - 1)
         found.append(DailyRelease("shown-ad", 1, each, *each, part))
-    clicks = _click_release(scenario)
-    return found if clicks is None else [*found, clicks]
+    return found
+
+
+def other_releases(scenario: Scenario) -> list[DailyRelease]:
+    """Return what the same user releases in a day through other pipelines of the scenario."""
+    blocks = [block for _, block in sorted(scenario.pipelines.items())]
+    return [one.daily_release(scenario) for one in blocks if isinstance(one, ReleasesDaily)]
 
 
 def training_release(training: AdTraining) -> DailyRelease:
@@ -98,22 +82,6 @@ def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> DailyReleas
     return DailyRelease("request", times, each, claimed, repeated_guarantee(each[1], times), part)
 
 
-def _click_release(scenario: Scenario) -> DailyRelease | None:
-    """Return the daily report of clicks; permanent answers are counted whole on their day."""
-    if not isinstance(scenario.pipelines.get("clicks"), ClickBlock):
-        return None
-    memoised = memoised_of(scenario)
-    if memoised is not None:
-        none = np.zeros(memoised.ads, dtype=np.bool_)
-        each = memoised.claimed, memoised.guarantee(USER)
-        return DailyRelease(
-            "clicks", 1, each, *each, RepeatedRelease(replace(memoised, days=1), ~none, none)
-        )
-    report = report_of(scenario)
-    each = _plain(report.claimed), _plain(report.guarantee(USER))
-    return DailyRelease("clicks", 1, each, *each, RepeatedRelease(report, *_worst_pair(report)))
-
-
 def _plain(one: Guarantee) -> Guarantee:
     return replace(one, reason="") if one.is_finite else one
 
@@ -135,8 +103,8 @@ def composed_guarantee(parts: list[Guarantee]) -> Guarantee:
     return endless[0] if endless else sequential([_plain(one) for one in parts])
 
 
-def daily_release_metrics(flows: list[DailyRelease], delivery: DeliveryPhase) -> list[Metric]:
-    """Tell the day in numbers: each flow, and the requests of the busiest user."""
+def daily_release_metrics(flows: Sequence[DailyRelease], delivery: DeliveryPhase) -> list[Metric]:
+    """Return the day in numbers: each flow, and the requests of the busiest user."""
     metrics = []
     for flow in flows:
         figures = {
@@ -167,18 +135,31 @@ MOST_NUMBERS = 1 << 24
 
 
 def claims_of(
-    scenario: Scenario, flows: Sequence[DailyRelease], source: SeededSource
+    scenario: Scenario,
+    flows: Sequence[DailyRelease],
+    others: Sequence[DailyRelease],
+    source: SeededSource,
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of each flow, of one request, and of the whole day.
 
     The paper counts one request a day and one bit of clicks; the ledger counts what is sent.
+
+    Args:
+        scenario: At one point of a sweep.
+        flows: Of this pipeline.
+        others: Flows of other pipelines, which claim them; here they count in the whole day.
+        source: Of the audits' random numbers.
     """
     trials = max(USUAL_TRIALS, block_of(scenario).canaries)
+
+    def audit(name: str, parts: Sequence[RepeatedRelease]) -> LowerBound | None:
+        if not scenario.mounts("ads", "audit"):
+            return None
+        return _audited(parts, trials, source.child("audit", name))
+
     return tuple(
-        NamedClaim(
-            name, Claim(claimed, proved, _audited(parts, trials, source.child("audit", name)))
-        )
-        for name, claimed, proved, parts in _listed(flows)
+        NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
+        for name, claimed, proved, parts in _listed(flows, others)
     )
 
 
@@ -186,30 +167,26 @@ _PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day":
 
 
 def planned_claims(
-    flows: Sequence[DailyRelease], days: int, *, is_daily: bool
+    flows: Sequence[DailyRelease], others: Sequence[DailyRelease], days: int, *, is_daily: bool
 ) -> tuple[PlannedClaim, ...]:
     """Return the claims that are known before the run.
 
     Args:
         flows: Of a day, before anybody made a request.
+        others: Flows of other pipelines, which plan them; here they count in the whole day.
         days: Of the run.
         is_daily: Whether devices make one request a day. Where they make one for every
             impression, nothing is known of a whole day: people decide how many there are.
     """
     known = [
         PlannedClaim(name, _PER[name], Claim(claimed, proved))
-        for name, claimed, proved, _ in _listed(flows)
+        for name, claimed, proved, _ in _listed(flows, others)
         if is_daily or name != "whole-day"
     ]
     if not is_daily:
         return tuple(known)
-    # The other pipeline plans its own clicks; training is the flow of one day of the run.
-    own = [
-        flow
-        for flow in flows
-        if flow.name != "clicks"
-        for _ in range(1 if flow.name == "training" else days)
-    ]
+    # Training is the flow of one day of the run.
+    own = [flow for flow in flows for _ in range(1 if flow.name == "training" else days)]
     claimed, proved = (
         composed_guarantee([getattr(flow, name) for flow in own]) for name in ("claimed", "proved")
     )
@@ -220,11 +197,9 @@ def planned_claims(
 
 
 def _listed(
-    flows: Sequence[DailyRelease],
+    flows: Sequence[DailyRelease], others: Sequence[DailyRelease]
 ) -> Iterator[tuple[str, Guarantee, Guarantee, list[RepeatedRelease]]]:
     for flow in flows:
-        if flow.name == "clicks":
-            continue  # their own pipeline makes this claim
         if flow.name != "request":
             yield flow.name, flow.claimed, flow.proved, [flow.part]
             continue
@@ -232,10 +207,10 @@ def _listed(
         if flow.releases > 1:
             yield "requests-a-day", flow.claimed, flow.proved, [flow.part]
     claimed, proved = (
-        composed_guarantee([getattr(flow, name) for flow in flows])
+        composed_guarantee([getattr(flow, name) for flow in (*flows, *others)])
         for name in ("claimed", "proved")
     )
-    yield "whole-day", claimed, proved, [flow.part for flow in flows]
+    yield "whole-day", claimed, proved, [flow.part for flow in (*flows, *others)]
 
 
 def _audited(

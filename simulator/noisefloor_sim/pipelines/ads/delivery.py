@@ -98,7 +98,7 @@ def busiest_requests(statistics: Sequence[DeliveryDayStatistics]) -> int:
     return max((stats.most for stats in statistics), default=0)
 
 
-def requests_per_asking_user(asked: Mapping[int, Counts]) -> int:
+def requests_per_requesting_user(asked: Mapping[int, Counts]) -> int:
     """Return how many fresh requests a user makes in the whole run who makes any.
 
     The mean, rounded up; at least one. A budget that is spent shows here.
@@ -136,7 +136,7 @@ def delivery_metrics(
         Metric("requests", float(requests), n=users),
         Metric("requests_per_day", requests / max(1, users), n=users),
         Metric("requests_refused", float(sum(stats.refused for stats in statistics)), n=users),
-        Metric("requests_per_user", float(requests_per_asking_user(asked)), n=users),
+        Metric("requests_per_user", float(requests_per_requesting_user(asked)), n=users),
         Metric("requests_busiest_day", float(requests_a_day(statistics)), n=users),
         Metric("requests_busiest_user", float(busiest_requests(statistics)), n=users),
     ]
@@ -152,7 +152,7 @@ def delivery_of(scenario: Scenario, choice: AdSelection | None = None) -> AdDeli
     Raises:
         BadParameter: The settings do not go together with the number of ads; names the key.
     """
-    settings, ads = block_of(scenario), scenario.behaviour.ads
+    settings, ads = block_of(scenario), scenario.ad_behaviour.ads
     block = settings.delivery
     own = AdSelection.PRINTED if scenario.variant == "paper" else AdSelection(block.choice)
     with scenario_key_errors(SECTION, {}):
@@ -172,7 +172,7 @@ class DeliveryPhase:
 
     Attributes:
         scenario: The point.
-        source: Of all coins of delivery.
+        source: Of all random numbers of delivery.
         training: Whose model devices score the ads with.
         delivery: How devices ask.
         reports: Of shown ads, where requests do not tell them.
@@ -195,7 +195,7 @@ class DeliveryPhase:
     def __post_init__(self) -> None:
         self.delivery = delivery_of(self.scenario)
         if self.delivery.is_slate:
-            ads, epsilon = self.scenario.behaviour.ads, block_of(self.scenario).shown_epsilon
+            ads, epsilon = self.scenario.ad_behaviour.ads, block_of(self.scenario).shown_epsilon
             with scenario_key_errors(SECTION, {"epsilon": "shown_epsilon"}):
                 self.reports = ImpressionReporting(ImpressionReport(ads, epsilon), self.source)
         # The paper's variant debits what the paper claims; tracking promises and debits nothing.
@@ -235,7 +235,7 @@ class DeliveryPhase:
         self.statistics[day].ask(requested, granted)
         asked = self.asked.setdefault(cohort.number, np.zeros(len(cohort), dtype=np.uint32))
         asked += granted.astype(np.uint32)
-        per_view = self.scenario.behaviour.slots_per_view
+        per_view = self.scenario.ad_behaviour.slots_per_view
         slots = Slots(visits, is_open, self.scores(world, cohort), granted, per_view)
         filled = self._fill(cohort, day, slots)
         self._write(world, cohort, day, slots, filled)
@@ -252,7 +252,9 @@ class DeliveryPhase:
     def released(self, cohort: Cohort) -> NDArray[np.int64]:
         """Return the ad that each user asked for last; one past the last ad where none was."""
         memory = self._memory(cohort)
-        return np.where(memory.has, memory.requests, self.scenario.behaviour.ads).astype(np.int64)
+        return np.where(memory.has, memory.requests, self.scenario.ad_behaviour.ads).astype(
+            np.int64
+        )
 
     def _memory(self, cohort: Cohort) -> LastRequests:
         """Return what the devices of a cohort were given last."""
@@ -301,10 +303,10 @@ MOST_ADS = 1_000
 def choice_metrics(delivery: DeliveryPhase, context: SimulationContext) -> list[Metric]:
     """Return how often the best ad is shown, and the mean score shown, by each choice."""
     scenario = delivery.scenario
-    if scenario.behaviour.ads > MOST_ADS:
+    if scenario.ad_behaviour.ads > MOST_ADS:
         return []
     block = block_of(scenario)
-    rows = delivery.scores(context.world, context.cohort(0))[:ROWS].astype(np.float64)
+    rows = delivery.scores(context.ad_world, context.cohort(0))[:ROWS].astype(np.float64)
     metrics = [Metric("utility.epsilon", block.request_epsilon, n=len(rows))]
     for choice in AdSelection:
         if choice in (AdSelection.PRINTED, AdSelection.EXACT):

@@ -24,13 +24,13 @@ from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.clicks import proportion_metric
+from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.scenario import Scenario
 
 
 def check_pushed(scenario: Scenario) -> None:
     """Refuse to push an ad that there is not."""
-    ads, pushed = scenario.behaviour.ads, scenario.threat.pushed_ad
+    ads, pushed = scenario.ad_behaviour.ads, scenario.threat.pushed_ad
     if scenario.threat.fakes and pushed >= ads:
         raise BadParameter("threat.pushed_ad", pushed, f"< {ads}, which is behaviour.ads")
 
@@ -80,7 +80,7 @@ def written_reports(
 
 def fake_ratings(scenario: Scenario, count: int) -> Ratings:
     """Return what fakes say they hold: the pushed ad at the top, and nothing else."""
-    rated = np.zeros((count, scenario.behaviour.ads), dtype=np.bool_)
+    rated = np.zeros((count, scenario.ad_behaviour.ads), dtype=np.bool_)
     rated[:, scenario.threat.pushed_ad] = True
     return Ratings(rated, np.ones(rated.shape, dtype=np.float32))
 

@@ -52,7 +52,7 @@ EACH_DAY = 4
 
 
 def market_source(scenario: Scenario) -> SeededSource:
-    """Return where the market's coins come from."""
+    """Return where the market's random numbers come from."""
     return SeededSource(scenario.seed, "pipeline", "ads", "market")
 
 
@@ -126,7 +126,7 @@ class MarketPhase:
 
     Attributes:
         scenario: The point.
-        source: Of all coins of the market.
+        source: Of all random numbers of the market.
         delivery: By which devices release an ad.
         lots: Impressions of the days that are not over, by day and cohort.
         days: What was sold, by day.
@@ -169,7 +169,7 @@ class MarketPhase:
         released: NDArray[np.int64],
     ) -> ImpressionLot:
         # People look at pages of what they care for: a page's topic is drawn from interests.
-        ads, per_view = self._ads(), self.scenario.behaviour.slots_per_view
+        ads, per_view = self._ads(), self.scenario.ad_behaviour.slots_per_view
         draw = self.source.child("page", cohort.number, day).generator()
         viewer = visits.user[::per_view]
         ends = np.cumsum(cohort.interests, axis=1)[viewer]
@@ -187,7 +187,7 @@ class MarketPhase:
     def _ads(self) -> NDArray[np.intp]:
         """Return the ads that campaigns are for: spread evenly over the catalogue."""
         bidders = block_of(self.scenario).auction.bidders
-        return np.arange(bidders) * self.scenario.behaviour.ads // bidders
+        return np.arange(bidders) * self.scenario.ad_behaviour.ads // bidders
 
     def bidders(self, budget: int = UNLIMITED) -> Bidders:
         """Return the advertisers: one campaign each, clicks worth more to some than to others."""
@@ -264,7 +264,7 @@ class MarketPhase:
 
     def _protected(self, lot: ImpressionLot, panel: ImpressionLot, bidders: Bidders) -> Signal:
         """Tell what devices released, and the page: pairs of the two are numbered."""
-        symbols, topics = self.scenario.behaviour.ads + 1, self.scenario.population.topics
+        symbols, topics = self.scenario.ad_behaviour.ads + 1, self.scenario.population.topics
         pairs, known = (it.topic * symbols + it.released for it in (lot, panel))
         return protected(pairs, mean_chance(known, panel.chance, topics * symbols), bidders)
 

@@ -15,6 +15,7 @@ from noisefloor_sim.pipelines.ads.claims import (
     claims_of,
     daily_release_metrics,
     daily_releases,
+    other_releases,
     planned_claims,
 )
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
@@ -29,7 +30,7 @@ from noisefloor_sim.pipelines.api import (
     SimulationContext,
 )
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
+from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Steps, Visits
 
 
 @dataclass(slots=True)
@@ -86,9 +87,7 @@ class AdsPipeline(Pipeline):
             self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
         return served
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 
@@ -100,15 +99,17 @@ class AdsPipeline(Pipeline):
     def finish(self, servers: Servers) -> Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
+        others = other_releases(self.scenario)
         metrics = [
             *self.training.finish(),
             *self.delivery.finish(servers.aggregator),
             *self._looks(),
             *budget_metrics(self.scenario, self.accounts.values()),
-            *daily_release_metrics(flows, self.delivery),
+            *daily_release_metrics([*flows, *others], self.delivery),
             *([] if self.market is None else self.market.finish()),
         ]
-        return Findings(tuple(metrics), claims_of(self.scenario, flows, self.source))
+        claims = claims_of(self.scenario, flows, others, self.source)
+        return Findings(tuple(metrics), claims)
 
     def _looks(self) -> list[Metric]:
         """Weigh the choices and let the adversary guess: both take a second look at people."""

@@ -67,7 +67,7 @@ def split_ratings(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> Rat
 def _held_out(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> NDArray[np.bool_]:
     """Return which ratings are held back; of a person whom several users share, the same ones."""
     source = SeededSource(scenario.seed, "pipeline", "ads", "held-out")
-    share, ads = block_of(scenario).training.held_out, scenario.behaviour.ads
+    share, ads = block_of(scenario).training.held_out, scenario.ad_behaviour.ads
     persons = tastes.persons(cohort)
     if persons is None:
         draw = source.child(cohort.number).generator()
@@ -80,13 +80,13 @@ def _held_out(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> NDArray
 
 def scored_ratings(scenario: Scenario, context: SimulationContext) -> RatingSplit:
     """Return the ratings of the first users, as many as scoring takes."""
-    most = min(MOST_SCORED, max(1, MOST_CELLS // scenario.behaviour.ads))
+    most = min(MOST_SCORED, max(1, MOST_CELLS // scenario.ad_behaviour.ads))
     parts: list[RatingSplit] = []
     people = scenario.population
     for number in range(len(cohort_sizes(people.users, people.cohort))):
         if number * people.cohort >= most:
             break
-        parts.append(split_ratings(scenario, context.world.tastes, context.cohort(number)))
+        parts.append(split_ratings(scenario, context.ad_world.tastes, context.cohort(number)))
     return RatingSplit(
         _stack([part.kept for part in parts], most),
         _stack([part.held_out for part in parts], most),

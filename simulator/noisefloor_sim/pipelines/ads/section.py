@@ -11,6 +11,7 @@ What the report shows of the auction: three regimes, and a bid request.
 
 from collections.abc import Iterator, Sequence
 
+from noisefloor_sim.pipelines.ads.block import ATTACKS
 from noisefloor_sim.pipelines.ads.market import example_lines
 from noisefloor_sim.pipelines.ads.sales import REGIMES
 from noisefloor_sim.pipelines.ads.training_figures import training_figures
@@ -271,21 +272,6 @@ USUAL = {
     "pipelines.ads.delivery.epsilon": "claimed epsilon of one request",
 }
 
-GAMES = {
-    "favourite": "the favourite ad, from one request",
-    "favourite_all_days": "the favourite ad, from all fresh requests linked",
-    "favourite_reused": "the favourite ad, from all impressions of a day that share a request",
-    "topic": "the favourite topic, from one request",
-    "topic_all_days": "the favourite topic, from all fresh requests linked",
-    "linking": "the other device of the same person, among twenty",
-    "rated": "whether an ad is rated, from all training reports",
-    "rating": "a rating of 0 or 1, from all training reports",
-    "membership": "whether a person took part in training, among 64",
-    "activity": "who is busy, from when and how often a device asks",
-    "null": "the favourite ad, from a request drawn blindly",
-    "planted": "the favourite ad, from a request in the open",
-}
-
 _READING = "Measured success lies on its closed form, where there is one, and below the bound."
 _READINGS = {
     "favourite_reused": "Showing one request's ad again tells nothing new: the same success as "
@@ -315,7 +301,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
             *delivery_figures(groups, axis),
             *market_figures(groups, axis),
             *fraud_figures(groups, axis),
-            *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
+            *attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
             *ledger_tables(groups),
         ),
     )

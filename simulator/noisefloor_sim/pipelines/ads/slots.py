@@ -164,7 +164,7 @@ class ImpressionReporting:
 
     Attributes:
         report: What protects them.
-        source: Of their coins.
+        source: Of their random numbers.
         truth: What was reported, by day and ad; only scoring reads it.
         samples: Of the cohorts whose day is not over.
     """

@@ -66,7 +66,7 @@ def training_of(scenario: Scenario) -> AdTraining | None:
     Raises:
         BadParameter: The settings do not go together with the number of ads; names the key.
     """
-    settings, ads = block_of(scenario), scenario.behaviour.ads
+    settings, ads = block_of(scenario), scenario.ad_behaviour.ads
     block, epsilon = settings.training, settings.training_epsilon
     if block.method in ("means", "untrained", "open"):
         return None
@@ -213,7 +213,7 @@ class TrainingPhase:
     def _given(self) -> AdModel:
         """Return the model of a world without private training, for comparison."""
         block = block_of(self.scenario).training
-        start = random_model(self.scenario.behaviour.ads, block.dimension, MODEL_SEED)
+        start = random_model(self.scenario.ad_behaviour.ads, block.dimension, MODEL_SEED)
         if block.method == "untrained" or self.context is None:
             return start
         kept = scored_ratings(self.scenario, self.context).kept
@@ -260,7 +260,7 @@ class TrainingPhase:
         paid = context.account(cohort).spend(day, FLOW, present, cost) > 0
         stats.refused += int(np.count_nonzero(present.any(axis=1) & ~paid))
         users = np.flatnonzero(paid)
-        ratings = kept_ratings(self.scenario, context.world.tastes, cohort)[users]
+        ratings = kept_ratings(self.scenario, context.ad_world.tastes, cohort)[users]
         tastes = self._tastes(cohort, users)
         randomness = self.source.child("report", cohort.number, number)
         sent = session.training.report(number, session.sent, tastes, ratings, randomness)

@@ -16,10 +16,8 @@ from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, Me
 from noisefloor.adversary.audit import (
     bayes_guess,
     bound_from_reports,
-    lower_limit,
     majority_success,
     pair_success,
-    upper_limit,
     vector_success,
 )
 from noisefloor.distributions import ONE
@@ -27,6 +25,7 @@ from noisefloor.mechanisms import Reports
 from noisefloor.privacy import LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.scoring import proportion_metric
 
 ALPHA = 1e-5
 """The probability that an audited bound is wrong."""
@@ -238,9 +237,3 @@ def audited_bound(
         report.randomise(rows, source.child("audit", place)) for place, rows in enumerate(inputs)
     ]
     return bound_from_reports(report, reports, pair, alpha=ALPHA)
-
-
-def proportion_metric(name: str, right: int, of: int) -> Metric:
-    """Return a share with its 95 % Clopper-Pearson interval."""
-    low, high = float(lower_limit(right, of, 0.025)), float(upper_limit(right, of, 0.025))
-    return Metric(name, right / of, low, high, of)

@@ -1,20 +1,34 @@
 """The settings of click statistics in a scenario."""
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
+from noisefloor.adversary.audit import RepeatedRelease
 from noisefloor.errors import BadParameter
+from noisefloor.privacy import Neighbours
+from noisefloor_sim.pipelines.api import DailyRelease, ServesAds
 from noisefloor_sim.pipelines.clicks.result_names import CLAIM_NAMES, METRIC_NAMES
-from noisefloor_sim.scenario import PipelineBlock, Scenario
+from noisefloor_sim.scenario import Attack, Attacks, PipelineBlock, Scenario
 from noisefloor_sim.world import Exhausted
 
 CorrectedForm = Literal["split", "capped", "one-click", "pad-and-sample", "memoised", "delivered"]
 
-_SLATES = ("slate", "random-slate")
-"""Deliveries from which the device picks what it shows, by the name of their choice."""
+
+ATTACKS: Attacks = {
+    "single-bit": Attack("one click or none, one report"),
+    "profiles": Attack("the two profiles farthest apart, one report"),
+    "all-days": Attack("one click or none, all fresh reports linked"),
+    "vector": Attack("a whole vector of fair coins, one report"),
+    "row-order": Attack("one click or none, linked by the place of a row"),
+    "delivered": Attack("bits of delivered ads, with the click rate known"),
+    "audit": Attack("the worst two profiles, to audit the claims", is_audit=True),
+}
+"""What the adversary guesses, by the name of the attack."""
 
 
 class ClickBlock(PipelineBlock):
@@ -22,6 +36,8 @@ class ClickBlock(PipelineBlock):
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
+    needs_ads: ClassVar[bool] = True
+    attacks: ClassVar[Attacks] = ATTACKS
 
     epsilon: float = Field(
         default=1.0,
@@ -62,6 +78,23 @@ class ClickBlock(PipelineBlock):
         description="Devices with known clicks that the adversary is tested on, for each guess.",
     )
 
+    def daily_release(self, scenario: Scenario) -> DailyRelease:
+        """Return the daily report; permanent answers are counted whole on their day."""
+        memoised = memoised_of(scenario)
+        if memoised is not None:
+            one_day, none = replace(memoised, days=1), np.zeros(memoised.ads, dtype=np.bool_)
+            each = memoised.claimed, memoised.guarantee(Neighbours.USER)
+            return DailyRelease("clicks", 1, each, *each, RepeatedRelease(one_day, ~none, none))
+        report = report_of(scenario)
+        each = report.claimed, report.guarantee(Neighbours.USER)
+        worst = report.worst_pairs(Neighbours.USER)[0]
+        return DailyRelease("clicks", 1, each, *each, RepeatedRelease(report, *worst))
+
+
+def mounts(scenario: Scenario, game: str) -> bool:
+    """Whether the scenario selects an attack on click statistics."""
+    return scenario.mounts("clicks", game)
+
 
 def block_of(scenario: Scenario) -> ClickBlock:
     """Return the settings of click statistics in a scenario."""
@@ -77,7 +110,7 @@ def memoised_of(scenario: Scenario) -> MemoisedClicks | None:
     if scenario.variant == "paper" or block.form != "memoised":
         return None
     first = block.first_share * block.epsilon
-    return MemoisedClicks(scenario.behaviour.ads, block.epsilon, first, scenario.days)
+    return MemoisedClicks(scenario.ad_behaviour.ads, block.epsilon, first, scenario.days)
 
 
 def delivered_of(scenario: Scenario) -> DeliveredClick | None:
@@ -89,22 +122,20 @@ def delivered_of(scenario: Scenario) -> DeliveredClick | None:
     block = block_of(scenario)
     if scenario.variant == "paper" or block.form != "delivered":
         return None
-    # Another pipeline's settings, which this one can do without: read by name, if they are there.
-    delivery = getattr(scenario.pipelines.get("ads"), "delivery", None)
-    choice = getattr(delivery, "choice", None)
-    if choice in _SLATES:
-        raise BadParameter(
-            "pipelines.clicks.form",
-            block.form,
-            "only where a request names the ad that is shown: the report tells that ad, and with "
-            f"pipelines.ads.delivery.choice {choice!r} it is a secret",
-        )
-    return DeliveredClick(scenario.behaviour.ads, block.epsilon)
+    for other in scenario.pipelines.values():
+        if isinstance(other, ServesAds) and other.hidden_ad_key:
+            raise BadParameter(
+                "pipelines.clicks.form",
+                block.form,
+                "only where a request names the ad that is shown: the report tells that ad, and "
+                f"with {other.hidden_ad_key} it is a secret",
+            )
+    return DeliveredClick(scenario.ad_behaviour.ads, block.epsilon)
 
 
 def vector_report_of(scenario: Scenario) -> ClickReport:
     """Return the mechanism of daily reports on the whole vector."""
-    block, ads = block_of(scenario), scenario.behaviour.ads
+    block, ads = block_of(scenario), scenario.ad_behaviour.ads
     if scenario.variant == "paper":
         return ClickReport(ads, block.epsilon, ClickEncoding.PER_BIT)
     form = ClickEncoding(block.form)

@@ -17,8 +17,9 @@ from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim
 from noisefloor_sim.pipelines.clicks.attacks import audited_bound, delivered_games_of, play
-from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days
+from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
+from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting, planned_reports
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
@@ -94,13 +95,13 @@ class DeliveredPipeline(Pipeline):
         """What happened on each day."""
         return self.flow.days
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
         """Send the day's reports of a cohort."""
         stats, number, cost = self.days[day], cohort.number, self.flow.cost
-        contact = self.flow.open_day(cohort, day, events, account)
-        shown = day_ads(events, contact)
+        contact = self.flow.open_day(cohort, day, activity, account)
+        shown = day_ads(activity, contact)
         paid = account.spend(day, CLICK_REPORT, contact & shown.has[:, None], cost) > 0
         inputs = self.mechanism.symbols(shown.ad[paid], shown.clicked[paid])
         randomness = self.flow.source.child(number, day)
@@ -115,8 +116,11 @@ class DeliveredPipeline(Pipeline):
         games = delivered_games_of(
             fresh_days(self.scenario), is_linked=self.scenario.threat.linked
         )
-        attacks = [m for game in games for m in play(self.mechanism, game, canaries, source)]
-        bound = audited_bound(self.mechanism, canaries, source)
+        chosen = [game for game in games if mounts(self.scenario, game.name)]
+        attacks = [m for game in chosen for m in play(self.mechanism, game, canaries, source)]
+        bound = None
+        if mounts(self.scenario, "audit"):
+            bound = audited_bound(self.mechanism, canaries, source)
         metrics = (*self.flow.metrics(servers, {}), *attacks)
         return Findings(metrics, (self._claim(bound),))
 
@@ -127,3 +131,10 @@ class DeliveredPipeline(Pipeline):
     def _claim(self, bound: LowerBound | None) -> NamedClaim:
         proved = self.mechanism.guarantee(Neighbours.USER)
         return NamedClaim("clicks-delivered", Claim(self.mechanism.claimed, proved, bound))
+
+
+def build(scenario: Scenario) -> Pipeline:
+    """Make the pipeline for the form of report that a scenario has."""
+    if delivered_of(scenario) is not None:
+        return DeliveredPipeline(scenario)
+    return ClickPipeline(scenario)

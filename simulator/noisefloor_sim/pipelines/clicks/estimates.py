@@ -100,7 +100,7 @@ def rate_metrics(
         found: The released clicks.
         statistics: One for each day.
         impressions: As the ad server counted them, over all days; none at all if they are hidden.
-        share_randomness: Whether the days' estimates may rest on the same coins.
+        share_randomness: Whether the days' estimates may rest on the same random numbers.
     """
     shown = impressions > 0
     if not found or not shown.any():
@@ -130,8 +130,8 @@ def rate_metrics(
 def sum_of(parts: Sequence[Estimate], *, share_randomness: bool) -> Estimate:
     """Return the sum of estimates with its standard error.
 
-    Errors of independent coins add up in squares. Permanent answers and reports that are sent
-    again bring the same coins every day: then the plain sum is the most that the error can be.
+    Independent errors add up in squares. Permanent answers and reports that are sent again rest on
+    the same random numbers every day: then the plain sum is the most that the error can be.
     """
     value = np.sum([part.value for part in parts], axis=0)
     errors = [part.standard_error for part in parts]

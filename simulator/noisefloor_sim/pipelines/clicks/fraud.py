@@ -3,7 +3,7 @@
 Fake devices in click statistics: what they send to push one ad, and what it gains them.
 
 Fakes send beside the honest, in the same frames, within the form that every report has; they
-spend nobody's budget. Each sends once a day with coins of its own.
+spend nobody's budget. Each sends once a day with random numbers of its own.
 """
 
 import math
@@ -32,10 +32,10 @@ from noisefloor.mechanisms import Estimate, Reports, UnaryEncoding
 from noisefloor.randomness import Generator, SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.clicks.attacks import proportion_metric
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.estimates import sum_of
 from noisefloor_sim.pipelines.clicks.sending import SentReports
+from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.scenario import Scenario
 
 ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
@@ -47,7 +47,7 @@ Forgery = Literal["maximal", "evasive", "input"]
 def day_encoding(mechanism: ClickMechanism) -> UnaryEncoding | None:
     """Return the unary encoding that one day's reports follow, if they are rows of bits.
 
-    Permanent answers and fresh coins together flip each bit of one day's report with one chance.
+    Permanent and fresh answers together flip each bit of one day's report with one probability.
     """
     if isinstance(mechanism, ClickReport):
         return mechanism.encoding
@@ -60,7 +60,7 @@ def day_encoding(mechanism: ClickMechanism) -> UnaryEncoding | None:
 
 @dataclass(frozen=True, slots=True)
 class Forger:
-    """Whoever runs the fake devices.
+    """The adversary that runs the fake devices.
 
     Attributes:
         mechanism: Whose reports are forged.
@@ -78,7 +78,7 @@ class Forger:
     @classmethod
     def of(cls, scenario: Scenario, mechanism: ClickMechanism) -> "Forger | None":
         """Return the forger of a scenario, if there is one."""
-        threat, ads = scenario.threat, scenario.behaviour.ads
+        threat, ads = scenario.threat, scenario.ad_behaviour.ads
         if not threat.fakes:
             return None
         if threat.pushed_ad >= ads:
@@ -190,7 +190,7 @@ def fraud_metrics(
         aggregator: What was released.
         kind: Of the frames.
         source: Of the epochs that the detector is tried on.
-        share_randomness: Whether the days' estimates may rest on the same coins.
+        share_randomness: Whether the days' estimates may rest on the same random numbers.
     """
     if forger is None:
         return []

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from noisefloor_sim.pipelines.clicks.block import (
     block_of,
     fresh_days,
     memoised_of,
+    mounts,
     vector_report_of,
 )
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
@@ -71,17 +73,17 @@ class ClickPipeline(Pipeline):
         """What happened on each day."""
         return self.flow.days
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
     ) -> Iterator[bytes]:
         """Send the day's reports of a cohort."""
-        ads, stats = self.scenario.behaviour.ads, self.days[day]
-        contact = self.flow.open_day(cohort, day, events, account)
-        known = events.clicked & contact[events.user, events.device]
+        ads, stats = self.scenario.ad_behaviour.ads, self.days[day]
+        contact = self.flow.open_day(cohort, day, activity, account)
+        known = activity.clicked & contact[activity.user, activity.device]
         paid, debited = self._pay(cohort.number, account, day, contact)
-        bits = events.matrix(known, ads)[paid]
+        bits = activity.matrix(known, ads)[paid]
         fresh = self._answer(bits, paid, cohort.number, day)
-        shown = events.matrix(np.ones(len(events.ad), dtype=np.bool_), ads)[paid]
+        shown = activity.matrix(np.ones(len(activity.ad), dtype=np.bool_), ads)[paid]
         stats.reported += bits.sum(axis=0)
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
         stats.spent += debited
@@ -121,7 +123,9 @@ class ClickPipeline(Pipeline):
         """Score the estimates against the truth, and the adversary against its canaries."""
         source = self.flow.source.child("canary")
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
-        bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
+        bound = None
+        if mounts(self.scenario, "audit"):
+            bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
         return Findings(tuple(metrics), self._claims(bound))
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
@@ -143,19 +147,24 @@ class ClickPipeline(Pipeline):
         )
 
     def _attacks(self, source: SeededSource) -> list[Metric]:
-        """Play every game that the threat model allows."""
+        """Mount the selected attacks that the threat model allows."""
         block, days = block_of(self.scenario), fresh_days(self.scenario)
-        is_linked = self.scenario.threat.linked
+        is_linked, selected = self.scenario.threat.linked, partial(mounts, self.scenario)
         if not isinstance(self.mechanism, ClickReport):
-            return play_memoised(self.mechanism, block.canaries, source) if is_linked else []
+            is_played = is_linked and selected("all_days")
+            return play_memoised(self.mechanism, block.canaries, source) if is_played else []
         games = games_of(self.mechanism, days, is_linked=is_linked)
-        metrics = [m for game in games for m in play(self.mechanism, game, block.canaries, source)]
-        metrics += play_vector(self.mechanism, block.canaries, source)
-        if not is_linked and days > 1:
+        chosen = [game for game in games if selected(game.name)]
+        metrics = [
+            m for game in chosen for m in play(self.mechanism, game, block.canaries, source)
+        ]
+        if selected("vector"):
+            metrics += play_vector(self.mechanism, block.canaries, source)
+        if selected("row_order") and not is_linked and days > 1:
             metrics += play_row_order(
                 self.mechanism, days, block.canaries, source, is_kept=block.canaries_keep_order
             )
-        if is_linked:
+        if selected("delivered") and is_linked:
             counts = np.sum([stats.delivered for stats in self.days], axis=0)
             metrics += delivered_metrics(counts, self.mechanism)
         return metrics

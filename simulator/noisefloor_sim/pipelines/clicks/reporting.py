@@ -52,7 +52,7 @@ class ClickReporting:
         scenario: At one point of a sweep.
         mechanism: What guards the clicks.
         kind: Of the frames.
-        source: Of the pipeline's coins.
+        source: Of the pipeline's random numbers.
         cost: Of a report, in micro-epsilon.
         days: What happened on each day.
         accounts: Of the cohorts that have woken.
@@ -74,7 +74,7 @@ class ClickReporting:
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
         # The paper's variant debits what the paper claims; what is proved is told beside it.
         self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
-        ads, cells = self.scenario.behaviour.ads, self.kind.cells
+        ads, cells = self.scenario.ad_behaviour.ads, self.kind.cells
         self.days = [ClickDayStatistics.empty(ads, cells) for _ in range(self.scenario.days)]
         self.memory = ReportCache(policy_of(self.scenario))
         self.forger = Forger.of(self.scenario, self.mechanism)
@@ -86,7 +86,7 @@ class ClickReporting:
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
         self.accounts[cohort.number] = account
         stats, here = self.days[day], cohort.leaves > day
-        stats.clicked += events.matrix(events.clicked, self.scenario.behaviour.ads).sum(axis=0)
+        stats.clicked += events.matrix(events.clicked, self.scenario.ad_behaviour.ads).sum(axis=0)
         stats.out_of_contact += int(np.count_nonzero(here & ~contact.any(axis=1)))
         return contact
 
@@ -121,7 +121,7 @@ class ClickReporting:
         """
         name, days = self.kind.name, len(self.days)
         found = released_estimates(self.mechanism, servers.aggregator, name, days)
-        shown = np.sum([servers.ad_server.impressions(day) for day in range(days)], axis=0)
+        shown = np.sum([servers.impressions(day) for day in range(days)], axis=0)
         proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
         users, share_randomness = self.scenario.population.users, self._days_share_randomness
         return [
@@ -141,6 +141,6 @@ class ClickReporting:
 
     @property
     def _days_share_randomness(self) -> bool:
-        """Whether a user's reports on two days may rest on the same coins."""
+        """Whether a user's reports on two days may rest on the same random numbers."""
         is_permanent = isinstance(self.mechanism, MemoisedClicks)
         return is_permanent or self.memory.policy is Exhausted.MEMORY

@@ -8,6 +8,7 @@ What the report shows of click-through rates.
 from collections.abc import Iterator, Sequence
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
+from noisefloor_sim.pipelines.clicks.block import ATTACKS
 from noisefloor_sim.pipelines.plotting import Axis, Groups, attack_plots, metric_along_axis
 from noisefloor_sim.report import Curve, Plot, Role, Section, Table
 from noisefloor_sim.world import DEVICES
@@ -130,15 +131,6 @@ def _detection(groups: Groups) -> Iterator[Table]:
 
 EPSILON = "pipelines.clicks.epsilon"
 
-GAMES = {
-    "single_bit": "one click or none, one report",
-    "profiles": "the two profiles farthest apart, one report",
-    "all_days": "one click or none, all fresh reports linked",
-    "vector": "a whole vector of fair coins, one report",
-    "row_order": "one click or none, linked by the place of a row",
-    "delivered": "bits of delivered ads, with the click rate known",
-}
-
 _READINGS = {
     "vector": "Guessing blindly is right once in 2 to the number of ads.",
     "row_order": "Half is a coin toss. If frames kept the order of their rows, a place would be "
@@ -166,7 +158,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         "protected click. The server learns how many users clicked each ad. The adversary is "
         "tested on canaries: devices whose clicks it has to name.",
         (
-            *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
+            *attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
             _utility_plot(groups, axis),
             *_frontier_plots(groups, axis),
             *rate_tables(groups),

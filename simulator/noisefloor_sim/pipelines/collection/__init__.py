@@ -1,4 +1,4 @@
-"""Records of wearables in the world: selection, training, and questions to what was learnt."""
+"""Records of wearables in the world: selection, training, and queries to the model."""
 
 from noisefloor_sim.pipelines.api import PipelineType
 from noisefloor_sim.pipelines.collection.block import CollectionBlock

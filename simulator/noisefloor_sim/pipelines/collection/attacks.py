@@ -4,7 +4,9 @@ Canaries hold records as owners do and report by the same code; what is guessed 
 closed forms are is told in ``noisefloor.adversary``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -45,7 +47,8 @@ from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.scoring import attack_metrics
 
-NamedOutcomes = Iterator[tuple[str, AttackOutcome]]
+NamedAttacks = Iterator[tuple[str, Callable[[], AttackOutcome]]]
+"""Games by name, each played when it is called: those that are not selected are not."""
 
 _MOST_CANDIDATES = 1 << 12
 """Different records that an adversary who knows them all looks through."""
@@ -60,34 +63,50 @@ def attack(
     canaries: ScaledRecords,
     questions: int,
     source: SeededSource,
+    is_mounted: Callable[[str], bool],
 ) -> list[Metric]:
-    """Play every game, and return what came out.
+    """Mount the selected attacks, and return their metrics.
 
     Args:
         task: What was run.
         columns: The attributes that were chosen.
         canaries: Records of known owners.
         questions: How often one user may ask the server.
-        source: Of the games' coins.
+        source: Of the attacks' random numbers.
+        is_mounted: Whether a game is selected.
     """
-    games = [
-        *_training_games(task, columns, canaries, source),
-        *_question_games(task, columns, canaries, questions, source),
-        *_member_games(task, columns, canaries, source),
+    games = chain(
+        _training_games(task, columns, canaries, source),
+        _question_games(task, columns, canaries, questions, source),
+        _member_games(task, columns, canaries, source),
+        _product_games(task, canaries, source),
+    )
+    return [
+        metric
+        for name, play in games
+        if is_mounted(name)
+        for metric in attack_metrics(name, play())
     ]
+
+
+def _product_games(
+    task: RecordTask, canaries: ScaledRecords, source: SeededSource
+) -> NamedAttacks:
+    """Guess the label from products that the weak selection sends without noise."""
     selector = task.selector
     both = bool(canaries.labels.any() and not canaries.labels.all())
     if isinstance(selector, WeakSelection) and selector.form != "corr" and both:
-        products = source.child("products")
-        games.append(
-            ("products", attack_products(task.discretiser, canaries, selector.count, products))
+        yield (
+            "products",
+            lambda: attack_products(
+                task.discretiser, canaries, selector.count, source.child("products")
+            ),
         )
-    return [metric for name, outcome in games for metric in attack_metrics(name, outcome)]
 
 
 def _training_games(
     task: RecordTask, columns: Sequence[int], canaries: ScaledRecords, source: SeededSource
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Guess a value, the label and the whole record from a report in training."""
     trainer = task.trainer
     if isinstance(trainer, NaiveBayesTrainer):
@@ -106,30 +125,28 @@ def _training_games(
         codes = train.classes.codes(chosen_values, columns)
         rows = np.column_stack([codes, train.classes.label_codes(canaries.labels)])
         response = train.response(columns)
-        yield "label", attack_printed_label(response, rows, source.child("label"))
+        yield "label", lambda: attack_printed_label(response, rows, source.child("label"))
         if (rows == 0).any():
-            yield "class_zero", attack_class_zero(response, rows, source.child("zero")).proved
+            zero = partial(attack_class_zero, response, rows)
+            yield "class_zero", lambda: zero(source.child("zero")).proved
     elif isinstance(train, PiecewiseCollector):
         response_ = train.response(len(columns))
-        yield (
-            "attribute",
-            attack_interval(response_, chosen_values[:, 0], source.child("attribute")),
-        )
-        yield "label", attack_pair(response_, -1.0, 1.0, len(chosen_values), source.child("label"))
+        first, count = chosen_values[:, 0], len(chosen_values)
+        yield "attribute", lambda: attack_interval(response_, first, source.child("attribute"))
+        yield "label", lambda: attack_pair(response_, -1.0, 1.0, count, source.child("label"))
     elif isinstance(train, WeakCollector):
-        yield (
-            "record",
-            AttackOutcome(len(chosen_values), len(chosen_values), 0.0, 1.0, 1.0),
-        )  # it is sent as it is
+        count = len(chosen_values)
+        yield "record", lambda: AttackOutcome(count, count, 0.0, 1.0, 1.0)  # sent as it is
 
 
-def _joint_games(response: JointResponse, rows: Codes, source: SeededSource) -> NamedOutcomes:
+def _joint_games(response: JointResponse, rows: Codes, source: SeededSource) -> NamedAttacks:
     label = len(response.sizes)
     known = shares_of(rows[:, label], 2)
-    yield "attribute", attack_part(response, rows, source.child("attribute"), 0)
-    yield "label", attack_part(response, rows, source.child("label"), label)
-    yield "label_known", attack_part(response, rows, source.child("known"), label, known)
-    yield "record", attack_tuple(response, rows, source.child("record"))
+    play = partial(attack_part, response, rows)
+    yield "attribute", lambda: play(source.child("attribute"), 0)
+    yield "label", lambda: play(source.child("label"), label)
+    yield "label_known", lambda: play(source.child("known"), label, known)
+    yield "record", lambda: attack_tuple(response, rows, source.child("record"))
 
 
 def _unified_games(
@@ -137,18 +154,19 @@ def _unified_games(
     columns: Sequence[int],
     rows: Codes,
     source: SeededSource,
-) -> NamedOutcomes:
+) -> NamedAttacks:
     response = collector.response(columns)
     last = len(columns)
     known = shares_of(rows[:, last], 2)
-    yield "attribute", attack_attribute(response, rows, source.child("attribute"), 0)
-    yield "label", attack_attribute(response, rows, source.child("label"), last)
-    yield "label_known", attack_attribute(response, rows, source.child("known"), last, known)
-    yield "record", attack_record(response, rows, source.child("record"))
+    play = partial(attack_attribute, response, rows)
+    yield "attribute", lambda: play(source.child("attribute"), 0)
+    yield "label", lambda: play(source.child("label"), last)
+    yield "label_known", lambda: play(source.child("known"), last, known)
+    yield "record", lambda: attack_record(response, rows, source.child("record"))
     prior = empirical_prior(rows)
     if len(prior.rows) <= _MOST_CANDIDATES:
-        correlated = source.child("correlated")
-        yield "record_known", attack_known_records(response, rows, correlated, prior)
+        known_records = partial(attack_known_records, response, rows)
+        yield "record_known", lambda: known_records(source.child("correlated"), prior)
 
 
 def _question_games(
@@ -157,23 +175,23 @@ def _question_games(
     canaries: ScaledRecords,
     questions: int,
     source: SeededSource,
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Guess what all questions of one user are about."""
     trainer = task.trainer
     if not 1 <= questions <= MOST_REPORTS:
         return
     if isinstance(trainer, NaiveBayesTrainer):
-        response, randomness = BinaryResponse(trainer.epsilon), source.child("repeated")
-        yield "repeated", attack_decisions(response, canaries.labels, questions, randomness)
+        decisions = partial(attack_decisions, BinaryResponse(trainer.epsilon), canaries.labels)
+        yield "repeated", lambda: decisions(questions, source.child("repeated"))
     elif isinstance(trainer, ClassifierTrainer) and isinstance(trainer.ask, UnifiedCollector):
         codes = task.discretiser.codes(canaries.values[:, list(columns)], columns)
-        asked = trainer.ask.response(columns)
-        yield "repeated", attack_repeated(asked, codes, questions, source.child("repeated"), 0)
+        repeated = partial(attack_repeated, trainer.ask.response(columns), codes, questions)
+        yield "repeated", lambda: repeated(source.child("repeated"), 0)
 
 
 def _member_games(
     task: RecordTask, columns: Sequence[int], canaries: ScaledRecords, source: SeededSource
-) -> NamedOutcomes:
+) -> NamedAttacks:
     """Guess who took part in a small training, from the support vectors that are published."""
     trainer, pool = task.trainer, canaries[slice(0, _POOL)]
     if not isinstance(trainer, ClassifierTrainer) or trainer.classifier != "svm":
@@ -184,6 +202,10 @@ def _member_games(
         publisher = collector_publisher(trainer.train, columns, trainer.weight)
     else:
         return
-    found = attack_members(publisher, pool, _TRAINED, _TRAININGS, source.child("members"))
-    right = found.members.right + found.others.n - found.others.right
-    yield "members", AttackOutcome(right, found.members.n + found.others.n, 0.5, found.bound)
+
+    def play() -> AttackOutcome:
+        found = attack_members(publisher, pool, _TRAINED, _TRAININGS, source.child("members"))
+        right = found.members.right + found.others.n - found.others.right
+        return AttackOutcome(right, found.members.n + found.others.n, 0.5, found.bound)
+
+    yield "members", play

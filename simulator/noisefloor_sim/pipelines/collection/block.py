@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 from noisefloor.checks import check_extra
 from noisefloor_sim.pipelines.collection.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
+    Attack,
+    Attacks,
     PipelineBlock,
     PlainText,
     Probability,
@@ -19,11 +21,27 @@ from noisefloor_sim.scenario import (
 NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
 
+ATTACKS: Attacks = {
+    "attribute": Attack("one value, from one report in training"),
+    "label": Attack("the label, from one report in training"),
+    "label-known": Attack("the label, its shares known before"),
+    "record": Attack("all that a report tells of, nothing known before"),
+    "record-known": Attack("the whole record, all records and their shares known before"),
+    "class-zero": Attack("a report that proves a minimum or a negative label"),
+    "products": Attack("the label, from products of class and label without noise"),
+    "repeated": Attack("one value or decision, from all questions of a user"),
+    "members": Attack("whether an owner took part, from support vectors of 40 owners"),
+    "audit": Attack("the worst two records in each phase, to audit the claims", is_audit=True),
+}
+"""What the adversary guesses, by the name of the attack."""
+
+
 class CollectionBlock(PipelineBlock):
     """Records of wearables, collected to learn a classifier, and questions to it."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
+    attacks: ClassVar[Attacks] = ATTACKS
 
     source: PlainText = Field(
         default="synthetic",

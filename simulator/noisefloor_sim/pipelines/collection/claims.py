@@ -34,7 +34,7 @@ _USER = Neighbours.USER
 
 @dataclass(frozen=True, slots=True)
 class PhaseCosts:
-    """The claims of a course's phases; the selection costs nobody anything if it uses no data."""
+    """The claims of each phase; a selection that uses no data costs nothing."""
 
     selection: Claim
     training: Claim
@@ -95,7 +95,7 @@ def claims_of(
     asked: int,
     asked_by_owners: int,
     canaries: int,
-    source: SeededSource,
+    source: SeededSource | None,
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of each phase, of who only asks, and of an owner who is in all phases.
 
@@ -105,7 +105,7 @@ def claims_of(
         asked: How often who did not train may ask the server; 0: the model is on the device.
         asked_by_owners: How often an owner of a training record may, besides.
         canaries: Runs of each audit on either of two inputs.
-        source: Of the audits' coins.
+        source: Of the audits' random numbers; None if nothing is audited.
     """
     selection, training = _selection_parts(task), _training_parts(task, columns, asks=False)
     question = _training_parts(task, columns, asks=True)
@@ -119,6 +119,8 @@ def claims_of(
         parts |= {"question": [question], "asker": [_times(question, asked)]}
     costs = PhaseCosts.of(task, columns)
     named = phase_claims(task, costs, asked=asked, asked_by_owners=asked_by_owners)
+    if source is None:
+        return tuple(NamedClaim(name, claim) for name, claim in named.items())
     audits = {name: _audited(parts[name], canaries, source.child(name)) for name in named}
     return tuple(
         NamedClaim(name, replace(claim, audited=audits[name])) for name, claim in named.items()

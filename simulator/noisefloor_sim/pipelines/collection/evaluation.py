@@ -11,8 +11,8 @@ from noisefloor.errors import NoisefloorError
 from noisefloor.tables import Labels, ScaledRecords
 from noisefloor.tasks import ClassifierTrainer
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
-from noisefloor_sim.pipelines.clicks import proportion_metric
 from noisefloor_sim.pipelines.collection.phases import CollectionPhases
+from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.world import cohort_sizes
 
 MOST_OPEN = 4_000
@@ -32,9 +32,9 @@ class RecordSample:
     rows: list[NDArray[np.int64]] = field(default_factory=list)
     count: int = 0
 
-    def add(self, records: ScaledRecords, rows: NDArray[np.int64], room: int) -> None:
-        """Take as many more as there is room for."""
-        left = max(0, room - self.count)
+    def add(self, records: ScaledRecords, rows: NDArray[np.int64], most: int) -> None:
+        """Take as many more as the sample may hold."""
+        left = max(0, most - self.count)
         self.records.append(records[slice(0, left)])
         self.rows.append(rows[:left])
         self.count += len(self.records[-1])

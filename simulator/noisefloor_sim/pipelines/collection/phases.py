@@ -112,14 +112,14 @@ class CollectionPhases:
 
     Attributes:
         scenario: Of the world.
-        task: What is learnt.
+        task: What is trained.
         assignment: Who holds which record.
-        source: Of the devices' coins.
+        source: Of the devices' random numbers.
         costs: Of the phases.
         statistics: Of the rounds.
         questions: Of the days on which questions are asked.
         trained: Who of each cohort took part in training.
-        content: What was learnt, as it was when training closed.
+        content: The fitted model, as it was when training closed.
     """
 
     scenario: Scenario

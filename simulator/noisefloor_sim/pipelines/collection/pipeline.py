@@ -1,7 +1,4 @@
-"""The collection pipeline: wearables hold records, a server learns, users ask.
-
-The course that a scenario asks for.
-"""
+"""The collection pipeline: wearables hold records, a server trains a model, users query it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -37,11 +34,11 @@ from noisefloor_sim.pipelines.collection.record_assignment import (
     schema_is_public,
 )
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Steps
+from noisefloor_sim.world import BudgetAccount, Cohort, Steps
 
 
 def training_task_of(scenario: Scenario, assignment: RecordAssignment) -> RecordTask:
-    """Return the course; its sizes follow from public figures where none are given."""
+    """Return the training task; sizes that are not given follow from public figures."""
     block = block_of(scenario)
     return RecordTask(
         assignment.schema,
@@ -84,17 +81,17 @@ class CollectionPipeline(Pipeline):
 
     @property
     def task(self) -> RecordTask:
-        """What is collected and learnt."""
+        """What is collected, and the classifier that is trained from it."""
         return self.phases_.task
 
     @property
     def content(self) -> bytes:
-        """What was learnt, as bytes that the course reads."""
+        """The fitted model, as bytes that the training task reads."""
         return self.phases_.content
 
     @property
     def training_task(self) -> RecordTask:
-        """The course."""
+        """The training task."""
         return self.task
 
     @property
@@ -126,9 +123,7 @@ class CollectionPipeline(Pipeline):
         cost = debited(phases.costs.question)
         return max(0, min(requested, budget // cost)) if cost else requested
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Send nothing by itself: what is sent is sent in phases."""
         self.accounts[cohort.number] = account
         return iter(())
@@ -147,7 +142,9 @@ class CollectionPipeline(Pipeline):
             *question_metrics(self.phases_.questions, self.phases_.first_day),
             *self._budget(),
             *self._sizes(),
-            *attack(self.task, columns, canaries, asked, self.source.child("canary")),
+            *attack(
+                self.task, columns, canaries, asked, self.source.child("canary"), self._is_mounted
+            ),
         ]
         claims = claims_of(
             self.task,
@@ -155,7 +152,7 @@ class CollectionPipeline(Pipeline):
             asked=asked,
             asked_by_owners=self._questions_of_owners(),
             canaries=block.canaries,
-            source=self.source.child("audit"),
+            source=self.source.child("audit") if self._is_mounted("audit") else None,
         )
         return Findings(tuple(metrics), claims)
 
@@ -179,6 +176,9 @@ class CollectionPipeline(Pipeline):
         """Return how often an owner of a training record may ask the server."""
         is_everyone = block_of(self.scenario).askers == "everyone"
         return self.questions(trained=True) if is_everyone else 0
+
+    def _is_mounted(self, game: str) -> bool:
+        return self.scenario.mounts("collection", game)
 
     def _columns(self) -> tuple[int, ...]:
         """Return the attributes that reports are about."""
@@ -214,8 +214,8 @@ class CollectionPipeline(Pipeline):
     def _sizes(self) -> list[Metric]:
         """Tell what was chosen from public figures, and how large the model is."""
         assignment, task = self.phases_.assignment, self.task
-        learnt = task.fitted_model(self.content)
-        vectors = len(learnt.arrays.get("vectors", ()))
+        fitted = task.fitted_model(self.content)
+        vectors = len(fitted.arrays.get("vectors", ()))
         return [
             Metric("sizes.attributes", float(task.chosen)),
             Metric("sizes.classes", float(task.discretiser.most)),

@@ -3,10 +3,11 @@
 Tables of the section on a collection of records.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from noisefloor_sim.pipelines.api import PointFindings
+from noisefloor_sim.pipelines.collection.block import ATTACKS
 from noisefloor_sim.pipelines.plotting import (
     Axis,
     Groups,
@@ -18,6 +19,7 @@ from noisefloor_sim.pipelines.plotting import (
     metric_along_axis,
 )
 from noisefloor_sim.report import Cell, Curve, Plot, Section, Table
+from noisefloor_sim.scenario import game_of
 
 _FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
 
@@ -34,10 +36,11 @@ def accuracy_table(groups: Groups) -> Table:
     )
 
 
-def attack_table(groups: Groups, games: Mapping[str, str], reading: str) -> Table:
-    """Show what the adversary reached in each game, where there is one place along the axis."""
+def attack_tables(groups: Groups) -> Iterator[Table]:
+    """Show what each attack reached, where there is one place along the axis."""
     rows: list[tuple[Cell, ...]] = []
-    for game, what in games.items():
+    for name, attack in ATTACKS.items():
+        game = game_of(name)
         for curve, by_place in sorted(groups.items()):
             names = [
                 f"attack.{game}.{one}" for one in ("success", "closed_form", "bound", "prior")
@@ -47,13 +50,14 @@ def attack_table(groups: Groups, games: Mapping[str, str], reading: str) -> Tabl
                 continue
             ends = found[0][0].low, found[0][0].high
             values = [one[0].value if one else None for one in found]
-            rows.append((what, curve, values[0], *ends, *values[1:]))
-    return Table(
-        "How often the adversary is right",
-        reading,
-        ("guessed", "curve", "right", "from", "to", "closed form", "bound", "baseline"),
-        rows,
-    )
+            rows.append((attack.about, curve, values[0], *ends, *values[1:]))
+    if rows:
+        yield Table(
+            "How often the adversary is right",
+            _READING,
+            ("guessed", "curve", "right", "from", "to", "closed form", "bound", "baseline"),
+            rows,
+        )
 
 
 def spent_table(groups: Groups, axis: Axis) -> Table:
@@ -82,17 +86,6 @@ def sizes_table(groups: Groups, axis: Axis) -> Table:
 
 EPSILON = "pipelines.collection.epsilon"
 
-GAMES = {
-    "attribute": "one value, from one report in training",
-    "label": "the label, from one report in training",
-    "label_known": "the label, its shares known before",
-    "record": "all that a report tells of, nothing known before",
-    "record_known": "the whole record, all records and their shares known before",
-    "class_zero": "a report that proves a minimum or a negative label",
-    "products": "the label, from products of class and label without noise",
-    "repeated": "one value or decision, from all questions of a user",
-    "members": "whether an owner took part, from support vectors of 40 owners",
-}
 _READINGS = {
     "label_known": "Naming the more frequent label is right as often as the baseline says; a "
     "report that is worth little does not move the guess.",
@@ -146,10 +139,10 @@ def report_section(points: Sequence[PointFindings]) -> Section:
 def _curves(groups: Groups, axis: Axis) -> list[Plot | Table]:
     """Draw what runs along an axis; what was measured at one place only is a table."""
     if len({place for by_place in groups.values() for place in by_place}) == 1:
-        return [accuracy_table(groups), attack_table(groups, GAMES, _READING)]
+        return [accuracy_table(groups), *attack_tables(groups)]
     return [
         *_accuracy_plots(groups, axis),
-        *attack_plots(groups, axis, GAMES, _READINGS, usual=_READING),
+        *attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
         _spent_plot(groups, axis),
     ]
 

@@ -7,7 +7,15 @@ from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
 from noisefloor_sim.pipelines.models.result_names import CLAIM_NAMES, METRIC_NAMES
-from noisefloor_sim.scenario import PipelineBlock, PlainText, Scenario, check_source, rule_error
+from noisefloor_sim.scenario import (
+    Attack,
+    Attacks,
+    PipelineBlock,
+    PlainText,
+    Scenario,
+    check_source,
+    rule_error,
+)
 
 NAMED = ("synthetic", "adult")
 
@@ -17,11 +25,32 @@ SUBSTITUTE_ONLY = ("learning-first", "anonymised-learning")
 NEED_DELTA = ("logistic", "private-sgd")
 
 
+ATTACKS: Attacks = {
+    "canary": Attack(
+        "one record that changes as much as any can, in one release and in all of them",
+        ("canary", "stayer", "null", "planted"),
+        is_audit=True,
+    ),
+    "members": Attack(
+        "who is in the data set, by shadow models",
+        ("loss", "lira", "null", "planted"),
+        is_audit=True,
+    ),
+    "newcomer": Attack("who came between two releases", ("newcomer", "newcomer_alone")),
+    "missing-value": Attack("one value of a known record"),
+    "nearest": Attack("who is near a synthetic record", ("nearest", "planted")),
+    "missing-record": Attack("which of four records is missing, all others known"),
+    "difference": Attack("which of four came between two releases, no other record known"),
+}
+"""What the adversary guesses, by the name of the attack."""
+
+
 class ModelsBlock(PipelineBlock):
     """A data holder that publishes a classifier of its users' records, again and again."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
+    attacks: ClassVar[Attacks] = ATTACKS
 
     source: PlainText = Field(
         default="synthetic",

@@ -88,7 +88,7 @@ class CanaryAudit:
             faulty: A plan whose noise is too small for what it claims; without one, the first
                 plan is drawn from again and again.
             games: On each input, if they are not too long.
-            source: Of all coins.
+            source: Of all random numbers.
         """
         first = plans[0].canary
         if first is None:
@@ -135,9 +135,9 @@ class CanaryAudit:
         return _game_metrics("stayer", self.every, self.proved, claimed, None)
 
 
-def games_of(canary: Canary, wanted: int) -> int:
+def games_of(canary: Canary, requested: int) -> int:
     """Return how many games on each input are played: fewer where one is long."""
-    return min(wanted, max(_FEWEST_GAMES, _MOST_WORK // canary.work))
+    return min(requested, max(_FEWEST_GAMES, _MOST_WORK // canary.work))
 
 
 def closed_form(plan: ModelPlan) -> float | None:

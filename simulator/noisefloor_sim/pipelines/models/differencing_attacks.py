@@ -1,4 +1,4 @@
-"""Differencing: what two releases say of whoever came in between.
+"""Differencing: what two releases tell of a record that came in between.
 
 Noisy tables have an exact law: which record is missing, and who came between two releases?
 """
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from noisefloor.accounting import binary_success
 from noisefloor.adversary.releases import (
     CellNoiseDistribution,
-    InformedGame,
     WeeklyRelease,
     area_margin,
     area_under_curve,
@@ -40,9 +39,12 @@ from noisefloor_sim.pipelines.scoring import attack_metrics
 
 _GAMES = 400
 
+TABLE_GAMES = ("missing_record", "difference")
+"""Which are played on noisy tables."""
+
 
 def attack_tables(
-    plan: ModelPlan, candidates: Records, source: SeededSource, *, has_weeks: bool
+    plan: ModelPlan, candidates: Records, source: SeededSource, played: Sequence[str]
 ) -> list[Metric]:
     """Name the record among candidates, from the counts of each column with the label.
 
@@ -53,15 +55,14 @@ def attack_tables(
     Args:
         plan: Of one release.
         candidates: One of them is the record.
-        source: Of all coins.
-        has_weeks: Whether there is a second release.
+        source: Of all random numbers.
+        played: Which of the two games; for the difference there has to be a second release.
     """
     if not isinstance(plan, AnonymisingFirstPlan | SyntheticTablePlan):
         return []
     week, shifts = _week(plan), _shifts(plan.tables, candidates)
-    games: dict[str, InformedGame] = {"missing_record": newcomer_game(shifts, (week, week))}
-    if has_weeks:
-        games["difference"] = blind_game(shifts, (week, week))
+    makers = dict(zip(TABLE_GAMES, (newcomer_game, blind_game), strict=True))
+    games = {name: makers[name](shifts, (week, week)) for name in played}
     claimed = candidate_bound(as_substitution(plan.spec.cost), np.ones(1) / len(shifts))
     metrics = []
     for name, game in games.items():

@@ -22,9 +22,9 @@ from noisefloor.publication.networks import NetworkTraining, train
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables import Examples, OneHot, Records, schema_of
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.clicks import proportion_metric
 from noisefloor_sim.pipelines.models.data_holder import Release
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.scoring import proportion_metric
 
 _TRAINING = NetworkTraining(hidden=(), learning_rate=0.5, epochs=5)
 """How a recipient learns from a synthetic table: it is free, whoever does it."""

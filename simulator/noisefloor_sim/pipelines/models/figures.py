@@ -161,12 +161,12 @@ def parameter_plots(points: Sequence[PointFindings]) -> Iterator[Plot]:
 
 
 def _by_parameters(points: Sequence[PointFindings], variant: str) -> list[Curve]:
-    """Return claimed and audited along the number of parameters, if there are several."""
+    """Return claimed and audited along the number of parameters, if several were audited."""
     by_count: dict[float, list[PointFindings]] = {}
     for point in points:
         if count := point.metric("model.parameters"):
             by_count.setdefault(count.value, []).append(point)
-    if len(by_count) < 2:
+    if len(by_count) < 2 or not metric_along_axis(by_count, "attack.canary.audited")[0]:
         return []
     curves = []
     rows: tuple[tuple[str, str, Role], ...] = (

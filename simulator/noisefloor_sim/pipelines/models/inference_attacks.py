@@ -39,7 +39,7 @@ def attack_missing_record(plan: ModelPlan, pool: Records, source: SeededSource) 
     """Name the record that is missing from a known half of a pool.
 
     Sees:      the noisy parameters.
-    Knows:     all records but one, the candidates for it, and the coins of the training.
+    Knows:     all records but one, the candidates for it, and the random numbers of the training.
     Guesses:   the candidate under whose network the release is most likely.
     Reference: Balle, Cherubin and Hayes 2022, arXiv 2201.04845 (the adversary).
     """
@@ -50,7 +50,7 @@ def attack_missing_record(plan: ModelPlan, pool: Records, source: SeededSource) 
     for place in range(CANDIDATES):
         rows = np.append(known[1:], pool.count - 1 - place)
         examples = plan.spec.encoding.examples(pool[rows])
-        # The same coins for each candidate: the adversary is granted them, and replays.
+        # The same random numbers for each candidate: the adversary is granted them, and replays.
         with new_run():
             centres.append(train(examples, plan.training, source.child("training")))
     outcome = _played(plan, centres, source)

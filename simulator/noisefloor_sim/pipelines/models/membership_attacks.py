@@ -54,7 +54,7 @@ class ShadowModelAttack:
         plan: Of each release; its size is half of the pool.
         pool: Records of known people.
         models: How many releases.
-        source: Of all coins.
+        source: Of all random numbers.
     """
 
     plan: ModelPlan

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisefloor.privacy import Claim
+from noisefloor.privacy import Claim, LowerBound
 from noisefloor.publication import PublishedModel
-from noisefloor.publication.methods import PrivateSgdPlan
+from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.deploy.hosting import Servers
@@ -30,6 +30,7 @@ from noisefloor_sim.pipelines.models.claims import (
 )
 from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
 from noisefloor_sim.pipelines.models.differencing_attacks import (
+    TABLE_GAMES,
     attack_newcomers,
     attack_tables,
     last_records,
@@ -45,7 +46,7 @@ from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.pipelines.models.publication_request import Planner, covered_releases
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, DayActivity, Steps
+from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, Steps
 
 DAY_S = 24 * HOUR_S
 _AFTER_S = 0.5 * HOUR_S
@@ -102,9 +103,7 @@ class ModelsPipeline(Pipeline):
         self.holder.open(context)
         return (self._publish(context),)
 
-    def wake(
-        self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Note whose record arrives; nothing is sent to the aggregator."""
         self.arrivals.note(cohort, day)
         return iter(())
@@ -160,44 +159,52 @@ class ModelsPipeline(Pipeline):
     def _attacked(
         self, models: list[PublishedModel]
     ) -> tuple[list[Metric], tuple[NamedClaim, ...]]:
-        """Play every game, and state the claims with what was audited."""
+        """Mount the selected attacks, and state the claims with what was audited."""
         releases, assignment = self.holder.releases, self.assignment
         plans = [one.plan for one in releases]
-        faulty = self.holder.planner.faulty(plans[0].spec.declared_size)
-        randomness = self.source.child("canary")
-        games = CanaryAudit.play(plans, faulty, self.block.canaries, randomness)
+        games = self._canaries(plans) if self._mounts("canary") else None
         metrics = [] if games is None else games.metrics()
-        found, members = self._membership()
+        found, members = self._pool_attacks()
         metrics += found
-        metrics += attack_newcomers(releases, models, assignment)
-        metrics += attack_missing_value(releases[-1], models[-1], assignment)
-        if self.block.method == "synthetic-table":
+        if self._mounts("newcomer"):
+            metrics += attack_newcomers(releases, models, assignment)
+        if self._mounts("missing_value"):
+            metrics += attack_missing_value(releases[-1], models[-1], assignment)
+        if self._mounts("nearest") and self.block.method == "synthetic-table":
             metrics += attack_synthetic(releases[-1], assignment)
         return metrics, claims_of(plans, games, members)
 
-    def _membership(self) -> tuple[list[Metric], Claim | None]:
-        """Train shadows on a pool of people, and on the same pool without any noise."""
+    def _mounts(self, game: str) -> bool:
+        return self.scenario.mounts("models", game)
+
+    def _canaries(self, plans: list[ModelPlan]) -> CanaryAudit | None:
+        faulty = self.holder.planner.faulty(plans[0].spec.declared_size)
+        return CanaryAudit.play(plans, faulty, self.block.canaries, self.source.child("canary"))
+
+    def _pool_attacks(self) -> tuple[list[Metric], Claim | None]:
+        """Attack releases of a pool of people, and return the claim of such a release."""
         pool = self._pool()
         if pool is None:
             return [], None
         plan = self.holder.planner.at(pool.count // 2)
+        metrics, audited = self._membership(plan, pool) if self._mounts("members") else ([], None)
+        if self._mounts("missing_record"):
+            metrics += attack_missing_record(plan, pool, self.source.child("missing-record"))
+        candidates, randomness = last_records(pool, CANDIDATES), self.source.child("tables")
+        played = [name for name in TABLE_GAMES if self._mounts(name)]
+        if len(self.holder.releases) < 2:
+            played = [name for name in played if name != "difference"]
+        metrics += attack_tables(plan, candidates, randomness, played)
+        return metrics, Claim(plan.spec.cost, plan.proved, audited)
+
+    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[Metric], LowerBound]:
+        """Train shadows on a pool of people, and on the same pool without any noise."""
         game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()
         audited = game.audit(runs, alpha=ALPHA, delta=plan.proved.delta)
         bare = self.holder.planner.bare(pool.count // 2)
         planted = ShadowModelAttack(bare, pool, self.block.shadows, self.source.child("bare"))
-        metrics = [
-            *game.metrics(runs),
-            *planted.planted_metrics(),
-            *attack_missing_record(plan, pool, self.source.child("missing-record")),
-            *attack_tables(
-                plan,
-                last_records(pool, CANDIDATES),
-                self.source.child("tables"),
-                has_weeks=len(self.holder.releases) > 1,
-            ),
-        ]
-        return metrics, Claim(plan.spec.cost, plan.proved, audited)
+        return [*game.metrics(runs), *planted.planted_metrics()], audited
 
     def _pool(self) -> Records | None:
         """Return an even number of records, of people who are not in the data set."""

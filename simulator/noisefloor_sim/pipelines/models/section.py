@@ -184,12 +184,14 @@ def _plots(groups: Groups, axis: Axis, points: Sequence[PointFindings]) -> list[
 
 
 def _tables(groups: Groups, axis: Axis) -> list[Table]:
-    return [
-        accuracy_table(groups, axis),
-        attack_table(groups, axis),
-        auditor_table(groups, axis),
-        release_table(groups, axis),
+    """Return the tables; of attacks only where some were mounted."""
+    attacks = [attack_table(groups, axis), auditor_table(groups, axis)]
+    mounted = [
+        table
+        for table in attacks
+        if any(cell is not None for row in table.rows for cell in row[2:])
     ]
+    return [accuracy_table(groups, axis), *mounted, release_table(groups, axis)]
 
 
 def _said(points: Sequence[PointFindings]) -> str:

@@ -1,0 +1,92 @@
+"""The mechanism of ``docs/adding-a-mechanism.md``, added to a copy of the tree, passes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from doc_blocks import DOCS, blocks_of
+
+PAGE = "adding-a-mechanism.md"
+ROOT = DOCS.parent
+(CODE,), (LINES,) = blocks_of(PAGE, "python"), blocks_of(PAGE, "diff")
+CHECKS = "tests/core/mechanisms"
+
+
+def added(lines: str) -> dict[str, list[tuple[str, str]]]:
+    """Return, for each file, the lines that are added and the line before each."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    file, before = "", ""
+    for line in lines.splitlines():
+        if line.startswith("# "):
+            file = line[2:]
+        elif line.startswith("+"):
+            found.setdefault(file, []).append((before, line[1:]))
+        else:
+            before = line[1:]
+    return found
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Copy what the tests of mechanisms need, and add the page's file and lines."""
+    unwanted = shutil.ignore_patterns("__pycache__")
+    for part in ("platform", CHECKS):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
+    for file in (*(ROOT / "tests").glob("*.py"), ROOT / "pyproject.toml"):
+        shutil.copy(file, tmp_path / file.relative_to(ROOT))
+    (tmp_path / "platform/noisefloor/mechanisms/blank_response.py").write_text(CODE)
+    for name, lines in added(LINES).items():
+        text = (tmp_path / name).read_text()
+        for before, line in lines:
+            assert text.count(f"\n{before}\n") == 1, before
+            text = text.replace(f"\n{before}\n", f"\n{before}\n{line}\n")
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python on the copy."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "platform")}
+    command = [sys.executable, "-B", *arguments]
+    return subprocess.run(
+        command, cwd=tree, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def checked(tree: Path) -> subprocess.CompletedProcess[str]:
+    """Run the tests that every mechanism has to pass, for this one."""
+    files = [f"{CHECKS}/test_{name}.py" for name in ("exact_distributions", "every_mechanism")]
+    return python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "blank", *files)
+
+
+def test_it_is_one_file_and_six_lines() -> None:
+    assert sum(len(lines) for lines in added(LINES).values()) == 6
+
+
+def test_it_passes_what_every_mechanism_has_to_pass_and_the_audit(
+    tree: Path,
+) -> None:
+    done = checked(tree)
+    assert done.returncode == 0, done.stdout
+    assert int(done.stdout.split(" passed")[0].split()[-1]) > 60  # of both files
+    audit = (
+        "from noisefloor.adversary.audit.audit_cases import select_cases\n"
+        "from noisefloor.adversary.audit.auditor import audit_case\n"
+        "from noisefloor.randomness import SeededSource\n"
+        "(case,) = select_cases(['blank-response'])\n"
+        "row = audit_case(case, SeededSource(7, 'page'), trials=20_000, alpha=1e-5)\n"
+        "print(row.verdict)"
+    )
+    assert python(tree, "-c", audit).stdout.strip() == "holds"
+
+
+def test_the_same_tests_fail_for_a_weight_rounded_to_the_wrong_side(tree: Path) -> None:
+    file = tree / "platform/noisefloor/mechanisms/blank_response.py"
+    file.write_text(CODE.replace("ceil64", "floor64"))
+    done = checked(tree)
+    assert done.returncode == 1, done.stdout
+    assert "test_exact_ratio_guarantee_and_request_agree" in done.stdout
