@@ -27,8 +27,7 @@ READ, ADMIN = bearer(Role.READ), bearer(Role.ADMIN)
 
 def the_topology(valkey: EmbeddedServer, folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     file = folder / "collection.json"
-    catalogue = json.loads(example_collection(20).catalogue.content)
-    file.write_text(json.dumps({"catalogue": catalogue, "kinds": {"clicks": {"size": 20}}}))
+    file.write_bytes(example_collection(20).content)
     given = {"REDIS_URL": valkey.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
     return given, ("--collection", str(file))
 

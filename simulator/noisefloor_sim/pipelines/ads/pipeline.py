@@ -94,7 +94,8 @@ class AdsPipeline(Pipeline):
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of training, of a request and, with one request a day, of all days."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
-        return planned_claims(flows, self.scenario.days, is_daily=self.delivery.is_daily)
+        others, days = other_releases(self.scenario), self.scenario.days
+        return planned_claims(flows, others, days, is_daily=self.delivery.is_daily)
 
     def finish(self, servers: Servers) -> Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
