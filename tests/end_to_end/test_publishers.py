@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from live_apps import LINES, TOKENS, bearer, credentials, process
 from model_worlds import EVERY_TWO, WEEKLY, model_world
@@ -26,7 +27,7 @@ from noisefloor_services import publisher
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
-from noisefloor_sim.cli import run_commands
+from noisefloor_sim.cli import commands, run_commands
 from noisefloor_sim.deploy.hosting.buses import BusConnection
 from noisefloor_sim.deploy.hosting.remote_publisher import RemotePublisher
 from noisefloor_sim.deploy.hosting.remote_servers import RemoteHost
@@ -182,6 +183,15 @@ def test_services_without_experiments_are_refused_before_a_run(alone: ServiceAdd
     with pytest.raises(ServicesRefused, match="takes no experiments"):
         RemotePublisher(alone, message(experiment=True))
     BusConnection(None, {}).check_experiments("point-1")  # in memory everything is simulated
+
+
+def test_experiments_are_not_started_beside_data_of_the_operator(tmp_path: Path) -> None:
+    for option in ("--data-set=adult", "--repair"):
+        words = ["up", "--folder", str(tmp_path / "up"), "--experiments", option]
+        result = CliRunner().invoke(commands.app, words)
+        assert isinstance(result.exception, BadParameter)
+        assert "without" in str(result.exception)
+    assert not (tmp_path / "up").exists()
 
 
 def test_a_card_that_contradicts_the_plan_is_found() -> None:

@@ -59,30 +59,30 @@ class BudgetLedger(Protocol):
 
 
 class ArtefactStore(Protocol):
-    """Where releases are kept, each once."""
+    """Stores releases, each once."""
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
-        """Keep the content unless something is kept already; return what is kept."""
+        """Store the content unless something is stored already; return what is stored."""
 
     def published(self, spend_id: str) -> bytes | None:
-        """Return what is kept, or None."""
+        """Return what is stored, or None."""
 
 
 class MemoryArtefactStore:
-    """A shelf in memory."""
+    """A store in memory."""
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_stored",)
 
     def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
+        self._stored: dict[str, bytes] = {}
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
-        """Keep the content unless something is kept already; return what is kept."""
-        return self._kept.setdefault(spend_id, content)
+        """Store the content unless something is stored already; return what is stored."""
+        return self._stored.setdefault(spend_id, content)
 
     def published(self, spend_id: str) -> bytes | None:
-        """Return what is kept, or None."""
-        return self._kept.get(spend_id)
+        """Return what is stored, or None."""
+        return self._stored.get(spend_id)
 
 
 Parameter: TypeAlias = str | int | float | bool
@@ -91,7 +91,7 @@ Parameter: TypeAlias = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """What somebody wants published.
+    """A request to publish something.
 
     Attributes:
         publication_id: Names this publication; a retry comes with the same one. Lower-case
@@ -141,7 +141,7 @@ class PublicationMethod:
         release: Makes the bytes. It draws from the source only, and only once it is called.
         describe: What the card says beside the guarantee. It gets the request and the bytes that
             are published anyway: so a card cannot tell what was not paid for.
-        is_long: Whether it takes longer than somebody waits for an answer; a service then runs it
+        is_long: Whether it takes longer than a caller waits for an answer; a service then runs it
             beside its requests.
         help: For authors of requests: the parameters, and the output.
     """
@@ -174,19 +174,19 @@ class ModelPublisher:
 
     Args:
         budgets: Who charges.
-        shelf: Where artefacts are kept; the first one of a publication stays for ever.
+        store: Of artefacts; the first one of a publication stays for ever.
         methods: What can be published.
         data_sets: Of what.
         is_experiment: Whether to publish also what was claimed and not proved. The card says so
             either way; a service leaves this off.
     """
 
-    __slots__ = ("_budgets", "_data_sets", "_is_experiment", "_methods", "_shelf")
+    __slots__ = ("_budgets", "_data_sets", "_is_experiment", "_methods", "_store")
 
     def __init__(
         self,
         budgets: BudgetLedger,
-        shelf: ArtefactStore,
+        store: ArtefactStore,
         methods: Iterable[PublicationMethod],
         *,
         data_sets: Collection[str],
@@ -197,7 +197,7 @@ class ModelPublisher:
         if not listed or len(self._methods) < len(listed):
             raise BadParameter("methods", sorted(self._methods), "at least one, each named once")
         self._budgets = budgets
-        self._shelf = shelf
+        self._store = store
         self._data_sets = frozenset(data_sets)
         self._is_experiment = is_experiment
 
@@ -217,11 +217,11 @@ class ModelPublisher:
                 budget, or more is claimed than is proved.
         """
         method, claim = self._checked(request)
-        stored = self._shelf.published(request.publication_id)
+        stored = self._store.published(request.publication_id)
         if stored is None:
             self._charge(request, claim)
             made = self._made(request, method, claim, source)
-            stored = self._shelf.publish(request.publication_id, made.packed())
+            stored = self._store.publish(request.publication_id, made.packed())
         return _answer(request, stored)
 
     def _made(
@@ -232,7 +232,7 @@ class ModelPublisher:
             content = method.release(request, source)
         except Exception as error:
             failed = Artefact(b"", method.media_type, _failure(request, method))
-            self._shelf.publish(request.publication_id, failed.packed())
+            self._store.publish(request.publication_id, failed.packed())
             raise PublicationFailed(_FAILED) from error
         return Artefact(content, method.media_type, _card(request, method, claim, content))
 
@@ -249,8 +249,8 @@ class ModelPublisher:
     def stored(self, request: ReleaseRequest) -> Artefact | None:
         """Return what is stored for this very request, or None; SpendConflict for another one."""
         self._checked(request)
-        kept = self._shelf.published(request.publication_id)
-        return None if kept is None else _answer(request, kept)
+        stored = self._store.published(request.publication_id)
+        return None if stored is None else _answer(request, stored)
 
     def is_long(self, request: ReleaseRequest) -> bool:
         """Tell whether a request should not be waited for."""
@@ -258,12 +258,12 @@ class ModelPublisher:
 
     def artefact(self, publication_id: str) -> Artefact | None:
         """Return what is stored of a publication, or None."""
-        stored = self._shelf.published(publication_id)
+        stored = self._store.published(publication_id)
         return None if stored is None else unpack_artefact(stored)
 
     def state(self, request: ReleaseRequest) -> PublicationState:
         """Return how far a publication is."""
-        if self._shelf.published(request.publication_id) is not None:
+        if self._store.published(request.publication_id) is not None:
             return PublicationState.STORED
         charged = self._budgets.entries(request.data_set)
         is_charged = any(entry.spend_id == request.publication_id for entry in charged)

@@ -1,4 +1,4 @@
-"""The data sets that a publisher was started with: read once, checked before anybody may ask."""
+"""The operator's data sets: read and checked once, before the publisher takes requests."""
 
 import re
 from collections.abc import Sequence

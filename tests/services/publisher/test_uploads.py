@@ -1,6 +1,5 @@
 """Uploaded data sets: a budget of their own for ever, rows in memory until they are dropped."""
 
-import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 from redis import Redis
 
@@ -18,7 +16,7 @@ from live_apps import Live, bearer, credentials, live
 from noisefloor.accounting import Amount, Ledger
 from noisefloor.privacy import Neighbours
 from noisefloor.roles.publication_methods import methods_of
-from noisefloor.tables import Records, decode_records, encode_records, schema_of
+from noisefloor.tables import decode_records, schema_of
 from noisefloor_services import publisher
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import BadSetting, Settings
@@ -382,21 +380,3 @@ def test_only_an_experiment_publishes_without_a_guarantee(settings: Settings) ->
             answer = publish(app, name=name, cost=cost, **plain)  # type: ignore[arg-type]
             assert answer.status_code == status
             assert spent(app, name) == (250_000 if is_experiment else 0)
-
-
-def test_coded_records_read_back_and_hold_places_alone() -> None:
-    wide = {"record": "one", "columns": {"n": {"bins": [*range(400)]}, **DECLARED["columns"]}}
-    schema = schema_of(wide)
-    table = {
-        "n": np.array([0.5, 398.9]),
-        "pages": np.array([2.5, 0.0]),
-        "buys": np.array(["yes", "no"], dtype=object),
-    }
-    records = Records.of(table, schema, "table")
-    data = encode_records(records)
-    assert data == bytes([0, 0, 2, 1]) + (398).to_bytes(2, "little") + bytes([0, 0])
-    again = decode_records(data, schema)
-    assert {name: column.tolist() for name, column in again.codes.items()} == {
-        name: column.tolist() for name, column in records.codes.items()
-    }
-    assert json.dumps(wide)

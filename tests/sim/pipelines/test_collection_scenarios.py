@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.pipelines.collection import attacks
 from noisefloor_sim.scenario import load
 from scenario_gates import failed_gates
 
@@ -20,6 +21,15 @@ BY_SIZE = ("collection.accuracy",)
 
 def test_there_are_scenarios_on_records() -> None:
     assert len(SHIPPED) >= 3
+
+
+@pytest.fixture(autouse=True)
+def few_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train fewer models to guess members: no gate is about them, and they take most of the time.
+
+    That attack has tests of its own, with its bound and with rows sent without noise.
+    """
+    monkeypatch.setattr(attacks, "_TRAININGS", 20)
 
 
 @pytest.mark.slow

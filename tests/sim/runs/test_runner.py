@@ -1,5 +1,7 @@
 """Runs: the same bytes for any number of workers, consistent directories, gates, bad input."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -52,12 +54,15 @@ def run(
 
 
 def noisefloor(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noisefloor_sim.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """Call the command line as its process does, in this one: that saves loading everything."""
+    out, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["noisefloor", *map(str, words)])
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            commands.main()
+    code = ended.value.code
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), errors.getvalue())
 
 
 @pytest.mark.slow

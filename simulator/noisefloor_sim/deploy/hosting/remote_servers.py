@@ -37,7 +37,7 @@ _PAUSE_S = 0.01
 
 
 class RemoteLearner:
-    """One course at running services.
+    """One training task at running services.
 
     Args:
         aggregation: Who counts its reports.
@@ -56,7 +56,7 @@ class RemoteLearner:
         self._aggregation.apply(data)
 
     def close(self, number: int) -> None:
-        """Close a round for every kind, its own last, and fetch what was learnt from it."""
+        """Close a round for every kind, its own last, and fetch the broadcast that follows."""
         own = self._task.kind(number).name
         for kind in (*(name for name in self._kinds if name != own), own):
             self._aggregation.close(kind, number)
@@ -71,7 +71,7 @@ class RemoteLearner:
         return self._aggregation.answers(data)
 
     def _fetched(self, number: int) -> bytes:
-        """Wait until devices are told what belongs to a round."""
+        """Wait for the broadcast of a round."""
         deadline, pause_s = time.monotonic() + PATIENCE_S, _PAUSE_S
         previous: bytes | None = None
         while time.monotonic() < deadline:
