@@ -9,19 +9,7 @@ from dataclasses import dataclass
 
 from noisefloor.accounting import sequential
 from noisefloor.checks import check_count
-from noisefloor.collection.collecting import (
-    Collector,
-    EveryAttribute,
-    PiecewiseSelection,
-    PrintedCollector,
-    RandomSelection,
-    RawCollector,
-    ResponseSelection,
-    Selector,
-    UnifiedCollector,
-    WeakCollector,
-    WeakSelection,
-)
+from noisefloor.collection import collecting
 from noisefloor.collection.cross_validation import CollectionPlan
 from noisefloor.collection.encoding import Discretiser, PrintedDiscretiser
 from noisefloor.privacy import Claim, Guarantee, Neighbours
@@ -39,11 +27,11 @@ class PhaseClaim:
     claim: Claim
 
 
-def selection_claim(selector: Selector, epsilon: float) -> PhaseClaim:
+def selection_claim(selector: collecting.Selector, epsilon: float) -> PhaseClaim:
     """Return the claim of a selection, at the paper's epsilon for a phase."""
-    if isinstance(selector, WeakSelection):
+    if isinstance(selector, collecting.WeakSelection):
         said = _WEAK
-    elif isinstance(selector, RandomSelection | EveryAttribute):
+    elif isinstance(selector, collecting.RandomSelection | collecting.EveryAttribute):
         said = Guarantee(0.0, _USER)
     else:
         said = Guarantee(epsilon, _USER)
@@ -51,10 +39,10 @@ def selection_claim(selector: Selector, epsilon: float) -> PhaseClaim:
 
 
 def collection_claim(
-    collector: Collector, columns: Sequence[int], epsilon: float, phase: str
+    collector: collecting.Collector, columns: Sequence[int], epsilon: float, phase: str
 ) -> PhaseClaim:
     """Return the claim of training, or of one question to the model."""
-    is_weak = isinstance(collector, WeakCollector | RawCollector)
+    is_weak = isinstance(collector, collecting.WeakCollector | collecting.RawCollector)
     said = _WEAK if is_weak else Guarantee(epsilon, _USER)
     name = f"{phase}: {collector.name}"
     return PhaseClaim(name, Claim(said, collector.guarantee(columns)))
@@ -101,16 +89,16 @@ def paper_claims(
         queries: How often an owner asks.
     """
     fair, columns = Discretiser(schema, classes), range(count)
-    unified = UnifiedCollector(fair, epsilon)
-    printed = PrintedCollector(PrintedDiscretiser(schema, classes), epsilon)
-    random = CollectionPlan(RandomSelection(count), unified, unified)
-    piecewise = CollectionPlan(PiecewiseSelection(count, epsilon), unified, unified)
+    unified = collecting.UnifiedCollector(fair, epsilon)
+    printed = collecting.PrintedCollector(PrintedDiscretiser(schema, classes), epsilon)
+    random = CollectionPlan(collecting.RandomSelection(count), unified, unified)
+    piecewise = CollectionPlan(collecting.PiecewiseSelection(count, epsilon), unified, unified)
     # The whole budget of a pipeline that is to cost epsilon: half for each of its two phases.
-    half = UnifiedCollector(fair, epsilon / 2)
-    corrected = CollectionPlan(ResponseSelection(count, fair, epsilon / 2), half, half)
+    half = collecting.UnifiedCollector(fair, epsilon / 2)
+    corrected = CollectionPlan(collecting.ResponseSelection(count, fair, epsilon / 2), half, half)
     return (
-        collection_claim(WeakCollector(fair), columns, epsilon, "training"),
-        selection_claim(WeakSelection(count, fair), epsilon),
+        collection_claim(collecting.WeakCollector(fair), columns, epsilon, "training"),
+        selection_claim(collecting.WeakSelection(count, fair), epsilon),
         collection_claim(printed, columns, epsilon, "training"),
         *_owner("DR.Rand", random, columns, epsilon, queries),
         *_owner("DR.PM", piecewise, columns, epsilon, queries),

@@ -13,25 +13,8 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_reals
 from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import cosets, direction_signs
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
-from noisefloor.mechanisms.cosets import (
-    Bits,
-    Coset,
-    best_top,
-    draw_signs,
-    frame,
-    gain_of,
-    minus_signs,
-    rows_for,
-)
-from noisefloor.mechanisms.direction_signs import (
-    check_length,
-    check_power,
-    lengths_of,
-    listed_rows,
-    scaled,
-    untied,
-)
 from noisefloor.mechanisms.subset_selection import log_mixture, raised_epsilon, raised_weight
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -90,12 +73,14 @@ class AxisSigns:
     def __post_init__(self) -> None:
         dimension = check_count(self.dimension, "dimension", least=2, most=1 << 10)
         epsilon = check_epsilon(self.epsilon)
-        length = check_length(self.length, dimension)
+        length = direction_signs.check_length(self.length, dimension)
         least = 1 << (length - 1).bit_length()
-        rows = check_power(self.rows or max(least, rows_for(epsilon, length)), "rows")
+        rows = direction_signs.check_power(
+            self.rows or max(least, cosets.rows_for(epsilon, length)), "rows"
+        )
         if rows < length:
             raise BadParameter("rows", rows, f">= the length, {length}")
-        best = self.top or best_top(epsilon, rows, rows, 2)[0]
+        best = self.top or cosets.best_top(epsilon, rows, rows, 2)[0]
         top = check_count(best, "top", least=1, most=rows - 1)
         hold = raised_weight(epsilon, top, rows)
         for name, value in zip(
@@ -104,26 +89,26 @@ class AxisSigns:
             object.__setattr__(self, name, value)
 
     @property
-    def coset(self) -> Coset:
+    def coset(self) -> cosets.Coset:
         """How vectors meet their candidates."""
-        return Coset(self.dimension, self.length, self.rows)
+        return cosets.Coset(self.dimension, self.length, self.rows)
 
     @property
     def gain(self) -> float:
         """The mean squared product of a report with a unit vector, less 1, for normal entries."""
-        return gain_of(self.epsilon, self.rows, self.rows, 2, self.top)
+        return cosets.gain_of(self.epsilon, self.rows, self.rows, 2, self.top)
 
-    def randomise(self, values: object, source: Source) -> Bits:
+    def randomise(self, values: object, source: Source) -> cosets.Bits:
         """Return one row of ``length`` bits per user, one for plus."""
         vectors = check_reals(values, -1.0, 1.0, width=self.dimension)
         signs, holds = source.stage("signs"), source.stage("hold")
         inside, outside = source.stage("inside"), source.stage("outside")
-        rest, matrix = self.rows - self.top, minus_signs(self.rows, self.length)
+        rest, matrix = self.rows - self.top, cosets.minus_signs(self.rows, self.length)
         reports = np.empty((len(vectors), self.length), dtype=np.bool_)
         for some in blocks(len(vectors), max(self.length, self.rows)):
-            unit = scaled(vectors[some], lengths_of(vectors[some]))
+            unit = direction_signs.scaled(vectors[some], direction_signs.lengths_of(vectors[some]))
             count = len(unit)
-            minus = draw_signs(signs, count, self.length)
+            minus = cosets.draw_signs(signs, count, self.length)
             ranks = self.coset.ranked(self.coset.products(self.coset.whole(unit), minus))
             ranks.partition(rest, axis=1)
             is_inside = holds.bernoulli(self.hold, count)
@@ -144,7 +129,9 @@ class AxisSigns:
         vector = check_reals(
             np.asarray(value, dtype=np.float64)[None], -1.0, 1.0, width=self.dimension
         )
-        whole = self.coset.whole(scaled(vector, lengths_of(vector)))
+        whole = self.coset.whole(
+            direction_signs.scaled(vector, direction_signs.lengths_of(vector))
+        )
         rows = np.asarray(reports, dtype=np.bool_)
         share = self.coset.share_on_top(rows, whole[0], self.top)
         logs = log_mixture(share, self.hold, self.top, self.rows)
@@ -166,7 +153,7 @@ class AxisSigns:
         square += square.T
         if not self.coset.is_spread:
             return square
-        back = frame(self.length, self.dimension).astype(np.float64)
+        back = cosets.frame(self.length, self.dimension).astype(np.float64)
         return np.asarray(back.T @ square @ back / self.length)
 
     def estimate(self, tally: Tally, n: int) -> Estimate:
@@ -177,13 +164,13 @@ class AxisSigns:
 
     def outputs(self) -> Reports:
         """Return every row of signs; refused when there are too many to list."""
-        return listed_rows(self.length)
+        return direction_signs.listed_rows(self.length)
 
     def worst_pairs(
         self, neighbours: Neighbours = Neighbours.USER
     ) -> Sequence[tuple[object, object]]:
         """Return two vectors whose top sets differ, without ties."""
-        vector = untied(self.dimension)
+        vector = direction_signs.untied(self.dimension)
         other = vector.copy()
         other[-1] *= -1
         return [(vector, other), (vector, vector[::-1].copy())]

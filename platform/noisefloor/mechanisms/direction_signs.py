@@ -8,19 +8,8 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_reals
 from noisefloor.errors import BadParameter, OutOfDomain
+from noisefloor.mechanisms import cosets
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
-from noisefloor.mechanisms.cosets import (
-    MOST_ROWS,
-    Bits,
-    Coset,
-    Single,
-    best_top,
-    draw_signs,
-    frame,
-    gain_of,
-    minus_signs,
-    rows_for,
-)
 from noisefloor.mechanisms.subset_selection import log_mixture, raised_epsilon, raised_weight
 from noisefloor.mechanisms.unary import all_rows
 from noisefloor.privacy import Guarantee, Neighbours
@@ -82,8 +71,8 @@ class DirectionSigns:
         dimension = check_count(self.dimension, "dimension", most=1 << 16)
         epsilon = check_epsilon(self.epsilon)
         length = check_length(self.length, dimension)
-        rows = check_power(self.rows or rows_for(epsilon, length), "rows")
-        best = self.top or best_top(epsilon, rows, 2 * rows, 1)[0]
+        rows = check_power(self.rows or cosets.rows_for(epsilon, length), "rows")
+        best = self.top or cosets.best_top(epsilon, rows, 2 * rows, 1)[0]
         top = check_count(best, "top", least=1, most=rows)
         hold = raised_weight(epsilon, top, 2 * rows)
         for name, value in zip(
@@ -92,16 +81,16 @@ class DirectionSigns:
             object.__setattr__(self, name, value)
 
     @property
-    def coset(self) -> Coset:
+    def coset(self) -> cosets.Coset:
         """How vectors meet their candidates."""
-        return Coset(self.dimension, self.length, self.rows)
+        return cosets.Coset(self.dimension, self.length, self.rows)
 
     @property
     def gain(self) -> float:
         """The mean product of a report with a unit vector, by the normal distribution."""
-        return gain_of(self.epsilon, self.rows, 2 * self.rows, 1, self.top)
+        return cosets.gain_of(self.epsilon, self.rows, 2 * self.rows, 1, self.top)
 
-    def randomise(self, values: object, source: Source) -> Bits:
+    def randomise(self, values: object, source: Source) -> cosets.Bits:
         """Return one row of ``length`` bits per user, one for plus."""
         vectors = check_reals(values, -1 - _SLACK, 1 + _SLACK, width=self.dimension)
         lengths = lengths_of(vectors)
@@ -115,10 +104,10 @@ class DirectionSigns:
             self._lean(self.coset.whole(unit), draws, reports[some])
         return reports
 
-    def _lean(self, whole: Single, draws: "_Draws", reports: Bits) -> None:
+    def _lean(self, whole: cosets.Single, draws: "_Draws", reports: cosets.Bits) -> None:
         """Choose one candidate for each vector, and write its signs."""
         count, rest = len(whole), self.rows - self.top
-        minus = draw_signs(draws.signs, count, self.length)
+        minus = cosets.draw_signs(draws.signs, count, self.length)
         products = self.coset.products(whole, minus)
         ranks = self.coset.ranked(products)
         ranks.partition(rest, axis=1)
@@ -131,7 +120,7 @@ class DirectionSigns:
         each = np.arange(count)
         row = ranks[each, place] & np.int32(self.rows - 1)
         flip = (products[each, row] < 0) ^ opposite
-        np.equal(minus, minus_signs(self.rows, self.length)[row], out=reports)
+        np.equal(minus, cosets.minus_signs(self.rows, self.length)[row], out=reports)
         reports ^= flip[:, None]
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
@@ -178,7 +167,7 @@ class DirectionSigns:
         mean = 2 * np.asarray(tally) / count - 1
         error = np.full(self.dimension, 1 / (self.gain * np.sqrt(count)))
         if self.coset.is_spread:
-            mean = mean @ frame(self.length, self.dimension) / np.sqrt(self.length)
+            mean = mean @ cosets.frame(self.length, self.dimension) / np.sqrt(self.length)
         return Estimate(mean / self.gain, error)
 
     def outputs(self) -> Reports:
@@ -217,14 +206,14 @@ def check_length(length: int, dimension: int) -> int:
 
 def check_power(value: int, name: str) -> int:
     """Return a parameter that has to be a power of two."""
-    most = MOST_ROWS if name == "rows" else 1 << 16
+    most = cosets.MOST_ROWS if name == "rows" else 1 << 16
     number = check_count(value, name, most=most)
     if number & (number - 1):
         raise BadParameter(name, value, "a power of two")
     return number
 
 
-def lengths_of(vectors: NDArray[np.floating]) -> Single:
+def lengths_of(vectors: NDArray[np.floating]) -> cosets.Single:
     """Return the Euclidean length of each row, as computed for that row alone."""
     found = np.empty(len(vectors), dtype=np.float32)
     for some in blocks(len(vectors), vectors.shape[1]):
@@ -233,7 +222,7 @@ def lengths_of(vectors: NDArray[np.floating]) -> Single:
     return found
 
 
-def scaled(vectors: NDArray[np.floating], lengths: Single) -> Single:
+def scaled(vectors: NDArray[np.floating], lengths: cosets.Single) -> cosets.Single:
     """Return the rows over the lengths given; rows of no length stay zero."""
     rows = vectors.astype(np.float32)
     factor = np.zeros_like(lengths)
@@ -248,19 +237,19 @@ def untied(dimension: int) -> Floats:
     return np.asarray(parts / np.linalg.norm(parts))
 
 
-def listed_rows(length: int) -> Bits:
+def listed_rows(length: int) -> cosets.Bits:
     """Return every row of signs; refused when there are too many to list."""
     if length > _LISTABLE:
         raise BadParameter("length", length, f"<= {_LISTABLE} for the reports to be listed")
     return all_rows(length)
 
 
-def _points(lengths: Single) -> Words:
+def _points(lengths: cosets.Single) -> Words:
     """Return lengths in grid points."""
     return np.asarray(np.minimum(np.rint(lengths * np.float32(GRID)), GRID), dtype=np.uint64)
 
 
-def _rounded(draws: Source, lengths: Single) -> Bits:
+def _rounded(draws: Source, lengths: cosets.Single) -> cosets.Bits:
     """Return who rounds forwards: with probability (1 + length) / 2, exactly on the grid."""
     points = _points(lengths)
     # At full length the threshold would be 2**64, which wraps to 0: those do not toss.

@@ -12,26 +12,10 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import (
-    Floats,
-    blocks,
-    check_count,
-    check_epsilon,
-    check_finite,
-    check_integers,
-    check_reals,
-)
+from noisefloor import checks
 from noisefloor.distributions import ONE, epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    response_estimate,
-    unsupported,
-)
+from noisefloor.mechanisms import base
 from noisefloor.mechanisms.laplace import TwoSidedGeometric
 from noisefloor.mechanisms.noisy_max import NoisyMax
 from noisefloor.mechanisms.randomised_response import count_symbols, shift_distribution
@@ -48,7 +32,7 @@ def printed_noisy_max(size: int, epsilon: float, *, high: float, steps: int = 64
     ``high``: the true cost tends to 2 * high * epsilon as candidates are added.
     """
     scores = ScoreGrid(size, 0.0, high, steps)
-    rate = ratio(Decimal(check_epsilon(epsilon)) * Decimal(scores.high), steps)
+    rate = ratio(Decimal(checks.check_epsilon(epsilon)) * Decimal(scores.high), steps)
     return NoisyMax(scores, TwoSidedGeometric(rate))
 
 
@@ -78,8 +62,8 @@ class PrintedResponse:
 
     @in_sixty_digits
     def __post_init__(self) -> None:
-        size = check_count(self.size, "size", least=2, most=512)
-        power = exp(check_epsilon(self.epsilon))
+        size = checks.check_count(self.size, "size", least=2, most=512)
+        power = exp(checks.check_epsilon(self.epsilon))
         # Kept with the printed probability; what is left has to be shared evenly by the lies.
         lie = (ONE - floor64(ratio(power, power + size - 1))) // size
         object.__setattr__(self, "keep", ONE - size * lie)
@@ -91,10 +75,10 @@ class PrintedResponse:
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return one of size + 1 symbols per user."""
-        symbols = check_integers(values, 0, self.size - 1)
+        symbols = checks.check_integers(values, 0, self.size - 1)
         distribution, shifts = shift_distribution(self.size + 1, self.lie), source.stage("shift")
         reports = np.empty(symbols.shape, dtype=np.uint16)
-        for rows in blocks(len(symbols)):
+        for rows in checks.blocks(len(symbols)):
             moved = symbols[rows].astype(np.uint16) + np.uint16(1)
             moved += shifts.draw(distribution, len(moved)).view(np.uint16)
             reports[rows] = np.minimum(moved, moved - np.uint16(self.size + 1))
@@ -103,24 +87,24 @@ class PrintedResponse:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return what the distribution really keeps."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
+            return base.unsupported(self, neighbours)
         return Guarantee(epsilon_of(self.keep, self.lie), neighbours)
 
-    def log_likelihood(self, reports: Reports, value: int) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: int) -> checks.Floats:
         """Return ln P(report | value)."""
-        same, other = log_of(self.keep, ONE), log_of(self.lie, ONE)
+        same, other = base.log_of(self.keep, ONE), base.log_of(self.lie, ONE)
         return np.where(np.asarray(reports) == value + 1, same, other)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the number of reports of each symbol, the unused one first."""
         return count_symbols(reports, self.size + 1)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users who hold each symbol."""
-        count, hold, lack = check_reports_counted(n), self.keep / ONE, self.lie / ONE
-        return response_estimate(np.asarray(tally)[1:], count, hold=hold, lack=lack)
+        count, hold, lack = base.check_reports_counted(n), self.keep / ONE, self.lie / ONE
+        return base.response_estimate(np.asarray(tally)[1:], count, hold=hold, lack=lack)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every report."""
         return np.arange(self.size + 1)
 
@@ -151,10 +135,10 @@ class PrintedBinning:
 
     @in_sixty_digits
     def __post_init__(self) -> None:
-        check_count(self.classes, "classes", least=2, most=1 << 16)
-        if not check_finite(self.low, "low") < check_finite(self.high, "high"):
+        checks.check_count(self.classes, "classes", least=2, most=1 << 16)
+        if not checks.check_finite(self.low, "low") < checks.check_finite(self.high, "high"):
             raise BadParameter("high", self.high, f"> low={self.low!r}")
-        power = exp(check_epsilon(self.epsilon))
+        power = exp(checks.check_epsilon(self.epsilon))
         object.__setattr__(self, "keep", floor64(ratio(power, power + self.classes - 1)))
 
     def classify(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
@@ -165,10 +149,10 @@ class PrintedBinning:
 
     def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
         """Return one class per user."""
-        reals = check_reals(values, self.low, self.high)
+        reals = checks.check_reals(values, self.low, self.high)
         draws, lies, strays = (source.stage(name) for name in ("keep", "lie", "stray"))
         reports = np.empty(len(reals), dtype=np.uint32)
-        for rows in blocks(len(reals)):
+        for rows in checks.blocks(len(reals)):
             true = self.classify(reals[rows])
             lie = lies.below(self.classes - 1, len(true)).astype(np.int64) + 1
             lie += lie >= true
@@ -183,25 +167,25 @@ class PrintedBinning:
         """Return no guarantee, and why."""
         return Guarantee.none("only the minimum is ever reported as class 0", neighbours)
 
-    def log_likelihood(self, reports: Reports, value: float) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: float) -> checks.Floats:
         """Return ln P(class | value)."""
         true = int(self.classify(np.array([value]))[0])
         cells = np.asarray(reports, dtype=np.int64)
         others = self.classes - (true > 0)
-        lie = np.where(cells > 0, log_of(ONE - self.keep, ONE * others), -math.inf)
-        return np.where(cells == true, log_of(self.keep, ONE), lie)
+        lie = np.where(cells > 0, base.log_of(ONE - self.keep, ONE * others), -math.inf)
+        return np.where(cells == true, base.log_of(self.keep, ONE), lie)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the number of reports of each class, class 0 first."""
         return count_symbols(reports, self.classes + 1)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users in each class, as the paper debiases it: class 0 is lost."""
-        count, hold = check_reports_counted(n), self.keep / ONE
+        count, hold = base.check_reports_counted(n), self.keep / ONE
         lack = (1 - hold) / (self.classes - 1)
-        return response_estimate(np.asarray(tally)[1:], count, hold=hold, lack=lack)
+        return base.response_estimate(np.asarray(tally)[1:], count, hold=hold, lack=lack)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every class, and class 0."""
         return np.arange(self.classes + 1)
 

@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.distributions import ONE
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    response_estimate,
-)
+from noisefloor.mechanisms import base
 from noisefloor.mechanisms.randomised_response import KaryResponse
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source, Words
@@ -75,13 +68,13 @@ class LocalHashing:
         """Return the guarantee of the response over the cells."""
         return self.response.guarantee(neighbours)
 
-    def log_likelihood(self, reports: Reports, value: Any) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: Any) -> Floats:
         """Return ln P(seed, cell | value): the seed is uniform, the cell a response."""
         cells = hash_cell(reports["seed"], np.full(len(reports), value), self.cells)
-        same, other = log_of(self.response.keep, ONE), math.log(self.response.lie / ONE)
+        same, other = base.log_of(self.response.keep, ONE), math.log(self.response.lie / ONE)
         return np.where(reports["cell"] == cells, same, other) - 32 * math.log(2)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return, for each value, how many reports support it.
 
         A report supports a value if its hash puts the value into the reported cell, that is if
@@ -101,13 +94,16 @@ class LocalHashing:
                 place += step
         return supports
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users who hold each value."""
-        return response_estimate(
-            tally, check_reports_counted(n), hold=self.response.keep / ONE, lack=1 / self.cells
+        return base.response_estimate(
+            tally,
+            base.check_reports_counted(n),
+            hold=self.response.keep / ONE,
+            lack=1 / self.cells,
         )
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return all reports of the first seeds: no seed depends on the value, all are alike."""
         listed = np.empty((_LISTED_SEEDS, self.cells), dtype=REPORT)
         listed["seed"] = np.arange(_LISTED_SEEDS)[:, None]

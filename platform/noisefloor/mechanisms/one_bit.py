@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import (
-    Floats,
-    blocks,
-    check_count,
-    check_epsilon,
-    check_integers,
-    check_reals,
-)
+from noisefloor import checks
 from noisefloor.distributions import ONE, epsilon_of, exp, in_sixty_digits, ratio
 from noisefloor.mechanisms.base import Estimate, Reports, Tally, check_reports_counted, unsupported
 from noisefloor.mechanisms.randomised_response import count_symbols
@@ -48,7 +41,7 @@ class OneBitMean:
 
     @in_sixty_digits
     def __post_init__(self) -> None:
-        power = exp(check_epsilon(self.epsilon))
+        power = exp(checks.check_epsilon(self.epsilon))
         rise = ratio((power - 1) * (ONE // 2), power + 1)
         object.__setattr__(self, "slope", int(ratio(rise, GRID)))
 
@@ -67,10 +60,10 @@ class OneBitMean:
 
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return one bit per user."""
-        reals = check_reals(values, -1.0, 1.0)
+        reals = checks.check_reals(values, -1.0, 1.0)
         draws = source.stage("bit")
         reports = np.empty(len(reals), dtype=np.bool_)
-        for rows in blocks(len(reals)):
+        for rows in checks.blocks(len(reals)):
             reports[rows] = draws.bernoulli_each(self.thresholds(reals[rows]))
         return reports
 
@@ -81,9 +74,9 @@ class OneBitMean:
         rise = GRID * self.slope
         return Guarantee(epsilon_of(ONE // 2 + rise, ONE // 2 - rise), neighbours)
 
-    def log_likelihood(self, reports: Reports, value: float) -> Floats:
+    def log_likelihood(self, reports: Reports, value: float) -> checks.Floats:
         """Return ln P(bit | value)."""
-        checked = check_reals(np.array([value], dtype=np.float64), -1.0, 1.0)
+        checked = checks.check_reals(np.array([value], dtype=np.float64), -1.0, 1.0)
         weight = int(self.thresholds(checked)[0])
         one, zero = math.log(weight / ONE), math.log((ONE - weight) / ONE)
         return np.where(np.asarray(reports, dtype=np.bool_), one, zero)
@@ -128,29 +121,29 @@ class SampledBit:
 
     @in_sixty_digits
     def __post_init__(self) -> None:
-        check_count(self.dimension, "dimension", most=1 << 30)
+        checks.check_count(self.dimension, "dimension", most=1 << 30)
         object.__setattr__(self, "one_bit", OneBitMean(self.epsilon))
 
     def choose(self, count: int, source: Source) -> NDArray[np.uint32]:
         """Return the coordinate each of ``count`` users is to report about."""
         picks, chosen = source.stage("coordinate"), np.empty(count, dtype=np.uint32)
-        for rows in blocks(count):
+        for rows in checks.blocks(count):
             chosen[rows] = picks.below(self.dimension, rows.stop - rows.start)
         return chosen
 
     def answer(self, coordinates: object, values: object, source: Source) -> NDArray[np.uint32]:
         """Return the reports of users who look up only the chosen coordinate's value."""
-        chosen = check_integers(coordinates, 0, self.dimension - 1)
+        chosen = checks.check_integers(coordinates, 0, self.dimension - 1)
         reports = chosen.astype(np.uint32) * np.uint32(2)
         reports += self.one_bit.randomise(values, source)
         return reports
 
     def randomise(self, values: object, source: Source) -> NDArray[np.uint32]:
         """Return one report per user from whole vectors."""
-        vectors = check_reals(values, -1.0, 1.0, width=self.dimension)
+        vectors = checks.check_reals(values, -1.0, 1.0, width=self.dimension)
         reports = self.choose(len(vectors), source)
         draws = source.stage("bit")
-        for rows in blocks(len(vectors), self.dimension):
+        for rows in checks.blocks(len(vectors), self.dimension):
             chosen = reports[rows]
             picked = vectors[rows][np.arange(len(chosen)), chosen]
             chosen *= np.uint32(2)
@@ -161,10 +154,10 @@ class SampledBit:
         """Return the guarantee of the bit."""
         return self.one_bit.guarantee(neighbours)
 
-    def log_likelihood(self, reports: Reports, value: Any) -> Floats:
+    def log_likelihood(self, reports: Reports, value: Any) -> checks.Floats:
         """Return ln P(coordinate, bit | vector)."""
         vector = np.asarray(value, dtype=np.float64)
-        checked = check_reals(vector[None], -1.0, 1.0, width=self.dimension)[0]
+        checked = checks.check_reals(vector[None], -1.0, 1.0, width=self.dimension)[0]
         weight = self.one_bit.thresholds(checked).astype(np.float64) / ONE
         codes = np.asarray(reports, dtype=np.int64)
         one = weight[codes >> 1]

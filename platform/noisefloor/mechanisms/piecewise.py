@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from noisefloor.checks import Floats, blocks, check_epsilon, check_reals
 from noisefloor.distributions import ONE, epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import OutOfDomain
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    unsupported,
-)
+from noisefloor.mechanisms import base
 from noisefloor.mechanisms.one_bit import OneBitMean
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -62,10 +55,10 @@ class Window:
         """Return the step that answers for one block of users after the other."""
         return WindowSampler(self, source.stage("near"), source.stage("cell"), source.stage("far"))
 
-    def log_likelihood(self, cells: Reports, position: int) -> Floats:
+    def log_likelihood(self, cells: base.Reports, position: int) -> Floats:
         """Return ln P(cell | position)."""
-        near = log_of(self.inside, ONE * self.width)
-        far = log_of(ONE - self.inside, ONE * STEPS)
+        near = base.log_of(self.inside, ONE * self.width)
+        far = base.log_of(ONE - self.inside, ONE * STEPS)
         offset = np.asarray(cells, dtype=np.int64) - position
         return np.where((offset >= 0) & (offset < self.width), near, far)
 
@@ -151,32 +144,32 @@ class Piecewise:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the window as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
+            return base.unsupported(self, neighbours)
         return Guarantee(self.window.epsilon, neighbours)
 
-    def log_likelihood(self, reports: Reports, value: float) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: float) -> Floats:
         """Return ln P(cell | value)."""
         return self.window.log_likelihood(reports, position_of(value, -1.0, 1.0))
 
-    def debias(self, reports: Reports) -> Floats:
+    def debias(self, reports: base.Reports) -> Floats:
         """Return one unbiased number per report: its mean is the value on the grid."""
         position = np.asarray(reports, dtype=np.float64) - self.window.intercept
         return position / self.window.slope * (2 / STEPS) - 1
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the sum of the cells and of their squares."""
         return sums(reports)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the mean of the users' values."""
-        count = check_reports_counted(n)
+        count = base.check_reports_counted(n)
         cells = int(tally[0]) / count
         spread = math.sqrt(max(int(tally[1]) / count - cells**2, 0.0) / count)
         unit = 2 / STEPS / self.window.slope
         value = (cells - self.window.intercept) * unit - 1
-        return Estimate(np.array([value]), np.array([spread * abs(unit)]))
+        return base.Estimate(np.array([value]), np.array([spread * abs(unit)]))
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every cell."""
         return np.arange(self.window.cells)
 
@@ -187,7 +180,7 @@ class Piecewise:
         return [(-1.0, 1.0)]
 
 
-def sums(reports: Reports) -> Tally:
+def sums(reports: base.Reports) -> base.Tally:
     """Return the sum and the sum of squares, exactly, in blocks."""
     total = np.zeros(2, dtype=np.int64)
     for rows in blocks(len(reports)):
@@ -243,7 +236,7 @@ class Hybrid:
             parts.append(self.piecewise.guarantee(neighbours))
         return max(parts, key=lambda part: part.epsilon)
 
-    def log_likelihood(self, reports: Reports, value: float) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: float) -> Floats:
         """Return ln P(cell or bit | value)."""
         first = self.share / ONE
         cells = np.asarray(reports, dtype=np.int64)
@@ -253,7 +246,7 @@ class Hybrid:
         log_first = math.log(first) if first else -math.inf
         return np.where(is_bit, math.log1p(-first) + bit, log_first + cell)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return sums and squares of the cells, and the counts: cells, bits 0, bits 1."""
         total = np.zeros(5, dtype=np.int64)
         for rows in blocks(len(reports)):
@@ -265,9 +258,9 @@ class Hybrid:
             total[2:] += (len(cells), int(zeros), int(ones))
         return total
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the mean of the users' values, over cells and bits together."""
-        count = check_reports_counted(n)
+        count = base.check_reports_counted(n)
         squares, total = 0.0, 0.0
         if tally[2]:
             part = self.piecewise.estimate(tally[:2], int(tally[2]))
@@ -280,9 +273,9 @@ class Hybrid:
         squares += self.one_bit.size**2 * int(tally[4] + tally[3])
         value = total / count
         spread = math.sqrt(max(squares / count - value**2, 0.0) / count)
-        return Estimate(np.array([value]), np.array([spread]))
+        return base.Estimate(np.array([value]), np.array([spread]))
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every cell and both bits."""
         return np.arange(0 if self.share else self.piecewise.window.cells, self._reports)
 

@@ -12,35 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import (
-    Floats,
-    blocks,
-    check_bits,
-    check_count,
-    check_epsilon,
-    check_integers,
-)
-from noisefloor.distributions import (
-    ONE,
-    FiniteDistribution,
-    ceil64,
-    epsilon_of,
-    exp,
-    floor64,
-    in_sixty_digits,
-    ratio,
-    round_up,
-)
+from noisefloor import checks, distributions
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    response_estimate,
-    unsupported,
-)
+from noisefloor.mechanisms import base
 from noisefloor.mechanisms.unary import all_rows
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
@@ -62,36 +36,45 @@ class BinaryResponse:
     epsilon: float
     flip: int = field(init=False)
 
-    @in_sixty_digits
+    @distributions.in_sixty_digits
     def __post_init__(self) -> None:
-        epsilon = check_epsilon(self.epsilon)
-        object.__setattr__(self, "flip", ceil64(ratio(1, 1 + exp(epsilon))))
+        epsilon = checks.check_epsilon(self.epsilon)
+        object.__setattr__(
+            self,
+            "flip",
+            distributions.ceil64(distributions.ratio(1, 1 + distributions.exp(epsilon))),
+        )
 
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return one bit per user."""
-        return flip_bits(check_bits(values), self.flip, source.stage("flip"))
+        return flip_bits(checks.check_bits(values), self.flip, source.stage("flip"))
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the flip as rounded."""
         if neighbours not in (Neighbours.BIT, Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
-        return Guarantee(epsilon_of(ONE - self.flip, self.flip), neighbours)
+            return base.unsupported(self, neighbours)
+        return Guarantee(
+            distributions.epsilon_of(distributions.ONE - self.flip, self.flip), neighbours
+        )
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: object) -> checks.Floats:
         """Return ln P(report | value)."""
-        same, other = log_of(ONE - self.flip, ONE), log_of(self.flip, ONE)
+        same, other = (
+            base.log_of(distributions.ONE - self.flip, distributions.ONE),
+            base.log_of(self.flip, distributions.ONE),
+        )
         return np.where(np.asarray(reports, dtype=np.bool_) == bool(value), same, other)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the number of ones."""
         return np.array([np.count_nonzero(reports)])
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users whose bit is one."""
-        lie = self.flip / ONE
-        return response_estimate(tally, check_reports_counted(n), hold=1 - lie, lack=lie)
+        lie = self.flip / distributions.ONE
+        return base.response_estimate(tally, base.check_reports_counted(n), hold=1 - lie, lack=lie)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return both reports."""
         return np.array([False, True])
 
@@ -115,32 +98,36 @@ class KaryResponse:
     size: int
     epsilon: float
     keep: int = field(init=False)
-    distribution: FiniteDistribution | None = field(init=False, repr=False, compare=False)
+    distribution: distributions.FiniteDistribution | None = field(
+        init=False, repr=False, compare=False
+    )
 
-    @in_sixty_digits
+    @distributions.in_sixty_digits
     def __post_init__(self) -> None:
-        size = check_count(self.size, "size", least=2, most=1 << 31)
-        epsilon = check_epsilon(self.epsilon)
-        power = exp(epsilon)
+        size = checks.check_count(self.size, "size", least=2, most=1 << 31)
+        epsilon = checks.check_epsilon(self.epsilon)
+        power = distributions.exp(epsilon)
         if size <= _TABLE:
-            lie = ceil64(ratio(1, power + size - 1))
-            object.__setattr__(self, "keep", ONE - (size - 1) * lie)
+            lie = distributions.ceil64(distributions.ratio(1, power + size - 1))
+            object.__setattr__(self, "keep", distributions.ONE - (size - 1) * lie)
             object.__setattr__(self, "distribution", shift_distribution(size, lie))
         else:
-            object.__setattr__(self, "keep", floor64(ratio(power, power + size - 1)))
+            object.__setattr__(
+                self, "keep", distributions.floor64(distributions.ratio(power, power + size - 1))
+            )
             object.__setattr__(self, "distribution", None)
 
     @property
     def lie(self) -> Fraction:
         """The weight of each lie, out of 2**64; whole where the distribution is a table."""
-        return Fraction(ONE - self.keep, self.size - 1)
+        return Fraction(distributions.ONE - self.keep, self.size - 1)
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return one symbol per user."""
-        symbols = check_integers(values, 0, self.size - 1)
+        symbols = checks.check_integers(values, 0, self.size - 1)
         respond = self.sampler(source)
         reports = np.empty(symbols.shape, dtype=np.min_scalar_type(self.size - 1))
-        for rows in blocks(len(symbols)):
+        for rows in checks.blocks(len(symbols)):
             reports[rows] = respond(symbols[rows])
         return reports
 
@@ -151,25 +138,34 @@ class KaryResponse:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the weights as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
-        return Guarantee(epsilon_of(self.keep * (self.size - 1), ONE - self.keep), neighbours)
+            return base.unsupported(self, neighbours)
+        return Guarantee(
+            distributions.epsilon_of(self.keep * (self.size - 1), distributions.ONE - self.keep),
+            neighbours,
+        )
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: object) -> checks.Floats:
         """Return ln P(report | value)."""
-        same, other = log_of(self.keep, ONE), log_of(ONE - self.keep, ONE * (self.size - 1))
+        same, other = (
+            base.log_of(self.keep, distributions.ONE),
+            base.log_of(distributions.ONE - self.keep, distributions.ONE * (self.size - 1)),
+        )
         return np.where(np.asarray(reports) == value, same, other)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the number of reports of each symbol."""
         return count_symbols(reports, self.size)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users who hold each symbol."""
-        return response_estimate(
-            tally, check_reports_counted(n), hold=self.keep / ONE, lack=float(self.lie / ONE)
+        return base.response_estimate(
+            tally,
+            base.check_reports_counted(n),
+            hold=self.keep / distributions.ONE,
+            lack=float(self.lie / distributions.ONE),
         )
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every symbol."""
         return np.arange(self.size)
 
@@ -202,15 +198,17 @@ class KarySampler:
         return np.asarray(np.minimum(moved, moved - np.uint64(size)))
 
 
-def shift_distribution(size: int, lie: int) -> FiniteDistribution:
+def shift_distribution(size: int, lie: int) -> distributions.FiniteDistribution:
     """Return the distribution of the cyclic shift: 0 is the truth, all others weigh ``lie``."""
-    return FiniteDistribution.of([ONE - (size - 1) * lie] + [lie] * (size - 1))
+    return distributions.FiniteDistribution.of(
+        [distributions.ONE - (size - 1) * lie] + [lie] * (size - 1)
+    )
 
 
-def count_symbols(reports: Reports, size: int) -> Tally:
+def count_symbols(reports: base.Reports, size: int) -> base.Tally:
     """Count each symbol, in blocks: bincount wants 8-byte integers and would copy them all."""
     counts = np.zeros(size, dtype=np.int64)
-    for rows in blocks(len(reports)):
+    for rows in checks.blocks(len(reports)):
         counts += np.bincount(reports[rows], minlength=size)
     return counts
 
@@ -218,7 +216,7 @@ def count_symbols(reports: Reports, size: int) -> Tally:
 def flip_bits(bits: NDArray[np.bool_], flip: int, draws: Source) -> NDArray[np.bool_]:
     """Return the bits, each flipped with probability ``flip / 2**64``."""
     flipped = np.empty(bits.shape, dtype=np.bool_)
-    for rows in blocks(len(bits)):
+    for rows in checks.blocks(len(bits)):
         some = bits[rows]
         np.not_equal(some, draws.bernoulli(flip, len(some)), out=flipped[rows])
     return flipped
@@ -252,33 +250,38 @@ class MemoisedResponse:
     permanent: int = field(init=False)
     instant: int = field(init=False)
 
-    @in_sixty_digits
+    @distributions.in_sixty_digits
     def __post_init__(self) -> None:
-        ever = check_epsilon(self.epsilon_permanent, "epsilon_permanent")
-        first = check_epsilon(self.epsilon_first, "epsilon_first")
-        check_count(self.periods, "periods", most=1 << 16)
+        ever = checks.check_epsilon(self.epsilon_permanent, "epsilon_permanent")
+        first = checks.check_epsilon(self.epsilon_first, "epsilon_first")
+        checks.check_count(self.periods, "periods", most=1 << 16)
         if not first < ever:
             raise BadParameter("epsilon_first", first, f"< epsilon_permanent={ever!r}")
-        once, total = ratio(1, 1 + exp(ever)), ratio(1, 1 + exp(first))
+        once, total = (
+            distributions.ratio(1, 1 + distributions.exp(ever)),
+            distributions.ratio(1, 1 + distributions.exp(first)),
+        )
         # total = once (1 - again) + (1 - once) again, solved for again.
-        again = ratio(total - once, 1 - 2 * once)
-        object.__setattr__(self, "permanent", ceil64(once))
-        object.__setattr__(self, "instant", min(ceil64(again), ONE // 2))
+        again = distributions.ratio(total - once, 1 - 2 * once)
+        object.__setattr__(self, "permanent", distributions.ceil64(once))
+        object.__setattr__(
+            self, "instant", min(distributions.ceil64(again), distributions.ONE // 2)
+        )
 
     def memorise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return the permanent answers, to be drawn once and kept on the device."""
-        return flip_bits(check_bits(values), self.permanent, source.stage("permanent"))
+        return flip_bits(checks.check_bits(values), self.permanent, source.stage("permanent"))
 
     def report(self, memory: object, source: Source) -> NDArray[np.bool_]:
         """Return one period's reports about the permanent answers."""
-        return flip_bits(check_bits(memory), self.instant, source.stage("instant"))
+        return flip_bits(checks.check_bits(memory), self.instant, source.stage("instant"))
 
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return ``periods`` reports per user: one row each, or a flat array for one period."""
-        bits = check_bits(values)
+        bits = checks.check_bits(values)
         once, again = source.stage("permanent"), source.stage("instant")
         reports = np.empty((len(bits), self.periods), dtype=np.bool_)
-        for rows in blocks(len(bits), self.periods):
+        for rows in checks.blocks(len(bits), self.periods):
             some, answers = bits[rows], reports[rows]
             memory = some ^ once.bernoulli(self.permanent, len(some))
             again.bernoulli(self.instant, answers.size, out=answers.reshape(-1))
@@ -288,40 +291,43 @@ class MemoisedResponse:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of all ``periods`` reports together."""
         if neighbours not in (Neighbours.BIT, Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
-        return Guarantee(round_up(self._joint_epsilon()), neighbours)
+            return base.unsupported(self, neighbours)
+        return Guarantee(distributions.round_up(self._joint_epsilon()), neighbours)
 
-    @in_sixty_digits
+    @distributions.in_sixty_digits
     def _joint_epsilon(self) -> Decimal:
         """Return the log-ratio of the report row that tells most: all reports equal."""
-        kept, flipped = ONE - self.permanent, self.permanent
+        kept, flipped = distributions.ONE - self.permanent, self.permanent
         # How much less likely all reports are from the opposite permanent answer.
-        fade = ratio(self.instant, ONE - self.instant) ** self.periods
-        return ratio(kept + flipped * fade, flipped + kept * fade).ln()
+        fade = distributions.ratio(self.instant, distributions.ONE - self.instant) ** self.periods
+        return distributions.ratio(kept + flipped * fade, flipped + kept * fade).ln()
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: object) -> checks.Floats:
         """Return ln P(row of reports | value), summed over the hidden permanent answer."""
         rows = np.asarray(reports, dtype=np.bool_).reshape(-1, self.periods)
         agree = np.count_nonzero(rows == bool(value), axis=1)
-        stay, flip = math.log1p(-self.instant / ONE), math.log(self.instant / ONE)
+        stay, flip = (
+            math.log1p(-self.instant / distributions.ONE),
+            math.log(self.instant / distributions.ONE),
+        )
         as_kept = agree * stay + (self.periods - agree) * flip
         as_flipped = agree * flip + (self.periods - agree) * stay
-        as_kept += math.log1p(-self.permanent / ONE)
-        as_flipped += math.log(self.permanent / ONE)
+        as_kept += math.log1p(-self.permanent / distributions.ONE)
+        as_flipped += math.log(self.permanent / distributions.ONE)
         return np.asarray(np.logaddexp(as_kept, as_flipped))
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the number of ones in each period."""
         rows = np.asarray(reports).reshape(-1, self.periods)
         return np.asarray(rows.sum(axis=0, dtype=np.int64))
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users whose bit is one, as each period's reports tell it."""
-        once, again = self.permanent / ONE, self.instant / ONE
+        once, again = self.permanent / distributions.ONE, self.instant / distributions.ONE
         lie = once * (1 - again) + (1 - once) * again
-        return response_estimate(tally, check_reports_counted(n), hold=1 - lie, lack=lie)
+        return base.response_estimate(tally, base.check_reports_counted(n), hold=1 - lie, lack=lie)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every row of reports; refused when there are too many to list."""
         if self.periods > _LISTABLE:
             raise BadParameter("periods", self.periods, f"<= {_LISTABLE} for reports to be listed")

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon
 from noisefloor.distributions import ONE, ceil64, epsilon_of, exp, in_sixty_digits
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    response_estimate,
-    unsupported,
-)
+from noisefloor.mechanisms import base
 from noisefloor.mechanisms.randomised_response import KaryResponse
 from noisefloor.mechanisms.scores import ScoreGrid, SelectionMechanism, add_margin, aim_below
 from noisefloor.mechanisms.subset_selection import raised_epsilon, raised_weight
@@ -87,7 +80,7 @@ class TopSetResponse(SelectionMechanism):
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
+            return base.unsupported(self, neighbours)
         return Guarantee(raised_epsilon(self.hold, self.top, self.size), neighbours)
 
     @property
@@ -105,10 +98,10 @@ class TopSetResponse(SelectionMechanism):
         result[top_places(row, self.top)] = self._member
         return result
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users for whom each candidate is in the top set."""
-        count = check_reports_counted(n)
-        return response_estimate(tally, count, hold=self._member, lack=self._other)
+        count = base.check_reports_counted(n)
+        return base.response_estimate(tally, count, hold=self._member, lack=self._other)
 
     def worst_pairs(
         self, neighbours: Neighbours = Neighbours.USER
@@ -197,7 +190,7 @@ class PermuteAndFlip(SelectionMechanism):
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return ln((1 - (1 - a)**size) / a**2), a the chance to accept the farthest."""
         if neighbours is not Neighbours.USER:
-            return unsupported(self, neighbours)
+            return base.unsupported(self, neighbours)
         return Guarantee(add_margin(_worst_ratio(self.size, self.accept[-1] / ONE)), neighbours)
 
     def chances(self, value: object) -> Floats:
@@ -286,7 +279,7 @@ class ExponentialMechanism(SelectionMechanism):
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the ratio of the corner rows, from the integer weights."""
         if neighbours is not Neighbours.USER:
-            return unsupported(self, neighbours)
+            return base.unsupported(self, neighbours)
         worst, best, others = self.weights[0], self.weights[-1], self.size - 1
         epsilon = epsilon_of(best * (worst + others * best), worst * (best + others * worst))
         return Guarantee(epsilon, neighbours)
@@ -334,20 +327,20 @@ class ArgmaxResponse:
         """Return the guarantee of the response."""
         return self.response.guarantee(neighbours)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: object) -> Floats:
         """Return ln P(index | row of scores)."""
         row = self.scores.check(np.asarray(value, dtype=np.float64)[None])[0]
         return self.response.log_likelihood(reports, int(row.argmax()))
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return how often each candidate was named."""
         return self.response.tally(reports)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users for whom each candidate is the best."""
         return self.response.estimate(tally, n)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every index."""
         return np.arange(self.size)
 

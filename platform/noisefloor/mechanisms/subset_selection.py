@@ -20,15 +20,7 @@ from numpy.typing import NDArray
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.distributions import ONE, epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    response_estimate,
-    unsupported,
-)
+from noisefloor.mechanisms import base
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -47,8 +39,8 @@ def raised_epsilon(hold: int, raised: int, size: int) -> float:
 
 def log_mixture(share: Floats, hold: int, raised: int, size: int) -> Floats:
     """Return ln P of one outcome that is raised in so large a share of equally likely cases."""
-    high = np.exp(log_of(hold, ONE * raised))
-    low = np.exp(log_of(ONE - hold, ONE * (size - raised)))
+    high = np.exp(base.log_of(hold, ONE * raised))
+    low = np.exp(base.log_of(ONE - hold, ONE * (size - raised)))
     return np.asarray(np.log(share * high + (1 - share) * low))
 
 
@@ -106,29 +98,29 @@ class SubsetSelection:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the guarantee of the weight as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
+            return base.unsupported(self, neighbours)
         return Guarantee(raised_epsilon(self.hold, self.subset, self.size), neighbours)
 
-    def log_likelihood(self, reports: Reports, value: Any) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: Any) -> Floats:
         """Return ln P(set | value): all sets with the value are alike, and all without."""
-        with_it = log_of(self.hold, ONE * math.comb(self.size - 1, self.subset - 1))
-        without = log_of(ONE - self.hold, ONE * math.comb(self.size - 1, self.subset))
+        with_it = base.log_of(self.hold, ONE * math.comb(self.size - 1, self.subset - 1))
+        without = base.log_of(ONE - self.hold, ONE * math.comb(self.size - 1, self.subset))
         return np.where(reports[:, value], with_it, without)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return in how many reports each symbol is."""
         counts = np.zeros(self.size, dtype=np.int64)
         for rows in blocks(len(reports), self.size):
             counts += reports[rows].sum(axis=0, dtype=np.int64)
         return counts
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return the share of users who hold each symbol."""
         hold = self.hold / ONE
         lack = (self.subset - hold) / (self.size - 1)
-        return response_estimate(tally, check_reports_counted(n), hold=hold, lack=lack)
+        return base.response_estimate(tally, base.check_reports_counted(n), hold=hold, lack=lack)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every set of the right size; refused when there are too many to list."""
         if math.comb(self.size, self.subset) > _LISTABLE:
             raise BadParameter("size", self.size, "small enough for the reports to be listed")

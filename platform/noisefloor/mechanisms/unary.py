@@ -7,25 +7,10 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import (
-    Floats,
-    blocks,
-    check_bits,
-    check_count,
-    check_epsilon,
-    check_integers,
-)
+from noisefloor import checks
 from noisefloor.distributions import ONE, ceil64, exp, in_sixty_digits, log_ratio, ratio, round_up
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms.base import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    response_estimate,
-    unsupported,
-)
+from noisefloor.mechanisms import base
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -56,8 +41,8 @@ class UnaryEncoding:
     most_ones: int
 
     def __post_init__(self) -> None:
-        check_count(self.size, "size")
-        check_count(self.most_ones, "most_ones", least=1, most=self.size)
+        checks.check_count(self.size, "size")
+        checks.check_count(self.most_ones, "most_ones", least=1, most=self.size)
         if not 0 < self.rise < self.stay < ONE:
             raise BadParameter("rise", self.rise, "in (0, stay), and stay below 2**64")
 
@@ -76,9 +61,9 @@ class UnaryEncoding:
         The bits that neighbours may differ in share epsilon: one for BIT and ITEM, two for
         MOVE_ONE, min(2 * most_ones, size) for USER.
         """
-        cap = check_count(size if most_ones is None else most_ones, "most_ones", most=size)
+        cap = checks.check_count(size if most_ones is None else most_ones, "most_ones", most=size)
         differing = _differing_bits(size, cap, neighbours)
-        share = ratio(Decimal(check_epsilon(epsilon, parts=differing)), differing)
+        share = ratio(Decimal(checks.check_epsilon(epsilon, parts=differing)), differing)
         flip = ceil64(ratio(1, 1 + exp(share)))
         return cls(size, ONE - flip, flip, cap)
 
@@ -86,24 +71,24 @@ class UnaryEncoding:
     @in_sixty_digits
     def optimised(cls, size: int, epsilon: float) -> "UnaryEncoding":
         """Keep ones with probability 1/2 and raise few zeros: best for one value a user (OUE)."""
-        check_count(size, "size", least=2)
-        return cls(size, ONE // 2, ceil64(ratio(1, 1 + exp(check_epsilon(epsilon)))), 1)
+        checks.check_count(size, "size", least=2)
+        return cls(size, ONE // 2, ceil64(ratio(1, 1 + exp(checks.check_epsilon(epsilon)))), 1)
 
     def encode(self, values: object) -> NDArray[np.bool_]:
         """Return the one-hot rows of integers in range(size)."""
-        symbols = check_integers(values, 0, self.size - 1)
+        symbols = checks.check_integers(values, 0, self.size - 1)
         rows = np.zeros((len(symbols), self.size), dtype=np.bool_)
-        for some in blocks(len(symbols)):
+        for some in checks.blocks(len(symbols)):
             places = np.arange(some.start, some.stop) * self.size + symbols[some].astype(np.int64)
             rows.reshape(-1)[places] = True
         return rows
 
     def randomise(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return one row of bits per user."""
-        bits = check_bits(values, width=self.size)
+        bits = checks.check_bits(values, width=self.size)
         zeros, ones = source.stage("zeros"), source.stage("ones")
         reports = np.empty(bits.shape, dtype=np.bool_)
-        for rows in blocks(len(bits), self.size):
+        for rows in checks.blocks(len(bits), self.size):
             some, answered = bits[rows].reshape(-1), reports[rows].reshape(-1)
             zeros.bernoulli(self.rise, some.size, out=answered)
             if not self._is_symmetric or self.most_ones < self.size:
@@ -116,10 +101,10 @@ class UnaryEncoding:
 
     def randomise_values(self, values: object, source: Source) -> NDArray[np.bool_]:
         """Return what ``randomise(encode(values), source)`` returns, without the encoding."""
-        symbols = check_integers(values, 0, self.size - 1)
+        symbols = checks.check_integers(values, 0, self.size - 1)
         zeros, ones = source.stage("zeros"), source.stage("ones")
         reports = np.empty((len(symbols), self.size), dtype=np.bool_)
-        for rows in blocks(len(symbols), self.size):
+        for rows in checks.blocks(len(symbols), self.size):
             answered = reports[rows].reshape(-1)
             zeros.bernoulli(self.rise, answered.size, out=answered)
             places = np.arange(0, answered.size, self.size) + symbols[rows].astype(np.int64)
@@ -154,33 +139,33 @@ class UnaryEncoding:
             most = min(self.most_ones, self.size)
             rest = min(most, self.size - most)
             return Guarantee(round_up(most * max(fall, rise) + rest * min(fall, rise)), neighbours)
-        return unsupported(self, neighbours)
+        return base.unsupported(self, neighbours)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: base.Reports, value: object) -> checks.Floats:
         """Return ln P(row | value's row)."""
-        bits = check_bits(np.atleast_2d(np.asarray(value)), width=self.size)[0]
-        one = np.where(bits, log_of(self.stay, ONE), log_of(self.rise, ONE))
-        zero = np.where(bits, log_of(ONE - self.stay, ONE), log_of(ONE - self.rise, ONE))
+        bits = checks.check_bits(np.atleast_2d(np.asarray(value)), width=self.size)[0]
+        one = np.where(bits, base.log_of(self.stay, ONE), base.log_of(self.rise, ONE))
+        zero = np.where(bits, base.log_of(ONE - self.stay, ONE), base.log_of(ONE - self.rise, ONE))
         rows = np.asarray(reports, dtype=np.float64)
         return np.asarray(rows @ (one - zero) + zero.sum())
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: base.Reports) -> base.Tally:
         """Return the number of ones in each place."""
         counts = np.zeros(self.size, dtype=np.int64)
         # Bytes add up fastest in two bytes; from eight places on, a block has too few rows to
         # overflow them.
         narrow = np.uint16 if self.size >= 8 else np.uint32
-        for rows in blocks(len(reports), self.size):
+        for rows in checks.blocks(len(reports), self.size):
             counts += reports[rows].view(np.uint8).sum(axis=0, dtype=narrow)
         return counts
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: base.Tally, n: int) -> base.Estimate:
         """Return, for each place, the share of users whose bit is one."""
-        return response_estimate(
-            tally, check_reports_counted(n), hold=self.stay / ONE, lack=self.rise / ONE
+        return base.response_estimate(
+            tally, base.check_reports_counted(n), hold=self.stay / ONE, lack=self.rise / ONE
         )
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> base.Reports:
         """Return every row of bits; refused when there are too many to list."""
         if self.size > _LISTABLE:
             raise BadParameter("size", self.size, f"<= {_LISTABLE} for the reports to be listed")

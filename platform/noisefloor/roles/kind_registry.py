@@ -10,44 +10,8 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from noisefloor.ads.clicks import (
-    CLICKS,
-    DELIVERED_CLICKS,
-    SHOWN_AD_SETS,
-    SHOWN_ADS,
-    clicks_kind,
-    delivered_clicks_kind,
-    shown_ad_sets_kind,
-    shown_ads_kind,
-)
-from noisefloor.ads.training import (
-    GRADIENT_BITS,
-    GRADIENT_NOISE,
-    RATED_BITS,
-    RATING_AXES,
-    RATING_DIRECTIONS,
-    GradientRows,
-    SignPairs,
-    gradient_bits_kind,
-    gradient_noise_kind,
-    rated_bits_kind,
-    rating_axes_kind,
-    rating_directions_kind,
-)
-from noisefloor.collection.collecting import (
-    DECISIONS,
-    SELECTION_VALUES,
-    decisions_kind,
-    selection_values_kind,
-)
-from noisefloor.collection.encoding import (
-    JOINT_ROWS,
-    QUERY_VALUES,
-    TRAINING_VALUES,
-    joint_rows_kind,
-    query_values_kind,
-    training_values_kind,
-)
+from noisefloor.ads import clicks, training
+from noisefloor.collection import collecting, encoding
 from noisefloor.errors import BadParameter
 from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
 from noisefloor.wire import Bits, Column, Integers, Kind, Reduction, Symbols, Text
@@ -58,20 +22,20 @@ KindBuilder = Callable[..., Kind]
 KIND_BUILDERS: Mapping[str, KindBuilder] = MappingProxyType(
     {
         IMPRESSIONS: impressions_kind,
-        CLICKS: clicks_kind,
-        SHOWN_ADS: shown_ads_kind,
-        SHOWN_AD_SETS: shown_ad_sets_kind,
-        DELIVERED_CLICKS: delivered_clicks_kind,
-        GRADIENT_BITS: gradient_bits_kind,
-        GRADIENT_NOISE: gradient_noise_kind,
-        RATED_BITS: rated_bits_kind,
-        RATING_DIRECTIONS: rating_directions_kind,
-        RATING_AXES: rating_axes_kind,
-        JOINT_ROWS: joint_rows_kind,
-        DECISIONS: decisions_kind,
-        SELECTION_VALUES: selection_values_kind,
-        TRAINING_VALUES: training_values_kind,
-        QUERY_VALUES: query_values_kind,
+        clicks.CLICKS: clicks.clicks_kind,
+        clicks.SHOWN_ADS: clicks.shown_ads_kind,
+        clicks.SHOWN_AD_SETS: clicks.shown_ad_sets_kind,
+        clicks.DELIVERED_CLICKS: clicks.delivered_clicks_kind,
+        training.GRADIENT_BITS: training.gradient_bits_kind,
+        training.GRADIENT_NOISE: training.gradient_noise_kind,
+        training.RATED_BITS: training.rated_bits_kind,
+        training.RATING_DIRECTIONS: training.rating_directions_kind,
+        training.RATING_AXES: training.rating_axes_kind,
+        encoding.JOINT_ROWS: encoding.joint_rows_kind,
+        collecting.DECISIONS: collecting.decisions_kind,
+        collecting.SELECTION_VALUES: collecting.selection_values_kind,
+        encoding.TRAINING_VALUES: encoding.training_values_kind,
+        encoding.QUERY_VALUES: encoding.query_values_kind,
     }
 )
 
@@ -81,8 +45,8 @@ COLUMN_TYPES: Mapping[str, Callable[..., Column]] = MappingProxyType(
         "symbols": Symbols,
         "integers": Integers,
         "text": Text,
-        "sign-pairs": SignPairs,
-        "gradient-rows": GradientRows,
+        "sign-pairs": training.SignPairs,
+        "gradient-rows": training.GradientRows,
     }
 )
 """Every type of column, by the name under which a description has it."""

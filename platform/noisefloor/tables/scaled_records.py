@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import Floats, check_bits, check_finite, check_reals
 from noisefloor.errors import BadParameter, BadTable
-from noisefloor.tables.declarations import (
-    Declaration,
-    DeclaredColumn,
-    declaration_of,
-    is_declaration,
-    read_document,
-)
+from noisefloor.tables import declarations
 from noisefloor.tables.reading import Table
 
 MOST_ATTRIBUTES = 4096
@@ -222,23 +216,23 @@ class ScaledSchema:
         attributes, as ``as_json`` writes them, are read as well.
         """
         name = os.fspath(path)
-        payload = read_document(name)
+        payload = declarations.read_document(name)
         try:
-            if is_declaration(payload):
-                return cls.declared(declaration_of(payload, name))
+            if declarations.is_declaration(payload):
+                return cls.declared(declarations.declaration_of(payload, name))
             return cls.of_json(payload if isinstance(payload, dict) else {})
         except BadParameter as error:
             raise BadTable(name, f"Expected a schema: {error}") from None
 
     @classmethod
-    def declared(cls, said: Declaration) -> "ScaledSchema":
+    def declared(cls, said: declarations.Declaration) -> "ScaledSchema":
         """Make a schema of what was declared of a table, or raise BadParameter."""
         label = _declared_label(said)
         others = {name: one for name, one in said.columns.items() if name != label.name}
         return cls(tuple(_declared(name, one) for name, one in others.items()), label)
 
 
-def _declared(name: str, payload: DeclaredColumn) -> Attribute:
+def _declared(name: str, payload: declarations.DeclaredColumn) -> Attribute:
     if payload.kind == "categories":
         return Categorical(name, tuple(_text(value) for value in payload.values))
     if len(payload.values) < 2:
@@ -246,7 +240,7 @@ def _declared(name: str, payload: DeclaredColumn) -> Attribute:
     return Continuous(name, payload.values[0], payload.values[-1])
 
 
-def _declared_label(said: Declaration) -> Label:
+def _declared_label(said: declarations.Declaration) -> Label:
     """Return the label with its two classes; of a column of two categories the first is -1."""
     label = said.label
     if label is None:

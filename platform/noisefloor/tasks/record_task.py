@@ -18,45 +18,13 @@ import pyarrow as pa
 
 from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count, check_types
-from noisefloor.collection.collecting import (
-    EveryAttribute,
-    JointCollector,
-    PiecewiseCollector,
-    PiecewiseSelection,
-    PrintedCollector,
-    RandomSelection,
-    ReportingCollector,
-    ReportingSelector,
-    ResponseSelection,
-    ScoreForm,
-    SelectionReports,
-    Selector,
-    UnifiedCollector,
-    WeakCollector,
-    WeakSelection,
-)
-from noisefloor.collection.encoding import (
-    Discretiser,
-    PrintedDiscretiser,
-    QueryMode,
-    ReportSize,
-    joint_choice,
-    tuple_choice,
-    unified_choice,
-)
+from noisefloor.collection import collecting, encoding
 from noisefloor.collection.learners import check_classifier, check_table_size
 from noisefloor.errors import BadFrame, BadParameter
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables import Labels, ScaledRecords, ScaledSchema
+from noisefloor.tasks import round_trainers
 from noisefloor.tasks.round_content import RoundContent, read_content, write_content
-from noisefloor.tasks.round_trainers import (
-    UNTRAINED_MODEL,
-    ClassifierTrainer,
-    ColumnArrays,
-    FittedModel,
-    NaiveBayesTrainer,
-    RoundTrainer,
-)
 from noisefloor.wire import Kind
 
 if TYPE_CHECKING:
@@ -68,7 +36,7 @@ SelectionName = Literal["none", "random", "piecewise", "response", "weak"]
 RECORD_METHODS: tuple[str, ...] = get_args(RecordMethod)
 SELECTIONS: tuple[str, ...] = get_args(SelectionName)
 
-_WEAK_SIZES = ReportSize(10, 5, 1.0, 0.0)
+_WEAK_SIZES = encoding.ReportSize(10, 5, 1.0, 0.0)
 """Of classes that are sent without noise: the most that the paper looks at."""
 
 _NUMBERS = ("svm", "linear-svm", "logistic")
@@ -90,51 +58,55 @@ def report_sizes_of(task: "RecordTask") -> tuple[int, int]:
     return task.attributes or min(rule.chosen, len(task.schema)), classes
 
 
-def selector_of(task: "RecordTask") -> Selector:
+def selector_of(task: "RecordTask") -> collecting.Selector:
     """Return who chooses the attributes."""
     chosen, epsilon = task.chosen, task.epsilon
     if task.method == "joint-bayes" or task.selection == "none":
-        return EveryAttribute()
+        return collecting.EveryAttribute()
     if task.selection == "random":
-        return RandomSelection(chosen)
+        return collecting.RandomSelection(chosen)
     if task.selection == "piecewise":
-        return PiecewiseSelection(chosen, epsilon)
+        return collecting.PiecewiseSelection(chosen, epsilon)
     if task.selection == "weak":
-        return WeakSelection(chosen, task.discretiser, task.form)
-    return ResponseSelection(chosen, task.discretiser, epsilon, task.form)
+        return collecting.WeakSelection(chosen, task.discretiser, task.form)
+    return collecting.ResponseSelection(chosen, task.discretiser, epsilon, task.form)
 
 
-def trainer_of(task: "RecordTask") -> RoundTrainer:
+def trainer_of(task: "RecordTask") -> round_trainers.RoundTrainer:
     """Return what is taught."""
     if task.method == "joint-bayes":
-        return NaiveBayesTrainer(task.discretiser, task.chosen, task.epsilon)
+        return round_trainers.NaiveBayesTrainer(task.discretiser, task.chosen, task.epsilon)
     check_classifier(task.classifier, task.weight)
-    classes: Discretiser | PrintedDiscretiser | None = task.discretiser
-    train: ReportingCollector
-    ask: ReportingCollector
+    classes: encoding.Discretiser | encoding.PrintedDiscretiser | None = task.discretiser
+    train: collecting.ReportingCollector
+    ask: collecting.ReportingCollector
     if task.method == "piecewise":
         if task.classifier not in _NUMBERS:
             rule = f"one of {', '.join(_NUMBERS)}: the fitted numbers have to be published"
             raise BadParameter("classifier", task.classifier, rule)
-        train = PiecewiseCollector(task.epsilon)
-        ask, classes = PiecewiseCollector(task.epsilon, "none"), None
+        train = collecting.PiecewiseCollector(task.epsilon)
+        ask, classes = collecting.PiecewiseCollector(task.epsilon, "none"), None
     elif task.method == "weak":
-        train = ask = WeakCollector(task.discretiser)
+        train = ask = collecting.WeakCollector(task.discretiser)
     elif task.method == "joint-svm":
-        train = JointCollector(task.discretiser, task.epsilon)
-        ask = JointCollector(task.discretiser, task.epsilon, with_label=False)
+        train = collecting.JointCollector(task.discretiser, task.epsilon)
+        ask = collecting.JointCollector(task.discretiser, task.epsilon, with_label=False)
     elif task.variant == "paper":
-        classes = PrintedDiscretiser(task.schema, task.discretiser.most)
-        train = ask = PrintedCollector(classes, task.epsilon)  # its question has a label, too
+        classes = encoding.PrintedDiscretiser(task.schema, task.discretiser.most)
+        train = ask = collecting.PrintedCollector(
+            classes, task.epsilon
+        )  # its question has a label, too
     else:
-        train = UnifiedCollector(task.discretiser, task.epsilon)
-        ask = UnifiedCollector(task.discretiser, task.epsilon, with_label=False)
-    trainer = ClassifierTrainer(train, ask, task.chosen, classes, task.classifier, task.weight)
+        train = collecting.UnifiedCollector(task.discretiser, task.epsilon)
+        ask = collecting.UnifiedCollector(task.discretiser, task.epsilon, with_label=False)
+    trainer = round_trainers.ClassifierTrainer(
+        train, ask, task.chosen, classes, task.classifier, task.weight
+    )
     _check_trainer(task, trainer)
     return trainer
 
 
-def _check_trainer(task: "RecordTask", trainer: ClassifierTrainer) -> None:
+def _check_trainer(task: "RecordTask", trainer: round_trainers.ClassifierTrainer) -> None:
     """Refuse now what would fail when everybody has reported."""
     if trainer.classes is not None and task.classifier not in _NUMBERS:
         check_table_size([trainer.train.symbols(task.chosen)[0]] * task.chosen)
@@ -143,16 +115,16 @@ def _check_trainer(task: "RecordTask", trainer: ClassifierTrainer) -> None:
     trainer.guarantee(widest[: task.chosen])
 
 
-def _rule(task: "RecordTask") -> ReportSize:
+def _rule(task: "RecordTask") -> encoding.ReportSize:
     """Return the sizes that follow from public figures."""
     owners, attributes, epsilon = task.owners, len(task.schema), task.epsilon
     if task.method == "weak":
         return _WEAK_SIZES
     if task.method == "joint-bayes":
-        return joint_choice(owners, attributes, epsilon)
+        return encoding.joint_choice(owners, attributes, epsilon)
     if task.method == "joint-svm":
-        return tuple_choice(owners, attributes, epsilon, task.queries)
-    return unified_choice(owners, attributes, epsilon, task.queries)
+        return encoding.tuple_choice(owners, attributes, epsilon, task.queries)
+    return encoding.unified_choice(owners, attributes, epsilon, task.queries)
 
 
 Variant = Literal["corrected", "paper"]
@@ -199,29 +171,29 @@ class RecordTask:
     attributes: int = 0
     classes: int = 0
     selection: SelectionName = "random"
-    form: ScoreForm = "prod"
+    form: collecting.ScoreForm = "prod"
     classifier: str = "svm"
     weight: float = 1.0
     variant: Variant = "corrected"
-    queries: QueryMode = "on-device"
+    queries: encoding.QueryMode = "on-device"
     seed: int = 0
     chosen: int = field(init=False, compare=False)
-    discretiser: Discretiser = field(init=False, repr=False, compare=False)
-    selector: Selector = field(init=False, repr=False, compare=False)
-    trainer: RoundTrainer = field(init=False, repr=False, compare=False)
+    discretiser: encoding.Discretiser = field(init=False, repr=False, compare=False)
+    selector: collecting.Selector = field(init=False, repr=False, compare=False)
+    trainer: round_trainers.RoundTrainer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._check()
         chosen, classes = report_sizes_of(self)
         object.__setattr__(self, "chosen", chosen)
-        object.__setattr__(self, "discretiser", Discretiser(self.schema, classes))
+        object.__setattr__(self, "discretiser", encoding.Discretiser(self.schema, classes))
         object.__setattr__(self, "selector", selector_of(self))
         object.__setattr__(self, "trainer", trainer_of(self))
 
     @property
     def rounds(self) -> int:
         """One of training, and one before it where the selection uses data."""
-        return 1 + isinstance(self.selector, ReportingSelector)
+        return 1 + isinstance(self.selector, collecting.ReportingSelector)
 
     @property
     def query_kind(self) -> Kind | None:
@@ -231,13 +203,13 @@ class RecordTask:
     def kind(self, number: int) -> Kind:
         """Return the kind of frame of a round."""
         check_count(number, "number", least=0, most=self.rounds - 1)
-        if isinstance(self.selector, ReportingSelector) and number == 0:
+        if isinstance(self.selector, collecting.ReportingSelector) and number == 0:
             return self.selector.kind(len(self.schema))
         return self.trainer.kind
 
     def first(self) -> bytes:
         """Return the first broadcast: attributes, if no data are needed to choose them."""
-        drawn = () if isinstance(self.selector, ReportingSelector) else self._drawn()
+        drawn = () if isinstance(self.selector, collecting.ReportingSelector) else self._drawn()
         return self._written(0, drawn)
 
     def round_of(self, content: bytes) -> int:
@@ -248,20 +220,20 @@ class RecordTask:
         """Return the chosen attributes; none are named before a selection by data."""
         return tuple(self._read(content).payload["columns"])
 
-    def fitted_model(self, content: bytes) -> FittedModel:
+    def fitted_model(self, content: bytes) -> round_trainers.FittedModel:
         """Return the model, or raise BadFrame before the last round is closed."""
         read = self._read(content)
         if read.payload["round"] < self.rounds:
             raise BadFrame("content", "is of a round that is still open")
-        return FittedModel(read.payload["form"], read.arrays)
+        return round_trainers.FittedModel(read.payload["form"], read.arrays)
 
     def report(
         self, number: int, content: bytes, records: ScaledRecords, source: Source
-    ) -> ColumnArrays:
+    ) -> round_trainers.ColumnArrays:
         """Return what devices send in a round, as the columns of its kind."""
         if self.round_of(content) != number:
             raise BadFrame("content", "is of another round")
-        if isinstance(self.selector, ReportingSelector) and number == 0:
+        if isinstance(self.selector, collecting.ReportingSelector) and number == 0:
             return self.selector.report(records, source).columns()
         return self.trainer.report(records, self.columns(content), source)
 
@@ -270,13 +242,15 @@ class RecordTask:
 
         A selection without reports chooses at random; training without reports teaches nothing.
         """
-        rows: ColumnArrays = {}
+        rows: round_trainers.ColumnArrays = {}
         if released.count and released.rows is not None:
             rows = self.kind(number).decode(released.rows)
-        if isinstance(self.selector, ReportingSelector) and number == 0:
+        if isinstance(self.selector, collecting.ReportingSelector) and number == 0:
             return self._written(1, self._selected(self.selector, rows))
         columns = self.columns(content)
-        fitted_model = self.trainer.fit_model(rows, columns) if rows else UNTRAINED_MODEL
+        fitted_model = (
+            self.trainer.fit_model(rows, columns) if rows else round_trainers.UNTRAINED_MODEL
+        )
         return self._written(number + 1, columns, fitted_model)
 
     def predict(self, content: bytes, records: ScaledRecords) -> Labels:
@@ -285,7 +259,9 @@ class RecordTask:
             self.fitted_model(content), records.values, self.columns(content)
         )
 
-    def query(self, content: bytes, records: ScaledRecords, source: Source) -> ColumnArrays:
+    def query(
+        self, content: bytes, records: ScaledRecords, source: Source
+    ) -> round_trainers.ColumnArrays:
         """Return what devices send to ask about records, as the columns of ``query_kind``."""
         columns = self.columns(content)
         return self.trainer.query(self.fitted_model(content), records, columns, source)
@@ -315,7 +291,7 @@ class RecordTask:
             "method": RECORD_METHODS,
             "selection": SELECTIONS,
             "variant": get_args(Variant),
-            "queries": get_args(QueryMode),
+            "queries": get_args(encoding.QueryMode),
         }
         for name, listed in choices.items():
             if getattr(self, name) not in listed:
@@ -323,11 +299,13 @@ class RecordTask:
         check_count(self.attributes, "attributes", least=0, most=len(self.schema))
         check_count(self.seed, "seed", least=0, most=1 << 53)
 
-    def _selected(self, selector: ReportingSelector, rows: ColumnArrays) -> tuple[int, ...]:
+    def _selected(
+        self, selector: collecting.ReportingSelector, rows: round_trainers.ColumnArrays
+    ) -> tuple[int, ...]:
         """Return the chosen attributes; answers that no device could give are left out."""
         if not rows:
             return self._drawn()
-        return selector.choose(SelectionReports.of(rows), len(self.schema)).columns
+        return selector.choose(collecting.SelectionReports.of(rows), len(self.schema)).columns
 
     def _drawn(self) -> tuple[int, ...]:
         """Return attributes that are chosen without data: all, or n by the public seed."""
@@ -339,7 +317,10 @@ class RecordTask:
         return tuple(int(one) for one in order[: self.chosen])
 
     def _written(
-        self, number: int, columns: tuple[int, ...], fitted_model: FittedModel | None = None
+        self,
+        number: int,
+        columns: tuple[int, ...],
+        fitted_model: round_trainers.FittedModel | None = None,
     ) -> bytes:
         payload = {"course": self._digest(), "round": number, "columns": list(columns)}
         if fitted_model is None:
@@ -364,15 +345,15 @@ class RecordTask:
             type(one) is int and one in places for one in columns
         ):
             raise BadFrame("content", "names attributes that the schema does not have")
-        is_chosen = bool(number) or not isinstance(self.selector, ReportingSelector)
+        is_chosen = bool(number) or not isinstance(self.selector, collecting.ReportingSelector)
         expected_columns = self.chosen if is_chosen and self.method != "joint-bayes" else 0
         if len(set(columns)) != len(columns) or len(columns) != expected_columns:
             raise BadFrame("content", "does not name as many attributes as are reported")
         if is_done:
-            self._check_model(FittedModel(payload["form"], read.arrays), columns)
+            self._check_model(round_trainers.FittedModel(payload["form"], read.arrays), columns)
         return read
 
-    def _check_model(self, fitted_model: FittedModel, columns: list[int]) -> None:
+    def _check_model(self, fitted_model: round_trainers.FittedModel, columns: list[int]) -> None:
         """Refuse a model that does not go with the attributes, by trying it."""
         try:
             self.trainer.predict(fitted_model, np.zeros((1, len(self.schema))), columns)

@@ -12,31 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from noisefloor.checks import Array, Floats
+from noisefloor.collection import encoding, learners
 from noisefloor.collection.collecting import ReportingCollector, decisions_kind
-from noisefloor.collection.encoding import (
-    Discretiser,
-    JointResponse,
-    PrintedDiscretiser,
-    ReportColumns,
-    columns_of,
-    joint_rows,
-    joint_rows_kind,
-    query_values_kind,
-    reports_of,
-    training_values_kind,
-)
-from noisefloor.collection.learners import (
-    ConstantModel,
-    ExportedModel,
-    NaiveBayes,
-    Shrinkage,
-    export_model,
-    export_svc,
-    fit,
-    fit_tuples,
-    machine_of,
-    model_from_arrays,
-)
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source
@@ -55,7 +32,7 @@ class FittedModel:
     arrays: Mapping[str, Floats]
 
 
-UNTRAINED_MODEL = FittedModel("constant", ConstantModel(label=False).arrays())
+UNTRAINED_MODEL = FittedModel("constant", learners.ConstantModel(label=False).arrays())
 """What no reports teach: always negative."""
 
 
@@ -118,20 +95,20 @@ class NaiveBayesTrainer:
     The model is on the device; who has to tell the decision sends it as one protected bit.
     """
 
-    classes: Discretiser
+    classes: encoding.Discretiser
     chosen: int
     epsilon: float
-    response: JointResponse = field(init=False)
+    response: encoding.JointResponse = field(init=False)
 
     def __post_init__(self) -> None:
-        response = JointResponse(self.classes.sizes, self.chosen, self.epsilon)
+        response = encoding.JointResponse(self.classes.sizes, self.chosen, self.epsilon)
         object.__setattr__(self, "response", response)
 
     @property
     def kind(self) -> Kind:
         """Joint rows."""
         sizes = self.classes.sizes
-        return joint_rows_kind(len(sizes), max(sizes), self.chosen)
+        return encoding.joint_rows_kind(len(sizes), max(sizes), self.chosen)
 
     @property
     def query_kind(self) -> Kind:
@@ -142,24 +119,26 @@ class NaiveBayesTrainer:
         self, records: ScaledRecords, columns: Sequence[int], source: Source
     ) -> ColumnArrays:
         """Return joint responses about whole records."""
-        rows = joint_rows(self.classes.codes(records.values), records.labels)
-        return columns_of(self.response.randomise(rows, source))
+        rows = encoding.joint_rows(self.classes.codes(records.values), records.labels)
+        return encoding.columns_of(self.response.randomise(rows, source))
 
     def fit_model(self, rows: ColumnArrays, columns: Sequence[int]) -> FittedModel:
         """Fit naive Bayes to the tuples."""
-        reports = reports_of(rows)
+        reports = encoding.reports_of(rows)
         kept = reports[self._is_possible(reports)]
         if not len(kept):
             return UNTRAINED_MODEL
-        model = fit_tuples(self.response, kept, Shrinkage(self.classes))
+        model = learners.fit_tuples(self.response, kept, learners.Shrinkage(self.classes))
         return FittedModel("bayes", {"odds": model.odds, "prior": np.array([model.prior])})
 
     def predict(self, fitted_model: FittedModel, values: Floats, columns: Sequence[int]) -> Labels:
         """Return the labels of whole records."""
         if fitted_model.form != "bayes":
-            return model_from_arrays(fitted_model.form, fitted_model.arrays).predict(values)
+            return learners.model_from_arrays(fitted_model.form, fitted_model.arrays).predict(
+                values
+            )
         odds, prior = fitted_model.arrays["odds"], float(fitted_model.arrays["prior"][0])
-        return NaiveBayes(self.classes, odds, prior).predict(values)
+        return learners.NaiveBayes(self.classes, odds, prior).predict(values)
 
     def query(
         self,
@@ -210,19 +189,19 @@ class ClassifierTrainer:
     train: ReportingCollector
     ask: ReportingCollector
     chosen: int
-    classes: Discretiser | PrintedDiscretiser | None
+    classes: encoding.Discretiser | encoding.PrintedDiscretiser | None
     classifier: str = "svm"
     weight: float = 1.0
 
     @property
     def kind(self) -> Kind:
         """ReportColumns values."""
-        return training_values_kind(self.chosen, *self.train.symbols(self.chosen))
+        return encoding.training_values_kind(self.chosen, *self.train.symbols(self.chosen))
 
     @property
     def query_kind(self) -> Kind:
         """Values of a query."""
-        return query_values_kind(self.chosen, *self.ask.symbols(self.chosen))
+        return encoding.query_values_kind(self.chosen, *self.ask.symbols(self.chosen))
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
@@ -232,7 +211,7 @@ class ClassifierTrainer:
 
     def fit_model(self, rows: ColumnArrays, columns: Sequence[int]) -> FittedModel:
         """Fit the classifier to what the collector reads."""
-        collected = self.train.read(ReportColumns.of(rows), columns)
+        collected = self.train.read(encoding.ReportColumns.of(rows), columns)
         if not len(collected.labels):
             return UNTRAINED_MODEL
         model = self._fitted(collected.features, collected.labels, columns)
@@ -243,7 +222,7 @@ class ClassifierTrainer:
         selected = values[:, list(columns)]
         if self.classes is not None:
             selected = self.classes.values(self.classes.codes(selected, columns), columns)
-        return model_from_arrays(fitted_model.form, fitted_model.arrays).predict(selected)
+        return learners.model_from_arrays(fitted_model.form, fitted_model.arrays).predict(selected)
 
     def query(
         self,
@@ -259,12 +238,12 @@ class ClassifierTrainer:
         self, fitted_model: FittedModel, rows: ColumnArrays, columns: Sequence[int]
     ) -> Labels:
         """Return the model's decisions; a row that no device could send is taken as negative."""
-        reported = ReportColumns.of(rows)
+        reported = encoding.ReportColumns.of(rows)
         decided = self.ask.possible(reported, columns)
         features = self.ask.read(reported, columns).features
-        decided[decided] = model_from_arrays(fitted_model.form, fitted_model.arrays).predict(
-            features
-        )
+        decided[decided] = learners.model_from_arrays(
+            fitted_model.form, fitted_model.arrays
+        ).predict(features)
         return decided
 
     def guarantee(self, columns: Sequence[int]) -> Guarantee:
@@ -275,18 +254,24 @@ class ClassifierTrainer:
         """Return that of what is sent to ask."""
         return self.ask.guarantee(columns)
 
-    def _fitted(self, features: Floats, labels: Labels, columns: Sequence[int]) -> ExportedModel:
+    def _fitted(
+        self, features: Floats, labels: Labels, columns: Sequence[int]
+    ) -> learners.ExportedModel:
         """Fit; a machine on classes gets each different row once, with its weight."""
         if self.classes is None or self.classifier != "svm":
-            model = fit(self.classifier, features, labels, weight=self.weight)
-            return export_model(model, self._centres(features, columns))
-        machine = machine_of(features, labels, self.weight)
-        return ConstantModel(machine) if isinstance(machine, bool) else export_svc(machine)
+            model = learners.fit(self.classifier, features, labels, weight=self.weight)
+            return learners.export_model(model, self._centres(features, columns))
+        machine = learners.machine_of(features, labels, self.weight)
+        return (
+            learners.ConstantModel(machine)
+            if isinstance(machine, bool)
+            else learners.export_svc(machine)
+        )
 
     def _centres(self, features: Floats, columns: Sequence[int]) -> list[Floats] | None:
         if self.classes is None:
             return None
-        if isinstance(self.classes, Discretiser):
+        if isinstance(self.classes, encoding.Discretiser):
             return [self.classes.centres(column) for column in columns]
         sizes = [self.classes.size(column) for column in columns]
         return [(2.0 * np.arange(size + 1) - 1) / size - 1 for size in sizes]

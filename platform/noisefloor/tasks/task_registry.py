@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisefloor.errors import BadParameter
-from noisefloor.tasks.ad_task import (
-    AD_TRAININGS,
-    AdTask,
-    ad_training_from_description,
-    training_description,
-)
+from noisefloor.tasks import ad_task
 from noisefloor.tasks.record_task import RECORD_METHODS, RecordTask
 from noisefloor.tasks.training_task import TrainingTask
 
@@ -40,10 +35,10 @@ class TaskFamily:
 
 TASK_FAMILIES: tuple[TaskFamily, ...] = (
     TaskFamily(
-        tuple(AD_TRAININGS),
-        AdTask,
-        lambda payload: AdTask(ad_training_from_description(payload)),
-        lambda task: training_description(task.training),
+        tuple(ad_task.AD_TRAININGS),
+        ad_task.AdTask,
+        lambda payload: ad_task.AdTask(ad_task.ad_training_from_description(payload)),
+        lambda task: ad_task.training_description(task.training),
     ),
     TaskFamily(RECORD_METHODS, RecordTask, RecordTask.of_json, RecordTask.as_json),
 )

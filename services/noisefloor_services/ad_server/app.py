@@ -10,30 +10,21 @@ from fastapi import APIRouter
 
 from noisefloor.randomness import Source
 from noisefloor.roles import CollectionConfig
+from noisefloor_services import http
 from noisefloor_services.ad_server.routes import add_routes
 from noisefloor_services.ad_server.state import AdServerState, PredictionQueue
-from noisefloor_services.http import (
-    LOOK_S,
-    AnonymousAccess,
-    CollectionApps,
-    Readiness,
-    Rule,
-    Service,
-    ServiceSpec,
-    rate_limit,
-)
 from noisefloor_services.security import RateLimit, Role, secure_source
 from noisefloor_services.settings import Settings
 from noisefloor_services.store import CollectionRegistry, Durability, Layout, Server
 
 NAME = "ad-server"
-RULES: Mapping[str, Rule] = {
-    "GET /catalogue": AnonymousAccess.DEVICE,
-    "GET /model": AnonymousAccess.DEVICE,
-    "POST /requests": AnonymousAccess.DEVICE,
-    "POST /predictions": AnonymousAccess.DEVICE,
-    "POST /frames": AnonymousAccess.DEVICE,
-    "POST /reports/{kind}": AnonymousAccess.DEVICE,
+RULES: Mapping[str, http.Rule] = {
+    "GET /catalogue": http.AnonymousAccess.DEVICE,
+    "GET /model": http.AnonymousAccess.DEVICE,
+    "POST /requests": http.AnonymousAccess.DEVICE,
+    "POST /predictions": http.AnonymousAccess.DEVICE,
+    "POST /frames": http.AnonymousAccess.DEVICE,
+    "POST /reports/{kind}": http.AnonymousAccess.DEVICE,
     "POST /tokens/{epoch}": Role.ADMIN,
 }
 DESCRIPTION = """Hands out the catalogue and the model, answers ad requests, takes reports.
@@ -57,7 +48,7 @@ def create(
     *,
     environment: Mapping[str, str] | None = None,
     source: Source | None = None,
-) -> Service:
+) -> http.Service:
     """Make the ad server; it also serves collections that are registered at the aggregator.
 
     Args:
@@ -67,18 +58,18 @@ def create(
         source: Nothing, or a SecureSource.
     """
     drawn = secure_source(environment or {}, settings, source)
-    rate = rate_limit(settings)
+    rate = http.rate_limit(settings)
     registry = CollectionRegistry(
-        Server(settings.redis_url, timeout_s=LOOK_S),
+        Server(settings.redis_url, timeout_s=http.LOOK_S),
         Layout(collection.namespace, settings.partitions),
     )
 
     predictions = PredictionQueue()
 
-    def collection_app(other: CollectionConfig) -> Service:
+    def collection_app(other: CollectionConfig) -> http.Service:
         return _service(settings, other, drawn, predictions, rate=rate)
 
-    collection_apps = CollectionApps(registry, collection_app, is_eager=False)
+    collection_apps = http.CollectionApps(registry, collection_app, is_eager=False)
     return _service(
         settings, collection, drawn, predictions, rate=rate, collection_apps=collection_apps
     )
@@ -91,9 +82,9 @@ def _service(
     predictions: PredictionQueue,
     *,
     rate: RateLimit,
-    collection_apps: CollectionApps | None = None,
-) -> Service:
-    readiness = Readiness(settings.redis_url, Durability(settings.durability))
+    collection_apps: http.CollectionApps | None = None,
+) -> http.Service:
+    readiness = http.Readiness(settings.redis_url, Durability(settings.durability))
     shared = AdServerState(settings, collection, source, readiness, predictions)
 
     def add(router: APIRouter) -> None:
@@ -103,7 +94,7 @@ def _service(
     plain = {path: (path, dict[str, str]()) for path in ("/frames", "/requests")}
     direct = plain | reports
     unlogged = (*direct, "/predictions")
-    spec = ServiceSpec(
+    spec = http.ServiceSpec(
         NAME, DESCRIPTION, add, RULES, shared.running, shared.samples, unlogged, direct
     )
-    return Service(spec, settings, readiness, collection_apps=collection_apps, rate=rate)
+    return http.Service(spec, settings, readiness, collection_apps=collection_apps, rate=rate)

@@ -14,17 +14,8 @@ from noisefloor.roles import IMPRESSIONS, Catalogue
 from noisefloor.tasks import MOST_QUERIES
 from noisefloor.wire import MOST_BYTES, Kind, decode_frame
 from noisefloor.wire.messages import AdRequest, AdResponse, CatalogueAd, SingleReport, TokenRequest
+from noisefloor_services import http
 from noisefloor_services.ad_server.state import TOKEN_HEADER, AdServerState
-from noisefloor_services.http import (
-    RETRY_AFTER,
-    UNAVAILABLE,
-    EpochNumber,
-    KindName,
-    frame_body,
-    json_body,
-    openapi_frame_body,
-    openapi_json_body,
-)
 from noisefloor_services.store import MODEL_TYPE
 
 _MOST_KEPT = 4096
@@ -46,7 +37,7 @@ _TAKEN: dict[int | str, dict[str, Any]] = {
     403: {"description": "Reports take a one-use token here, and none that admits this came."},
     **_EPOCH,
     429: {"description": "Too much waits: send the same again after Retry-After seconds."},
-    **UNAVAILABLE,
+    **http.UNAVAILABLE,
 }
 _TOKEN = {
     "parameters": [
@@ -115,12 +106,12 @@ def _add_requests(router: APIRouter, shared: AdServerState) -> None:
         description="Of a request for one ad its index is counted, and nothing else; sent again, "
         "it counts again. Of a slate nothing is counted: which ad was shown is the device's to "
         "report, protected.",
-        openapi_extra=openapi_json_body(AdRequest),
+        openapi_extra=http.openapi_json_body(AdRequest),
         response_model=AdResponse,
-        responses={**_NO_ADS, **_EPOCH, 429: _TAKEN[429], **UNAVAILABLE},
+        responses={**_NO_ADS, **_EPOCH, 429: _TAKEN[429], **http.UNAVAILABLE},
     )
     async def requests(request: Request) -> Response:
-        ad_request = await json_body(request, AdRequest)
+        ad_request = await http.json_body(request, AdRequest)
         if (ad_request.index is None) == (ad_request.slate is None):
             raise HTTPException(422, "Expected either index or slate.")
         indices = [ad_request.index] if ad_request.index is not None else ad_request.slate or []
@@ -142,7 +133,7 @@ def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
         summary=f"Query the fitted model: a frame of up to {MOST_QUERIES} protected queries.",
         description="The frame is of the query kind of the task. The answer is 0 or 1 for "
         "each of its rows, in their order; nothing is kept.",
-        openapi_extra=openapi_frame_body(),
+        openapi_extra=http.openapi_frame_body(),
         response_model=list[Annotated[int, Field(ge=0, le=1)]],
         responses={
             400: {"description": "Not a frame of queries; `field` and `rule` say why."},
@@ -154,7 +145,7 @@ def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
         },
     )
     async def predictions(request: Request) -> JSONResponse:
-        data = await frame_body(request)
+        data = await http.frame_body(request)
         task = shared.task
         if task is None or task.query_kind is None:
             raise HTTPException(404, "The collection has no task that answers queries.")
@@ -164,7 +155,7 @@ def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
             raise HTTPException(409, "There is no fitted model yet.") from None
         except BusFull:
             raise HTTPException(
-                503, "Too many queries wait: send the same again.", RETRY_AFTER
+                503, "Too many queries wait: send the same again.", http.RETRY_AFTER
             ) from None
         return JSONResponse(found.astype(int).tolist())
 
@@ -177,12 +168,12 @@ def _add_frames(router: APIRouter, shared: AdServerState) -> None:
         tags=["device"],
         status_code=202,
         summary="Send a frame of up to thousands of reports.",
-        openapi_extra=openapi_frame_body() | _TOKEN,
+        openapi_extra=http.openapi_frame_body() | _TOKEN,
         responses={400: {"description": "Not a frame; `field` and `rule` say why."}, **_TAKEN},
         response_class=Response,
     )
     async def frames(request: Request) -> Response:
-        data = await frame_body(request)
+        data = await http.frame_body(request)
         frame = decode_frame(data, shared.kinds, most_bytes=most_bytes)
         if shared.settings.report_tokens:
             token = request.headers.get(TOKEN_HEADER)
@@ -199,15 +190,15 @@ def _add_reports(router: APIRouter, shared: AdServerState) -> None:
         summary="Send one report as JSON, for people with curl; devices send frames.",
         description="The report has to be protected already: what is sent is what is counted. "
         "Sent again, it counts again.",
-        openapi_extra=openapi_json_body(SingleReport) | _TOKEN,
+        openapi_extra=http.openapi_json_body(SingleReport) | _TOKEN,
         responses={404: {"description": "There is no such kind."}, **_TAKEN},
         response_class=Response,
     )
-    async def report(kind: KindName, request: Request) -> Response:
+    async def report(kind: http.KindName, request: Request) -> Response:
         known = shared.kinds.get(kind)
         if known is None:
             raise HTTPException(404, "There is no such kind.")
-        single = await json_body(request, SingleReport)
+        single = await http.json_body(request, SingleReport)
         try:
             row = known.encode(_columns(known, single.report))
             data, frame = shared.framed(known, single.epoch, row)
@@ -224,9 +215,9 @@ def _add_tokens(router: APIRouter, shared: AdServerState) -> None:
         "/tokens/{epoch}",
         tags=["administration"],
         summary="Make one-use tokens, each of which admits one frame of an epoch.",
-        responses={404: {"description": "Reports take no tokens here."}, **UNAVAILABLE},
+        responses={404: {"description": "Reports take no tokens here."}, **http.UNAVAILABLE},
     )
-    def tokens(epoch: EpochNumber, requested: TokenRequest) -> list[str]:
+    def tokens(epoch: http.EpochNumber, requested: TokenRequest) -> list[str]:
         if not shared.settings.report_tokens:
             raise HTTPException(404, "Reports take no tokens here.")
         return shared.tokens(epoch).issue(requested.count)

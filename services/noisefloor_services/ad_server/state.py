@@ -21,20 +21,11 @@ from noisefloor.randomness import Source
 from noisefloor.roles import Catalogue, CollectionConfig
 from noisefloor.tasks import TrainingTask, answer_queries
 from noisefloor.wire import Frame, Kind, seal
+from noisefloor_services import store
 from noisefloor_services.ad_server.report_tokens import ReportTokens
 from noisefloor_services.http import Readiness
 from noisefloor_services.metrics import MetricCounter, MetricSample, available_samples
 from noisefloor_services.settings import Settings
-from noisefloor_services.store import (
-    BroadcastContent,
-    Command,
-    FrameRefused,
-    Layout,
-    ModelBroadcast,
-    Refusal,
-    Server,
-    StoreAway,
-)
 from noisefloor_services.streams import Ingest, WritePath
 
 MOST_WAITING = 16
@@ -50,7 +41,7 @@ class PredictionQueue:
         self._waiting = 0
 
     async def answers(
-        self, task: TrainingTask, broadcast_content: BroadcastContent | None, data: bytes
+        self, task: TrainingTask, broadcast_content: store.BroadcastContent | None, data: bytes
     ) -> NDArray[np.bool_]:
         """Return a decision for each query of a frame.
 
@@ -103,15 +94,15 @@ class AdServerState:
         self.task = collection.task
         self.predictions = predictions
         self.kinds: Mapping[str, Kind] = collection.kinds
-        self.layout = Layout(collection.namespace, settings.partitions)
+        self.layout = store.Layout(collection.namespace, settings.partitions)
         self.source = source
         self.readiness = readiness
-        self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
-        self.broadcast = ModelBroadcast(self.server, self.layout)
+        self.server = store.Server(settings.redis_url, timeout_s=TIMEOUT_S)
+        self.broadcast = store.ModelBroadcast(self.server, self.layout)
         self.writes = WritePath(self.server, self.layout, self.kinds)
         readiness.add(self.writes.lacks)
         self.ingest: Ingest | None = None
-        self.broadcast_content: BroadcastContent | None = None
+        self.broadcast_content: store.BroadcastContent | None = None
         self.reports = MetricCounter(
             "reports_accepted", "Reports that were taken.", "kind", self.kinds
         )
@@ -119,7 +110,7 @@ class AdServerState:
             "frames_accepted", "Frames that were taken.", "kind", self.kinds
         )
         text = "Frames that were refused for their epoch."
-        reasons = [one.value for one in Refusal]
+        reasons = [one.value for one in store.Refusal]
         self.refused = MetricCounter("frames_refused", text, "reason", reasons)
         # ReportTokens uses scripts as redis-py registers them, so it needs redis-py's own client.
         self.token_client = Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S)
@@ -158,10 +149,10 @@ class AdServerState:
     async def take(self, data: bytes, frame: Frame) -> None:
         """Hand a checked frame to Redis, or raise and promise nothing."""
         if self.ingest is None or not self.readiness.is_promise_kept:
-            raise StoreAway("it does not keep what is promised")
+            raise store.StoreAway("it does not keep what is promised")
         try:
             await self.ingest.append(data, frame)
-        except FrameRefused as refused:
+        except store.FrameRefused as refused:
             self.refused.add(refused.reason.value)
             raise
         self.frames.add(frame.kind.name)
@@ -201,7 +192,7 @@ class AdServerState:
 
     def _lengths(self) -> Iterable[MetricSample]:
         """Return how long the streams are, unless the collection was dropped."""
-        settings: Command = ("HMGET", self.layout.settings, "partitions")
+        settings: store.Command = ("HMGET", self.layout.settings, "partitions")
         keys = [self.layout.keys(place) for place in range(self.layout.partitions)]
         (found,), *lengths = self.server.all([settings, *(("XLEN", one.frames) for one in keys)])
         if found is not None:

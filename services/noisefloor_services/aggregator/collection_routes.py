@@ -8,18 +8,10 @@ from pydantic import BaseModel
 
 from noisefloor.errors import BadCollection
 from noisefloor.roles import CollectionConfig
+from noisefloor_services import store
 from noisefloor_services.http import UNAVAILABLE, CollectionApps, Rule
 from noisefloor_services.security import Role
 from noisefloor_services.settings import Settings
-from noisefloor_services.store import (
-    MOST,
-    NAME,
-    CollectionRegistry,
-    Layout,
-    LogRewriting,
-    Registration,
-    Server,
-)
 from noisefloor_services.streams import EpochStore
 
 RULES: dict[str, Rule] = {
@@ -28,12 +20,12 @@ RULES: dict[str, Rule] = {
     "DELETE /collections/{name}": Role.ADMIN,
 }
 
-Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$", description="Of a collection.")]
+Name = Annotated[str, Path(pattern=f"^{store.NAME.pattern}$", description="Of a collection.")]
 
 _REFUSED = {
-    Registration.OTHER: "The name stands for another collection.",
-    Registration.GONE: "The name was used for a collection that was dropped.",
-    Registration.FULL: f"There are {MOST} collections: drop one.",
+    store.Registration.OTHER: "The name stands for another collection.",
+    store.Registration.GONE: "The name was used for a collection that was dropped.",
+    store.Registration.FULL: f"There are {store.MOST} collections: drop one.",
 }
 _DOCUMENT: dict[str, Any] = {  # Any: JSON
     "requestBody": {
@@ -74,9 +66,9 @@ class CollectionRoutes:
     def __init__(
         self,
         settings: Settings,
-        registry: CollectionRegistry,
+        registry: store.CollectionRegistry,
         collection_apps: CollectionApps,
-        log_rewriting: LogRewriting,
+        log_rewriting: store.LogRewriting,
     ) -> None:
         self._settings = settings
         self._log_rewriting = log_rewriting
@@ -142,8 +134,8 @@ class CollectionRoutes:
             return Response(status_code=204)
 
     def _drop(self, collection: CollectionConfig) -> None:
-        layout = Layout(collection.namespace, self._settings.partitions)
-        server = Server(self._settings.redis_url)
+        layout = store.Layout(collection.namespace, self._settings.partitions)
+        server = store.Server(self._settings.redis_url)
         try:
             EpochStore(server, layout, collection.kinds.values()).drop()
             self._log_rewriting.note()

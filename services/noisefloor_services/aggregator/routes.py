@@ -9,14 +9,7 @@ from fastapi import APIRouter, HTTPException, Response
 
 from noisefloor.errors import BadParameter, EpochOpen
 from noisefloor.roles import EpochSummary
-from noisefloor.wire import Kind, Reduction
-from noisefloor.wire.messages import (
-    CollectionState,
-    ConservationReport,
-    EpochStatistics,
-    EpochStatus,
-    KindState,
-)
+from noisefloor.wire import Kind, Reduction, messages
 from noisefloor_services.aggregator.state import AggregatorState, Alarm
 from noisefloor_services.http import FRAME_TYPE, UNAVAILABLE, EpochNumber, KindName
 from noisefloor_services.store import MODEL_TYPE
@@ -39,7 +32,7 @@ def _add_statistics(router: APIRouter, shared: AggregatorState) -> None:
         "/statistics/{kind}/{epoch}",
         tags=["statistics"],
         summary="The sums of a closed epoch, or the rows that it collected.",
-        response_model=EpochStatistics,
+        response_model=messages.EpochStatistics,
         responses={
             200: {"content": {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
             409: {"description": "The epoch is open."},
@@ -56,7 +49,7 @@ def _add_statistics(router: APIRouter, shared: AggregatorState) -> None:
             cells, rows = shared.store.release(kind, epoch)
         except BadParameter:
             raise HTTPException(404, "Nothing is kept of this epoch.") from None
-        return EpochStatistics(kind=kind, epoch=epoch, rows=rows, cells=cells.tolist())
+        return messages.EpochStatistics(kind=kind, epoch=epoch, rows=rows, cells=cells.tolist())
 
 
 def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
@@ -74,7 +67,7 @@ def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
             503: {"description": "Not closed yet: repeat this after Retry-After seconds."},
         },
     )
-    def close(kind: KindName, epoch: EpochNumber) -> EpochStatus:
+    def close(kind: KindName, epoch: EpochNumber) -> messages.EpochStatus:
         shared.kind(kind)
         shared.store.close(kind, epoch)
         if shared.rounds is not None:
@@ -92,7 +85,7 @@ def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
             **_UNKNOWN,
         },
     )
-    def retire(kind: KindName, epoch: EpochNumber) -> EpochStatus:
+    def retire(kind: KindName, epoch: EpochNumber) -> messages.EpochStatus:
         shared.kind(kind)
         if shared.rounds is not None and shared.rounds.awaits(kind, epoch):
             raise HTTPException(409, "The epoch is a round that was not trained on yet.")
@@ -129,7 +122,7 @@ def _add_state(router: APIRouter, shared: AggregatorState) -> None:
         summary="One epoch in numbers, open or closed; its sums are not among them.",
         responses=_UNKNOWN,
     )
-    def epoch_state(kind: KindName, epoch: EpochNumber) -> EpochStatus:
+    def epoch_state(kind: KindName, epoch: EpochNumber) -> messages.EpochStatus:
         shared.kind(kind)
         return _epoch(epoch, shared.store.summary(kind, epoch))
 
@@ -139,16 +132,16 @@ def _add_state(router: APIRouter, shared: AggregatorState) -> None:
         summary="What became of every frame that was accepted.",
         responses=UNAVAILABLE,
     )
-    def conservation() -> ConservationReport:
+    def conservation() -> messages.ConservationReport:
         found = shared.store.conservation()
         return _account(found, shared.alarms(found))
 
     @router.get(
         "/state", tags=["state"], summary="The state of the collection.", responses=UNAVAILABLE
     )
-    def state() -> CollectionState:
+    def state() -> messages.CollectionState:
         readiness = shared.readiness
-        return CollectionState(
+        return messages.CollectionState(
             durability=shared.durability.value,
             promise=shared.durability.promise,
             unkept=[one.text for one in readiness.unkept],
@@ -159,10 +152,10 @@ def _add_state(router: APIRouter, shared: AggregatorState) -> None:
         )
 
 
-def _kind_state(store: EpochStore, kind: Kind) -> KindState:
+def _kind_state(store: EpochStore, kind: Kind) -> messages.KindState:
     """Describe a kind and its epochs in numbers; sums are not among them."""
     epochs = [_epoch(epoch, store.summary(kind.name, epoch)) for epoch in store.epochs(kind.name)]
-    return KindState(
+    return messages.KindState(
         kind=kind.name,
         reduction=kind.reduction.value,
         cells=kind.cells,
@@ -171,12 +164,12 @@ def _kind_state(store: EpochStore, kind: Kind) -> KindState:
     )
 
 
-def _epoch(epoch: int, summary: EpochSummary) -> EpochStatus:
-    return EpochStatus(epoch=epoch, **asdict(summary))
+def _epoch(epoch: int, summary: EpochSummary) -> messages.EpochStatus:
+    return messages.EpochStatus(epoch=epoch, **asdict(summary))
 
 
-def _account(found: Conservation, alarms: Iterable[Alarm]) -> ConservationReport:
-    return ConservationReport(
+def _account(found: Conservation, alarms: Iterable[Alarm]) -> messages.ConservationReport:
+    return messages.ConservationReport(
         **asdict(found),
         missing=found.missing,
         is_conserved=found.is_conserved,

@@ -10,19 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from noisefloor import wire
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
-from noisefloor.wire import (
-    ID_BYTES,
-    Integers,
-    Kind,
-    bit_vector_kind,
-    grid_kind,
-    record_kind,
-    seal,
-    symbol_kind,
-)
 from noisefloor_services.store import Durability
 from noisefloor_services.streams import Conservation
 
@@ -112,13 +103,15 @@ class ChaosOutcome:
         return not self.faults
 
 
-CLICKS = bit_vector_kind("clicks", 37)
-SCORES = grid_kind("scores", -(1 << 31), 1 << 31)
-RATINGS = record_kind("ratings", {"item": Integers(0, 999), "stars": Integers(1, 5)})
+CLICKS = wire.bit_vector_kind("clicks", 37)
+SCORES = wire.grid_kind("scores", -(1 << 31), 1 << 31)
+RATINGS = wire.record_kind(
+    "ratings", {"item": wire.Integers(0, 999), "stars": wire.Integers(1, 5)}
+)
 KINDS = (CLICKS, SCORES, RATINGS)
 EPOCHS = 3
 
-_STRANGE = symbol_kind("strange", 3)
+_STRANGE = wire.symbol_kind("strange", 3)
 _CYCLE = (CLICKS, CLICKS, SCORES, CLICKS, SCORES, RATINGS)
 
 Rows = NDArray[np.int64]
@@ -133,7 +126,7 @@ class ExpectedTotals:
     frames: int = 0
     reports: int = 0
 
-    def add(self, kind: Kind, epoch: int, values: Rows) -> None:
+    def add(self, kind: wire.Kind, epoch: int, values: Rows) -> None:
         """Count a frame's values."""
         place = (kind.name, epoch)
         if kind == RATINGS:
@@ -172,7 +165,7 @@ class StreamTraffic:
         picked: NDArray[np.int64] = self._generator.choice(count, round(share * count), False)
         return picked
 
-    def _values(self, kind: Kind, size: int) -> Rows:
+    def _values(self, kind: wire.Kind, size: int) -> Rows:
         if kind == CLICKS:
             return self._generator.integers(0, 2, (size, CLICKS.cells))
         if kind == SCORES:
@@ -180,11 +173,11 @@ class StreamTraffic:
         stars = self._generator.integers(1, 6, size)
         return np.column_stack([self._generator.integers(0, 1000, size), stars])
 
-    def _frame(self, kind: Kind, epoch: int, values: Rows) -> bytes:
+    def _frame(self, kind: wire.Kind, epoch: int, values: Rows) -> bytes:
         reports: object = values if kind == CLICKS else values[:, 0]
         if kind == RATINGS:
             reports = {"item": values[:, 0], "stars": values[:, 1]}
-        return seal(kind, epoch, kind.encode(reports), self._generator.bytes(ID_BYTES))
+        return wire.seal(kind, epoch, kind.encode(reports), self._generator.bytes(wire.ID_BYTES))
 
     def _poison(self, number: int) -> bytes:
         """Return one of three sorts: noise, an unknown kind, rows that break a rule."""
@@ -194,11 +187,11 @@ class StreamTraffic:
             return self._frame_of_a_strange_kind()
         rows = pa.array([b"\xff" * CLICKS.row_bytes], pa.binary(CLICKS.row_bytes))
         batch = pa.RecordBatch.from_arrays([rows], schema=CLICKS.schema)
-        return seal(CLICKS, 0, batch, self._generator.bytes(ID_BYTES))
+        return wire.seal(CLICKS, 0, batch, self._generator.bytes(wire.ID_BYTES))
 
     def _frame_of_a_strange_kind(self) -> bytes:
         rows = _STRANGE.encode(np.array([1]))
-        return seal(_STRANGE, 0, rows, self._generator.bytes(ID_BYTES))
+        return wire.seal(_STRANGE, 0, rows, self._generator.bytes(wire.ID_BYTES))
 
 
 def _sizes(plan: ChaosPlan) -> list[int]:

@@ -30,14 +30,8 @@ from noisefloor.errors import (
     SpendConflict,
 )
 from noisefloor.privacy import number_or_inf
+from noisefloor_services import ledger
 from noisefloor_services.http.policy import METHODS
-from noisefloor_services.ledger import (
-    BadAnchor,
-    LedgerAbsent,
-    LedgerBehind,
-    ReleaseSealed,
-    ReleaseUnspent,
-)
 from noisefloor_services.store import BadStore, FrameRefused, Refusal, StreamFull
 
 JSON = "application/json"
@@ -133,11 +127,11 @@ _ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
     (IncompatibleGuarantees, 422, "unlike-neighbours"),
     (MissingExtra, 422, "missing-extra"),
     (BadFrame, 422, "bad-frame"),
-    (ReleaseSealed, 409, "release-sealed"),
-    (ReleaseUnspent, 409, "release-unspent"),
-    (LedgerAbsent, 503, "ledger-absent"),
-    (LedgerBehind, 503, "ledger-behind"),
-    (BadAnchor, 503, "bad-anchor"),
+    (ledger.ReleaseSealed, 409, "release-sealed"),
+    (ledger.ReleaseUnspent, 409, "release-unspent"),
+    (ledger.LedgerAbsent, 503, "ledger-absent"),
+    (ledger.LedgerBehind, 503, "ledger-behind"),
+    (ledger.BadAnchor, 503, "bad-anchor"),
     (BusFull, 503, "busy"),
 )
 

@@ -11,22 +11,15 @@ from collections.abc import Callable, Sequence
 from redis.exceptions import RedisError, ResponseError
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.store import (
-    Durability,
-    Server,
-    StoreAway,
-    StoreRequirement,
-    UnmetRequirement,
-    probe_server,
-)
+from noisefloor_services import store
 
 EVERY_S = 0.25
 TIMEOUT_S = 2.0
 _NEEDED = (
-    StoreRequirement.COMMANDS,
-    StoreRequirement.DISK,
-    StoreRequirement.NO_EVICTION,
-    StoreRequirement.WRITABLE,
+    store.StoreRequirement.COMMANDS,
+    store.StoreRequirement.DISK,
+    store.StoreRequirement.NO_EVICTION,
+    store.StoreRequirement.WRITABLE,
 )
 
 Check = Callable[[], str]
@@ -44,11 +37,13 @@ class Readiness:
         checks: What else has to hold; each may block.
     """
 
-    def __init__(self, url: str, durability: Durability, checks: Sequence[Check] = ()) -> None:
-        self._server = Server(url, timeout_s=TIMEOUT_S)
+    def __init__(
+        self, url: str, durability: store.Durability, checks: Sequence[Check] = ()
+    ) -> None:
+        self._server = store.Server(url, timeout_s=TIMEOUT_S)
         self._durability = durability
         self._checks = tuple(checks)
-        self._unkept: tuple[UnmetRequirement, ...] | None = None
+        self._unkept: tuple[store.UnmetRequirement, ...] | None = None
         self._lacks: tuple[str, ...] = ("The service starts.",)
         self._is_stopping = False
 
@@ -62,7 +57,7 @@ class Readiness:
         return ("The service stops.",) if self._is_stopping else self._lacks
 
     @property
-    def unkept(self) -> tuple[UnmetRequirement, ...]:
+    def unkept(self) -> tuple[store.UnmetRequirement, ...]:
         """The promises that the server cannot make."""
         return self._unkept or ()
 
@@ -79,7 +74,7 @@ class Readiness:
         return self._unkept is not None
 
     @property
-    def durability(self) -> Durability:
+    def durability(self) -> store.Durability:
         """What an acknowledgement promises."""
         return self._durability
 
@@ -120,11 +115,11 @@ class Readiness:
             _log.warning("readiness: %s", " ".join(lacks) or "ready")
         self._lacks = lacks
 
-    def _probed(self) -> tuple[UnmetRequirement, ...]:
+    def _probed(self) -> tuple[store.UnmetRequirement, ...]:
         """Probe the server; without the right to do so, rely on the operator's own probe."""
         try:
-            facts = probe_server(self._server, tries_waitaof=False)
-        except StoreAway:
+            facts = store.probe_server(self._server, tries_waitaof=False)
+        except store.StoreAway:
             raise
         except (NoisefloorError, ResponseError):
             return ()
@@ -134,13 +129,13 @@ class Readiness:
             for one in facts.unkept(self._durability)
             # Without the right to read the server's settings nothing is known about DISK. The
             # operator's probe, made when the server was started, has checked it.
-            if can_read_settings or one.promise is not StoreRequirement.DISK
+            if can_read_settings or one.promise is not store.StoreRequirement.DISK
         )
         for one in unkept:
             _log.warning("promise not kept: %s", one.text)
         return unkept
 
-    def _broken(self) -> list[UnmetRequirement]:
+    def _broken(self) -> list[store.UnmetRequirement]:
         """Return the promises without which nothing is taken."""
         return [one for one in self.unkept if one.promise in _NEEDED]
 

@@ -16,12 +16,7 @@ from typing import Any
 
 import uvicorn
 
-from noisefloor_services.http.connection import (
-    RESERVE,
-    ConnectionBounds,
-    ConnectionLimits,
-    connection_factory,
-)
+from noisefloor_services.http import connection
 from noisefloor_services.http.logs import uvicorn_options
 from noisefloor_services.http.service import Service
 from noisefloor_services.settings import Settings
@@ -77,11 +72,11 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
 def connection_options(settings: Settings) -> dict[str, Any]:  # Any: arguments of uvicorn.Config
     """Return how uvicorn has to be started for connections to stay within their bounds."""
     most = _most_connections(settings.connections)
-    bounds = ConnectionBounds(
+    bounds = connection.ConnectionBounds(
         settings.head_bytes, settings.head_time_s, settings.idle_time_s, most
     )
     return {
-        "http": connection_factory(ConnectionLimits(bounds)),
+        "http": connection.connection_factory(connection.ConnectionLimits(bounds)),
         "ws": "none",  # WebSocket connections would bypass these bounds
     }
 
@@ -107,11 +102,11 @@ async def _serve(service: Service, server: _Server, listening: socket.socket) ->
 def _most_connections(requested: int) -> int:
     """Return how many of the requested connections the limit of open files allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = requested + RESERVE + _OTHER_FILES
+    needed = requested + connection.RESERVE + _OTHER_FILES
     if soft < needed:
         soft = min(needed, hard) if hard != resource.RLIM_INFINITY else needed
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    most = min(requested, max(1, soft - RESERVE - _OTHER_FILES))
+    most = min(requested, max(1, soft - connection.RESERVE - _OTHER_FILES))
     if most < requested:
         _log.warning("connections are limited to %d by the open files of the system", most)
     return most

@@ -16,17 +16,7 @@ from typing import Any, Self, cast
 
 from redis import Redis
 
-from noisefloor.accounting import (
-    Amount,
-    Ledger,
-    LedgerContents,
-    LedgerEntry,
-    StatementLine,
-    debit_of,
-    decode_ledger,
-    encode_ledger,
-    entry_of,
-)
+from noisefloor import accounting
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
@@ -127,7 +117,7 @@ class RedisLedger:
         return self._seen
 
     @property
-    def budget(self) -> Amount:
+    def budget(self) -> accounting.Amount:
         """What each subject may spend."""
         return self._terms.budget
 
@@ -149,11 +139,13 @@ class RedisLedger:
         release: str,
         proved: Guarantee | None = None,
         count: int = 1,
-    ) -> LedgerEntry:
+    ) -> accounting.LedgerEntry:
         """Debit ``count`` times the cost, or refuse and change nothing; see ``Ledger.spend``."""
         for name, text in (("subject", subject), ("spend_id", spend_id), ("release", release)):
             check_text(text, name)
-        entry = entry_of(self._unit, spend_id, subject, release, cost, proved, count, self.left)
+        entry = accounting.entry_of(
+            self._unit, spend_id, subject, release, cost, proved, count, self.left
+        )
         debited = entry.debited
         # At EXACT no budget suffices; the server then looks for a retry only.
         taken = [min(EXACT, part) for part in (debited.micro_epsilon, debited.delta_units)]
@@ -164,7 +156,7 @@ class RedisLedger:
         if answer == b"conflict":
             raise SpendConflict(_conflict(spend_id))
         if answer == b"refused":
-            left = Amount(*map(int, totals)).left_of(self.budget)
+            left = accounting.Amount(*map(int, totals)).left_of(self.budget)
             raise BudgetExceeded(subject, debited.short_of(left))
         self._seen = max(self._seen, int(totals[0]))
         stored = replace(SubjectTotals.of(*totals[1:]), ids=frozenset({spend_id}))
@@ -175,7 +167,7 @@ class RedisLedger:
         """Return what a new spend would do; nothing is spent."""
         left = self.left(check_text(subject, "subject"))
         try:
-            debited = debit_of(self._unit, subject, cost, count, self.left)
+            debited = accounting.debit_of(self._unit, subject, cost, count, self.left)
         except BudgetExceeded:
             return SpendPreview(is_allowed=False, requested=None, left=left)
         return SpendPreview(self._fits(subject, debited), debited, left)
@@ -213,7 +205,7 @@ class RedisLedger:
         kept = self._client.get(self._keys.kept(check_text(spend_id, "spend_id")))
         return cast(bytes | None, kept)
 
-    def entry(self, spend_id: str) -> LedgerEntry | None:
+    def entry(self, spend_id: str) -> accounting.LedgerEntry | None:
         """Return what was spent under an id, or None."""
         written = self._client.hget(self._keys.entries, check_text(spend_id, "spend_id"))
         return None if written is None else _entry(cast(bytes, written))
@@ -223,15 +215,15 @@ class RedisLedger:
         names = cast(list[bytes], self._client.hkeys(self._keys.epsilons))
         return sorted(name.decode() for name in names)
 
-    def spent(self, subject: str) -> Amount:
+    def spent(self, subject: str) -> accounting.Amount:
         """Return what was debited; after a merge it may lie above the budget."""
         return self._read(subject, "")[0]
 
-    def left(self, subject: str) -> Amount:
+    def left(self, subject: str) -> accounting.Amount:
         """Return what is left, never below zero."""
         return self.spent(subject).left_of(self.budget)
 
-    def entries(self, subject: str) -> list[LedgerEntry]:
+    def entries(self, subject: str) -> list[accounting.LedgerEntry]:
         """Return the entries of one subject, sorted by spend id."""
         return self.account(subject).entries(subject)
 
@@ -239,7 +231,7 @@ class RedisLedger:
         """Return what was proved of all that the subject spent; infinite if a part is."""
         return self.account(subject).proved(subject)
 
-    def what_spent(self, subject: str) -> list[StatementLine]:
+    def what_spent(self, subject: str) -> list[accounting.StatementLine]:
         """List what the budget went into, by release, the most expensive first."""
         return self.account(subject).what_spent(subject)
 
@@ -247,10 +239,10 @@ class RedisLedger:
         """Answer "why did this budget run out?" in one paragraph."""
         return self.account(subject).why(subject)
 
-    def account(self, subject: str) -> Ledger:
+    def account(self, subject: str) -> accounting.Ledger:
         """Return a ledger in memory with the entries of one subject."""
         total, entries = self._read(subject, "entries")
-        ledger = Ledger.restore(self._snapshot_of(entries))
+        ledger = accounting.Ledger.restore(self._snapshot_of(entries))
         if ledger.spent(subject) != total:
             raise BadSnapshot(f"Ledger on the server: the entries of {subject} miss its total.")
         return ledger
@@ -275,7 +267,7 @@ class RedisLedger:
             BadSnapshot: Damaged, or of another ledger; nothing changes.
             SpendConflict: An id stands for another spend or another release; nothing changes.
         """
-        theirs = decode_ledger(data)
+        theirs = accounting.decode_ledger(data)
         for name in ("budget", "neighbours", "model"):
             if getattr(theirs, name) != getattr(self, name):
                 raise BadSnapshot(f"Ledger snapshot: {name} is that of another ledger.")
@@ -314,7 +306,9 @@ class RedisLedger:
     def _note(self, ledger_totals: LedgerTotals) -> None:
         """Take note of what the server holds, before anything can be released for it."""
 
-    def _merged(self, entry: LedgerEntry, content: bytes | None) -> list[str | bytes | int]:
+    def _merged(
+        self, entry: accounting.LedgerEntry, content: bytes | None
+    ) -> list[str | bytes | int]:
         for name in ("spend_id", "subject", "release"):
             check_text(getattr(entry, name), name)
         epsilon, delta = entry.debited.micro_epsilon, entry.debited.delta_units
@@ -323,21 +317,27 @@ class RedisLedger:
         kept = b"" if content is None else b"+" + content
         return [entry.spend_id, entry.subject, self._written(entry), epsilon, delta, kept]
 
-    def _fits(self, subject: str, debited: Amount) -> bool:
+    def _fits(self, subject: str, debited: accounting.Amount) -> bool:
         return (self.spent(subject) + debited).fits(self.budget)
 
-    def _read(self, subject: str, what: str) -> tuple[Amount, list[LedgerEntry]]:
+    def _read(
+        self, subject: str, what: str
+    ) -> tuple[accounting.Amount, list[accounting.LedgerEntry]]:
         keys = self._subject_keys(subject)
         _, epsilon, delta, *entries = self._run("READ", keys, subject, what)
-        return Amount(int(epsilon), int(delta)), [_entry(written) for written in entries]
+        return accounting.Amount(int(epsilon), int(delta)), [
+            _entry(written) for written in entries
+        ]
 
-    def _written(self, entry: LedgerEntry) -> bytes:
+    def _written(self, entry: accounting.LedgerEntry) -> bytes:
         """Write an entry as a snapshot of itself alone, with a checksum of its own."""
         return self._snapshot_of([entry])
 
-    def _snapshot_of(self, entries: list[LedgerEntry]) -> bytes:
-        contents = LedgerContents(self.budget, self.neighbours, self.model, tuple(entries))
-        return encode_ledger(contents)
+    def _snapshot_of(self, entries: list[accounting.LedgerEntry]) -> bytes:
+        contents = accounting.LedgerContents(
+            self.budget, self.neighbours, self.model, tuple(entries)
+        )
+        return accounting.encode_ledger(contents)
 
     def _subject_keys(self, subject: str) -> list[str]:
         keys = self._keys
@@ -358,8 +358,8 @@ class RedisLedger:
         return cast(list[bytes], answer)
 
 
-def _entry(written: bytes) -> LedgerEntry:
-    return decode_ledger(written).entries[0]
+def _entry(written: bytes) -> accounting.LedgerEntry:
+    return accounting.decode_ledger(written).entries[0]
 
 
 def _conflict(spend_id: str) -> str:

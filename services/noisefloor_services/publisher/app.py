@@ -11,15 +11,7 @@ from noisefloor.errors import BudgetExceeded
 from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.randomness import Source
 from noisefloor.roles import LOADING, Audit, ModelPublisher, PublicationMethod, ReleaseRequest
-from noisefloor.wire.messages import (
-    BudgetBalance,
-    BudgetStatement,
-    LedgerLine,
-    PublicationMessage,
-    PublicationOutcome,
-    PublicationPrice,
-    PublicationStatus,
-)
+from noisefloor.wire import messages
 from noisefloor_services.http import UNAVAILABLE, Readiness, Rule, Service, ServiceSpec
 from noisefloor_services.ledger import RedisLedger
 from noisefloor_services.publisher.data_set_routes import RULES as DATA_SET_RULES
@@ -123,7 +115,7 @@ def _add_publishing(router: APIRouter, shared: PublisherState) -> None:
         summary="Publish something, or find out by a dry run whether it would be.",
         responses={
             202: {
-                "model": PublicationOutcome,
+                "model": messages.PublicationOutcome,
                 "description": "Paid for; poll `/state` until it is stored.",
             },
             409: {"description": "Too little is left, or the id stands for another request."},
@@ -131,7 +123,9 @@ def _add_publishing(router: APIRouter, shared: PublisherState) -> None:
             **UNAVAILABLE,
         },
     )
-    def publish(message: PublicationMessage, response: Response) -> PublicationOutcome:
+    def publish(
+        message: messages.PublicationMessage, response: Response
+    ) -> messages.PublicationOutcome:
         request, publisher = _request(message), shared.publisher(message.data_set)
         if message.dry_run:
             return _dry_run(message, request, publisher, shared)
@@ -152,12 +146,12 @@ def _add_publishing(router: APIRouter, shared: PublisherState) -> None:
 
 
 def _queued(
-    message: PublicationMessage,
+    message: messages.PublicationMessage,
     request: ReleaseRequest,
     publisher: ModelPublisher,
     shared: PublisherState,
     response: Response,
-) -> PublicationOutcome:
+) -> messages.PublicationOutcome:
     """Charge a publication that takes long, and let the worker make it."""
     source = check_source(shared.source)
 
@@ -174,11 +168,11 @@ def _queued(
 
 
 def _dry_run(
-    message: PublicationMessage,
+    message: messages.PublicationMessage,
     request: ReleaseRequest,
     publisher: ModelPublisher,
     shared: PublisherState,
-) -> PublicationOutcome:
+) -> messages.PublicationOutcome:
     """Say what would happen; nothing does."""
     publisher.stored(request)  # the id may stand for another one
     price = shared.price(request)
@@ -235,9 +229,11 @@ def _add_reading(router: APIRouter, shared: PublisherState) -> None:
         summary="How far a publication is.",
         responses=missing,
     )
-    def state(publication_id: PublicationId, data_set: OfDataSet = None) -> PublicationStatus:
+    def state(
+        publication_id: PublicationId, data_set: OfDataSet = None
+    ) -> messages.PublicationStatus:
         progress = shared.progress(publication_id, data_set)
-        return PublicationStatus(
+        return messages.PublicationStatus(
             publication_id=publication_id, state=progress.value, detail=progress.text
         )
 
@@ -249,7 +245,7 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         summary="The budgets of all data sets that are published from.",
         responses=UNAVAILABLE,
     )
-    def balances() -> list[BudgetBalance]:
+    def balances() -> list[messages.BudgetBalance]:
         names = sorted({*shared.data_sets, *shared.uploads.names()})
         return [_balance(shared.ledger(name), name) for name in names]
 
@@ -259,14 +255,14 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         summary="A data set's budget, and what spent it.",
         responses={404: {"description": "Nothing is published from it."}, **UNAVAILABLE},
     )
-    def statement(subject: Subject) -> BudgetStatement:
+    def statement(subject: Subject) -> messages.BudgetStatement:
         account = shared.ledger(subject).account(subject)
         lines = [
             _line(one.release, one.count, Amount(one.micro_epsilon, one.delta_units), one.share)
             for one in account.what_spent(subject)
         ]
         balance = _balance(account, subject).model_dump()
-        return BudgetStatement(**balance, what_spent_it=lines, why=account.why(subject))
+        return messages.BudgetStatement(**balance, what_spent_it=lines, why=account.why(subject))
 
     @router.get(
         "/ledger/{subject}/entries",
@@ -285,7 +281,7 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         return Response(snapshot, media_type="application/json")
 
 
-def _request(message: PublicationMessage) -> ReleaseRequest:
+def _request(message: messages.PublicationMessage) -> ReleaseRequest:
     cost = Guarantee(
         message.cost.epsilon, message.cost.neighbours, message.cost.delta, model=TrustModel.CENTRAL
     )
@@ -295,15 +291,15 @@ def _request(message: PublicationMessage) -> ReleaseRequest:
 
 
 def _outcome(
-    message: PublicationMessage,
+    message: messages.PublicationMessage,
     detail: str,
     *,
     is_allowed: bool = True,
     card: dict[str, Any] | None = None,  # Any: JSON
     state: PublicationProgress | None = None,
-    price: PublicationPrice | None = None,
-) -> PublicationOutcome:
-    return PublicationOutcome(
+    price: messages.PublicationPrice | None = None,
+) -> messages.PublicationOutcome:
+    return messages.PublicationOutcome(
         publication_id=message.publication_id,
         dry_run=message.dry_run,
         would_publish=is_allowed,
@@ -314,9 +310,9 @@ def _outcome(
     )
 
 
-def _balance(ledger: Ledger | RedisLedger, subject: str) -> BudgetBalance:
+def _balance(ledger: Ledger | RedisLedger, subject: str) -> messages.BudgetBalance:
     spent, left = ledger.spent(subject), ledger.left(subject)
-    return BudgetBalance(
+    return messages.BudgetBalance(
         subject=subject,
         spent_micro_epsilon=spent.micro_epsilon,
         left_micro_epsilon=left.micro_epsilon,
@@ -325,7 +321,7 @@ def _balance(ledger: Ledger | RedisLedger, subject: str) -> BudgetBalance:
     )
 
 
-def _line(release: str, count: int, taken: Amount, share: float) -> LedgerLine:
-    return LedgerLine(
+def _line(release: str, count: int, taken: Amount, share: float) -> messages.LedgerLine:
+    return messages.LedgerLine(
         release=release, count=count, epsilon=taken.epsilon, delta=taken.delta, share=share
     )

@@ -12,18 +12,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from noisefloor import roles
 from noisefloor.accounting import Amount
 from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import Source
-from noisefloor.roles import (
-    Artefact,
-    Audit,
-    ModelPublisher,
-    PublicationMethod,
-    ReleaseRequest,
-    has_failed,
-    unpack_artefact,
-)
 from noisefloor.wire.messages import PublicationPrice
 from noisefloor_services.ledger import AnchoredLedger, BadAnchor, LedgerBehind, RedisLedger
 from noisefloor_services.metrics import MetricCounter, MetricSample, available_samples
@@ -49,10 +41,10 @@ class PublisherState:
     def __init__(
         self,
         settings: Settings,
-        methods: Mapping[str, PublicationMethod],
+        methods: Mapping[str, roles.PublicationMethod],
         data_sets: Collection[str],
         source: Source,
-        audit: Audit | None,
+        audit: roles.Audit | None,
     ) -> None:
         self.source = source
         self.methods = dict(methods)
@@ -133,7 +125,7 @@ class PublisherState:
             return "The ledger is not there, has other terms, or lost what it held."
         return ""
 
-    def publisher(self, data_set: str) -> ModelPublisher:
+    def publisher(self, data_set: str) -> roles.ModelPublisher:
         """Return the role on the ledger of a data set."""
         uploaded = None if data_set in self.data_sets else self.uploads.find(data_set)
         if uploaded is not None:
@@ -141,15 +133,17 @@ class PublisherState:
         if not self.methods:
             raise HTTPException(422, "No method of publication is installed here.")
         ledger = self.ledger()
-        return ModelPublisher(ledger, ledger, self.methods.values(), data_sets=self.data_sets)
+        return roles.ModelPublisher(
+            ledger, ledger, self.methods.values(), data_sets=self.data_sets
+        )
 
-    def found(self, publication_id: str, data_set: str | None) -> Artefact:
+    def found(self, publication_id: str, data_set: str | None) -> roles.Artefact:
         """Return what is stored of a publication, or answer 404."""
         stored = self.ledger(data_set).published(publication_id)
         if stored is None:
             raise HTTPException(404, "There is no such publication, or it is not stored yet.")
-        made = unpack_artefact(stored)
-        if has_failed(made):
+        made = roles.unpack_artefact(stored)
+        if roles.has_failed(made):
             raise HTTPException(410, PublicationProgress.FAILED.text)
         return made
 
@@ -163,14 +157,14 @@ class PublisherState:
         if stored is not None:
             return (
                 PublicationProgress.FAILED
-                if has_failed(unpack_artefact(stored))
+                if roles.has_failed(roles.unpack_artefact(stored))
                 else PublicationProgress.STORED
             )
         if ledger.entry(publication_id) is None:
             raise HTTPException(404, "There is no such publication.")
         return PublicationProgress.CHARGED
 
-    def price(self, request: ReleaseRequest) -> PublicationPrice:
+    def price(self, request: roles.ReleaseRequest) -> PublicationPrice:
         """Return what a request would cost; nothing more where it is paid for."""
         ledger = self.ledger(request.data_set)
         is_paid = ledger.entry(request.publication_id) is not None

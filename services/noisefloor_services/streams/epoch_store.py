@@ -22,16 +22,7 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, EpochOpen
 from noisefloor.roles import AggregationLimits, DeadLetter, EpochSummary
 from noisefloor.wire import MOST_EPOCH, Kind, Reduction, Tally, joined, sorted_rows
-from noisefloor_services.store import (
-    GROUP,
-    BadStore,
-    Command,
-    EpochClosing,
-    Layout,
-    PartitionKeys,
-    Server,
-    scripts,
-)
+from noisefloor_services import store
 from noisefloor_services.streams.batch import cells_of
 
 
@@ -85,8 +76,8 @@ class Conservation:
         return cls(*(sum(getattr(part, one.name) for part in listed) for one in fields(cls)))
 
 
-def _conservation_query(keys: PartitionKeys) -> Command:
-    return scripts.ACCOUNT.command([keys.frames, keys.counters, keys.admission], [])
+def _conservation_query(keys: store.PartitionKeys) -> store.Command:
+    return store.scripts.ACCOUNT.command([keys.frames, keys.counters, keys.admission], [])
 
 
 def _read_conservation(reply: Sequence[int]) -> Conservation:
@@ -115,8 +106,8 @@ class EpochStore:
 
     def __init__(
         self,
-        server: Server,
-        layout: Layout,
+        server: store.Server,
+        layout: store.Layout,
         kinds: Iterable[Kind],
         *,
         limits: AggregationLimits | None = None,
@@ -137,7 +128,7 @@ class EpochStore:
             windows = [("HSETNX", keys.window(name), "floor", first_epoch) for name in self.kinds]
             self.server.all(windows)
             try:
-                self.server.call("XGROUP", "CREATE", keys.frames, GROUP, "0", "MKSTREAM")
+                self.server.call("XGROUP", "CREATE", keys.frames, store.GROUP, "0", "MKSTREAM")
             except ResponseError as error:
                 if not str(error).startswith("BUSYGROUP"):
                     raise
@@ -159,7 +150,7 @@ class EpochStore:
         deadline, left = time.monotonic() + patience_s, self._partitions
         while left := [keys for keys in left if self._is_draining(keys, kind, epoch)]:
             if time.monotonic() > deadline:
-                raise EpochClosing
+                raise store.EpochClosing
             time.sleep(_LOOK_S)
 
     def is_closed(self, kind: str, epoch: int) -> bool:
@@ -202,7 +193,7 @@ class EpochStore:
                 keys.kept(kind, epoch),
                 keys.admission_of(kind, epoch),
             ]
-            self.server.call(*scripts.RETIRE.command(names, [epoch]))
+            self.server.call(*store.scripts.RETIRE.command(names, [epoch]))
 
     def drop(self) -> None:
         """Drop everything that is stored, waiting frames included; no worker may count now.
@@ -210,7 +201,7 @@ class EpochStore:
         No user has the right to delete a stream of frames: it is emptied, and stays.
         """
         for keys in self._partitions:
-            while self.server.call(*scripts.EMPTY.command([keys.frames], [GROUP])):
+            while self.server.call(*store.scripts.EMPTY.command([keys.frames], [store.GROUP])):
                 pass
             names = [keys.counters, keys.letters, keys.beats, keys.admission]
             for kind in self.kinds:
@@ -253,7 +244,7 @@ class EpochStore:
             for epoch in self.epochs(kind)
             for keys in self._partitions
         ]
-        commands: list[Command] = []
+        commands: list[store.Command] = []
         for keys, kind, epoch in places:
             commands += [
                 _window_query(keys.window(kind), epoch),
@@ -297,14 +288,16 @@ class EpochStore:
         return int(sum(self.server.all([("XLEN", keys.frames) for keys in self._partitions])))
 
     @property
-    def _partitions(self) -> list[PartitionKeys]:
+    def _partitions(self) -> list[store.PartitionKeys]:
         return [self.layout.keys(place) for place in range(self.layout.partitions)]
 
-    def _query(self, queries: Callable[[PartitionKeys], Sequence[Command]]) -> list[list[Any]]:
+    def _query(
+        self, queries: Callable[[store.PartitionKeys], Sequence[store.Command]]
+    ) -> list[list[Any]]:
         """Return the replies of every partition, a partition's all of one instant."""
         return [self.server.atomically(queries(keys)) for keys in self._partitions]
 
-    def _touched(self, keys: PartitionKeys, kind: str) -> set[int]:
+    def _touched(self, keys: store.PartitionKeys, kind: str) -> set[int]:
         """Return the epochs that there may be keys of: those kept, and those frames wait for."""
         kept, floor = self.server.all(
             [("SMEMBERS", keys.epochs(kind)), ("HGET", keys.window(kind), "floor")]
@@ -312,10 +305,12 @@ class EpochStore:
         first = int(floor or 0)
         return {*map(int, kept), *range(first, first + self.limits.open_epochs)}
 
-    def _is_draining(self, keys: PartitionKeys, kind: str, epoch: int) -> bool:
+    def _is_draining(self, keys: store.PartitionKeys, kind: str, epoch: int) -> bool:
         """Take one step of closing in a partition, and say whether more are needed."""
         names = [keys.window(kind), keys.epochs(kind), keys.epoch(kind, epoch), keys.frames]
-        step = self.server.call(*scripts.CLOSE.command(names, [epoch, self.limits.open_epochs]))
+        step = self.server.call(
+            *store.scripts.CLOSE.command(names, [epoch, self.limits.open_epochs])
+        )
         if step == _AHEAD:
             raise BadParameter("epoch", epoch, "within the window of open epochs")
         return bool(step == _DRAINING)
@@ -357,10 +352,12 @@ class EpochStore:
         self.server.all([("HSETNX", key, name, value) for name, value in settings.items()])
         for name, kept in zip(settings, self.server.call("HMGET", key, *settings), strict=True):
             if kept.decode() != settings[name]:
-                raise BadStore(f"Redis holds {key} with another {name}: choose another namespace.")
+                raise store.BadStore(
+                    f"Redis holds {key} with another {name}: choose another namespace."
+                )
 
 
-def _window_query(window: str, epoch: int) -> Command:
+def _window_query(window: str, epoch: int) -> store.Command:
     return ("HMGET", window, "floor", epoch)
 
 

@@ -26,17 +26,7 @@ from noisefloor.checks import check_count
 from noisefloor.errors import NoisefloorError
 from noisefloor.roles import AggregationLimits
 from noisefloor.wire import Frame, Reduction
-from noisefloor_services.store import (
-    TIMEOUT_S,
-    FrameRefused,
-    Layout,
-    Refusal,
-    StoreAway,
-    StreamFull,
-    Word,
-    scripts,
-    translated_error,
-)
+from noisefloor_services import store
 from noisefloor_services.streams.batch import kept_bytes, packed
 from noisefloor_services.streams.epoch_store import partition_share
 from noisefloor_services.streams.write_path import HIGH_WATER, WritePath
@@ -48,7 +38,11 @@ MOST_BATCH_BYTES = 1 << 23
 
 _REFRESH_S = 0.05
 _START, _END = b"*1\r\n$5\r\nMULTI\r\n", b"*1\r\n$4\r\nEXEC\r\n"
-_REFUSALS = {ord("c"): Refusal.CLOSED, ord("a"): Refusal.AHEAD, ord("f"): Refusal.FULL}
+_REFUSALS = {
+    ord("c"): store.Refusal.CLOSED,
+    ord("a"): store.Refusal.AHEAD,
+    ord("f"): store.Refusal.FULL,
+}
 _WAIT = ord("w")
 _START_WORDS, _MOST_STARTS = 15, 1024
 
@@ -83,11 +77,11 @@ class Ingest:
     def __init__(
         self,
         url: str,
-        layout: Layout,
+        layout: store.Layout,
         *,
         high_water: int = HIGH_WATER,
         most_waiting: int = MOST_WAITING,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = store.TIMEOUT_S,
         limits: AggregationLimits | None = None,
         writes: WritePath | None = None,
     ) -> None:
@@ -142,10 +136,10 @@ class Ingest:
         """
         place = self._layout.partition_of(data, frame.batch_id)
         if self._is_stopping or self._task is None:
-            raise StoreAway("the service stops")
+            raise store.StoreAway("the service stops")
         full = self._full(place, len(data))
         if full:
-            error = StreamFull(full)
+            error = store.StreamFull(full)
             self._failed(error, [place])
             raise error
         request = _Request(place, data, frame, asyncio.get_running_loop().create_future())
@@ -195,7 +189,7 @@ class Ingest:
             request = self._waiting.popleft()
             self._waiting_bytes -= len(request.data)
             if self._lengths[request.place] >= self._high_water:
-                full = StreamFull(f"Partition {request.place}")
+                full = store.StreamFull(f"Partition {request.place}")
                 self._failed(full, [request.place])
                 _fail(request, full)
             elif not request.taken.done():  # a client that disconnected has cancelled its future
@@ -214,7 +208,7 @@ class Ingest:
             self._failed(error, places, len(requests))
             for request in requests:
                 _fail(request, error)
-            if isinstance(error, StoreAway):
+            if isinstance(error, store.StoreAway):
                 self._refuse_all(error)
             return
         if self._writes is not None:
@@ -226,7 +220,7 @@ class Ingest:
         if self._writes is not None:
             self._writes.failed(error, places, frames)
 
-    def _refuse_all(self, error: StoreAway) -> None:
+    def _refuse_all(self, error: store.StoreAway) -> None:
         """Refuse all waiting requests: none waits longer than the time-out of one micro-batch."""
         self._failed(error, (), len(self._waiting))
         while self._waiting:
@@ -248,9 +242,9 @@ class Ingest:
                 replies = await self._answers(sent, 2 + len(groups) + len(places))
         except TimeoutError:
             await self._connection.disconnect(nowait=True)
-            raise StoreAway("no answer in time") from None
+            raise store.StoreAway("no answer in time") from None
         except RedisError as error:
-            raise translated_error(error) from None
+            raise store.translated_error(error) from None
         for place, length in zip(places, replies[len(groups) :], strict=True):
             self._lengths[place] = length
         return replies[: len(groups)]
@@ -284,7 +278,7 @@ class Ingest:
             keys.admission_of(kind, epoch),
         )
         bounds = (limits.open_epochs, limits.frames, limits.rows, limits.collected_bytes)
-        words = scripts.APPEND.command(names, (epoch, *bounds))
+        words = store.scripts.APPEND.command(names, (epoch, *bounds))
         assert len(words) == _START_WORDS
         if len(self._starts) >= _MOST_STARTS:  # clients can name many epochs that are refused
             self._starts.clear()
@@ -298,7 +292,7 @@ class Ingest:
         try:
             return await self._once(sent, count)
         except NoScriptError:
-            await self._once(_command("SCRIPT", "LOAD", scripts.APPEND.text), 1)
+            await self._once(_command("SCRIPT", "LOAD", store.scripts.APPEND.text), 1)
             return await self._once(sent, count)
 
     async def _once(self, sent: bytes, count: int) -> list[Any]:
@@ -344,18 +338,18 @@ def _settle(requests: Sequence[_Request], letters: bytes) -> None:
         return
     for request, letter in zip(requests, letters, strict=True):
         if letter in _REFUSALS:
-            _fail(request, FrameRefused(_REFUSALS[letter]))
+            _fail(request, store.FrameRefused(_REFUSALS[letter]))
         elif letter == _WAIT:
-            _fail(request, StreamFull("The epoch"))
+            _fail(request, store.StreamFull("The epoch"))
         elif not request.taken.done():
             request.taken.set_result(None)
 
 
-def _command(*words: Word) -> bytes:
+def _command(*words: store.Word) -> bytes:
     """Return a command as it goes over the wire."""
     return b"*%d\r\n" % len(words) + _words(*words)
 
 
-def _words(*words: Word) -> bytes:
+def _words(*words: store.Word) -> bytes:
     encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     return b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)

@@ -21,16 +21,7 @@ from typing import Any, Generic, TypeVar
 from redis.exceptions import RedisError
 
 from noisefloor.errors import NoisefloorError
-from noisefloor_services.store import (
-    GROUP,
-    Command,
-    Layout,
-    PartitionKeys,
-    Server,
-    StoreAway,
-    Word,
-    scripts,
-)
+from noisefloor_services import store
 
 K = TypeVar("K")
 
@@ -96,7 +87,7 @@ class Abandonment:
 
     def __init__(
         self,
-        keys: PartitionKeys,
+        keys: store.PartitionKeys,
         consumer: str,
         *,
         abandoned_s: float,
@@ -108,9 +99,9 @@ class Abandonment:
         self._abandoned_s = abandoned_s
         self._forgotten_s = forgotten_s
         self._pending: AgeTracker[PendingEntry] = AgeTracker(clock)
-        self._empty: AgeTracker[Word] = AgeTracker(clock)
+        self._empty: AgeTracker[store.Word] = AgeTracker(clock)
 
-    def look(self, server: Server, in_hand: Collection[str]) -> list[PendingEntry]:
+    def look(self, server: store.Server, in_hand: Collection[str]) -> list[PendingEntry]:
         """Return abandoned entries, and remove consumers that had none pending for long.
 
         Args:
@@ -119,9 +110,9 @@ class Abandonment:
         """
         pending, fields, consumers = server.atomically(
             [
-                ("XPENDING", self._keys.frames, GROUP, "-", "+", MOST_ENTRIES),
+                ("XPENDING", self._keys.frames, store.GROUP, "-", "+", MOST_ENTRIES),
                 ("HGETALL", self._keys.beats),
-                ("XINFO", "CONSUMERS", self._keys.frames, GROUP),
+                ("XINFO", "CONSUMERS", self._keys.frames, store.GROUP),
             ]
         )
         beats = dict(zip(fields[::2], fields[1::2], strict=True))
@@ -139,18 +130,22 @@ class Abandonment:
             and not (entry.consumer == self._consumer and entry.entry_id in in_hand)
         ]
 
-    def claim(self, entry: PendingEntry) -> Command:
+    def claim(self, entry: PendingEntry) -> store.Command:
         """Return the call that takes an entry over if it is still where it was seen."""
-        seen: list[Word] = [entry.entry_id, entry.consumer, entry.deliveries]
-        return scripts.CLAIM.command([self._keys.frames], [GROUP, self._consumer, *seen])
+        seen: list[store.Word] = [entry.entry_id, entry.consumer, entry.deliveries]
+        return store.scripts.CLAIM.command(
+            [self._keys.frames], [store.GROUP, self._consumer, *seen]
+        )
 
-    def leave(self, consumer: Word) -> Command:
+    def leave(self, consumer: store.Word) -> store.Command:
         """Return the call that removes a consumer from the group unless it holds something."""
-        return scripts.LEAVE.command([self._keys.frames, self._keys.beats], [GROUP, consumer])
+        return store.scripts.LEAVE.command(
+            [self._keys.frames, self._keys.beats], [store.GROUP, consumer]
+        )
 
-    def _forget(self, server: Server, consumers: list[list[bytes | int]]) -> None:
+    def _forget(self, server: store.Server, consumers: list[list[bytes | int]]) -> None:
         facts = [dict(zip(one[::2], one[1::2], strict=True)) for one in consumers]
-        empty: dict[Word, int] = {one[b"name"]: 0 for one in facts if one[b"pending"] == 0}
+        empty: dict[store.Word, int] = {one[b"name"]: 0 for one in facts if one[b"pending"] == 0}
         for name, age_s in self._empty.ages(empty).items():
             # One that still runs joins the group again with its next read.
             if age_s >= self._forgotten_s and name != self._consumer.encode():
@@ -195,7 +190,9 @@ class LagWatch:
         clock: Seconds that never run backwards.
     """
 
-    def __init__(self, server: Server, layout: Layout, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, server: store.Server, layout: store.Layout, clock: Clock = time.monotonic
+    ) -> None:
         self._server = server
         self._keys = [layout.keys(place) for place in range(layout.partitions)]
         self._clock = clock
@@ -220,14 +217,14 @@ class LagWatch:
             self._next_s = self._clock() + _LOOK_S
             try:
                 self._lacks = _stall_text(self.look())
-            except StoreAway:
+            except store.StoreAway:
                 self._forget()  # no worker can settle anything: readiness reports that
         return self._lacks
 
     def _look(self, place: int) -> Lag | None:
         try:
             replies = self._server.atomically(_queries(self._keys[place]))
-        except StoreAway:
+        except store.StoreAway:
             raise
         except (NoisefloorError, RedisError):
             return None
@@ -248,7 +245,7 @@ class LagWatch:
         self._lacks = ""
 
 
-def _queries(keys: PartitionKeys) -> list[Command]:
+def _queries(keys: store.PartitionKeys) -> list[store.Command]:
     """Return what to ask of a partition, all at one instant.
 
     Not XINFO's lag: it is unknown once entries are deleted, and here each one is when it is
@@ -256,15 +253,15 @@ def _queries(keys: PartitionKeys) -> list[Command]:
     """
     return [
         ("XLEN", keys.frames),
-        ("XPENDING", keys.frames, GROUP),
-        ("XPENDING", keys.frames, GROUP, "-", "+", 1),
+        ("XPENDING", keys.frames, store.GROUP),
+        ("XPENDING", keys.frames, store.GROUP, "-", "+", 1),
         ("XINFO", "GROUPS", keys.frames),
     ]
 
 
 def _last_delivered(groups: Sequence[Sequence[Any]]) -> object:  # Any: names and values in turn
     facts = [dict(zip(one[::2], one[1::2], strict=True)) for one in groups]
-    return next(one[b"last-delivered-id"] for one in facts if one[b"name"] == GROUP.encode())
+    return next(one[b"last-delivered-id"] for one in facts if one[b"name"] == store.GROUP.encode())
 
 
 def _stall_text(lags: Sequence[Lag | None]) -> str:

@@ -17,17 +17,8 @@ from redis.exceptions import NoPermissionError, RedisError
 from noisefloor.checks import check_count
 from noisefloor.errors import NoisefloorError
 from noisefloor.wire import Kind, read_batch_id
+from noisefloor_services import store
 from noisefloor_services.metrics import MetricCounter, MetricSample
-from noisefloor_services.store import (
-    ENTRY_ID,
-    FIELD,
-    BadStore,
-    Command,
-    Layout,
-    Server,
-    StoreAway,
-    StreamFull,
-)
 from noisefloor_services.streams.pending import Clock
 
 AWAY, FULL = "store-away", "full"
@@ -55,11 +46,11 @@ _log = logging.getLogger(__name__)
 
 def cause_of(error: Exception) -> str:
     """Return why an append failed, as one of a fixed list of words."""
-    if isinstance(error, StoreAway):
+    if isinstance(error, store.StoreAway):
         return AWAY
-    if isinstance(error, StreamFull):
+    if isinstance(error, store.StreamFull):
         return FULL
-    if isinstance(error, BadStore):  # windows or groups that no aggregator has prepared
+    if isinstance(error, store.BadStore):  # windows or groups that no aggregator has prepared
         return WINDOW
     text = str(error)
     if isinstance(error, NoPermissionError) or any(part in text for part in _DENIED_IN_SCRIPT):
@@ -81,8 +72,8 @@ class WritePath:
 
     def __init__(
         self,
-        server: Server,
-        layout: Layout,
+        server: store.Server,
+        layout: store.Layout,
         kinds: Iterable[str] = (),
         clock: Clock = time.monotonic,
     ) -> None:
@@ -128,8 +119,10 @@ class WritePath:
         the type of a key when it is read. An entry id it checks only when it appends.
         """
         keys = self._keys[place]
-        append: Command = ("XADD", keys.frames, ENTRY_ID, FIELD, b"")
-        windows: list[Command] = [("HMGET", keys.window(kind), "floor") for kind in self._kinds]
+        append: store.Command = ("XADD", keys.frames, store.ENTRY_ID, store.FIELD, b"")
+        windows: list[store.Command] = [
+            ("HMGET", keys.window(kind), "floor") for kind in self._kinds
+        ]
         try:
             commands = [("MULTI",), append, ("DISCARD",), ("XLEN", keys.frames), *windows]
             if [None] in self._server.all(commands)[4:]:
@@ -170,8 +163,8 @@ class Producer:
 
     def __init__(
         self,
-        server: Server,
-        layout: Layout,
+        server: store.Server,
+        layout: store.Layout,
         kinds: Mapping[str, Kind],
         *,
         high_water: int = HIGH_WATER,
@@ -191,10 +184,12 @@ class Producer:
         self._check_capacity(Counter(places))
         keys = [self._layout.keys(place) for place in places]
         pairs = zip(keys, frames, strict=True)
-        self._server.atomically([("XADD", key.frames, ENTRY_ID, FIELD, one) for key, one in pairs])
+        self._server.atomically(
+            [("XADD", key.frames, store.ENTRY_ID, store.FIELD, one) for key, one in pairs]
+        )
 
     def _check_capacity(self, places: Counter[int]) -> None:
         commands = [("XLEN", self._layout.keys(place).frames) for place in places]
         for place, length in zip(places, self._server.all(commands), strict=True):
             if length + places[place] > self._high_water:
-                raise StreamFull(f"Partition {place}")
+                raise store.StreamFull(f"Partition {place}")

@@ -10,23 +10,20 @@ from typing import Annotated
 
 import typer
 
-from noisefloor.errors import (
-    BadParameter,
-    BadRunDirectory,
-    BadScenario,
-    BadTable,
-    MissingExtra,
-    NoisefloorError,
-    OutOfDomain,
-    UnknownDataSet,
-    UnknownMechanism,
-)
+from noisefloor import errors
 from noisefloor_sim.cli import front_commands, service_commands
 from noisefloor_sim.cli.service_commands import INTERRUPTED
 
 _BAD_INPUT = (
-    *(BadParameter, BadRunDirectory, BadScenario, BadTable, MissingExtra, OutOfDomain),
-    *(UnknownDataSet, UnknownMechanism),
+    *(
+        errors.BadParameter,
+        errors.BadRunDirectory,
+        errors.BadScenario,
+        errors.BadTable,
+        errors.MissingExtra,
+        errors.OutOfDomain,
+    ),
+    *(errors.UnknownDataSet, errors.UnknownMechanism),
 )
 
 ScenarioFile = Annotated[
@@ -141,7 +138,7 @@ def run(
     from noisefloor_sim.cli import run_commands
 
     if as_json and not is_dry:
-        raise BadParameter("json", True, "only with --dry-run; a run writes privacy.json")
+        raise errors.BadParameter("json", True, "only with --dry-run; a run writes privacy.json")
     if is_dry:
         from noisefloor_sim.cli.dry_run import dry_run
 
@@ -311,7 +308,7 @@ def main() -> None:
     """Run the command line; errors raised on purpose become one line."""
     try:
         app()
-    except NoisefloorError as error:
+    except errors.NoisefloorError as error:
         sys.stderr.write(f"noisefloor: {error}\n")
         sys.exit(2 if isinstance(error, _BAD_INPUT) else 1)
 

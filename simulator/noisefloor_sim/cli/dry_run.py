@@ -11,13 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from noisefloor.privacy import Guarantee, number_or_inf
-from noisefloor_sim.cli.scenarios import (
-    missing_lines,
-    needs_lines,
-    skipped_lines,
-    summary,
-    summary_line,
-)
+from noisefloor_sim.cli import scenarios
 from noisefloor_sim.pipelines import BLOCKS, PlannedClaim
 from noisefloor_sim.runs import PlannedPoint, plan_point
 from noisefloor_sim.scenario import find_scenario, load_points
@@ -44,13 +38,17 @@ def dry_run(path: Path, settings: Sequence[str], *, as_json: bool) -> int:
     plans = [plan_point(point) for point in loaded.points]
     if as_json:
         points = [_point_json(planned) for planned in plans]
-        print(json.dumps({**summary(loaded), "plan": points}, indent=2, allow_nan=False))
+        print(json.dumps({**scenarios.summary(loaded), "plan": points}, indent=2, allow_nan=False))
         return 0
-    print(f"{summary_line(loaded, loaded.scenario.name)} Nothing was run.")
+    print(f"{scenarios.summary_line(loaded, loaded.scenario.name)} Nothing was run.")
     _print_table(plans)
     for line in (*_budget_lines(plans), *_frame_lines(plans), *_unknown_lines(plans)):
         print(line)
-    for line in (*needs_lines(loaded), *skipped_lines(loaded), *missing_lines(loaded)):
+    for line in (
+        *scenarios.needs_lines(loaded),
+        *scenarios.skipped_lines(loaded),
+        *scenarios.missing_lines(loaded),
+    ):
         print(line)
     return 0
 

@@ -5,18 +5,11 @@ from pathlib import Path
 
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import new_run
+from noisefloor_sim import runs
 from noisefloor_sim.cli.progress import counting_bar
 from noisefloor_sim.deploy.hosting import MEMORY
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.report import write
-from noisefloor_sim.runs import (
-    Run,
-    RunDirectory,
-    execute,
-    explain_spending,
-    page_of,
-    read_run,
-)
 from noisefloor_sim.scenario import SweepPoint
 
 MOST_LISTED = 8
@@ -37,7 +30,7 @@ def run(
     """Run a scenario into a run directory, and return the exit code that its gates decide."""
     with counting_bar() as bar:
         task = bar.add_task(path.stem, total=1.0)
-        directory, found = execute(
+        directory, found = runs.execute(
             path,
             settings=settings,
             seed=seed,
@@ -54,23 +47,23 @@ def run(
 
 def report(path: Path) -> int:
     """Write the report of a run directory again, from what it holds."""
-    directory = RunDirectory(path)
-    found = read_run(directory)
-    write(page_of(found), path / "report.html")
+    directory = runs.RunDirectory(path)
+    found = runs.read_run(directory)
+    write(runs.page_of(found), path / "report.html")
     _tell(directory, found)
     return 0
 
 
 def explain(path: Path, user: int, point_id: str | None = None) -> int:
     """Say what spent a user's budget, at a point of the run: the first if none is named."""
-    found = read_run(RunDirectory(path))
+    found = runs.read_run(runs.RunDirectory(path))
     point = found.points[0] if point_id is None else _point(found.points, point_id)
     scenario = point.scenario
     if not 0 <= user < scenario.population.users:
         raise BadParameter("user", user, f"in [0, {scenario.population.users - 1}]")
     print(f"user {user} at {point.id}")
     with new_run():
-        for line in explain_spending(scenario, PIPELINES, user):
+        for line in runs.explain_spending(scenario, PIPELINES, user):
             print(f"  {line}")
     return 0
 
@@ -86,9 +79,9 @@ def _point(points: Sequence[SweepPoint], given: str) -> SweepPoint:
     return meant[0]
 
 
-def _tell(directory: RunDirectory, found: Run) -> None:
+def _tell(directory: runs.RunDirectory, found: runs.Run) -> None:
     """Say what came out and where it lies."""
-    print(page_of(found).verdict_sentence)
+    print(runs.page_of(found).verdict_sentence)
     for gate in found.gates:
         state = "skipped" if gate.skipped else "passed" if gate.passed else "FAILED"
         print(f"gate {state}: {gate.gate} ({gate.detail})")

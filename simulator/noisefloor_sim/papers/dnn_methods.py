@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from noisefloor.adversary.models import audit_canary, games_for
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication import ClassificationScores, LogisticPlan, classification_scores
-from noisefloor.publication.methods import (
-    MOST_COORDINATES,
-    WHOLE_MODEL,
-    IncrementCanary,
-    ParameterCanary,
+from noisefloor.publication import (
+    ClassificationScores,
+    LogisticPlan,
+    classification_scores,
+    methods,
 )
 from noisefloor.publication.networks import (
     AnonymisedLearning,
@@ -45,7 +44,7 @@ def audited(
     said: NetworkClaim, learning: LearningFirst | AnonymisedLearning, parameters: int
 ) -> NetworkClaim:
     """Return a claim about the whole model with what an attacker reached; others as they are."""
-    if said.about != WHOLE_MODEL:
+    if said.about != methods.WHOLE_MODEL:
         return said
     canary = _canary(learning, parameters)
     bound = audit_canary(
@@ -59,13 +58,13 @@ def audited(
 
 def _canary(
     learning: LearningFirst | AnonymisedLearning, parameters: int
-) -> ParameterCanary | IncrementCanary:
+) -> methods.ParameterCanary | methods.IncrementCanary:
     """Return the record: it fills what every parameter, or the whole norm, may be moved by."""
     if isinstance(learning, LearningFirst):
-        return ParameterCanary(learning)
+        return methods.ParameterCanary(learning)
     epochs = learning.training.epochs
-    moved = 1 if learning.form == "norm" else min(parameters, MOST_COORDINATES)
-    return IncrementCanary(learning.epsilon / epochs, epochs, moved)
+    moved = 1 if learning.form == "norm" else min(parameters, methods.MOST_COORDINATES)
+    return methods.IncrementCanary(learning.epsilon / epochs, epochs, moved)
 
 
 FOLDS, DELTA = 10, 1e-5

@@ -6,17 +6,10 @@ from collections.abc import Sequence
 from noisefloor.privacy import ClaimVerdict
 from noisefloor.publication.methods import WHOLE_MODEL
 from noisefloor.publication.networks import NetworkClaim
+from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.dnn_figures import FULL, READINGS, TITLES, DnnPoint
 from noisefloor_sim.papers.dnn_methods import METHODS, DnnMethod, DnnPlan
 from noisefloor_sim.papers.output import figures_table, readings_table
-from noisefloor_sim.papers.verdicts import (
-    JudgedFigure,
-    Runs,
-    all_come_out,
-    interval,
-    paired_gap,
-    sentence,
-)
 from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, Role, RunCard, Section, Table
 
 EXPECTATION = (
@@ -36,8 +29,8 @@ FORMS = {
 
 
 def page_of(
-    judged: Sequence[JudgedFigure],
-    runs: Runs,
+    judged: Sequence[verdicts.JudgedFigure],
+    runs: verdicts.Runs,
     *,
     plan: DnnPlan,
     claims: Sequence[NetworkClaim],
@@ -45,12 +38,12 @@ def page_of(
     card: Sequence[tuple[str, str]],
 ) -> Page:
     """Return the whole page."""
-    majority, _, _ = interval(runs[DnnPoint("majority")])
+    majority, _, _ = verdicts.interval(runs[DnnPoint("majority")])
     return Page(
         name="reproduce dnn",
         question="Do the three approaches reach what the paper prints, and what do they protect?",
         expectation=EXPECTATION,
-        verdict_sentence=f"{sentence(judged)} {whole_model(claims, parameters)}",
+        verdict_sentence=f"{verdicts.sentence(judged)} {whole_model(claims, parameters)}",
         verdict_ok=_is_as_expected(judged, claims),
         claims=[_claim(one) for one in claims],
         sections=[
@@ -94,10 +87,12 @@ def whole_model(claims: Sequence[NetworkClaim], parameters: int) -> str:
     )
 
 
-def _is_as_expected(judged: Sequence[JudgedFigure], claims: Sequence[NetworkClaim]) -> bool | None:
+def _is_as_expected(
+    judged: Sequence[verdicts.JudgedFigure], claims: Sequence[NetworkClaim]
+) -> bool | None:
     if any(one.claim.verdict is not ClaimVerdict.HOLDS for one in claims):
         return False
-    return all_come_out(judged)
+    return verdicts.all_come_out(judged)
 
 
 def warnings_of(plan: DnnPlan) -> list[str]:
@@ -117,12 +112,12 @@ def _claim(one: NetworkClaim) -> ClaimRow:
     )
 
 
-def _plot(runs: Runs, plan: DnnPlan, parameters: int, metric: str) -> Plot:
+def _plot(runs: verdicts.Runs, plan: DnnPlan, parameters: int, metric: str) -> Plot:
     ends = (min(plan.epsilons), parameters * max(plan.epsilons))
     curves = []
     for method in METHODS:
         if method.kind == "reference":
-            mean, _, _ = interval(runs[DnnPoint(method.key, metric=metric)])
+            mean, _, _ = verdicts.interval(runs[DnnPoint(method.key, metric=metric)])
             curves.append(Curve(method.title, ends, [mean, mean], role="baseline"))
         elif method.kind == "per parameter":
             said = f"{method.title}, epsilon of a parameter"
@@ -143,12 +138,12 @@ def _plot(runs: Runs, plan: DnnPlan, parameters: int, metric: str) -> Plot:
     )
 
 
-def above_the_larger_class(runs: Runs, plan: DnnPlan, metric: str) -> str:
+def above_the_larger_class(runs: verdicts.Runs, plan: DnnPlan, metric: str) -> str:
     """Count the points of the paper's ways that are above the larger class, by kind of epsilon."""
     words = []
     for kind, whose in (("per parameter", "of a parameter"), ("whole model", "of the model")):
         gaps = [
-            paired_gap(
+            verdicts.paired_gap(
                 DnnPoint(one.key, epsilon, metric), DnnPoint("majority", metric=metric), runs
             )
             for one in METHODS
@@ -162,7 +157,7 @@ def above_the_larger_class(runs: Runs, plan: DnnPlan, metric: str) -> str:
 
 def _curve(
     method: DnnMethod,
-    runs: Runs,
+    runs: verdicts.Runs,
     plan: DnnPlan,
     metric: str,
     name: str,
@@ -171,7 +166,7 @@ def _curve(
     role: Role = "measured",
 ) -> Curve:
     epsilons = method.epsilons(plan)
-    found = [interval(runs[DnnPoint(method.key, one, metric)]) for one in epsilons]
+    found = [verdicts.interval(runs[DnnPoint(method.key, one, metric)]) for one in epsilons]
     has_band = role == "measured"
     return Curve(
         name,
@@ -206,14 +201,14 @@ def _fault_table(claims: Sequence[NetworkClaim]) -> Table:
     )
 
 
-def _reached_table(runs: Runs, plan: DnnPlan, parameters: int) -> Table:
+def _reached_table(runs: verdicts.Runs, plan: DnnPlan, parameters: int) -> Table:
     rows = [
         (
             method.title,
             epsilon or "",
             method.proved(epsilon, parameters) if epsilon else "",
-            f"{interval(runs[DnnPoint(method.key, epsilon)])[0]:.3f}",
-            f"{interval(runs[DnnPoint(method.key, epsilon, 'macro_f1')])[0]:.3f}",
+            f"{verdicts.interval(runs[DnnPoint(method.key, epsilon)])[0]:.3f}",
+            f"{verdicts.interval(runs[DnnPoint(method.key, epsilon, 'macro_f1')])[0]:.3f}",
         )
         for method in METHODS
         for epsilon in method.epsilons(plan)

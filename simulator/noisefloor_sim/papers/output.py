@@ -17,22 +17,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from noisefloor.errors import BadRunDirectory
-from noisefloor_sim.papers.verdicts import (
-    DEPENDS,
-    NOT,
-    REPRODUCED,
-    UNDECIDED,
-    JudgedFigure,
-    ReadingResult,
-    Runs,
-    number,
-)
+from noisefloor_sim.papers import verdicts
 from noisefloor_sim.report import Page, Table, write
 from noisefloor_sim.runs import RunDirectory
 
 
 def figures_table(
-    judged: Sequence[JudgedFigure], titles: Mapping[str, str], larger: str, digits: int = 2
+    judged: Sequence[verdicts.JudgedFigure],
+    titles: Mapping[str, str],
+    larger: str,
+    digits: int = 2,
 ) -> Table:
     """Return every printed figure with its verdict, the worst first.
 
@@ -42,7 +36,7 @@ def figures_table(
         larger: What always telling the larger class gets, in words.
         digits: Of numbers.
     """
-    order = (NOT, DEPENDS, UNDECIDED, REPRODUCED)
+    order = (verdicts.NOT, verdicts.DEPENDS, verdicts.UNDECIDED, verdicts.REPRODUCED)
     ranked = sorted(judged, key=lambda one: order.index(one.verdict))
     rows = [
         (
@@ -52,7 +46,7 @@ def figures_table(
             _span(one.found, digits),
             one.verdict,
             one.reading
-            or ("none for certain" if one.verdict == UNDECIDED else "none of those run"),
+            or ("none for certain" if one.verdict == verdicts.UNDECIDED else "none of those run"),
         )
         for one in ranked
     ]
@@ -64,17 +58,20 @@ def figures_table(
     )
 
 
-def _span(found: Sequence[ReadingResult], digits: int) -> str:
+def _span(found: Sequence[verdicts.ReadingResult], digits: int) -> str:
     low, high = min(one.value for one in found), max(one.value for one in found)
-    return number(low, digits) if low == high else _range(low, high, digits)
+    return verdicts.number(low, digits) if low == high else _range(low, high, digits)
 
 
 def _range(low: float, high: float, digits: int) -> str:
-    return f"{number(low, digits)} to {number(high, digits)}"
+    return f"{verdicts.number(low, digits)} to {verdicts.number(high, digits)}"
 
 
 def readings_table(
-    judged: Sequence[JudgedFigure], titles: Mapping[str, str], reading: str, digits: int = 2
+    judged: Sequence[verdicts.JudgedFigure],
+    titles: Mapping[str, str],
+    reading: str,
+    digits: int = 2,
 ) -> Table:
     """Return every reading of every figure.
 
@@ -90,7 +87,7 @@ def readings_table(
             one.item.what,
             one.item.printed,
             found.reading,
-            number(found.value, digits),
+            verdicts.number(found.value, digits),
             _range(found.low, found.high, digits),
             "" if math.isnan(found.one_low) else _range(found.one_low, found.one_high, digits),
             found.fits.value,
@@ -164,7 +161,7 @@ def write_all(
     write(page, folder / "report.html")
 
 
-def rows_of(judged: Sequence[JudgedFigure], majority: Mapping[str, float]) -> Rows:
+def rows_of(judged: Sequence[verdicts.JudgedFigure], majority: Mapping[str, float]) -> Rows:
     """Return a line for each reading of each figure.
 
     Args:
@@ -188,9 +185,9 @@ def rows_of(judged: Sequence[JudgedFigure], majority: Mapping[str, float]) -> Ro
 def reproduction_document(
     paper: str,
     readings: Sequence[str],
-    judged: Sequence[JudgedFigure],
+    judged: Sequence[verdicts.JudgedFigure],
     rows: Rows,
-    runs: Runs,
+    runs: verdicts.Runs,
     *,
     seed: int,
 ) -> dict[str, object]:

@@ -3,16 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from noisefloor.collection import PhaseClaim
-from noisefloor_sim.papers import supml_figures
+from noisefloor_sim.papers import supml_figures, verdicts
 from noisefloor_sim.papers.output import figures_table, readings_table
 from noisefloor_sim.papers.supml_runs import TITLES, Accuracies, SupmlSetting
-from noisefloor_sim.papers.verdicts import (
-    JudgedFigure,
-    all_come_out,
-    interval,
-    paired_gap,
-    sentence,
-)
 from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, RunCard, Section, headline
 
 READINGS = (
@@ -32,7 +25,7 @@ HOW_TO_READ = (
 
 
 def page_of(
-    judged: Sequence[JudgedFigure],
+    judged: Sequence[verdicts.JudgedFigure],
     runs: Accuracies,
     *,
     claims: Sequence[PhaseClaim],
@@ -48,8 +41,8 @@ def page_of(
         name="reproduce supml",
         question="Do the figures that the SUP.ML paper prints come out when they are run again?",
         expectation=EXPECTATION,
-        verdict_sentence=f"{sentence(judged)} {headline(rows)}",
-        verdict_ok=all_come_out(judged),
+        verdict_sentence=f"{verdicts.sentence(judged)} {headline(rows)}",
+        verdict_ok=verdicts.all_come_out(judged),
         claims=rows,
         sections=[
             Section(
@@ -134,7 +127,7 @@ def _best(settings: Mapping[str, SupmlSetting], runs: Accuracies) -> str:
     """Name the setting whose paired gaps to all others have intervals above 0."""
     for name, one in settings.items():
         others = [other for other in settings.values() if other != one]
-        if all(paired_gap(one, other, runs)[1] > 0 for other in others):
+        if all(verdicts.paired_gap(one, other, runs)[1] > 0 for other in others):
             return f"{name} is best"
     return "none is clearly best"
 
@@ -154,7 +147,7 @@ def _curves(
 
 
 def _curve(name: str, settings: Sequence[SupmlSetting], runs: Accuracies) -> Curve:
-    found = [interval(runs[one]) for one in settings]
+    found = [verdicts.interval(runs[one]) for one in settings]
     return Curve(
         name,
         [one.epsilon for one in settings],
@@ -169,14 +162,14 @@ def cost_of_noise(settings: Sequence[SupmlSetting], runs: Accuracies) -> str:
     without, in_training, _, in_test = settings
     words = []
     for name, one in (("training", in_training), ("the test", in_test)):
-        _, low, high = paired_gap(without, one, runs)
+        _, low, high = verdicts.paired_gap(without, one, runs)
         words.append(f"in {name} {low:.1f} to {high:.1f}")
     return f"WDBC: points that noise costs: {', '.join(words)}"
 
 
 def _bars(runs: Accuracies) -> Plot:
     settings = supml_figures.mixed(supml_figures.WDBC, "rand", (7, 4), 10.0)
-    found = [interval(runs[one]) for one in settings]
+    found = [verdicts.interval(runs[one]) for one in settings]
     names = [f"{one.train}/{one.test}" for one in settings]
     bars = Curve(
         "accuracy",

@@ -11,22 +11,7 @@ The paper's two data sets, each with the C that the paper uses for it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from noisefloor.collection import CollectionPlan, cross_validate, ionosphere, wdbc
-from noisefloor.collection.collecting import (
-    Collector,
-    EveryAttribute,
-    LabelBy,
-    PiecewiseCollector,
-    PiecewiseSelection,
-    RandomSelection,
-    RawCollector,
-    SampledPiecewiseCollector,
-    ScoreForm,
-    Selector,
-    UnifiedCollector,
-    WeakCollector,
-    WeakSelection,
-)
+from noisefloor.collection import CollectionPlan, collecting, cross_validate, ionosphere, wdbc
 from noisefloor.collection.encoding import Discretiser
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource, new_run
@@ -74,9 +59,9 @@ class SupmlSetting:
     epsilon: float = 0.0
     train: str = "WALDP"
     test: str = "WALDP"
-    form: ScoreForm = "corr"
+    form: collecting.ScoreForm = "corr"
     select_epsilon: float = 0.0
-    label: LabelBy = "piecewise"
+    label: collecting.LabelBy = "piecewise"
 
     def plan(self, schema: ScaledSchema, weight: float) -> CollectionPlan:
         """Return the plan to run."""
@@ -88,28 +73,28 @@ class SupmlSetting:
             weight=weight,
         )
 
-    def _selector(self, classes: Discretiser) -> Selector:
+    def _selector(self, classes: Discretiser) -> collecting.Selector:
         if self.select == "all":
-            return EveryAttribute()
+            return collecting.EveryAttribute()
         if self.select == "rand":
-            return RandomSelection(self.k)
+            return collecting.RandomSelection(self.k)
         if self.select == "pm":
-            return PiecewiseSelection(self.k, self.select_epsilon or self.epsilon)
+            return collecting.PiecewiseSelection(self.k, self.select_epsilon or self.epsilon)
         if self.select == "wa":
-            return WeakSelection(self.k, classes, self.form)
+            return collecting.WeakSelection(self.k, classes, self.form)
         raise BadParameter("select", self.select, "to be all, rand, pm or wa")
 
-    def _collector(self, level: str, classes: Discretiser) -> Collector:
+    def _collector(self, level: str, classes: Discretiser) -> collecting.Collector:
         if level == "raw":
-            return RawCollector()
+            return collecting.RawCollector()
         if level == "WA":
-            return WeakCollector(classes)
+            return collecting.WeakCollector(classes)
         if level == "WALDP":
-            return UnifiedCollector(classes, self.epsilon)
+            return collecting.UnifiedCollector(classes, self.epsilon)
         if level == "PM":
-            return PiecewiseCollector(self.epsilon, self.label)
+            return collecting.PiecewiseCollector(self.epsilon, self.label)
         if level == "PM-sampled":
-            return SampledPiecewiseCollector(self.epsilon, self.label)
+            return collecting.SampledPiecewiseCollector(self.epsilon, self.label)
         raise BadParameter("level", level, "to be raw, WA, WALDP, PM or PM-sampled")
 
 

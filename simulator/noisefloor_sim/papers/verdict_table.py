@@ -10,17 +10,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from noisefloor_sim.papers.verdicts import (
-    DEPENDS,
-    NOT,
-    REPRODUCED,
-    UNDECIDED,
-    JudgedFigure,
-    number,
-    sentence,
-)
+from noisefloor_sim.papers import verdicts
 
-_STYLES = {REPRODUCED: "green", DEPENDS: "yellow", NOT: "red", UNDECIDED: "magenta"}
+_STYLES = {
+    verdicts.REPRODUCED: "green",
+    verdicts.DEPENDS: "yellow",
+    verdicts.NOT: "red",
+    verdicts.UNDECIDED: "magenta",
+}
 
 
 def versions(*packages: str) -> dict[str, object]:
@@ -43,7 +40,7 @@ def progress() -> Progress:
 
 
 def print_verdicts(
-    judged: Sequence[JudgedFigure], titles: Mapping[str, str], digits: int = 2
+    judged: Sequence[verdicts.JudgedFigure], titles: Mapping[str, str], digits: int = 2
 ) -> None:
     """Print every figure with its readings, and how many came out."""
     # Off a terminal nothing may be cut: a log has no width.
@@ -57,9 +54,9 @@ def print_verdicts(
             Text(one.verdict, style=_STYLES[one.verdict]),
         )  # fmt: skip
         for found in one.found:
-            ends = f"{number(found.low, digits)} to {number(found.high, digits)}"
-            value = number(found.value, digits)
+            ends = f"{verdicts.number(found.low, digits)} to {verdicts.number(found.high, digits)}"
+            value = verdicts.number(found.value, digits)
             table.add_row("", f"  {found.reading}", "", value, ends, found.fits.value, "")
     console.print(table)
     console.print()
-    console.print(sentence(judged), highlight=False, soft_wrap=True)
+    console.print(verdicts.sentence(judged), highlight=False, soft_wrap=True)

@@ -3,16 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from noisefloor_sim import scenario
 from noisefloor_sim.runs.results import PointResult
-from noisefloor_sim.scenario import (
-    ClaimGate,
-    Gate,
-    MetricGate,
-    SweepPoint,
-    applies,
-    parse_gate,
-    resolved,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +26,7 @@ class GateResult:
 
 def check_gates(
     texts: Sequence[str],
-    points: Sequence[SweepPoint],
+    points: Sequence[scenario.SweepPoint],
     results: Mapping[str, PointResult],
     skipped: Collection[str] = (),
 ) -> list[GateResult]:
@@ -46,7 +38,7 @@ def check_gates(
         results: By the id of a point.
         skipped: Gates about points that settings took away: they neither pass nor fail.
     """
-    data = {point.id: resolved(point.scenario) for point in points}
+    data = {point.id: scenario.resolved(point.scenario) for point in points}
     return [
         GateResult(text, False, "no point matches", skipped=True)
         if text in skipped
@@ -58,8 +50,8 @@ def check_gates(
 def _checked(
     text: str, data: Mapping[str, Mapping[str, object]], results: Mapping[str, PointResult]
 ) -> GateResult:
-    gate = parse_gate(text)
-    chosen = [result for name, result in results.items() if applies(gate, data[name])]
+    gate = scenario.parse_gate(text)
+    chosen = [result for name, result in results.items() if scenario.applies(gate, data[name])]
     outcomes = [outcome for result in chosen for outcome in _outcomes(gate, result)]
     failed = [where for where, is_met in outcomes if not is_met]
     if not outcomes:
@@ -69,14 +61,14 @@ def _checked(
     return GateResult(text, True, f"holds at all {len(outcomes)}")
 
 
-def _outcomes(gate: Gate, result: PointResult) -> Iterator[tuple[str, bool]]:
+def _outcomes(gate: scenario.Gate, result: PointResult) -> Iterator[tuple[str, bool]]:
     """Yield what the gate selects at a point, and whether it is met."""
     for pipeline, found in result.findings.items():
-        if isinstance(gate, MetricGate):
+        if isinstance(gate, scenario.MetricGate):
             for metric in found.metrics:
                 if f"{pipeline}.{metric.name}" == gate.metric:
                     yield f"{result.id} ({metric.value:g})", gate.is_met(metric.value)
-        elif isinstance(gate, ClaimGate):
+        elif isinstance(gate, scenario.ClaimGate):
             for named in found.claims:
                 neighbours = named.claim.proved.neighbours.value
                 if gate.selects(pipeline, named.mechanism, neighbours):

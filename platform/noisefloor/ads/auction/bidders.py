@@ -12,15 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.auction.clearing import (
-    LARGEST_BID,
-    MOST_BIDDERS,
-    AuctionType,
-    Micros,
-    Winners,
-    best_two,
-    zero_bids,
-)
+from noisefloor.ads.auction import clearing
 from noisefloor.checks import Array, check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import Words
@@ -53,10 +45,12 @@ class Campaign:
     shade: float = 1.0
 
     def __post_init__(self) -> None:
-        check_count(self.bidder, "bidder", least=0, most=MOST_BIDDERS - 1)
+        check_count(self.bidder, "bidder", least=0, most=clearing.MOST_BIDDERS - 1)
         check_count(self.ad, "ad", least=0, most=(1 << 20) - 1)
-        check_count(self.click_micros, "click_micros", least=0, most=LARGEST_BID)
-        check_count(self.view_micros, "view_micros", least=0, most=LARGEST_BID - self.click_micros)
+        check_count(self.click_micros, "click_micros", least=0, most=clearing.LARGEST_BID)
+        check_count(
+            self.view_micros, "view_micros", least=0, most=clearing.LARGEST_BID - self.click_micros
+        )
         check_count(self.budget_micros, "budget_micros", least=0, most=UNLIMITED)
         if not 0 < check_finite(self.shade, "shade") <= 1:
             raise BadParameter("shade", self.shade, "above 0 and at most 1")
@@ -78,17 +72,19 @@ class Bidders:
 
     owner: NDArray[np.int64]
     ad: NDArray[np.int64]
-    click: Micros
-    view: Micros
-    budget: Micros
+    click: clearing.Micros
+    view: clearing.Micros
+    budget: clearing.Micros
     shade: Reals
     campaigns_of: tuple[NDArray[np.intp], ...]
 
     @classmethod
     def of(cls, campaigns: Sequence[Campaign]) -> "Bidders":
         """Put campaigns into columns."""
-        if not 1 <= len(campaigns) <= MOST_BIDDERS:
-            raise BadParameter("campaigns", f"<{len(campaigns)}>", f"1 to {MOST_BIDDERS} of them")
+        if not 1 <= len(campaigns) <= clearing.MOST_BIDDERS:
+            raise BadParameter(
+                "campaigns", f"<{len(campaigns)}>", f"1 to {clearing.MOST_BIDDERS} of them"
+            )
         owner = np.array([one.bidder for one in campaigns])
         if len(np.unique(owner)) <= owner.max():
             raise BadParameter("bidder", int(owner.max()), "with every smaller index in use")
@@ -111,23 +107,25 @@ class Bidders:
             raise BadParameter("table", by_ad.shape, "of two dimensions, a column for each ad")
         return by_ad[:, self.ad]
 
-    def factors(self, rule: AuctionType, pace: Reals) -> tuple[Reals, Reals]:
+    def factors(self, rule: clearing.AuctionType, pace: Reals) -> tuple[Reals, Reals]:
         """Return what a campaign bids for being seen, and for a click, at these paces."""
-        scale = pace * self.shade if rule is AuctionType.FIRST_PRICE else pace
+        scale = pace * self.shade if rule is clearing.AuctionType.FIRST_PRICE else pace
         return self.view * scale, self.click * scale
 
-    def enter(self, bids: Micros, draws: Words) -> tuple[Micros, Array | None]:
+    def enter(self, bids: clearing.Micros, draws: Words) -> tuple[clearing.Micros, Array | None]:
         """Return each bidder's entry, and which campaign it is for; none if that is the bidder.
 
         A bidder enters its best campaign only: its own others do not set its price.
         """
         if len(self.campaigns_of) == len(self) and (self.owner[1:] > self.owner[:-1]).all():
             return bids, None
-        entries = zero_bids(len(bids), len(self.campaigns_of))
-        chosen: Winners = np.zeros(entries.shape, dtype=np.int16, order="F")
+        entries = clearing.zero_bids(len(bids), len(self.campaigns_of))
+        chosen: clearing.Winners = np.zeros(entries.shape, dtype=np.int16, order="F")
         for bidder, own in enumerate(self.campaigns_of):
             # Other draws than between bidders, so that the two choices are not related.
-            place, entries[:, bidder], _ = best_two(np.asfortranarray(bids[:, own]), ~draws)
+            place, entries[:, bidder], _ = clearing.best_two(
+                np.asfortranarray(bids[:, own]), ~draws
+            )
             chosen[:, bidder] = own.astype(np.int16)[place]
         return entries, chosen
 
@@ -138,5 +136,5 @@ def equilibrium_shade(bidders: int) -> float:
     With n alike bidders, bidding (n - 1) / n of the value is the symmetric equilibrium (Vickrey
     1961).
     """
-    check_count(bidders, "bidders", least=2, most=MOST_BIDDERS)
+    check_count(bidders, "bidders", least=2, most=clearing.MOST_BIDDERS)
     return (bidders - 1) / bidders

@@ -11,15 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from noisefloor.ads.auction import clearing
 from noisefloor.ads.auction.bidders import Bidders
-from noisefloor.ads.auction.clearing import (
-    UNFILLED,
-    AuctionType,
-    Micros,
-    Winners,
-    check_floors,
-    zero_bids,
-)
 from noisefloor.ads.auction.pacing import Pacing, PacingState, SettledSlice, settle
 from noisefloor.ads.auction.signals import Signal
 from noisefloor.checks import Array, check_reals
@@ -41,7 +34,7 @@ class Inventory:
     """
 
     chance: Array
-    floors: Micros
+    floors: clearing.Micros
     draws: Words
     taste: Array
 
@@ -63,7 +56,7 @@ class Inventory:
         if cares.shape != known.shape:
             raise BadParameter("taste", cares.shape, f"of shape {known.shape}")
         draws = source.stage("ties").words(len(known))
-        return cls(known, check_floors(floors, len(known)), draws, cares)
+        return cls(known, clearing.check_floors(floors, len(known)), draws, cares)
 
     def __len__(self) -> int:
         return len(self.chance)
@@ -83,11 +76,11 @@ class AuctionLog:
         taste: How much the person cares for the ad that was shown; 0 where none was.
     """
 
-    winner: Winners
-    price: Micros
-    bid: Micros
-    second: Micros
-    value: Micros
+    winner: clearing.Winners
+    price: clearing.Micros
+    bid: clearing.Micros
+    second: clearing.Micros
+    value: clearing.Micros
     taste: Single
 
     @classmethod
@@ -103,7 +96,7 @@ class AuctionLog:
     @property
     def filled(self) -> NDArray[np.bool_]:
         """Whether somebody won."""
-        return np.asarray(self.winner != UNFILLED)
+        return np.asarray(self.winner != clearing.UNFILLED)
 
     def table(self) -> pa.Table:
         """Return the log as an Arrow table; the columns are not copied."""
@@ -126,7 +119,7 @@ def run_auctions(
     bidders: Bidders,
     pacing: Pacing,
     *,
-    rule: AuctionType = AuctionType.SECOND_PRICE,
+    rule: clearing.AuctionType = clearing.AuctionType.SECOND_PRICE,
     pacing_state: PacingState | None = None,
 ) -> AuctionResult:
     """Sell impressions one after the other, under one regime.
@@ -143,7 +136,7 @@ def run_auctions(
         raise BadParameter("signal", f"<{len(signal)} rows>", f"of {len(impressions)} rows")
     now = PacingState.full(bidders) if pacing_state is None else pacing_state
     log = AuctionLog.empty(len(impressions))
-    space = zero_bids(pacing.every, len(bidders))
+    space = clearing.zero_bids(pacing.every, len(bidders))
     for rows in _slices(len(impressions), pacing.every):
         count = rows.stop - rows.start
         bids = space[:count]
@@ -161,7 +154,7 @@ def run_regimes(
     bidders: Bidders,
     pacing: Pacing,
     *,
-    rule: AuctionType = AuctionType.SECOND_PRICE,
+    rule: clearing.AuctionType = clearing.AuctionType.SECOND_PRICE,
 ) -> list[AuctionResult]:
     """Sell the same impressions under each signal, with the same draws and full purses."""
     return [run_auctions(impressions, one, bidders, pacing, rule=rule) for one in signals]
@@ -179,7 +172,7 @@ def _write(
     cleared = settled.cleared
     log.winner[rows], log.price[rows] = cleared.winner, cleared.price
     log.bid[rows], log.second[rows] = cleared.bid, cleared.second
-    filled = cleared.winner != UNFILLED
+    filled = cleared.winner != clearing.UNFILLED
     winner = np.where(filled, cleared.winner, 0)
     place = np.arange(len(winner)) * len(bidders) + winner
     chance = impressions.chance[rows].reshape(-1).take(place)

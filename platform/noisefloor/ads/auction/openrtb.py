@@ -15,20 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noisefloor.ads.auction import openrtb_fields
 from noisefloor.ads.auction.clearing import AuctionType
-from noisefloor.ads.auction.openrtb_fields import (
-    CATEGORY,
-    CURRENCY,
-    IMPRESSION,
-    MICROS_PER_CPM,
-    MOST_FLOOR,
-    MOST_LISTED,
-    MOST_SIDE,
-    MOST_SYMBOLS,
-    PROVIDER,
-    check_shape,
-    find_identifiers,
-)
 from noisefloor.checks import check_count, check_epsilon
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.randomness import Source
@@ -64,14 +52,16 @@ class Slot:
     blocked_domains: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_count(self.width, "width", most=MOST_SIDE)
-        check_count(self.height, "height", most=MOST_SIDE)
-        check_count(self.floor_micros, "floor_micros", least=0, most=MOST_FLOOR)
-        check_count(self.taxonomy, "taxonomy", most=MOST_LISTED)
-        if not CURRENCY.fullmatch(self.currency):
+        check_count(self.width, "width", most=openrtb_fields.MOST_SIDE)
+        check_count(self.height, "height", most=openrtb_fields.MOST_SIDE)
+        check_count(self.floor_micros, "floor_micros", least=0, most=openrtb_fields.MOST_FLOOR)
+        check_count(self.taxonomy, "taxonomy", most=openrtb_fields.MOST_LISTED)
+        if not openrtb_fields.CURRENCY.fullmatch(self.currency):
             raise BadParameter("currency", self.currency, "to be three capital letters")
-        if self.category is not None and not CATEGORY.fullmatch(self.category):
-            raise BadParameter("category", self.category, f"to match {CATEGORY.pattern}")
+        if self.category is not None and not openrtb_fields.CATEGORY.fullmatch(self.category):
+            raise BadParameter(
+                "category", self.category, f"to match {openrtb_fields.CATEGORY.pattern}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +73,7 @@ class ReleasedSymbol:
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_count(self.symbols, "symbols", most=MOST_SYMBOLS)
+        check_count(self.symbols, "symbols", most=openrtb_fields.MOST_SYMBOLS)
         check_count(self.symbol, "symbol", least=0, most=self.symbols - 1)
         check_epsilon(self.epsilon)
 
@@ -135,9 +125,9 @@ def bid_request(
 
 def _impression(slot: Slot) -> Request:
     return {
-        "id": IMPRESSION,
+        "id": openrtb_fields.IMPRESSION,
         "banner": {"w": slot.width, "h": slot.height},
-        "bidfloor": slot.floor_micros / MICROS_PER_CPM,
+        "bidfloor": slot.floor_micros / openrtb_fields.MICROS_PER_CPM,
         "bidfloorcur": slot.currency,
         "secure": 1,
     }
@@ -150,7 +140,11 @@ def _site(slot: Slot, released: ReleasedSymbol | None) -> Request:
     if released is not None:
         terms = {"epsilon": float(released.epsilon), "symbols": released.symbols}
         segment = {"id": str(released.symbol)}
-        data = {"name": PROVIDER, "segment": [segment], "ext": {PROVIDER: terms}}
+        data = {
+            "name": openrtb_fields.PROVIDER,
+            "segment": [segment],
+            "ext": {openrtb_fields.PROVIDER: terms},
+        }
         site["content"] = {"data": [data]}
     return site
 
@@ -181,7 +175,7 @@ def released_of(request: Request) -> ReleasedSymbol | None:
     data = request.get("site", {}).get("content", {}).get("data")
     if not data:
         return None
-    terms = data[0]["ext"][PROVIDER]
+    terms = data[0]["ext"][openrtb_fields.PROVIDER]
     return ReleasedSymbol(int(data[0]["segment"][0]["id"]), terms["symbols"], terms["epsilon"])
 
 
@@ -191,9 +185,9 @@ def check_request(request: object) -> None:
     Raises:
         OutOfDomain: Names the path and the rule, and never shows the value.
     """
-    for path, reason in find_identifiers(request):
+    for path, reason in openrtb_fields.find_identifiers(request):
         raise OutOfDomain(f"Bid request: {path} is {reason}; it may not be sent.")
-    check_shape(request)
+    openrtb_fields.check_shape(request)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Request:

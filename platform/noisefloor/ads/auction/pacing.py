@@ -16,14 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.ads.auction import clearing
 from noisefloor.ads.auction.bidders import Bidders, Reals
-from noisefloor.ads.auction.clearing import (
-    UNFILLED,
-    AuctionType,
-    ClearedAuctions,
-    Micros,
-    clear_block,
-)
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import Words
@@ -66,7 +60,7 @@ class PacingState:
         auctions: How many there have been today.
     """
 
-    left: Micros
+    left: clearing.Micros
     multiplier: Reals
     stopped: NDArray[np.bool_]
     auctions: int = 0
@@ -83,7 +77,7 @@ class PacingState:
         return np.where(self.stopped, 0.0, self.multiplier)
 
     def after(
-        self, spent: Micros, stopped: NDArray[np.bool_], rows: int, pacing: Pacing
+        self, spent: clearing.Micros, stopped: NDArray[np.bool_], rows: int, pacing: Pacing
     ) -> "PacingState":
         """Return the purses after a slice of n auctions."""
         to_come = max(pacing.auctions - self.auctions, rows)
@@ -104,19 +98,19 @@ class SettledSlice:
         stopped: Who ran out in this slice.
     """
 
-    cleared: ClearedAuctions
-    spent: Micros
+    cleared: clearing.ClearedAuctions
+    spent: clearing.Micros
     stopped: NDArray[np.bool_]
 
 
 def settle(
-    bids: Micros,
-    floors: Micros,
+    bids: clearing.Micros,
+    floors: clearing.Micros,
     draws: Words,
-    left: Micros,
+    left: clearing.Micros,
     *,
     bidders: Bidders,
-    rule: AuctionType,
+    rule: clearing.AuctionType,
 ) -> SettledSlice:
     """Clear a slice of auctions in order, within what campaigns have left.
 
@@ -144,24 +138,30 @@ def settle(
 
 
 def _clear_campaigns(
-    bids: Micros, floors: Micros, draws: Words, bidders: Bidders, rule: AuctionType
-) -> ClearedAuctions:
+    bids: clearing.Micros,
+    floors: clearing.Micros,
+    draws: Words,
+    bidders: Bidders,
+    rule: clearing.AuctionType,
+) -> clearing.ClearedAuctions:
     """Let each bidder enter its best campaign, clear, and name the campaign that won."""
     entries, chosen = bidders.enter(bids, draws)
-    cleared = clear_block(entries, floors, rule, draws)
+    cleared = clearing.clear_block(entries, floors, rule, draws)
     if chosen is not None:
-        filled = np.flatnonzero(cleared.winner != UNFILLED)
+        filled = np.flatnonzero(cleared.winner != clearing.UNFILLED)
         cleared.winner[filled] = chosen[filled, cleared.winner[filled]]
     return cleared
 
 
-def _spent(cleared: ClearedAuctions, campaigns: int) -> Micros:
+def _spent(cleared: clearing.ClearedAuctions, campaigns: int) -> clearing.Micros:
     """Return what each campaign spends; 2**15 prices of at most 2**32 are exact in doubles."""
     sums = np.bincount(cleared.winner + 1, weights=cleared.price, minlength=campaigns + 1)
     return np.asarray(sums[1:]).astype(np.int64)
 
 
-def _first_unpaid(cleared: ClearedAuctions, spent: Micros, left: Micros) -> tuple[int, int]:
+def _first_unpaid(
+    cleared: clearing.ClearedAuctions, spent: clearing.Micros, left: clearing.Micros
+) -> tuple[int, int]:
     """Return the first auction that its winner cannot pay, and the winner."""
     found = []
     for campaign in np.flatnonzero(spent > left):

@@ -11,20 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, Rates, click_through
 from noisefloor.ads.delivery import AdDelivery
 from noisefloor.checks import Array, Floats, blocks, check_bits, check_count, check_integers
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms import (
-    BinaryResponse,
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    count_symbols,
-    unsupported,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.wire import Kind, symbol_kind
@@ -56,11 +48,11 @@ class DeliveredClick:
 
     ads: int
     epsilon: float
-    response: BinaryResponse = field(init=False)
+    response: mechanisms.BinaryResponse = field(init=False)
 
     def __post_init__(self) -> None:
         check_count(self.ads, "ads", least=2, most=1 << 16)
-        object.__setattr__(self, "response", BinaryResponse(self.epsilon))
+        object.__setattr__(self, "response", mechanisms.BinaryResponse(self.epsilon))
 
     @classmethod
     def after(cls, delivery: AdDelivery, epsilon: float) -> "DeliveredClick":
@@ -108,41 +100,41 @@ class DeliveredClick:
         """Return the guarantee of the response, for users to whom the same ad was delivered."""
         proved = self.response.guarantee(neighbours)
         if not proved.is_finite:
-            return unsupported(self, neighbours)
+            return mechanisms.unsupported(self, neighbours)
         return Guarantee(proved.epsilon, neighbours, reason=_GIVEN)
 
-    def log_likelihood(self, reports: Reports, value: int) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: int) -> Floats:
         """Return ln P(report | 2 * ad + clicked): another ad cannot be reported."""
         symbols = check_integers(reports, 0, 2 * self.ads - 1)
         answer = self.response.log_likelihood(symbols & 1, value & 1)
         return np.where(symbols >> 1 == value >> 1, answer, -np.inf)
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return the number of reports of each symbol."""
-        return count_symbols(reports, 2 * self.ads)
+        return mechanisms.count_symbols(reports, 2 * self.ads)
 
-    def shown(self, tally: Tally) -> Tally:
+    def shown(self, tally: mechanisms.Tally) -> mechanisms.Tally:
         """Return the impressions of each ad, exactly."""
         return np.asarray(np.asarray(tally).reshape(-1, 2).sum(axis=1))
 
-    def clicks(self, tally: Tally) -> Estimate:
+    def clicks(self, tally: mechanisms.Tally) -> mechanisms.Estimate:
         """Return the clicks on each ad among the reports."""
         shown, ones = self.shown(tally), np.asarray(tally).reshape(-1, 2)[:, 1]
         lie = self.response.flip / ONE
         # Whatever its bit is, a report is flipped with the same probability.
         error = np.sqrt(shown * lie * (1 - lie)) / (1 - 2 * lie)
-        return Estimate((ones - lie * shown) / (1 - 2 * lie), error)
+        return mechanisms.Estimate((ones - lie * shown) / (1 - 2 * lie), error)
 
-    def rates(self, tally: Tally, *, level: float = CONFIDENCE_LEVEL) -> Rates:
+    def rates(self, tally: mechanisms.Tally, *, level: float = CONFIDENCE_LEVEL) -> Rates:
         """Return the click-through rate of each ad, with intervals."""
         return click_through(self.clicks(tally), self.shown(tally), level=level)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of the n reports that are clicks on each ad."""
-        clicks, count = self.clicks(tally), check_reports_counted(n)
-        return Estimate(clicks.value / count, clicks.standard_error / count)
+        clicks, count = self.clicks(tally), mechanisms.check_reports_counted(n)
+        return mechanisms.Estimate(clicks.value / count, clicks.standard_error / count)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every report."""
         return np.arange(2 * self.ads)
 

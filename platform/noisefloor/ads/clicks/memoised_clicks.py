@@ -11,16 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.checks import Floats, check_bits, check_count
 from noisefloor.distributions import ONE, epsilon_of
-from noisefloor.mechanisms import (
-    Estimate,
-    MemoisedResponse,
-    Reports,
-    Tally,
-    check_reports_counted,
-    response_estimate,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -48,12 +41,12 @@ class MemoisedClicks:
     epsilon: float
     first: float
     days: int = 1
-    response: MemoisedResponse = field(init=False)
+    response: mechanisms.MemoisedResponse = field(init=False)
 
     def __post_init__(self) -> None:
         check_count(self.ads, "ads", least=2, most=1 << 16)
         share, once = self.epsilon / self.ads, self.first / self.ads
-        object.__setattr__(self, "response", MemoisedResponse(share, once, self.days))
+        object.__setattr__(self, "response", mechanisms.MemoisedResponse(share, once, self.days))
 
     @property
     def width(self) -> int:
@@ -98,7 +91,7 @@ class MemoisedClicks:
         fresh = epsilon_of(ONE - self.response.instant, self.response.instant)
         return Guarantee(self.days * self.ads * fresh, Neighbours.USER)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: object) -> Floats:
         """Return ln P(days of reports | clicks that stay the same), rows of days times ads."""
         row = check_bits(np.atleast_2d(np.asarray(value)), width=self.ads)[0]
         days = np.asarray(reports, dtype=np.bool_).reshape(-1, self.days, self.ads)
@@ -107,15 +100,17 @@ class MemoisedClicks:
             total += self.response.log_likelihood(days[:, :, ad], bit)
         return total
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return the ones of each ad, in one day's reports or day by day."""
         return np.asarray(np.asarray(reports).sum(axis=0, dtype=np.int64))
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of users who clicked each ad."""
         once, again = self.response.permanent / ONE, self.response.instant / ONE
         lie = once * (1 - again) + (1 - once) * again
-        return response_estimate(tally, check_reports_counted(n), hold=1 - lie, lack=lie)
+        return mechanisms.response_estimate(
+            tally, mechanisms.check_reports_counted(n), hold=1 - lie, lack=lie
+        )
 
     def bit_success(self) -> float:
         """Return how often one steady bit is named right from all days, by the best guess."""

@@ -26,37 +26,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
+from noisefloor.ads.delivery import slates
 from noisefloor.ads.delivery.shown_distribution import shown_chances
-from noisefloor.ads.delivery.slates import (
-    FavouriteSlate,
-    RandomSlate,
-    best_of,
-    favourites_of,
-    ranked_slates,
-)
 from noisefloor.checks import Array, Floats, blocks, check_finite, check_rows
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms import (
-    ArgmaxResponse,
-    Estimate,
-    ExponentialMechanism,
-    FiniteMechanism,
-    Mechanism,
-    NoisyMax,
-    PermuteAndFlip,
-    Reports,
-    ScoreGrid,
-    SelectionMechanism,
-    Tally,
-    TopSetResponse,
-    printed_noisy_max,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
 
 @dataclass(frozen=True, slots=True)
-class RandomAd(SelectionMechanism):
+class RandomAd(mechanisms.SelectionMechanism):
     """Ask for an ad that is drawn without looking at anything.
 
     Guarantee:  pure DP, epsilon = 0: the request does not depend on the user.
@@ -65,7 +45,7 @@ class RandomAd(SelectionMechanism):
     Reference:  none needed.
     """
 
-    scores: ScoreGrid
+    scores: mechanisms.ScoreGrid
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return the index of the ad each user asks for."""
@@ -85,7 +65,7 @@ class RandomAd(SelectionMechanism):
 
 
 @dataclass(frozen=True, slots=True)
-class BestAd(SelectionMechanism):
+class BestAd(mechanisms.SelectionMechanism):
     """Ask for the best ad, in the open: what an advertiser who tracks everybody gets.
 
     Guarantee:  none: the request is a function of the scores.
@@ -94,11 +74,11 @@ class BestAd(SelectionMechanism):
     Reference:  none needed.
     """
 
-    scores: ScoreGrid
+    scores: mechanisms.ScoreGrid
 
     def randomise(self, values: object, source: Source) -> NDArray[np.unsignedinteger]:
         """Return the index of the ad each user asks for; no coin is tossed."""
-        places = favourites_of(self.scores.check(values))
+        places = slates.favourites_of(self.scores.check(values))
         return places.astype(np.min_scalar_type(self.scores.size - 1))
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
@@ -110,7 +90,7 @@ class BestAd(SelectionMechanism):
         row = self.scores.check(np.asarray(value, dtype=np.float64)[None]).reshape(-1)
         return np.asarray(np.arange(len(row)) == row.argmax(), dtype=np.float64)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: object) -> Floats:
         """Return 0 for the best ad and minus infinity for the others."""
         best = int(self.chances(value).argmax())
         return np.where(np.asarray(reports) == best, 0.0, -np.inf)
@@ -138,11 +118,11 @@ DATA_INDEPENDENT = frozenset({AdSelection.RANDOM, AdSelection.RANDOM_SLATE})
 """Choices that do not look at the scores."""
 
 
-class RequestMechanism(Mechanism, FiniteMechanism, Protocol):
+class RequestMechanism(mechanisms.Mechanism, mechanisms.FiniteMechanism, Protocol):
     """A mechanism whose reports are requests, and can be listed."""
 
     @property
-    def scores(self) -> ScoreGrid:
+    def scores(self) -> mechanisms.ScoreGrid:
         """The declared range of the scores."""
         ...
 
@@ -186,9 +166,9 @@ class AdDelivery:
         object.__setattr__(self, "mechanism", _MAKERS[self.choice](self))
 
     @property
-    def scores(self) -> ScoreGrid:
+    def scores(self) -> mechanisms.ScoreGrid:
         """The declared range of the scores."""
-        return ScoreGrid(self.ads, self.low, self.high, self.steps)
+        return mechanisms.ScoreGrid(self.ads, self.low, self.high, self.steps)
 
     @property
     def is_slate(self) -> bool:
@@ -206,25 +186,27 @@ class AdDelivery:
         """Return what is proved of one fresh request."""
         return self.mechanism.guarantee(neighbours)
 
-    def request(self, scores: object, source: Source) -> Reports:
+    def request(self, scores: object, source: Source) -> mechanisms.Reports:
         """Return one request per user: an ad's index, or a row of indices for slates."""
         return self.mechanism.randomise(self.clipped(scores), source)
 
-    def randomise(self, values: object, source: Source) -> Reports:
+    def randomise(self, values: object, source: Source) -> mechanisms.Reports:
         """Return the requests: the name that the auditor knows them by."""
         return self.request(values, source)
 
-    def shown(self, requests: Reports, scores: object) -> Reports:
+    def shown(self, requests: mechanisms.Reports, scores: object) -> mechanisms.Reports:
         """Return the ad that each user sees: the requested one, or the best of the slate."""
         if not self.is_slate:
             return requests
-        return best_of(requests, self.clipped(scores))
+        return slates.best_of(requests, self.clipped(scores))
 
-    def ranked(self, requests: Reports, scores: object, slots: int) -> Reports:
+    def ranked(
+        self, requests: mechanisms.Reports, scores: object, slots: int
+    ) -> mechanisms.Reports:
         """Return the ads for n slots of a page, the best first, out of one slate."""
         if not self.is_slate:
             raise BadParameter("choice", self.choice.value, "a slate, to fill several slots")
-        return ranked_slates(requests, self.clipped(scores), slots)
+        return slates.ranked_slates(requests, self.clipped(scores), slots)
 
     def clipped(self, scores: object) -> Array:
         """Return the scores within the public range; only what has to be clipped is copied."""
@@ -244,23 +226,23 @@ class AdDelivery:
     def chances(self, row: object) -> Floats:
         """Return the exact chance of each ad to be requested; for slates, to be in the slate."""
         clipped = self._clipped_row(row)
-        if isinstance(self.mechanism, FavouriteSlate | RandomSlate):
+        if isinstance(self.mechanism, slates.FavouriteSlate | slates.RandomSlate):
             return self.mechanism.chances(clipped)
         return np.asarray(np.exp(self.mechanism.log_likelihood(np.arange(self.ads), clipped)))
 
-    def log_likelihood(self, requests: Reports, row: Any) -> Floats:
+    def log_likelihood(self, requests: mechanisms.Reports, row: Any) -> Floats:
         """Return the exact ln P(request | row of scores)."""
         return self.mechanism.log_likelihood(requests, self._clipped_row(row))
 
-    def tally(self, requests: Reports) -> Tally:
+    def tally(self, requests: mechanisms.Reports) -> mechanisms.Tally:
         """Return how many requests each ad is in: the impressions, if a request is for one ad."""
         return self.mechanism.tally(requests)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return what the mechanism says of n users' tastes: its own docstring tells what."""
         return self.mechanism.estimate(tally, n)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every request; refused when there are too many to list."""
         return self.mechanism.outputs()
 
@@ -296,8 +278,10 @@ def _inside(dtype: np.dtype[Any], bound: float, inwards: float) -> Any:
 
 def _printed(delivery: AdDelivery) -> RequestMechanism:
     span = delivery.high - delivery.low
-    noise = printed_noisy_max(delivery.ads, delivery.epsilon, high=span, steps=delivery.steps)
-    return NoisyMax(delivery.scores, noise.noise)
+    noise = mechanisms.printed_noisy_max(
+        delivery.ads, delivery.epsilon, high=span, steps=delivery.steps
+    )
+    return mechanisms.NoisyMax(delivery.scores, noise.noise)
 
 
 def _range(delivery: AdDelivery) -> dict[str, float]:
@@ -307,20 +291,24 @@ def _range(delivery: AdDelivery) -> dict[str, float]:
 _MAKERS: Mapping[AdSelection, Callable[[AdDelivery], RequestMechanism]] = MappingProxyType(
     {
         AdSelection.PRINTED: _printed,
-        AdSelection.NOISY_MAX: lambda it: NoisyMax.laplace(
+        AdSelection.NOISY_MAX: lambda it: mechanisms.NoisyMax.laplace(
             it.ads, it.epsilon, low=it.low, high=it.high, steps=it.steps
         ),
-        AdSelection.EXPONENTIAL: lambda it: ExponentialMechanism(
+        AdSelection.EXPONENTIAL: lambda it: mechanisms.ExponentialMechanism(
             it.ads, it.epsilon, it.low, it.high, it.steps
         ),
-        AdSelection.PERMUTE_AND_FLIP: lambda it: PermuteAndFlip(
+        AdSelection.PERMUTE_AND_FLIP: lambda it: mechanisms.PermuteAndFlip(
             it.ads, it.epsilon, it.low, it.high, it.steps
         ),
-        AdSelection.ARGMAX: lambda it: ArgmaxResponse(it.ads, it.epsilon, **_range(it)),
-        AdSelection.TOP_SET: lambda it: TopSetResponse(it.ads, it.epsilon, it.top, **_range(it)),
-        AdSelection.SLATE: lambda it: FavouriteSlate(it.ads, it.epsilon, it.slate, **_range(it)),
+        AdSelection.ARGMAX: lambda it: mechanisms.ArgmaxResponse(it.ads, it.epsilon, **_range(it)),
+        AdSelection.TOP_SET: lambda it: mechanisms.TopSetResponse(
+            it.ads, it.epsilon, it.top, **_range(it)
+        ),
+        AdSelection.SLATE: lambda it: slates.FavouriteSlate(
+            it.ads, it.epsilon, it.slate, **_range(it)
+        ),
         AdSelection.RANDOM: lambda it: RandomAd(it.scores),
-        AdSelection.RANDOM_SLATE: lambda it: RandomSlate(it.ads, it.slate, **_range(it)),
+        AdSelection.RANDOM_SLATE: lambda it: slates.RandomSlate(it.ads, it.slate, **_range(it)),
         AdSelection.EXACT: lambda it: BestAd(it.scores),
     }
 )
@@ -336,18 +324,18 @@ class MemoisedRequests:
     """
 
     delivery: AdDelivery
-    requests: Reports
+    requests: mechanisms.Reports
 
     @classmethod
     def draw(cls, delivery: AdDelivery, scores: object, source: Source) -> "MemoisedRequests":
         """Draw the epoch's requests: the only step that costs anything."""
         return cls(delivery, delivery.request(scores, source))
 
-    def shown(self, scores: object) -> Reports:
+    def shown(self, scores: object) -> mechanisms.Reports:
         """Return the ad that each user sees now, by the scores of now."""
         return self.delivery.shown(self.requests, scores)
 
-    def ranked(self, scores: object, slots: int) -> Reports:
+    def ranked(self, scores: object, slots: int) -> mechanisms.Reports:
         """Return the ads for n slots of a page now, out of the kept slate."""
         return self.delivery.ranked(self.requests, scores, slots)
 

@@ -12,18 +12,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.checks import Array, Floats, blocks, check_count
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms import (
-    Estimate,
-    Reports,
-    ScoreGrid,
-    SubsetSelection,
-    Tally,
-    check_reports_counted,
-    count_symbols,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -49,16 +41,18 @@ class FavouriteSlate:
     slate: int
     low: float = 0.0
     high: float = 1.0
-    selection: SubsetSelection = field(init=False, repr=False)
+    selection: mechanisms.SubsetSelection = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         slate = check_count(self.slate, "slate", least=1, most=self.scores.size - 1)
-        object.__setattr__(self, "selection", SubsetSelection(self.size, self.epsilon, slate))
+        object.__setattr__(
+            self, "selection", mechanisms.SubsetSelection(self.size, self.epsilon, slate)
+        )
 
     @property
-    def scores(self) -> ScoreGrid:
+    def scores(self) -> mechanisms.ScoreGrid:
         """The declared range of the scores."""
-        return ScoreGrid(self.size, self.low, self.high)
+        return mechanisms.ScoreGrid(self.size, self.low, self.high)
 
     def randomise(self, values: object, source: Source) -> Slates:
         """Return one slate per user."""
@@ -82,7 +76,7 @@ class FavouriteSlate:
         # Without the favourite the slate is any set of the others.
         return np.array([hold, *((1 - hold) * _best_of_any(self.size - 1, self.slate))])
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: object) -> Floats:
         """Return ln P(slate | row of scores)."""
         has_favourite = (np.asarray(reports) == self._favourite(value)).any(axis=1)
         # Whether the favourite is in it is all that the selection's distribution depends on.
@@ -91,15 +85,15 @@ class FavouriteSlate:
     def _favourite(self, value: object) -> int:
         return int(self.scores.check(np.asarray(value, dtype=np.float64)[None]).argmax())
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return in how many slates each ad is."""
-        return count_symbols(np.asarray(reports).reshape(-1), self.size)
+        return mechanisms.count_symbols(np.asarray(reports).reshape(-1), self.size)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of users whose favourite each ad is."""
         return self.selection.estimate(tally, n)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every slate; refused when there are too many to list."""
         return all_slates(self.size, self.slate)
 
@@ -131,9 +125,9 @@ class RandomSlate:
         check_count(self.slate, "slate", least=1, most=self.scores.size - 1)
 
     @property
-    def scores(self) -> ScoreGrid:
+    def scores(self) -> mechanisms.ScoreGrid:
         """The declared range of the scores."""
-        return ScoreGrid(self.size, self.low, self.high)
+        return mechanisms.ScoreGrid(self.size, self.low, self.high)
 
     def randomise(self, values: object, source: Source) -> Slates:
         """Return one slate per user, each set with exactly the same probability."""
@@ -143,7 +137,8 @@ class RandomSlate:
             drawn[some] = picks.below(self.size, len(drawn[some]))
         # Around a random ad every set is as likely as any other, whatever the epsilon.
         return places_of(
-            SubsetSelection(self.size, 1.0, self.slate).randomise(drawn, source), self.slate
+            mechanisms.SubsetSelection(self.size, 1.0, self.slate).randomise(drawn, source),
+            self.slate,
         )
 
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
@@ -158,20 +153,20 @@ class RandomSlate:
         """Return the chance to be shown of the best ad, of the second best, and so on."""
         return _best_of_any(self.size, self.slate)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: object) -> Floats:
         """Return ln P(slate), the same for all."""
         return np.full(len(reports), -math.log(math.comb(self.size, self.slate)))
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return in how many slates each ad is."""
-        return count_symbols(np.asarray(reports).reshape(-1), self.size)
+        return mechanisms.count_symbols(np.asarray(reports).reshape(-1), self.size)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of slates that each ad is in: it says nothing of anybody."""
-        share = np.asarray(tally) / check_reports_counted(n)
-        return Estimate(share, np.sqrt(share * (1 - share) / n))
+        share = np.asarray(tally) / mechanisms.check_reports_counted(n)
+        return mechanisms.Estimate(share, np.sqrt(share * (1 - share) / n))
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every slate; refused when there are too many to list."""
         return all_slates(self.size, self.slate)
 
@@ -208,7 +203,7 @@ def all_slates(size: int, slate: int) -> Slates:
     return np.array(listed, dtype=np.min_scalar_type(size - 1))
 
 
-def best_of(slates: Reports, scores: Array) -> Slates:
+def best_of(slates: mechanisms.Reports, scores: Array) -> Slates:
     """Return the ad of each slate that its user scores highest; ties go to the first."""
     check_slate_rows(slates, scores)
     best = np.empty(len(slates), dtype=slates.dtype)
@@ -219,7 +214,7 @@ def best_of(slates: Reports, scores: Array) -> Slates:
     return best
 
 
-def ranked_slates(slates: Reports, scores: Array, slots: int) -> Slates:
+def ranked_slates(slates: mechanisms.Reports, scores: Array, slots: int) -> Slates:
     """Return the ``slots`` best ads of each slate, the best first."""
     check_slate_rows(slates, scores)
     check_count(slots, "slots", least=1, most=slates.shape[1])
@@ -232,7 +227,7 @@ def ranked_slates(slates: Reports, scores: Array, slots: int) -> Slates:
     return ranked
 
 
-def check_slate_rows(slates: Reports, scores: Array) -> None:
+def check_slate_rows(slates: mechanisms.Reports, scores: Array) -> None:
     """Raise OutOfDomain unless there is one slate per row of scores."""
     if slates.ndim != 2 or len(slates) != len(scores):
         raise OutOfDomain(

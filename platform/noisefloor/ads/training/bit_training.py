@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import product_up
-from noisefloor.ads.training.factorisation import (
-    AdModel,
-    Ratings,
-    Single,
-    random_model,
-    user_blocks,
-)
+from noisefloor.ads.training import factorisation
 from noisefloor.ads.training.rounds import (
     Broadcast,
     RoundReports,
@@ -143,7 +137,9 @@ class BitTraining:
 
     def start(self) -> Broadcast:
         """Return the untrained model."""
-        return Broadcast(random_model(self.ads, self.dimension, self.seed, centre=self.centre))
+        return Broadcast(
+            factorisation.random_model(self.ads, self.dimension, self.seed, centre=self.centre)
+        )
 
     def reporters(self, number: int, sampling_keys: SamplingKeys) -> NDArray[np.bool_]:
         """Return everybody, or with ``once`` those whose lot is this round."""
@@ -152,7 +148,12 @@ class BitTraining:
         return np.asarray(sampling_keys % np.uint32(self.rounds) == number)
 
     def report(
-        self, number: int, sent: Broadcast, tastes: Single, ratings: Ratings, source: Source
+        self,
+        number: int,
+        sent: Broadcast,
+        tastes: factorisation.Single,
+        ratings: factorisation.Ratings,
+        source: Source,
     ) -> RoundReports:
         """Update tastes in place, and return one cell and bit per user."""
         self.update_tastes(sent.model, tastes, ratings)
@@ -165,7 +166,12 @@ class BitTraining:
         norm = math.sqrt(square / max(1, len(values)))
         return RoundReports(reports, clipped=clipped, values=len(values), norm=norm)
 
-    def update_tastes(self, model: AdModel, tastes: Single, ratings: Ratings) -> None:
+    def update_tastes(
+        self,
+        model: factorisation.AdModel,
+        tastes: factorisation.Single,
+        ratings: factorisation.Ratings,
+    ) -> None:
         """Update tastes in place, as devices do before they report."""
         update_tastes(
             model,
@@ -178,12 +184,16 @@ class BitTraining:
         )
 
     def gradients(
-        self, model: AdModel, tastes: Single, ratings: Ratings, cells: NDArray[np.uint32]
-    ) -> Single:
+        self,
+        model: factorisation.AdModel,
+        tastes: factorisation.Single,
+        ratings: factorisation.Ratings,
+        cells: NDArray[np.uint32],
+    ) -> factorisation.Single:
         """Return each user's gradient in one cell of the model; 0 if the ad is not rated."""
         model.check(tastes, ratings)
         values, base = np.empty(len(cells), dtype=np.float32), model.base
-        for rows in user_blocks(len(cells)):
+        for rows in factorisation.user_blocks(len(cells)):
             ad, place = np.divmod(cells[rows].astype(np.intp), self.width)
             some, near, own = ratings[rows], tastes[rows], np.arange(len(ad))
             error = some.rating[own, ad] - base[ad]

@@ -24,23 +24,13 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.accounting import product_up, sum_up
 from noisefloor.ads.training.columns import LIMIT, Rows, gradient_sums
 from noisefloor.ads.training.rounds import epsilon_share
 from noisefloor.checks import Array, Floats, blocks, check_count, check_finite
 from noisefloor.distributions import ONE, in_sixty_digits, log_ratio, ratio, round_up
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms import (
-    BinaryResponse,
-    Estimate,
-    Reports,
-    Tally,
-    TwoSidedGeometric,
-    TwoSidedSampler,
-    aim_below,
-    check_reports_counted,
-    unsupported,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -135,8 +125,8 @@ class GradientReport:
     bounded: bool = True
     spread: float = 1.0
     steps: int = field(init=False)
-    response: BinaryResponse = field(init=False)
-    distribution: TwoSidedGeometric = field(init=False, repr=False, compare=False)
+    response: mechanisms.BinaryResponse = field(init=False)
+    distribution: mechanisms.TwoSidedGeometric = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_count(self.ads, "ads", most=1 << 16)
@@ -147,9 +137,9 @@ class GradientReport:
         if not 0.5 <= check_finite(self.spread, "spread") <= 1:
             raise BadParameter("spread", self.spread, "in [0.5, 1]")
         share = epsilon_share(self.epsilon_bits, self.rounds * self.ads, "epsilon_bits")
-        object.__setattr__(self, "response", BinaryResponse(share))
+        object.__setattr__(self, "response", mechanisms.BinaryResponse(share))
         object.__setattr__(self, "steps", self._finest())
-        object.__setattr__(self, "distribution", TwoSidedGeometric(self._rate()))
+        object.__setattr__(self, "distribution", mechanisms.TwoSidedGeometric(self._rate()))
         if self.form is not GradientBound.PRINTED and self._value_epsilon() > self._value_share:
             raise BadParameter("rounds", self.rounds, "fewer: 64 bits cannot hold this law")
 
@@ -178,7 +168,7 @@ class GradientReport:
             # Printed: Laplace of scale Delta d k m / epsilon, Delta = 1 being the rating scale.
             size = self.dimension * self.rounds * self.ads * self.steps
             return ratio(Decimal(self.epsilon_values), size)
-        return ratio(Decimal(aim_below(self._value_share)), self.distance)
+        return ratio(Decimal(mechanisms.aim_below(self._value_share)), self.distance)
 
     @property
     def distance(self) -> int:
@@ -212,7 +202,7 @@ class GradientReport:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return what is proved of one round's report."""
         if neighbours is not Neighbours.USER:
-            return unsupported(self, neighbours)
+            return mechanisms.unsupported(self, neighbours)
         if self.form is GradientBound.PRINTED and not self.bounded:
             reason = "nothing bounds the tastes, so nothing bounds the gradients"
             return Guarantee.none(reason, neighbours)
@@ -263,7 +253,7 @@ class GradientReport:
         # Without bounds a gradient may be as large as it likes; the report is clamped anyway.
         return np.rint(np.clip(gradients * self.steps, -LIMIT, LIMIT)).astype(np.int64)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: object) -> Floats:
         """Return ln P(report | one user's bits and gradients).
 
         A report at either end of the range counts as that one value; it was clamped with a
@@ -277,7 +267,7 @@ class GradientReport:
         noise = rows[:, :, 1:] - self.grid(row[:, :, 1:])
         return np.asarray(logs + self.distribution.log_pmf(noise).sum(axis=(1, 2)))
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return the sums of all integers, then of those whose bit is one."""
         rows = np.asarray(reports, dtype=np.int32)
         sums = np.zeros((2, self.ads, self.dimension), dtype=np.int64)
@@ -291,13 +281,13 @@ class GradientReport:
         """What one grid step stands for."""
         return (1.0 if self.form is GradientBound.PRINTED else self.clip) / self.steps
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the mean gradient of users, which is 0 for those who did not rate the ad."""
-        count = check_reports_counted(n)
+        count = mechanisms.check_reports_counted(n)
         plain, kept = np.asarray(tally, dtype=np.float64).reshape(2, -1)
         lie = self.response.flip / ONE
         value = self.resolution * (kept - lie * plain) / ((1 - 2 * lie) * count)
-        return Estimate(value, np.full(value.shape, self.deviation(count)))
+        return mechanisms.Estimate(value, np.full(value.shape, self.deviation(count)))
 
     def deviation(self, n: int) -> float:
         """Return the standard deviation of one number of the mean gradient of n users.
@@ -331,7 +321,7 @@ class GradientSampler:
 
     report: GradientReport
     flips: Source
-    noise: TwoSidedSampler
+    noise: mechanisms.TwoSidedSampler
 
     def __call__(self, rows: Array) -> Rows:
         """Return the reports of some users, from checked rows of bits and gradients."""

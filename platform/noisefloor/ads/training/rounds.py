@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import product_up
-from noisefloor.ads.training.factorisation import (
-    AdModel,
-    Ratings,
-    Single,
-    fit_tastes,
-    project,
-    step_tastes,
-)
+from noisefloor.ads.training import factorisation
 from noisefloor.checks import check_epsilon, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Tally
@@ -81,13 +74,13 @@ def first_step_length(deviation: float, rounds: int, most: float) -> float:
 
 
 def gradient_step(
-    model: AdModel,
+    model: factorisation.AdModel,
     slope: NDArray[np.float64],
     rate: float,
     weight: float,
     *,
     radius: float = 1.0,
-) -> AdModel:
+) -> factorisation.AdModel:
     """Return the model after one step down a slope, factors projected to a ball.
 
     Args:
@@ -102,13 +95,15 @@ def gradient_step(
     offsets = model.offsets
     if slope.shape[1] > wide:
         offsets = (offsets - _OFFSET_SHARE * rate * slope[:, wide]).astype(np.float32)
-    return AdModel(model.centre, offsets, project(factors.astype(np.float32), radius))
+    return factorisation.AdModel(
+        model.centre, offsets, factorisation.project(factors.astype(np.float32), radius)
+    )
 
 
 def update_tastes(
-    model: AdModel,
-    tastes: Single,
-    ratings: Ratings,
+    model: factorisation.AdModel,
+    tastes: factorisation.Single,
+    ratings: factorisation.Ratings,
     *,
     local: str,
     ridge: float,
@@ -118,10 +113,10 @@ def update_tastes(
 ) -> None:
     """Update tastes in place, as devices do before they report."""
     if local == "step":
-        step_tastes(model, tastes, ratings, rate, weight, radius=radius)
+        factorisation.step_tastes(model, tastes, ratings, rate, weight, radius=radius)
     else:
         model.check(tastes, ratings)
-        tastes[...] = fit_tastes(model, ratings, ridge, radius=radius)
+        tastes[...] = factorisation.fit_tastes(model, ratings, ridge, radius=radius)
 
 
 SamplingKeys = NDArray[np.uint32]
@@ -137,8 +132,8 @@ class Broadcast:
         rates: The estimated share of users who rated each ad, where the training learns it.
     """
 
-    model: AdModel
-    rates: Single | None = None
+    model: factorisation.AdModel
+    rates: factorisation.Single | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +187,12 @@ class AdTraining(Protocol):
         ...
 
     def report(
-        self, number: int, sent: Broadcast, tastes: Single, ratings: Ratings, source: Source
+        self,
+        number: int,
+        sent: Broadcast,
+        tastes: factorisation.Single,
+        ratings: factorisation.Ratings,
+        source: Source,
     ) -> RoundReports:
         """Update the tastes of some users in place, and return their protected reports."""
         ...

@@ -12,28 +12,14 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
+from noisefloor.ads.training import spectral_estimation
 from noisefloor.ads.training.columns import sign_pair_kind
 from noisefloor.ads.training.factorisation import AdModel, Ratings, Single
 from noisefloor.ads.training.rounds import Broadcast, RoundReports, SamplingKeys
-from noisefloor.ads.training.spectral_estimation import (
-    Floats,
-    factors_of,
-    for_ridge,
-    mean_share,
-    plausible_rates,
-    shrunk,
-)
 from noisefloor.checks import blocks, check_count, check_epsilon, check_finite
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms import (
-    AxisSigns,
-    BinaryResponse,
-    DirectionSigns,
-    Tally,
-    draw_signs,
-    rows_for,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.wire import Kind, bit_vector_kind
@@ -111,9 +97,9 @@ class SpectralTraining:
     form: str = "full"
     ridge: float = 0.1
     centre: float = 0.5
-    rated: DirectionSigns = field(init=False, repr=False)
-    directions: DirectionSigns = field(init=False, repr=False)
-    axes: AxisSigns = field(init=False, repr=False)
+    rated: mechanisms.DirectionSigns = field(init=False, repr=False)
+    directions: mechanisms.DirectionSigns = field(init=False, repr=False)
+    axes: mechanisms.AxisSigns = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_count(self.ads, "ads", least=3, most=256)
@@ -127,12 +113,16 @@ class SpectralTraining:
             raise BadParameter("ridge", self.ridge, "> 0")
         if not 0 <= check_finite(self.centre, "centre") <= 1:
             raise BadParameter("centre", self.centre, "in [0, 1]")
-        rows = min(rows_for(epsilon, _MOST_ROWS), _MOST_ROWS)
+        rows = min(mechanisms.rows_for(epsilon, _MOST_ROWS), _MOST_ROWS)
         # At least as many places as candidates, or large products come too seldom.
         wide = max(rows, 1 << self.ads.bit_length())
-        axes = AxisSigns(self.ads, epsilon, wide if self.is_spread else 0, max(rows, wide))
-        object.__setattr__(self, "rated", DirectionSigns(self.ads, epsilon, wide, rows))
-        object.__setattr__(self, "directions", DirectionSigns(self.ads + 1, epsilon, wide, rows))
+        axes = mechanisms.AxisSigns(
+            self.ads, epsilon, wide if self.is_spread else 0, max(rows, wide)
+        )
+        object.__setattr__(self, "rated", mechanisms.DirectionSigns(self.ads, epsilon, wide, rows))
+        object.__setattr__(
+            self, "directions", mechanisms.DirectionSigns(self.ads + 1, epsilon, wide, rows)
+        )
         object.__setattr__(self, "axes", axes)
 
     @property
@@ -146,9 +136,9 @@ class SpectralTraining:
         return 3
 
     @property
-    def bit(self) -> BinaryResponse:
+    def bit(self) -> mechanisms.BinaryResponse:
         """What protects a lite report."""
-        return BinaryResponse(self.epsilon)
+        return mechanisms.BinaryResponse(self.epsilon)
 
     @property
     def claimed(self) -> Guarantee:
@@ -223,7 +213,7 @@ class SpectralTraining:
         rows /= np.maximum(norm, np.float32(1e-9))[:, None]
         return rows
 
-    def _count_weight(self, rates: Floats) -> np.float32:
+    def _count_weight(self, rates: spectral_estimation.Floats) -> np.float32:
         return np.float32(_COUNT_WEIGHT / math.sqrt(float(rates.sum())))
 
     def _lite(self, above: Single, source: Source) -> Bits:
@@ -235,8 +225,8 @@ class SpectralTraining:
         reports = np.empty((len(above), 2 * self.ads), dtype=np.bool_)
         for some in blocks(len(above), 2 * self.ads):
             rows = above[some]
-            first = draw_signs(firsts, len(rows), self.ads)
-            second = draw_signs(seconds, len(rows), self.ads)
+            first = mechanisms.draw_signs(firsts, len(rows), self.ads)
+            second = mechanisms.draw_signs(seconds, len(rows), self.ads)
             one, other = np.where(first, rows, -rows), np.where(second, rows, -rows)
             both = np.einsum("ij,ij->i", one, other)
             lean = one.sum(axis=1) * other.sum(axis=1) >= both
@@ -244,7 +234,7 @@ class SpectralTraining:
             reports[some] = np.concatenate([first, second ^ ~lean[:, None]], axis=1)
         return reports
 
-    def update(self, number: int, sent: Broadcast, tally: Tally, n: int) -> Broadcast:
+    def update(self, number: int, sent: Broadcast, tally: mechanisms.Tally, n: int) -> Broadcast:
         """Return the next broadcast; a round without reports teaches nothing."""
         if not n:
             return sent
@@ -254,13 +244,17 @@ class SpectralTraining:
         learn = self._learn_offsets if number == 1 else self._learn_factors
         return Broadcast(learn(sent.model, rates, tally, n), sent.rates)
 
-    def _learn_rates(self, tally: Tally, n: int) -> Single:
+    def _learn_rates(self, tally: mechanisms.Tally, n: int) -> Single:
         found = self.rated.estimate(tally, n)
         half = math.sqrt(self.ads) / 2
-        rates = plausible_rates(0.5 + half * found.value, half * found.standard_error)
+        rates = spectral_estimation.plausible_rates(
+            0.5 + half * found.value, half * found.standard_error
+        )
         return rates.astype(np.float32)
 
-    def _learn_offsets(self, model: AdModel, rates: Floats, tally: Tally, n: int) -> AdModel:
+    def _learn_offsets(
+        self, model: AdModel, rates: spectral_estimation.Floats, tally: mechanisms.Tally, n: int
+    ) -> AdModel:
         """Divide the mean of unit vectors by what a rating adds to it on average."""
         found = self.directions.estimate(tally, n)
         expected = float(rates.sum())
@@ -268,12 +262,16 @@ class SpectralTraining:
         # Of a user's ratings, the part of all that stands for one: mean k / length over mean k.
         inverse = float(found.value[-1]) / float(self._count_weight(rates)) / expected
         inverse = min(max(inverse, usual / _MOST_SPREAD), usual / _LEAST_SPREAD)
-        unit = rates * inverse * mean_share(rates)
-        offsets = shrunk(found.value[:-1] / unit, found.standard_error[:-1] / unit)
+        unit = rates * inverse * spectral_estimation.mean_share(rates)
+        offsets = spectral_estimation.shrunk(
+            found.value[:-1] / unit, found.standard_error[:-1] / unit
+        )
         clipped = np.clip(offsets, -self.centre, 1 - self.centre).astype(np.float32)
         return AdModel(model.centre, clipped, model.factors)
 
-    def _learn_factors(self, model: AdModel, rates: Floats, tally: Tally, n: int) -> AdModel:
+    def _learn_factors(
+        self, model: AdModel, rates: spectral_estimation.Floats, tally: mechanisms.Tally, n: int
+    ) -> AdModel:
         if self.form == "lite":
             moments, noise = _cross_moments(tally, n, self.ads), math.sqrt(0.5 / n)
             gain = _LITE_LEAN * (1 - 2 * self.bit.flip / ONE)
@@ -281,17 +279,19 @@ class SpectralTraining:
             moments, noise = self.axes.moments(tally, n), math.sqrt(1 / n)
             gain = self.axes.gain
         spread = self.is_spread and self.form == "full"
-        factors = factors_of(moments, self.dimension, noise, gain=gain, rates=rates, spread=spread)
-        factors = for_ridge(factors, rates, self.ridge)
+        factors = spectral_estimation.factors_of(
+            moments, self.dimension, noise, gain=gain, rates=rates, spread=spread
+        )
+        factors = spectral_estimation.for_ridge(factors, rates, self.ridge)
         return AdModel(model.centre, model.offsets, factors.astype(np.float32))
 
 
-def _rates(sent: Broadcast, ads: int) -> Floats:
+def _rates(sent: Broadcast, ads: int) -> spectral_estimation.Floats:
     """Return the rates that were broadcast, or a half where none were learned."""
     return np.full(ads, 0.5) if sent.rates is None else np.asarray(sent.rates, dtype=np.float64)
 
 
-def _cross_moments(tally: Tally, n: int, ads: int) -> Floats:
+def _cross_moments(tally: mechanisms.Tally, n: int, ads: int) -> spectral_estimation.Floats:
     """Return the mean of a_i b_j, made symmetric, from how often 2 * ads signs agree."""
     square = np.zeros((2 * ads, 2 * ads))
     square[np.triu_indices(2 * ads, 1)] = 2 * np.asarray(tally) / n - 1

@@ -10,18 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import success
+from noisefloor.adversary import audit
 from noisefloor.adversary.ads.request_inference import Candidates
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    Prior,
-    ReportDistribution,
-    check_prior,
-    counts_table,
-    draw_truth,
-    likelihood_table,
-    posterior,
-    score,
-)
 from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Mechanism, Reports
@@ -35,11 +25,11 @@ _MOST_TRANSCRIPTS = 1 << 11
 
 
 def pair_ratios(
-    distribution: ReportDistribution,
+    distribution: audit.ReportDistribution,
     first: Reports,
     second: Reports,
     candidates: Candidates,
-    prior: Prior = None,
+    prior: audit.Prior = None,
 ) -> Floats:
     """Return the likelihood ratio of every pair: one matrix of devices by devices per group.
 
@@ -48,7 +38,7 @@ def pair_ratios(
     Guesses:   nothing yet: P(both | one profile) / (P(the one) P(the other)).
     Reference: Neyman and Pearson 1933 (likelihood ratio), integrated over the prior.
     """
-    shares = check_prior(len(candidates), prior)
+    shares = audit.check_prior(len(candidates), prior)
     if not shares.all():
         raise BadParameter("prior", "<array>", "> 0 for every candidate")
     ours, theirs = (_by_group(distribution, some, candidates, shares) for some in (first, second))
@@ -56,11 +46,13 @@ def pair_ratios(
 
 
 def _by_group(
-    distribution: ReportDistribution, seen: Reports, candidates: Candidates, prior: Floats
+    distribution: audit.ReportDistribution, seen: Reports, candidates: Candidates, prior: Floats
 ) -> Floats:
     groups, devices = seen.shape[:2]
     flat = seen.reshape(groups * devices, *seen.shape[2:])
-    return posterior(distribution, flat, candidates, prior).reshape(groups, devices, len(prior))
+    return audit.posterior(distribution, flat, candidates, prior).reshape(
+        groups, devices, len(prior)
+    )
 
 
 def best_match(ratios: Floats) -> Matches:
@@ -96,7 +88,7 @@ def assignment(ratios: Floats) -> Matches:
 
 
 def linking_success(
-    table: Floats, prior: Prior, devices: int, other_table: Floats | None = None
+    table: Floats, prior: audit.Prior, devices: int, other_table: Floats | None = None
 ) -> float:
     """Return how often the best match is right, exactly, among n devices.
 
@@ -106,7 +98,7 @@ def linking_success(
         devices: In the second set, the partner among them.
         other_table: The same of the second device; without it, that of the first.
     """
-    shares = check_prior(len(table), prior)
+    shares = audit.check_prior(len(table), prior)
     other = table if other_table is None else other_table
     joint = (shares[:, None] * table).T @ other
     ours, theirs = shares @ table, shares @ other
@@ -145,7 +137,7 @@ class LinkingGame:
     candidates: Candidates
     devices: int
     requests: int = 1
-    prior: Prior = None
+    prior: audit.Prior = None
     is_null: bool = False
 
     def __post_init__(self) -> None:
@@ -158,29 +150,31 @@ class LinkingGame:
         if self.is_null:
             return 1 / self.devices
         try:
-            table = likelihood_table(self.mechanism, self.candidates)
+            table = audit.likelihood_table(self.mechanism, self.candidates)
         except BadParameter:
             return None
-        counts = counts_table(table, self.requests)
+        counts = audit.counts_table(table, self.requests)
         if counts is None or counts.shape[1] > _MOST_TRANSCRIPTS:
             return None
         return linking_success(counts, self.prior, self.devices)
 
-    def play(self, groups: int, source: Source, *, is_assigned: bool = False) -> AttackOutcome:
+    def play(
+        self, groups: int, source: Source, *, is_assigned: bool = False
+    ) -> audit.AttackOutcome:
         """Let the adversary match n groups; only targets count, so games are independent."""
-        shares = check_prior(len(self.candidates), self.prior)
+        shares = audit.check_prior(len(self.candidates), self.prior)
         shape = (groups, self.devices)
-        people = draw_truth(shares, groups * self.devices, source).reshape(shape)
+        people = audit.draw_truth(shares, groups * self.devices, source).reshape(shape)
         order = source.child("order").words(people.size).reshape(shape).argsort(axis=1)
         other = np.take_along_axis(people, order, axis=1)
         if self.is_null:
-            other = draw_truth(shares, people.size, source.child("others")).reshape(shape)
+            other = audit.draw_truth(shares, people.size, source.child("others")).reshape(shape)
         first = self._transcripts(people, source.child("first"))
         second = self._transcripts(other, source.child("second"))
         ratios = pair_ratios(self.mechanism, first, second, self.candidates, shares)
         matches = assignment(ratios) if is_assigned else best_match(ratios)
         epsilon = self.requests * self.mechanism.guarantee(Neighbours.USER).epsilon
-        return score(
+        return audit.score(
             matches[:, 0],
             (order == 0).argmax(axis=1),
             baseline=1 / self.devices,

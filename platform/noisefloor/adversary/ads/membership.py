@@ -13,16 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import binary_success
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    compositions,
-    counts_distribution,
-    draw_truth,
-    is_listable,
-    likelihood_table,
-    merged,
-    score,
-)
+from noisefloor.adversary import audit
 from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Mechanism, Reports
@@ -66,12 +57,12 @@ def expected_success(member: Floats, population: Floats, n: int) -> float:
 
 def exact_success(member: Floats, population: Floats, n: int) -> float | None:
     """Return the success of guessing membership from one round; None if n is too large."""
-    distributions = merged(np.stack([member, population]))
+    distributions = audit.merged(np.stack([member, population]))
     kinds = distributions.shape[1]
-    if not is_listable(check_count(n, "n"), kinds, 2):
+    if not audit.is_listable(check_count(n, "n"), kinds, 2):
         return None
-    tallies = compositions(n, kinds)
-    absent = counts_distribution(distributions[1:], tallies)[0]
+    tallies = audit.compositions(n, kinds)
+    absent = audit.counts_distribution(distributions[1:], tallies)[0]
     ratio = np.exp(log_ratios(tallies[:, None], distributions[:1], distributions[1:]))
     return float(np.maximum(absent, absent * ratio).sum() / 2)
 
@@ -100,12 +91,12 @@ class MembershipGame:
     @property
     def member(self) -> Floats:
         """The distribution of the target's report in each round."""
-        return likelihood_table(self.mechanism, self.target)
+        return audit.likelihood_table(self.mechanism, self.target)
 
     @property
     def population(self) -> Floats:
         """The distribution of a random person's report in each round."""
-        mean = likelihood_table(self.mechanism, self.people).mean(axis=0)
+        mean = audit.likelihood_table(self.mechanism, self.people).mean(axis=0)
         return np.repeat(mean[None], len(self.target), axis=0)
 
     @property
@@ -117,16 +108,16 @@ class MembershipGame:
             exact = exact_success(member[0], population[0], self.n)
         return expected_success(member, population, self.n) if exact is None else exact
 
-    def play(self, games: int, source: Source) -> AttackOutcome:
+    def play(self, games: int, source: Source) -> audit.AttackOutcome:
         """Play ``games`` games, and let the adversary say who took part."""
-        truth = draw_truth(np.full(2, 0.5), games, source)
+        truth = audit.draw_truth(np.full(2, 0.5), games, source)
         tallies = [
             self._tally(number, truth == 1, source.child("round", number))
             for number in range(len(self.target))
         ]
         ratios = log_ratios(np.stack(tallies, axis=1), self.member, self.population)
         epsilon = len(self.target) * self.mechanism.guarantee(Neighbours.USER).epsilon
-        return score(
+        return audit.score(
             (ratios > 0).astype(np.intp),
             truth,
             baseline=0.5,

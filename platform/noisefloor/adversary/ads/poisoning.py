@@ -20,18 +20,11 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick
 from noisefloor.checks import check_bits, check_count, check_finite, check_integers
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms import (
-    BinaryResponse,
-    KaryResponse,
-    Reports,
-    SampledBit,
-    SubsetSelection,
-    UnaryEncoding,
-)
 from noisefloor.randomness import Source
 
 
@@ -61,23 +54,23 @@ def support_of(mechanism: object) -> ReportSupport:
 
 
 @support_of.register
-def _(mechanism: BinaryResponse) -> ReportSupport:
+def _(mechanism: mechanisms.BinaryResponse) -> ReportSupport:
     lie = mechanism.flip / ONE
     return ReportSupport(1 - lie, lie)
 
 
 @support_of.register
-def _(mechanism: KaryResponse) -> ReportSupport:
+def _(mechanism: mechanisms.KaryResponse) -> ReportSupport:
     return ReportSupport(mechanism.keep / ONE, float(mechanism.lie / ONE))
 
 
 @support_of.register
-def _(mechanism: UnaryEncoding) -> ReportSupport:
+def _(mechanism: mechanisms.UnaryEncoding) -> ReportSupport:
     return ReportSupport(mechanism.stay / ONE, mechanism.rise / ONE)
 
 
 @support_of.register
-def _(mechanism: SubsetSelection) -> ReportSupport:
+def _(mechanism: mechanisms.SubsetSelection) -> ReportSupport:
     hold = mechanism.hold / ONE
     return ReportSupport(hold, (mechanism.subset - hold) / (mechanism.size - 1))
 
@@ -114,7 +107,7 @@ def input_bias(*, fakes: float, honest: float) -> float:
 
 
 @singledispatch
-def crafted_reports(mechanism: object, target: int, fakes: int) -> Reports:
+def crafted_reports(mechanism: object, target: int, fakes: int) -> mechanisms.Reports:
     """Return reports that all support the target and as little else as the form allows.
 
     Reference: Cao, Jia, Gong 2021 (maximal gain attack); the gain is ``crafted_bias``.
@@ -123,36 +116,36 @@ def crafted_reports(mechanism: object, target: int, fakes: int) -> Reports:
 
 
 @crafted_reports.register
-def _(mechanism: BinaryResponse, target: int, fakes: int) -> Reports:
+def _(mechanism: mechanisms.BinaryResponse, target: int, fakes: int) -> mechanisms.Reports:
     # The ad is settled by whom the report goes to; a click is all that there is to say.
     return np.ones(fakes, dtype=np.bool_)
 
 
 @crafted_reports.register
-def _(mechanism: DeliveredClick, target: int, fakes: int) -> Reports:
+def _(mechanism: DeliveredClick, target: int, fakes: int) -> mechanisms.Reports:
     check_count(target, "target", least=0, most=mechanism.ads - 1)
     return _symbols(2 * mechanism.ads, 2 * target + 1, fakes)
 
 
 @crafted_reports.register
-def _(mechanism: KaryResponse, target: int, fakes: int) -> Reports:
+def _(mechanism: mechanisms.KaryResponse, target: int, fakes: int) -> mechanisms.Reports:
     return _symbols(mechanism.size, target, fakes)
 
 
 @crafted_reports.register
-def _(mechanism: UnaryEncoding, target: int, fakes: int) -> Reports:
+def _(mechanism: mechanisms.UnaryEncoding, target: int, fakes: int) -> mechanisms.Reports:
     check_count(target, "target", least=0, most=mechanism.size - 1)
     return np.asarray(np.repeat((np.arange(mechanism.size) == target)[None], fakes, axis=0))
 
 
 @crafted_reports.register
-def _(mechanism: ClickReport, target: int, fakes: int) -> Reports:
+def _(mechanism: ClickReport, target: int, fakes: int) -> mechanisms.Reports:
     check_count(target, "target", least=0, most=mechanism.ads - 1)
     return crafted_reports(mechanism.encoding, target, fakes)
 
 
 @crafted_reports.register
-def _(mechanism: SubsetSelection, target: int, fakes: int) -> Reports:
+def _(mechanism: mechanisms.SubsetSelection, target: int, fakes: int) -> mechanisms.Reports:
     check_count(target, "target", least=0, most=mechanism.size - 1)
     reports = np.zeros((fakes, mechanism.size), dtype=np.bool_)
     reports[:, target] = True
@@ -168,7 +161,7 @@ def _symbols(size: int, target: int, fakes: int) -> NDArray[np.unsignedinteger]:
     return np.full(fakes, target, dtype=np.min_scalar_type(size - 1))
 
 
-def mimic(honest_like: Reports, target: int, source: Source) -> NDArray[np.bool_]:
+def mimic(honest_like: mechanisms.Reports, target: int, source: Source) -> NDArray[np.bool_]:
     """Move a one of each row to the target: the number of ones per report stays as it was.
 
     Sees:      nothing.
@@ -186,7 +179,9 @@ def mimic(honest_like: Reports, target: int, source: Source) -> NDArray[np.bool_
     return reports
 
 
-def mimic_bias(encoding: UnaryEncoding, *, fakes: float, honest: float, ones: int = 1) -> float:
+def mimic_bias(
+    encoding: mechanisms.UnaryEncoding, *, fakes: float, honest: float, ones: int = 1
+) -> float:
     """Return the bias of ``mimic``: all but the fakes whose report has no one at all support it.
 
     Formula: ``beta ((1 - (1 - p)^ones (1 - q)^(size - ones) - q) / (p - q) - f)``.
@@ -206,7 +201,11 @@ Messages = NDArray[np.uint32]
 
 
 def concentrated_messages(
-    mechanism: SampledBit, coordinates: Sequence[int], fakes: int, *, is_upwards: bool = True
+    mechanism: mechanisms.SampledBit,
+    coordinates: Sequence[int],
+    fakes: int,
+    *,
+    is_upwards: bool = True,
 ) -> Messages:
     """Write messages about the target's coordinates alone, in turn, all with the same bit.
 
@@ -221,7 +220,7 @@ def concentrated_messages(
 
 
 def spread_messages(
-    mechanism: SampledBit,
+    mechanism: mechanisms.SampledBit,
     coordinates: Sequence[int],
     fakes: int,
     source: Source,
@@ -243,7 +242,7 @@ def spread_messages(
 
 
 def crowd_bias(
-    mechanism: SampledBit, *, fakes: float, honest: float = 0.0, coordinates: int = 1
+    mechanism: mechanisms.SampledBit, *, fakes: float, honest: float = 0.0, coordinates: int = 1
 ) -> float:
     """Return the bias at each of the target's coordinates when only these are named.
 
@@ -253,7 +252,7 @@ def crowd_bias(
     return fakes * (gain - honest)
 
 
-def spread_bias(mechanism: SampledBit, *, fakes: float, honest: float = 0.0) -> float:
+def spread_bias(mechanism: mechanisms.SampledBit, *, fakes: float, honest: float = 0.0) -> float:
     """Return the bias at each of the target's coordinates when coordinates are drawn honestly.
 
     Formula: ``beta (coth(epsilon / 2) - g)``.
@@ -269,7 +268,9 @@ def input_gradient_bias(*, fakes: float, honest: float = 0.0) -> float:
     return fakes * (1 - honest)
 
 
-def _check_coordinates(mechanism: SampledBit, coordinates: Sequence[int]) -> NDArray[np.int64]:
+def _check_coordinates(
+    mechanism: mechanisms.SampledBit, coordinates: Sequence[int]
+) -> NDArray[np.int64]:
     if not len(coordinates):
         raise BadParameter("coordinates", coordinates, "at least one")
     return check_integers(coordinates, 0, mechanism.dimension - 1).astype(np.int64)

@@ -7,20 +7,7 @@ from typing import Any
 import numpy as np
 
 from noisefloor.accounting import success
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    Guess,
-    Indices,
-    Prior,
-    ReportDistribution,
-    check_prior,
-    draw_truth,
-    grouped,
-    most_probable,
-    posterior,
-    score,
-    success_from,
-)
+from noisefloor.adversary import audit
 from noisefloor.checks import Floats, check_count
 from noisefloor.mechanisms import Mechanism, Reports
 from noisefloor.privacy import Neighbours
@@ -30,13 +17,13 @@ Candidates = Sequence[Any] | Reports
 
 
 def favourite(
-    distribution: ReportDistribution,
+    distribution: audit.ReportDistribution,
     requests: Reports,
     rows: Candidates,
-    prior: Prior = None,
+    prior: audit.Prior = None,
     *,
     is_memoised: bool = False,
-) -> Guess:
+) -> audit.Guess:
     """Name the most probable profile, and with it the favourite ad, of each user.
 
     Sees:      all requests of a user, one per column.
@@ -45,18 +32,20 @@ def favourite(
     Guesses:   the row; where row j stands for "ad j is the favourite", the favourite ad.
     Reference: Bayes; no rule is right more often.
     """
-    return most_probable(_posterior(distribution, requests, rows, prior, is_memoised=is_memoised))
+    return audit.most_probable(
+        _posterior(distribution, requests, rows, prior, is_memoised=is_memoised)
+    )
 
 
 def favourite_topic(
-    distribution: ReportDistribution,
+    distribution: audit.ReportDistribution,
     requests: Reports,
     rows: Candidates,
     topics: Sequence[int] | Reports,
-    prior: Prior = None,
+    prior: audit.Prior = None,
     *,
     is_memoised: bool = False,
-) -> Guess:
+) -> audit.Guess:
     """Name the most probable topic of the favourite ad of each user.
 
     Sees:      as ``favourite``.
@@ -65,19 +54,19 @@ def favourite_topic(
     Reference: Bayes; no rule is right more often.
     """
     chances = _posterior(distribution, requests, rows, prior, is_memoised=is_memoised)
-    return most_probable(grouped(chances, topics))
+    return audit.most_probable(audit.grouped(chances, topics))
 
 
 def _posterior(
-    distribution: ReportDistribution,
+    distribution: audit.ReportDistribution,
     requests: Reports,
     rows: Candidates,
-    prior: Prior,
+    prior: audit.Prior,
     *,
     is_memoised: bool,
 ) -> Floats:
     seen = requests[:, :1] if is_memoised else requests
-    return posterior(distribution, seen, rows, prior)
+    return audit.posterior(distribution, seen, rows, prior)
 
 
 def success_bound(epsilon: float, requests: int, prior: Floats) -> float:
@@ -105,13 +94,13 @@ class RequestGame:
     mechanism: Mechanism
     rows: Candidates
     requests: int = 1
-    prior: Prior = None
+    prior: audit.Prior = None
     topics: Sequence[int] | None = None
     is_memoised: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.requests, "requests")
-        check_prior(len(self.rows), self.prior)
+        audit.check_prior(len(self.rows), self.prior)
 
     @property
     def fresh(self) -> int:
@@ -121,22 +110,22 @@ class RequestGame:
     @property
     def closed_form(self) -> float | None:
         """The exact success, where the outcomes can be summed over."""
-        return success_from(self.mechanism, self.rows, self.fresh, self.prior, self.topics)
+        return audit.success_from(self.mechanism, self.rows, self.fresh, self.prior, self.topics)
 
     @property
     def shares(self) -> Floats:
         """The prior of what is guessed: of rows, or of topics."""
-        shares = check_prior(len(self.rows), self.prior)
-        return shares if self.topics is None else grouped(shares[None], self.topics)[0]
+        shares = audit.check_prior(len(self.rows), self.prior)
+        return shares if self.topics is None else audit.grouped(shares[None], self.topics)[0]
 
-    def play(self, canaries: int, source: Source) -> AttackOutcome:
+    def play(self, canaries: int, source: Source) -> audit.AttackOutcome:
         """Let the adversary guess for n devices, and score it."""
         truth, seen = self.requests_of(canaries, source)
         guess, answer = self._guess(seen), truth
         if self.topics is not None:
             answer = np.asarray(self.topics, dtype=np.intp)[truth]
         epsilon = self.mechanism.guarantee(Neighbours.USER).epsilon
-        return score(
+        return audit.score(
             guess.candidate,
             answer,
             baseline=float(self.shares.max()),
@@ -144,9 +133,9 @@ class RequestGame:
             closed_form=self.closed_form,
         )
 
-    def requests_of(self, canaries: int, source: Source) -> tuple[Indices, Reports]:
+    def requests_of(self, canaries: int, source: Source) -> tuple[audit.Indices, Reports]:
         """Draw each device's row, and return it with its requests."""
-        truth = draw_truth(check_prior(len(self.rows), self.prior), canaries, source)
+        truth = audit.draw_truth(audit.check_prior(len(self.rows), self.prior), canaries, source)
         inputs = np.asarray(self.rows)[truth]
         drawn = [
             self.mechanism.randomise(inputs, source.child("request", number))
@@ -154,7 +143,7 @@ class RequestGame:
         ]
         return truth, np.stack(drawn * (self.requests // self.fresh), axis=1)
 
-    def _guess(self, seen: Reports) -> Guess:
+    def _guess(self, seen: Reports) -> audit.Guess:
         if self.topics is None:
             return favourite(
                 self.mechanism, seen, self.rows, self.prior, is_memoised=self.is_memoised

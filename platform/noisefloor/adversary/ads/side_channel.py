@@ -10,14 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    Guess,
-    Prior,
-    check_prior,
-    most_probable,
-    score,
-)
+from noisefloor.adversary import audit
 from noisefloor.checks import Floats
 from noisefloor.errors import BadParameter
 
@@ -28,7 +21,7 @@ _LOST = 1e-13
 """What the sum over counts may leave out."""
 
 
-def guess_class(counts: Counts, rates: Floats, prior: Prior = None) -> Guess:
+def guess_class(counts: Counts, rates: Floats, prior: audit.Prior = None) -> audit.Guess:
     """Name the most probable activity class of each device.
 
     Sees:      how many requests each device sent in each hour; nothing of what they ask for.
@@ -36,7 +29,7 @@ def guess_class(counts: Counts, rates: Floats, prior: Prior = None) -> Guess:
     Guesses:   the class. Outside the guarantee: epsilon says nothing of it.
     Reference: Bayes, with independent Poisson counts.
     """
-    expected, shares = _check_rates(rates), check_prior(len(rates), prior)
+    expected, shares = _check_rates(rates), audit.check_prior(len(rates), prior)
     if counts.ndim != 2 or counts.shape[1] != expected.shape[1]:
         raise BadParameter("counts", counts.shape, f"to have {expected.shape[1]} hours")
     # The factorials are the same for every class.
@@ -44,10 +37,10 @@ def guess_class(counts: Counts, rates: Floats, prior: Prior = None) -> Guess:
         logs = counts @ np.log(expected).T - expected.sum(axis=1) + np.log(shares)
     logs -= logs.max(axis=1, keepdims=True)
     chances = np.exp(logs)
-    return most_probable(chances / chances.sum(axis=1, keepdims=True))
+    return audit.most_probable(chances / chances.sum(axis=1, keepdims=True))
 
 
-def class_success(rates: Floats, prior: Prior = None) -> float | None:
+def class_success(rates: Floats, prior: audit.Prior = None) -> float | None:
     """Return how often the class is named right, or nothing if there is too much to sum.
 
     Hours whose rates have the same ratios between classes say the same and are added up: classes
@@ -56,7 +49,7 @@ def class_success(rates: Floats, prior: Prior = None) -> float | None:
     from scipy.special import gammaln, pdtrik  # lazy: scipy is slow to import
 
     merged = _merged_hours(_check_rates(rates))
-    shares = check_prior(len(merged), prior)
+    shares = audit.check_prior(len(merged), prior)
     reach = [math.ceil(float(pdtrik(1 - _LOST, hour.max()))) + 1 for hour in merged.T]
     if math.prod(most + 1 for most in reach) * len(merged) > _MOST_CELLS:
         return None
@@ -72,16 +65,16 @@ def attack_activity(
     counts: Counts,
     truth: NDArray[np.integer],
     rates: Floats,
-    prior: Prior = None,
+    prior: audit.Prior = None,
     *,
     quota: int | Sequence[int] | None = None,
-) -> AttackOutcome:
+) -> audit.AttackOutcome:
     """Guess the class of every device and score it: there is no bound but 1.
 
     With a quota, devices pad to it. What is then seen is as likely under one class as under any
     other, and the best guess is the one from the prior.
     """
-    shares = check_prior(len(rates), prior)
+    shares = audit.check_prior(len(rates), prior)
     best = float(shares.max())
     if quota is None:
         guessed, expected = (
@@ -91,7 +84,9 @@ def attack_activity(
     else:
         seen = padded(counts, quota)[0]
         guessed, expected = np.full(len(seen), shares.argmax(), dtype=np.intp), best
-    return score(guessed, truth, baseline=best, bound=1.0, closed_form=expected, is_covered=False)
+    return audit.score(
+        guessed, truth, baseline=best, bound=1.0, closed_form=expected, is_covered=False
+    )
 
 
 def padded(counts: Counts, quota: int | Sequence[int]) -> tuple[Counts, int, int]:

@@ -14,27 +14,18 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import binary_success
 from noisefloor.ads.training import AdModel, Ratings, Single
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    Guess,
-    Prior,
-    ReportDistribution,
-    draw_truth,
-    most_probable,
-    posterior,
-    score,
-)
+from noisefloor.adversary import audit
 from noisefloor.checks import Floats
 from noisefloor.mechanisms import Mechanism, Reports, TwoSidedGeometric
 from noisefloor.randomness import Source
 
 
 def guess_profile(
-    distribution: ReportDistribution,
+    distribution: audit.ReportDistribution,
     messages: Reports,
     candidates: Sequence[Any] | Reports,
-    prior: Prior = None,
-) -> Guess:
+    prior: audit.Prior = None,
+) -> audit.Guess:
     """Name the most probable profile behind the training messages of each user.
 
     Sees:      one message per user and round, rounds along the second axis.
@@ -49,7 +40,9 @@ def guess_profile(
         candidates: For each profile, the values of every round.
         prior: Of the profiles.
     """
-    return most_probable(posterior(distribution, messages, candidates, prior, is_changing=True))
+    return audit.most_probable(
+        audit.posterior(distribution, messages, candidates, prior, is_changing=True)
+    )
 
 
 class BitGradients(Protocol):
@@ -123,7 +116,7 @@ def play_pair(
     *,
     epsilon: float,
     closed_form: float | None = None,
-) -> AttackOutcome:
+) -> audit.AttackOutcome:
     """Toss a fair coin for each device, let it train, and let the adversary name the profile.
 
     Args:
@@ -134,7 +127,7 @@ def play_pair(
         epsilon: What is proved of all rounds together; it sets the bound.
         closed_form: The success by theory, if the caller knows it.
     """
-    truth = draw_truth(np.full(2, 0.5), canaries, source)
+    truth = audit.draw_truth(np.full(2, 0.5), canaries, source)
     profiles = np.stack([np.asarray(one) for one in pair])
     messages = [
         mechanism.randomise(profiles[truth, number], source.child("round", number))
@@ -142,4 +135,4 @@ def play_pair(
     ]
     guessed = guess_profile(mechanism, np.stack(messages, axis=1), profiles).candidate
     bound = float(binary_success(epsilon))
-    return score(guessed, truth, baseline=0.5, bound=bound, closed_form=closed_form)
+    return audit.score(guessed, truth, baseline=0.5, bound=bound, closed_form=closed_form)

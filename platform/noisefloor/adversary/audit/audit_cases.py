@@ -7,36 +7,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.adversary.audit.auditor import AuditCase
 from noisefloor.collection.encoding import JointResponse, PrintedUnified, UnifiedResponse
 from noisefloor.errors import UnknownMechanism
-from noisefloor.mechanisms import (
-    ArgmaxResponse,
-    AxisSigns,
-    BinaryResponse,
-    DirectionSigns,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    ExponentialMechanism,
-    GaussianTable,
-    Hybrid,
-    KaryResponse,
-    LocalHashing,
-    MemoisedResponse,
-    NoisyMax,
-    OneBitMean,
-    PermuteAndFlip,
-    Piecewise,
-    PrintedBinning,
-    PrintedResponse,
-    SampledBit,
-    SquareWave,
-    SubsetSelection,
-    TopSetResponse,
-    UnaryEncoding,
-    printed_clicks,
-    printed_noisy_max,
-)
 from noisefloor.privacy import Neighbours
 
 _USER = Neighbours.USER
@@ -64,10 +38,10 @@ def all_audit_cases() -> tuple[AuditCase, ...]:
 
 def _frequencies() -> list[AuditCase]:
     ones, none = np.ones(4, dtype=np.bool_), np.zeros(4, dtype=np.bool_)
-    symmetric = UnaryEncoding.symmetric
+    symmetric = mechanisms.UnaryEncoding.symmetric
     return [
-        AuditCase("binary-response", BinaryResponse, 1.0, _USER, (True, False)),
-        AuditCase("kary-response", lambda e: KaryResponse(16, e), 1.0, _USER, (0, 15)),
+        AuditCase("binary-response", mechanisms.BinaryResponse, 1.0, _USER, (True, False)),
+        AuditCase("kary-response", lambda e: mechanisms.KaryResponse(16, e), 1.0, _USER, (0, 15)),
         AuditCase("unary-symmetric", lambda e: symmetric(4, e), 1.0, _USER, (ones, none)),
         AuditCase(
             "unary-symmetric-bit",
@@ -79,16 +53,18 @@ def _frequencies() -> list[AuditCase]:
         ),
         AuditCase(
             "unary-optimised",
-            lambda e: UnaryEncoding.optimised(8, e),
+            lambda e: mechanisms.UnaryEncoding.optimised(8, e),
             1.0,
             _USER,
             (_one_hot(8, 0), _one_hot(8, 7)),
         ),
-        AuditCase("local-hashing", lambda e: LocalHashing(64, e), 1.0, _USER, (0, 63)),
-        AuditCase("subset-selection", lambda e: SubsetSelection(8, e), 1.0, _USER, (0, 7)),
+        AuditCase("local-hashing", lambda e: mechanisms.LocalHashing(64, e), 1.0, _USER, (0, 63)),
+        AuditCase(
+            "subset-selection", lambda e: mechanisms.SubsetSelection(8, e), 1.0, _USER, (0, 7)
+        ),
         AuditCase(
             "memoised-response",
-            lambda e: MemoisedResponse(2 * e, e),
+            lambda e: mechanisms.MemoisedResponse(2 * e, e),
             1.0,
             _USER,
             (True, False),
@@ -98,16 +74,22 @@ def _frequencies() -> list[AuditCase]:
 
 
 def _means() -> list[AuditCase]:
-    sigma = DiscreteGaussian(1.0, _GAUSSIAN_DELTA, 0, 10).noise.sigma
-    thin = GaussianTable(0.75 * sigma).epsilon(_GAUSSIAN_DELTA, 10)
+    sigma = mechanisms.DiscreteGaussian(1.0, _GAUSSIAN_DELTA, 0, 10).noise.sigma
+    thin = mechanisms.GaussianTable(0.75 * sigma).epsilon(_GAUSSIAN_DELTA, 10)
     halves = 2.0 ** -np.arange(6)  # no two sums of its signed parts are equal
     halves /= np.linalg.norm(halves)
     turned = halves * [1, -1, 1, -1, 1, -1]
     return [
-        AuditCase("discrete-laplace", lambda e: DiscreteLaplace(e, 0, 100), 1.0, _USER, (100, 0)),
+        AuditCase(
+            "discrete-laplace",
+            lambda e: mechanisms.DiscreteLaplace(e, 0, 100),
+            1.0,
+            _USER,
+            (100, 0),
+        ),
         AuditCase(
             "discrete-gaussian",
-            lambda e: DiscreteGaussian(e, _GAUSSIAN_DELTA, 0, 10),
+            lambda e: mechanisms.DiscreteGaussian(e, _GAUSSIAN_DELTA, 0, 10),
             1.0,
             _USER,
             (10, 0),
@@ -115,35 +97,61 @@ def _means() -> list[AuditCase]:
             planted=thin,
             note=f"at delta {_GAUSSIAN_DELTA}, where a sample of this size can see it",
         ),
-        AuditCase("piecewise", Piecewise, 1.0, _USER, (1.0, -1.0)),
-        AuditCase("hybrid", Hybrid, 1.0, _USER, (1.0, -1.0)),
-        AuditCase("square-wave", SquareWave, 1.0, _USER, (1.0, 0.0)),
-        AuditCase("one-bit-mean", OneBitMean, 1.0, _USER, (1.0, -1.0)),
+        AuditCase("piecewise", mechanisms.Piecewise, 1.0, _USER, (1.0, -1.0)),
+        AuditCase("hybrid", mechanisms.Hybrid, 1.0, _USER, (1.0, -1.0)),
+        AuditCase("square-wave", mechanisms.SquareWave, 1.0, _USER, (1.0, 0.0)),
+        AuditCase("one-bit-mean", mechanisms.OneBitMean, 1.0, _USER, (1.0, -1.0)),
         AuditCase(
-            "sampled-bit", lambda e: SampledBit(4, e), 1.0, _USER, (np.ones(4), -np.ones(4))
+            "sampled-bit",
+            lambda e: mechanisms.SampledBit(4, e),
+            1.0,
+            _USER,
+            (np.ones(4), -np.ones(4)),
         ),
-        AuditCase("leaning-signs", lambda e: DirectionSigns(6, e), 1.0, _USER, (halves, -halves)),
-        AuditCase("leaning-axis", lambda e: AxisSigns(6, e), 1.0, _USER, (halves, turned)),
+        AuditCase(
+            "leaning-signs",
+            lambda e: mechanisms.DirectionSigns(6, e),
+            1.0,
+            _USER,
+            (halves, -halves),
+        ),
+        AuditCase(
+            "leaning-axis", lambda e: mechanisms.AxisSigns(6, e), 1.0, _USER, (halves, turned)
+        ),
     ]
 
 
 def _choices() -> list[AuditCase]:
     pair = (_lead(5, 0), _trail(5, 0))
     return [
-        AuditCase("noisy-max-laplace", lambda e: NoisyMax.laplace(5, e), 1.0, _USER, pair),
-        AuditCase("noisy-max-exponential", lambda e: NoisyMax.exponential(5, e), 1.0, _USER, pair),
-        AuditCase("permute-and-flip", lambda e: PermuteAndFlip(5, e), 1.0, _USER, pair),
-        AuditCase("exponential-mechanism", lambda e: ExponentialMechanism(5, e), 1.0, _USER, pair),
+        AuditCase(
+            "noisy-max-laplace", lambda e: mechanisms.NoisyMax.laplace(5, e), 1.0, _USER, pair
+        ),
+        AuditCase(
+            "noisy-max-exponential",
+            lambda e: mechanisms.NoisyMax.exponential(5, e),
+            1.0,
+            _USER,
+            pair,
+        ),
+        AuditCase("permute-and-flip", lambda e: mechanisms.PermuteAndFlip(5, e), 1.0, _USER, pair),
+        AuditCase(
+            "exponential-mechanism",
+            lambda e: mechanisms.ExponentialMechanism(5, e),
+            1.0,
+            _USER,
+            pair,
+        ),
         AuditCase(
             "argmax-response",
-            lambda e: ArgmaxResponse(5, e),
+            lambda e: mechanisms.ArgmaxResponse(5, e),
             1.0,
             _USER,
             (_lead(5, 0), _lead(5, 4)),
         ),
         AuditCase(
             "top-set-response",
-            lambda e: TopSetResponse(5, e, top=2),
+            lambda e: mechanisms.TopSetResponse(5, e, top=2),
             1.0,
             _USER,
             (_lead(5, 0) + _lead(5, 1), _lead(5, 3) + _lead(5, 4)),
@@ -179,7 +187,7 @@ def _faults() -> list[AuditCase]:
     return [
         AuditCase(
             "paper-noisy-max",
-            lambda e: printed_noisy_max(10, e, high=2.0),
+            lambda e: mechanisms.printed_noisy_max(10, e, high=2.0),
             1.0,
             _USER,
             (_lead(10, 0, 2.0), _trail(10, 0, 2.0)),
@@ -188,7 +196,7 @@ def _faults() -> list[AuditCase]:
         ),
         AuditCase(
             "paper-response",
-            lambda e: PrintedResponse(4, e),
+            lambda e: mechanisms.PrintedResponse(4, e),
             1.0,
             _USER,
             (0, 3),
@@ -197,7 +205,7 @@ def _faults() -> list[AuditCase]:
         ),
         AuditCase(
             "paper-binning",
-            lambda e: PrintedBinning(4, e),
+            lambda e: mechanisms.PrintedBinning(4, e),
             1.0,
             _USER,
             (-1.0, 1.0),
@@ -224,7 +232,7 @@ def _faults() -> list[AuditCase]:
         ),
         AuditCase(
             "paper-clicks",
-            lambda e: printed_clicks(8, e),
+            lambda e: mechanisms.printed_clicks(8, e),
             0.5,
             _USER,
             (ones, none),

@@ -15,19 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import privacy
 from noisefloor.adversary.audit.bayes import ReportDistribution
 from noisefloor.adversary.audit.intervals import ceiling, epsilon_bound
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import FiniteMechanism, Mechanism, exact_epsilon
-from noisefloor.privacy import (
-    Claim,
-    ClaimVerdict,
-    Guarantee,
-    LowerBound,
-    Neighbours,
-    number_or_inf,
-)
 from noisefloor.randomness import SeededSource
 
 FALSE_ACCUSATION = 1e-4
@@ -68,7 +61,7 @@ class AuditCase:
     name: str
     make: Callable[[float], Mechanism]
     epsilon: float
-    neighbours: Neighbours
+    neighbours: privacy.Neighbours
     pair: Pair
     delta: float = 0.0
     planted: float = 0.0
@@ -76,9 +69,9 @@ class AuditCase:
     note: str = ""
 
     @property
-    def claimed(self) -> Guarantee:
+    def claimed(self) -> privacy.Guarantee:
         """What the configuration or the paper says."""
-        return Guarantee(self.epsilon, self.neighbours, delta=self.delta)
+        return privacy.Guarantee(self.epsilon, self.neighbours, delta=self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +79,13 @@ class AuditRow:
     """What an audit found for one case."""
 
     case: AuditCase
-    claim: Claim
+    claim: privacy.Claim
     exact: float | None
-    null: LowerBound
-    planted: LowerBound
+    null: privacy.LowerBound
+    planted: privacy.LowerBound
 
     @property
-    def audited(self) -> LowerBound:
+    def audited(self) -> privacy.LowerBound:
         """The bound reached on the mechanism itself."""
         if self.claim.audited is None:
             raise BadParameter("audited", None, "to have been measured")
@@ -117,19 +110,19 @@ class AuditRow:
         return reached > self.claim.claimed.epsilon
 
     @property
-    def verdict(self) -> ClaimVerdict:
+    def verdict(self) -> privacy.ClaimVerdict:
         """One of: holds, accused, caught, missed, blind.
 
         ``blind``: nothing was found at all, the null raised an alarm or the planted fault was not
         found, so the audit says nothing; more trials may help.
         """
         if self.case.faulty:
-            return ClaimVerdict.CAUGHT if self.overclaimed else ClaimVerdict.MISSED
+            return privacy.ClaimVerdict.CAUGHT if self.overclaimed else privacy.ClaimVerdict.MISSED
         if self.accused or self.overclaimed:
-            return ClaimVerdict.ACCUSED
+            return privacy.ClaimVerdict.ACCUSED
         if not self.audited.epsilon or self.null.epsilon > 0 or not self.planted_found:
-            return ClaimVerdict.BLIND
-        return ClaimVerdict.HOLDS
+            return privacy.ClaimVerdict.BLIND
+        return privacy.ClaimVerdict.HOLDS
 
     def as_json(self) -> dict[str, object]:
         """Return the row as one JSON object; infinity is the string "inf"."""
@@ -140,10 +133,10 @@ class AuditRow:
             "model": self.claim.proved.model.value,
             "epsilon": self.case.epsilon,
             "delta": self.case.delta,
-            "claimed": number_or_inf(self.claim.claimed.epsilon),
-            "proved": number_or_inf(self.claim.proved.epsilon),
-            "audited": number_or_inf(audited.epsilon),
-            "exact": None if self.exact is None else number_or_inf(self.exact),
+            "claimed": privacy.number_or_inf(self.claim.claimed.epsilon),
+            "proved": privacy.number_or_inf(self.claim.proved.epsilon),
+            "audited": privacy.number_or_inf(audited.epsilon),
+            "exact": None if self.exact is None else privacy.number_or_inf(self.exact),
             "confidence": audited.confidence,
             "trials": audited.trials,
             "ceiling": audited.ceiling,
@@ -168,7 +161,7 @@ def audit_mechanism(
     alpha: float = 1e-6,
     delta: float = 0.0,
     score_by: Pair | None = None,
-) -> LowerBound:
+) -> privacy.LowerBound:
     """Run the mechanism on both inputs and return the epsilon that was reached.
 
     Args:
@@ -196,7 +189,7 @@ def bound_from_reports(
     *,
     alpha: float,
     delta: float = 0.0,
-) -> LowerBound:
+) -> privacy.LowerBound:
     """Return the epsilon that reports on two inputs prove, as many on the one as on the other.
 
     Args:
@@ -224,7 +217,7 @@ def bound_from_reports(
     false_hits = int(np.count_nonzero(sign * outside >= threshold))
     held_out = trials - half
     bound = float(epsilon_bound(hits, false_hits, held_out, alpha=alpha, delta=delta))
-    return LowerBound(
+    return privacy.LowerBound(
         max(0.0, bound), 1 - alpha, held_out, ceiling(held_out, alpha=alpha, delta=delta)
     )
 
@@ -288,7 +281,7 @@ def audit_case(case: AuditCase, source: SeededSource, *, trials: int, alpha: flo
     mechanism = case.make(case.epsilon)
     planted = case.make(case.planted or PLANTED_FACTOR * case.epsilon)
 
-    def reached(what: Mechanism, pair: Pair, name: str) -> LowerBound:
+    def reached(what: Mechanism, pair: Pair, name: str) -> privacy.LowerBound:
         return audit_mechanism(
             what,
             pair,
@@ -308,7 +301,7 @@ def audit_case(case: AuditCase, source: SeededSource, *, trials: int, alpha: flo
     )
     return AuditRow(
         case,
-        Claim(case.claimed, proved, audited),
+        privacy.Claim(case.claimed, proved, audited),
         exact,
         null=reached(mechanism, (case.pair[0], case.pair[0]), "null"),
         planted=reached(planted, case.pair, "planted"),
@@ -337,4 +330,4 @@ def audit(
 
 def any_accused(rows: Iterable[AuditRow]) -> bool:
     """Whether a mechanism that is not marked as faulty broke what is proved of it."""
-    return any(row.verdict is ClaimVerdict.ACCUSED for row in rows)
+    return any(row.verdict is privacy.ClaimVerdict.ACCUSED for row in rows)

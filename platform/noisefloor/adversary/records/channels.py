@@ -13,13 +13,7 @@ import numpy as np
 
 from noisefloor.adversary.audit import Indices, Prior, check_prior
 from noisefloor.checks import Floats, check_count
-from noisefloor.collection.encoding import (
-    Codes,
-    JointResponse,
-    UnifiedResponse,
-    check_codes,
-    response_over,
-)
+from noisefloor.collection import encoding
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import KaryResponse, Reports
@@ -155,18 +149,18 @@ def _coefficient(series: Floats, power: int, place: int) -> float:
     return float(product[place]) if place < len(product) else 0.0
 
 
-RecordResponse = UnifiedResponse | JointResponse
+RecordResponse = encoding.UnifiedResponse | encoding.JointResponse
 """What answers for a whole record."""
 
 
-def channels(mechanism: UnifiedResponse) -> list[Channel]:
+def channels(mechanism: encoding.UnifiedResponse) -> list[Channel]:
     """Return what each value of a record goes through."""
     return [Channel.of(one) for one in mechanism.responses]
 
 
 def sizes_of(mechanism: RecordResponse) -> tuple[int, ...]:
     """Return the classes of each value of a record, the label among them where there is one."""
-    if isinstance(mechanism, UnifiedResponse):
+    if isinstance(mechanism, encoding.UnifiedResponse):
         return mechanism.sizes
     return (*mechanism.sizes, *([2] * mechanism.labelled))
 
@@ -176,15 +170,19 @@ def check_place(place: int, width: int) -> int:
     return check_count(place, "place", least=-width, most=width - 1) % width
 
 
-def record_log_likelihoods(mechanism: RecordResponse, reports: Reports, rows: Codes) -> Floats:
+def record_log_likelihoods(
+    mechanism: RecordResponse, reports: Reports, rows: encoding.Codes
+) -> Floats:
     """Return ln P(report | record), a row per report and a column per record."""
-    candidates = check_codes(rows, sizes_of(mechanism))
-    if isinstance(mechanism, UnifiedResponse):
-        return _unified_logs(mechanism, check_codes(reports, mechanism.sizes), candidates)
+    candidates = encoding.check_codes(rows, sizes_of(mechanism))
+    if isinstance(mechanism, encoding.UnifiedResponse):
+        return _unified_logs(mechanism, encoding.check_codes(reports, mechanism.sizes), candidates)
     return _joint_logs(mechanism, mechanism.check_reports(reports), candidates)
 
 
-def _unified_logs(mechanism: UnifiedResponse, reports: Reports, rows: Codes) -> Floats:
+def _unified_logs(
+    mechanism: encoding.UnifiedResponse, reports: Reports, rows: encoding.Codes
+) -> Floats:
     """Each value that is a candidate's own counts by ln(keep / lie)."""
     keeps = np.log([one.keep for one in channels(mechanism)])
     lies = np.log([one.lie for one in channels(mechanism)])
@@ -192,7 +190,9 @@ def _unified_logs(mechanism: UnifiedResponse, reports: Reports, rows: Codes) -> 
     return np.asarray(reported @ _marked(rows, mechanism.sizes).T + lies.sum())
 
 
-def _joint_logs(mechanism: JointResponse, reports: Reports, rows: Codes) -> Floats:
+def _joint_logs(
+    mechanism: encoding.JointResponse, reports: Reports, rows: encoding.Codes
+) -> Floats:
     """Only whether all parts of the tuple are a candidate's own counts."""
     sizes = sizes_of(mechanism)
     reported, chosen = np.asarray(reports, dtype=np.int64), mechanism.chosen
@@ -201,7 +201,9 @@ def _joint_logs(mechanism: JointResponse, reports: Reports, rows: Codes) -> Floa
     marks = np.zeros((len(reported), sum(sizes)))
     np.put_along_axis(marks, _starts(sizes)[places] + reported[:, chosen:], 1.0, axis=1)
     own = marks @ _marked(rows, sizes).T > places.shape[1] - 0.5
-    spaces = [Channel.of(response_over(one, mechanism.epsilon)) for one in mechanism.spaces]
+    spaces = [
+        Channel.of(encoding.response_over(one, mechanism.epsilon)) for one in mechanism.spaces
+    ]
     logs = np.log([(one.keep, one.lie) for one in spaces])[mechanism.groups_of(reported)]
     draws = math.log(math.comb(len(mechanism.sizes), chosen))
     return np.where(own, logs[:, :1], logs[:, 1:]) - draws

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisefloor.accounting import binary_success
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    likelihood_table,
-    most_probable,
-    posterior,
-    score,
-    success_of,
-)
+from noisefloor.adversary import audit
 from noisefloor.adversary.records.channels import check_place
 from noisefloor.adversary.records.priors import shares_of
 from noisefloor.checks import Floats
@@ -37,7 +30,7 @@ class ClassZeroProofs:
         owners: All of them.
     """
 
-    proved: AttackOutcome
+    proved: audit.AttackOutcome
     false: int
     owners: int
 
@@ -67,7 +60,7 @@ def attack_class_zero(
         raise BadParameter("codes", f"<{len(rows)} records>", "to hold a class 0")
     proved = (says & holds).any(axis=1)
     rates = proof_rates(mechanism, rows, place)[owners]
-    outcome = AttackOutcome(
+    outcome = audit.AttackOutcome(
         int(np.count_nonzero(proved)), int(owners.sum()), 0.0, 1.0, float(rates.mean())
     )
     return ClassZeroProofs(outcome, int(np.count_nonzero((says & ~holds).any(axis=1))), len(rows))
@@ -83,7 +76,9 @@ def proof_rates(mechanism: PrintedUnified, codes: Codes, place: int | None = Non
     return np.asarray(1 - np.where(np.asarray(codes)[:, at] == 0, lost, 1.0).prod(axis=1))
 
 
-def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source) -> AttackOutcome:
+def attack_printed_label(
+    mechanism: PrintedUnified, codes: Codes, source: Source
+) -> audit.AttackOutcome:
     """Guess the label of each owner from the printed report of it.
 
     Sees:      the reported class of the label.
@@ -97,10 +92,10 @@ def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source
     prior, label = shares_of(positive, 2), _label_of(mechanism)
     reports = mechanism.randomise(rows, source)[:, -1:]
     candidates = np.array([[0], [mechanism.sizes[-1]]])
-    chances = posterior(label, reports[:, None], candidates, prior)
+    chances = audit.posterior(label, reports[:, None], candidates, prior)
     promised = mechanism.guarantee(Neighbours.USER).epsilon
-    return score(
-        most_probable(chances).candidate,
+    return audit.score(
+        audit.most_probable(chances).candidate,
         positive,
         baseline=float(prior.max()),
         bound=float(binary_success(promised)),
@@ -111,7 +106,9 @@ def attack_printed_label(mechanism: PrintedUnified, codes: Codes, source: Source
 def printed_label_success(mechanism: PrintedUnified, prior: Floats) -> float:
     """Return how often the label is named from its report, by the shares of -1 and +1."""
     last = mechanism.sizes[-1]
-    return success_of(likelihood_table(_label_of(mechanism), np.array([[0], [last]])), prior)
+    return audit.success_of(
+        audit.likelihood_table(_label_of(mechanism), np.array([[0], [last]])), prior
+    )
 
 
 def _label_of(mechanism: PrintedUnified) -> PrintedUnified:

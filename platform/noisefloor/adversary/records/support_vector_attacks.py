@@ -18,27 +18,8 @@ from numpy.typing import NDArray
 from noisefloor.accounting import binary_success, true_positive_rate
 from noisefloor.adversary.audit import AttackOutcome, draw_truth, lower_limit, upper_limit
 from noisefloor.checks import Floats, check_count, check_probability
-from noisefloor.collection import one_thread
-from noisefloor.collection.collecting import (
-    Collected,
-    Collector,
-    JointCollector,
-    RawCollector,
-    UnifiedCollector,
-    WeakCollector,
-)
+from noisefloor.collection import collecting, learners, one_thread
 from noisefloor.collection.encoding import Discretiser, JointResponse
-from noisefloor.collection.learners import (
-    Classifier,
-    ConstantClassifier,
-    ConstantModel,
-    JointSVM,
-    KernelModel,
-    SklearnClassifier,
-    export_svc,
-    fit,
-    fit_svm,
-)
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import Source
 from noisefloor.tables import Labels, ScaledRecords
@@ -56,29 +37,35 @@ class SupportVectors:
 
     vectors: Floats
     labels: Labels
-    model: Classifier
+    model: learners.Classifier
 
     @classmethod
-    def of(cls, model: Classifier | JointSVM, width: int) -> "SupportVectors":
+    def of(cls, model: learners.Classifier | learners.JointSVM, width: int) -> "SupportVectors":
         """Read a machine of n features, or a model of a single label.
 
         Args:
             model: As ``classifiers.fit`` or ``fit_svm`` returns it, or as it is published.
             width: How many features it has.
         """
-        if isinstance(model, JointSVM):
+        if isinstance(model, learners.JointSVM):
             only = model.machine
-            model = ConstantClassifier(only) if isinstance(only, bool) else export_svc(only)
-        if isinstance(model, SklearnClassifier) and hasattr(model.estimator, "support_vectors_"):
+            model = (
+                learners.ConstantClassifier(only)
+                if isinstance(only, bool)
+                else learners.export_svc(only)
+            )
+        if isinstance(model, learners.SklearnClassifier) and hasattr(
+            model.estimator, "support_vectors_"
+        ):
             machine = model.estimator
             return cls(machine.support_vectors_, np.asarray(machine.dual_coef_[0] > 0), model)
-        if isinstance(model, KernelModel):
+        if isinstance(model, learners.KernelModel):
             return cls(model.vectors, model.weights > 0, model)
-        if isinstance(model, ConstantClassifier | ConstantModel):
+        if isinstance(model, learners.ConstantClassifier | learners.ConstantModel):
             return cls(np.empty((0, width)), np.empty(0, dtype=np.bool_), model)
         raise BadParameter("model", type(model).__name__, "to have support vectors")
 
-    def contains(self, rows: Collected) -> NDArray[np.bool_]:
+    def contains(self, rows: collecting.Collected) -> NDArray[np.bool_]:
         """Return which rows are support vectors, in every feature and with their label."""
         mine = np.column_stack([self.vectors, self.labels])
         theirs = np.column_stack([rows.features, rows.labels])
@@ -99,13 +86,13 @@ class SvmPublisher:
     """
 
     publish: Callable[[ScaledRecords, Source], SupportVectors]
-    clear: Callable[[ScaledRecords], Collected]
+    clear: Callable[[ScaledRecords], collecting.Collected]
     epsilon: float
     is_plain: bool = False
 
 
 def collector_publisher(
-    collector: Collector, columns: Sequence[int], weight: float = 1.0
+    collector: collecting.Collector, columns: Sequence[int], weight: float = 1.0
 ) -> SvmPublisher:
     """Return who trains an SVM on what a collector reads.
 
@@ -114,15 +101,23 @@ def collector_publisher(
         columns: The attributes that are collected.
         weight: The C of the machine.
     """
-    if not isinstance(collector, RawCollector | WeakCollector | UnifiedCollector | JointCollector):
+    if not isinstance(
+        collector,
+        collecting.RawCollector
+        | collecting.WeakCollector
+        | collecting.UnifiedCollector
+        | collecting.JointCollector,
+    ):
         raise BadParameter("collector", type(collector).__name__, "to be raw, WA, WALDP or joint")
     epsilon = collector.guarantee(columns).epsilon
 
     def publish(records: ScaledRecords, source: Source) -> SupportVectors:
         got = collector.collect(records, columns, source)
-        return SupportVectors.of(fit("svm", got.features, got.labels, weight=weight), len(columns))
+        return SupportVectors.of(
+            learners.fit("svm", got.features, got.labels, weight=weight), len(columns)
+        )
 
-    classes = None if isinstance(collector, RawCollector) else collector.classes
+    classes = None if isinstance(collector, collecting.RawCollector) else collector.classes
     clear = partial(clear_rows, classes, tuple(columns))
     return SvmPublisher(publish, clear, epsilon, classes is None)
 
@@ -138,7 +133,7 @@ def joint_publisher(
         codes = classes.codes(records.values[:, list(columns)], columns)
         rows = np.column_stack([codes, records.labels.astype(np.uint16)])
         reports = response.randomise(rows, source)
-        return SupportVectors.of(fit_svm(classes, columns, reports, cost), len(columns))
+        return SupportVectors.of(learners.fit_svm(classes, columns, reports, cost), len(columns))
 
     promised = response.guarantee().epsilon
     return SvmPublisher(publish, partial(clear_rows, classes, tuple(columns)), promised)
@@ -146,12 +141,12 @@ def joint_publisher(
 
 def clear_rows(
     classes: Discretiser | None, columns: tuple[int, ...], records: ScaledRecords
-) -> Collected:
+) -> collecting.Collected:
     """Return rows without noise: values, or what their classes stand for."""
     values = records.values[:, list(columns)]
     if classes is not None:
         values = classes.values(classes.codes(values, columns), columns)
-    return Collected(np.asarray(values), records.labels)
+    return collecting.Collected(np.asarray(values), records.labels)
 
 
 HitMask = NDArray[np.bool_]

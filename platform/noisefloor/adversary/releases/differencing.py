@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisefloor.adversary.audit import Prior, check_prior
+from noisefloor.adversary.releases import noise_distributions
 from noisefloor.adversary.releases.informed_adversary import InformedGame, pair_closed_form
-from noisefloor.adversary.releases.noise_distributions import (
-    DifferenceDistribution,
-    NoiseDistribution,
-)
 from noisefloor.adversary.releases.reconstruction_bounds import as_substitution
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports
@@ -31,7 +28,7 @@ class WeeklyRelease:
         guarantee: What is proved of it.
     """
 
-    noise: NoiseDistribution
+    noise: noise_distributions.NoiseDistribution
     guarantee: Guarantee
 
 
@@ -42,7 +39,7 @@ def blind_game(
 
     A newcomer is in the second release alone, so its guarantee alone sets the bound.
     """
-    difference = DifferenceDistribution(weeks[0].noise, weeks[1].noise)
+    difference = noise_distributions.DifferenceDistribution(weeks[0].noise, weeks[1].noise)
     return _game(shifts, difference, weeks[1].guarantee, prior)
 
 
@@ -57,7 +54,10 @@ def newcomer_game(
 
 
 def _game(
-    shifts: Reports, noise: NoiseDistribution, guarantee: Guarantee, prior: Prior
+    shifts: Reports,
+    noise: noise_distributions.NoiseDistribution,
+    guarantee: Guarantee,
+    prior: Prior,
 ) -> InformedGame:
     closed = pair_closed_form(shifts, noise, check_prior(len(shifts), prior))
     return InformedGame(shifts, noise, candidate_guarantee(shifts, guarantee), prior, closed)

@@ -11,25 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import (
-    AttackOutcome,
-    Guess,
-    Prior,
-    check_prior,
-    draw_truth,
-    most_probable,
-    posterior,
-    score,
-)
-from noisefloor.adversary.releases.noise_distributions import (
-    CellNoiseDistribution,
-    Density,
-    DifferenceDistribution,
-    GaussianDistribution,
-    IntegerDistribution,
-    NoiseDistribution,
-    TabulatedDistribution,
-)
+from noisefloor.adversary import audit
+from noisefloor.adversary.releases import noise_distributions
 from noisefloor.adversary.releases.reconstruction_bounds import as_substitution, candidate_bound
 from noisefloor.checks import Floats, blocks, check_count
 from noisefloor.errors import BadParameter
@@ -50,7 +33,7 @@ _MOST_RATIOS = 1 << 24
 class NoisyVectorRelease:
     """A release with independent noise on every coordinate, as ``posterior`` takes it."""
 
-    noise: Density
+    noise: noise_distributions.Density
 
     def log_likelihood(self, reports: Reports, value: Reports) -> Floats:
         """Return ln P(release | its centre), one row per release."""
@@ -58,7 +41,10 @@ class NoisyVectorRelease:
 
 
 def reconstruct(
-    released: Reports, centres: Reports, noise: Density, prior: Prior = None
+    released: Reports,
+    centres: Reports,
+    noise: noise_distributions.Density,
+    prior: audit.Prior = None,
 ) -> Floats:
     """Return the posterior of each candidate, one row per release.
 
@@ -76,7 +62,7 @@ def reconstruct(
     """
     if released.ndim != 2 or released.shape[1:] != centres.shape[1:]:
         raise BadParameter("released", released.shape, f"rows like the centres, {centres.shape}")
-    return posterior(NoisyVectorRelease(noise), released[:, None], centres, prior)
+    return audit.posterior(NoisyVectorRelease(noise), released[:, None], centres, prior)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,40 +79,40 @@ class InformedGame:
     """
 
     centres: Reports
-    noise: NoiseDistribution
+    noise: noise_distributions.NoiseDistribution
     guarantee: Guarantee
-    prior: Prior = None
+    prior: audit.Prior = None
     closed_form: float | None = None
     is_covered: bool = True
 
     def __post_init__(self) -> None:
         if self.centres.ndim != 2:
             raise BadParameter("centres", self.centres.shape, "a row for each candidate")
-        check_prior(len(self.centres), self.prior)
+        audit.check_prior(len(self.centres), self.prior)
 
     @property
     def shares(self) -> Floats:
         """The prior as shares."""
-        return check_prior(len(self.centres), self.prior)
+        return audit.check_prior(len(self.centres), self.prior)
 
     @property
     def bound(self) -> float:
         """What no attack can pass."""
         return candidate_bound(self.guarantee, self.shares)
 
-    def guess(self, released: Reports) -> Guess:
+    def guess(self, released: Reports) -> audit.Guess:
         """Name the most probable candidate behind each release."""
-        return most_probable(reconstruct(released, self.centres, self.noise, self.prior))
+        return audit.most_probable(reconstruct(released, self.centres, self.noise, self.prior))
 
-    def play(self, games: int, source: Source) -> AttackOutcome:
+    def play(self, games: int, source: Source) -> audit.AttackOutcome:
         """Play ``games`` games, each with a record, a release and a guess of its own."""
-        truth = draw_truth(self.shares, check_count(games, "games"), source)
+        truth = audit.draw_truth(self.shares, check_count(games, "games"), source)
         guessed, width = np.empty_like(truth), self.centres.shape[1]
         for number, rows in enumerate(blocks(games, width)):
             centres = self.centres[truth[rows]]
             noise = self.noise.draw(centres.shape, source.child("block", number))
             guessed[rows] = self.guess(centres + noise).candidate
-        return score(
+        return audit.score(
             guessed,
             truth,
             baseline=float(self.shares.max()),
@@ -139,9 +125,9 @@ class InformedGame:
 def table_game(
     others: NDArray[np.int64],
     cells: NDArray[np.integer],
-    noise: NoiseDistribution,
+    noise: noise_distributions.NoiseDistribution,
     guarantee: Guarantee,
-    prior: Prior = None,
+    prior: audit.Prior = None,
 ) -> InformedGame:
     """Return the game of the record that is missing from a table of noisy counts.
 
@@ -160,14 +146,18 @@ def table_game(
     occupied, place = np.unique(cells, return_inverse=True)
     centres = np.repeat(others.reshape(-1)[occupied][None], len(cells), axis=0)
     centres[np.arange(len(cells)), place] += 1
-    shares = check_prior(len(cells), prior)
+    shares = audit.check_prior(len(cells), prior)
     closed = (
-        cells_success(noise, place, shares) if isinstance(noise, CellNoiseDistribution) else None
+        cells_success(noise, place, shares)
+        if isinstance(noise, noise_distributions.CellNoiseDistribution)
+        else None
     )
     return InformedGame(centres, noise, as_substitution(guarantee), prior, closed)
 
 
-def cells_success(noise: IntegerDistribution, place: NDArray[np.integer], shares: Floats) -> float:
+def cells_success(
+    noise: noise_distributions.IntegerDistribution, place: NDArray[np.integer], shares: Floats
+) -> float:
     """Return how often the best guess names the candidate whose cell got one more, exactly.
 
     Formula: the mean of the largest ``q P(k - 1) / P(k)`` over the cells, each with noise k of
@@ -186,7 +176,7 @@ def cells_success(noise: IntegerDistribution, place: NDArray[np.integer], shares
     return float(levels @ steps)
 
 
-def shift_success(noise: IntegerDistribution, tables: int) -> float | None:
+def shift_success(noise: noise_distributions.IntegerDistribution, tables: int) -> float | None:
     """Return the success rate of detecting a record in ``tables`` tables; None if too large.
 
     Formula: ``E[max(1, e^L)] / 2`` with L the sum of a ratio ``ln P(k - 1) / P(k)`` per table.
@@ -200,23 +190,33 @@ def shift_success(noise: IntegerDistribution, tables: int) -> float | None:
     return float(np.maximum(1.0, np.exp(total[0])) @ total[1] / 2)
 
 
-def pair_closed_form(centres: Reports, noise: Density, shares: Floats) -> float | None:
+def pair_closed_form(
+    centres: Reports, noise: noise_distributions.Density, shares: Floats
+) -> float | None:
     """Return how often two candidates are distinguished by the best guess, where that is known.
 
     It is for Gaussian noise, and for counts that differ by one in some cells, equal priors given.
     """
     if len(centres) != 2:
         return None
-    distribution = noise.density if isinstance(noise, DifferenceDistribution) else noise
+    distribution = (
+        noise.density if isinstance(noise, noise_distributions.DifferenceDistribution) else noise
+    )
     apart = centres[1] - centres[0]
-    if isinstance(distribution, GaussianDistribution) and 0 < shares[0] < 1:
+    if isinstance(distribution, noise_distributions.GaussianDistribution) and 0 < shares[0] < 1:
         return gaussian_pair_success(
             float(np.linalg.norm(apart / distribution.sigma)), float(shares[0])
         )
     changed = apart[apart != 0]
     is_alike = shares[0] == shares[1] and len(changed) > 0 and np.all(np.abs(changed) == 1)
     # The distributions are even: one less tells as much as one more.
-    if isinstance(distribution, CellNoiseDistribution | TabulatedDistribution) and is_alike:
+    if (
+        isinstance(
+            distribution,
+            noise_distributions.CellNoiseDistribution | noise_distributions.TabulatedDistribution,
+        )
+        and is_alike
+    ):
         return shift_success(distribution, len(changed))
     return None
 
@@ -241,7 +241,7 @@ def gaussian_pair_success(distance: float, share: float = 0.5) -> float:
     return float(share * first + (1 - share) * second)
 
 
-def _one_more(noise: IntegerDistribution) -> tuple[Floats, Floats]:
+def _one_more(noise: noise_distributions.IntegerDistribution) -> tuple[Floats, Floats]:
     """Return P(k - 1) / P(k) and P(k) for each noise k that is not too rare."""
     chances = noise.table.chances
     likely = np.flatnonzero(chances[1:] > _LIKELY) + 1

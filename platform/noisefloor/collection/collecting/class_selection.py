@@ -8,18 +8,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import sequential
 from noisefloor.checks import Floats, blocks, check_count
-from noisefloor.collection.collecting.selection import (
-    AttributeSelection,
-    ScoredValues,
-    ScoreForm,
-    SelectionReports,
-    best_of,
-    check_score_form,
-    check_width,
-    draw_attributes,
-    labels_of,
-    selection_values_kind,
-)
+from noisefloor.collection.collecting import selection
 from noisefloor.collection.encoding import Discretiser, response_over, share_of
 from noisefloor.distributions import ONE
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, KarySampler
@@ -42,39 +31,43 @@ class WeakSelection:
 
     count: int
     classes: Discretiser
-    form: ScoreForm = "corr"
+    form: selection.ScoreForm = "corr"
     name: str = "DR.WA"
     uses_data: bool = True
 
     def __post_init__(self) -> None:
         check_count(self.count, "count", most=len(self.classes.schema))
-        check_score_form(self.form)
+        selection.check_score_form(self.form)
 
     def kind(self, attributes: int) -> Kind:
         """Return the kind of products, or of classes and labels for ``corr``."""
         if self.form == "corr":
-            return selection_values_kind(attributes, self.count, max(self.classes.sizes), 2)
+            return selection.selection_values_kind(
+                attributes, self.count, max(self.classes.sizes), 2
+            )
         most = max(len(self._products(column)) for column in range(len(self.classes.sizes)))
-        return selection_values_kind(attributes, self.count, most, 0)
+        return selection.selection_values_kind(attributes, self.count, most, 0)
 
-    def select(self, records: ScaledRecords, source: Source) -> AttributeSelection:
+    def select(self, records: ScaledRecords, source: Source) -> selection.AttributeSelection:
         """Return the attributes that go best with the label."""
         return self.choose(self.report(records, source), records.values.shape[1])
 
-    def report(self, records: ScaledRecords, source: Source) -> SelectionReports:
+    def report(self, records: ScaledRecords, source: Source) -> selection.SelectionReports:
         """Return what was requested, as it is: products by their place among all of them."""
-        requested = draw_attributes(records, self.count, source)
+        requested = selection.draw_attributes(records, self.count, source)
         codes = self.classes.codes(records.values)
         if self.form == "corr":
             reported = np.take_along_axis(codes, requested, axis=1).astype(np.int64)
-            return SelectionReports(requested, reported, records.labels.astype(np.int64))
+            return selection.SelectionReports(requested, reported, records.labels.astype(np.int64))
         places = np.empty(codes.shape, dtype=np.int64)
         for column, own_codes in enumerate(codes.T):
             sent = self._centres(column)[own_codes] * np.where(records.labels, 1.0, -1.0)
             places[:, column] = np.searchsorted(self._products(column), sent)
-        return SelectionReports(requested, np.take_along_axis(places, requested, axis=1))
+        return selection.SelectionReports(requested, np.take_along_axis(places, requested, axis=1))
 
-    def choose(self, answers: SelectionReports, attributes: int) -> AttributeSelection:
+    def choose(
+        self, answers: selection.SelectionReports, attributes: int
+    ) -> selection.AttributeSelection:
         """Score what was sent."""
         apart = self.form == "corr"
         make = self.classes.centres if apart else self._products
@@ -85,9 +78,9 @@ class WeakSelection:
         for column in range(attributes):
             sent[requested == column] = means[column][reported[requested == column]]
         # The product is all there is: it stands for the value, beside a label of 1.
-        labels = 2.0 * labels_of(kept) - 1 if apart else np.ones(len(kept.requested))
-        scored = ScoredValues(requested, sent, sent**2, np.repeat(labels, self.count))
-        return best_of(scored.scores(attributes, self.form), self.count)
+        labels = 2.0 * selection.labels_of(kept) - 1 if apart else np.ones(len(kept.requested))
+        scored = selection.ScoredValues(requested, sent, sent**2, np.repeat(labels, self.count))
+        return selection.best_of(scored.scores(attributes, self.form), self.count)
 
     def _centres(self, column: int) -> Floats:
         # Rounded, so that a centre and the opposite of its mirror image are one number.
@@ -118,7 +111,7 @@ class ResponseSelection:
     count: int
     classes: Discretiser
     epsilon: float
-    form: ScoreForm = "prod"
+    form: selection.ScoreForm = "prod"
     per_owner: int = 1
     name: str = "DR.WALDP"
     uses_data: bool = True
@@ -127,7 +120,7 @@ class ResponseSelection:
         check_count(self.count, "count", most=len(self.classes.schema))
         check_count(self.per_owner, "per_owner", most=len(self.classes.schema))
         share_of(self.epsilon, self.per_owner + 1)
-        check_score_form(self.form)
+        selection.check_score_form(self.form)
 
     @property
     def share(self) -> float:
@@ -136,34 +129,38 @@ class ResponseSelection:
 
     def kind(self, attributes: int) -> Kind:
         """Return the kind of classes and labels."""
-        return selection_values_kind(attributes, self.per_owner, max(self.classes.sizes), 2)
+        return selection.selection_values_kind(
+            attributes, self.per_owner, max(self.classes.sizes), 2
+        )
 
-    def select(self, records: ScaledRecords, source: Source) -> AttributeSelection:
+    def select(self, records: ScaledRecords, source: Source) -> selection.AttributeSelection:
         """Return the attributes that go best with the label, as far as reports tell."""
         return self.choose(self.report(records, source), records.values.shape[1])
 
-    def report(self, records: ScaledRecords, source: Source) -> SelectionReports:
+    def report(self, records: ScaledRecords, source: Source) -> selection.SelectionReports:
         """Return responses about the classes that were requested and about the label."""
-        check_width(records, self.count)
-        requested = draw_attributes(records, self.per_owner, source)
+        selection.check_width(records, self.count)
+        requested = selection.draw_attributes(records, self.per_owner, source)
         codes = np.take_along_axis(self.classes.codes(records.values), requested, axis=1)
         reported = self._responses(requested.reshape(-1), codes.reshape(-1), source)
         label = BinaryResponse(self.share).randomise(records.labels, source.child("label"))
-        return SelectionReports(
+        return selection.SelectionReports(
             requested, reported.reshape(requested.shape), label.astype(np.int64)
         )
 
-    def choose(self, answers: SelectionReports, attributes: int) -> AttributeSelection:
+    def choose(
+        self, answers: selection.SelectionReports, attributes: int
+    ) -> selection.AttributeSelection:
         """Score the debiased answers."""
         kept = _possible(answers, self.classes.sizes)
         requested = kept.requested.reshape(-1)
         sent, squares = self._debiased(requested, kept.reported.reshape(-1))
         flip = BinaryResponse(self.share).flip / ONE
-        labels = (2.0 * labels_of(kept) - 1) / (1 - 2 * flip)
-        reported = ScoredValues(
+        labels = (2.0 * selection.labels_of(kept) - 1) / (1 - 2 * flip)
+        reported = selection.ScoredValues(
             requested, sent, squares, np.repeat(labels, self.per_owner), square_label=1.0
         )
-        return best_of(reported.scores(attributes, self.form), self.count)
+        return selection.best_of(reported.scores(attributes, self.form), self.count)
 
     def _responses(
         self, requested: NDArray[np.intp], own_codes: NDArray[np.uint16], source: Source
@@ -199,7 +196,9 @@ class ResponseSelection:
         return sequential([Guarantee(each, _USER)] * self.per_owner + [label])
 
 
-def _possible(answers: SelectionReports, sizes: Sequence[int]) -> SelectionReports:
+def _possible(
+    answers: selection.SelectionReports, sizes: Sequence[int]
+) -> selection.SelectionReports:
     """Return the answers that a device could have given: integers that the attributes have."""
     return answers.where(
         np.asarray((answers.reported < np.array(sizes)[answers.requested]).all(axis=1))

@@ -18,17 +18,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from noisefloor.checks import Floats, check_finite
-from noisefloor.collection.encoding import (
-    Discretiser,
-    JointResponse,
-    Lies,
-    PrintedDiscretiser,
-    PrintedUnified,
-    ReportColumns,
-    UnifiedResponse,
-    check_columns,
-    joint_rows,
-)
+from noisefloor.collection import encoding
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports
 from noisefloor.privacy import Guarantee, Neighbours
@@ -74,15 +64,15 @@ class ReportingCollector(Collector, Protocol):
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
-    ) -> ReportColumns:
+    ) -> encoding.ReportColumns:
         """Return what owners send: the devices' half."""
         ...
 
-    def possible(self, reported: ReportColumns, columns: Sequence[int]) -> Labels:
+    def possible(self, reported: encoding.ReportColumns, columns: Sequence[int]) -> Labels:
         """Return which rows a device could have sent."""
         ...
 
-    def read(self, reported: ReportColumns, columns: Sequence[int]) -> Collected:
+    def read(self, reported: encoding.ReportColumns, columns: Sequence[int]) -> Collected:
         """Return what the server reads of the possible rows."""
         ...
 
@@ -106,24 +96,24 @@ class DiscreteCollector(ABC):
     """What collectors of classes share: the server's half."""
 
     __slots__ = ()
-    classes: Discretiser
+    classes: encoding.Discretiser
 
     @abstractmethod
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
-    ) -> ReportColumns:
+    ) -> encoding.ReportColumns:
         """Return the classes that are sent, and the label if one is."""
 
     def collect(self, records: ScaledRecords, columns: Sequence[int], source: Source) -> Collected:
         """Return what the reported classes stand for, and the reported labels."""
         return self.read(self.report(records, columns, source), columns)
 
-    def possible(self, reported: ReportColumns, columns: Sequence[int]) -> Labels:
+    def possible(self, reported: encoding.ReportColumns, columns: Sequence[int]) -> Labels:
         """Return which rows have classes of their attributes."""
         sizes = np.array([self.classes.sizes[column] for column in columns])
         return np.asarray((reported.values < sizes).all(axis=1))
 
-    def read(self, reported: ReportColumns, columns: Sequence[int]) -> Collected:
+    def read(self, reported: encoding.ReportColumns, columns: Sequence[int]) -> Collected:
         """Return what classes stand for; a class that its attribute does not have is left out."""
         kept = reported.where(self.possible(reported, columns))
         features = self.classes.values(kept.values.astype(np.uint16), columns)
@@ -136,7 +126,7 @@ class DiscreteCollector(ABC):
 class WeakCollector(DiscreteCollector):
     """WA: the class of each value and the label, without noise."""
 
-    classes: Discretiser
+    classes: encoding.Discretiser
     name: str = "WA"
 
     def symbols(self, attributes: int) -> tuple[int, int]:
@@ -145,10 +135,10 @@ class WeakCollector(DiscreteCollector):
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
-    ) -> ReportColumns:
+    ) -> encoding.ReportColumns:
         """Return the classes and the labels as they are."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
-        return ReportColumns(codes.astype(np.int64), records.labels.astype(np.int64))
+        return encoding.ReportColumns(codes.astype(np.int64), records.labels.astype(np.int64))
 
     def guarantee(self, columns: Sequence[int]) -> Guarantee:
         """Return no guarantee, and why."""
@@ -166,7 +156,7 @@ class UnifiedCollector(DiscreteCollector):
             each attribute has epsilon / K instead of epsilon / (K + 1).
     """
 
-    classes: Discretiser
+    classes: encoding.Discretiser
     epsilon: float
     with_label: bool = True
     name: str = "WALDP"
@@ -174,9 +164,9 @@ class UnifiedCollector(DiscreteCollector):
     def __post_init__(self) -> None:
         check_positive(self.epsilon)
 
-    def response(self, columns: Sequence[int]) -> UnifiedResponse:
+    def response(self, columns: Sequence[int]) -> encoding.UnifiedResponse:
         """Return the mechanism for some attributes."""
-        chosen = check_columns(self.classes.schema, columns)
+        chosen = encoding.check_columns(self.classes.schema, columns)
         sizes = tuple(self.classes.sizes[column] for column in chosen)
         return _unified((*sizes, 2) if self.with_label else sizes, self.epsilon)
 
@@ -186,7 +176,7 @@ class UnifiedCollector(DiscreteCollector):
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
-    ) -> ReportColumns:
+    ) -> encoding.ReportColumns:
         """Return responses about the classes, and about the labels if these are sent."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
         if self.with_label:
@@ -202,18 +192,18 @@ class UnifiedCollector(DiscreteCollector):
 class PrintedCollector:
     """WALDP to the letter of the paper, class 0 included; for audits and comparisons only."""
 
-    classes: PrintedDiscretiser
+    classes: encoding.PrintedDiscretiser
     epsilon: float
-    lies: Lies = "classes"
+    lies: encoding.Lies = "classes"
     name: str = "WALDP as printed"
 
     def __post_init__(self) -> None:
         check_positive(self.epsilon)
 
-    def response(self, columns: Sequence[int]) -> PrintedUnified:
+    def response(self, columns: Sequence[int]) -> encoding.PrintedUnified:
         """Return the mechanism for some attributes."""
         sizes = tuple(self.classes.size(column) for column in columns)
-        return PrintedUnified((*sizes, self.classes.most), self.epsilon, self.lies)
+        return encoding.PrintedUnified((*sizes, self.classes.most), self.epsilon, self.lies)
 
     def symbols(self, attributes: int) -> tuple[int, int]:
         """Return the most classes that a value and the label have in reports, and class 0."""
@@ -226,18 +216,18 @@ class PrintedCollector:
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
-    ) -> ReportColumns:
+    ) -> encoding.ReportColumns:
         """Return responses about the printed classes of values and label."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
         codes = np.column_stack([codes, self.classes.label_codes(records.labels)])
         return to_report_columns(self.response(columns).randomise(codes, source), len(columns))
 
-    def possible(self, reported: ReportColumns, columns: Sequence[int]) -> Labels:
+    def possible(self, reported: encoding.ReportColumns, columns: Sequence[int]) -> Labels:
         """Return which rows have printed classes of their attributes, or class 0."""
         sizes = np.array([self.classes.size(column) for column in columns])
         return np.asarray((reported.values <= sizes).all(axis=1))
 
-    def read(self, reported: ReportColumns, columns: Sequence[int]) -> Collected:
+    def read(self, reported: encoding.ReportColumns, columns: Sequence[int]) -> Collected:
         """Return what the reported classes stand for; a label is negative below the middle."""
         kept = reported.where(self.possible(reported, columns))
         features = self.classes.values(kept.values.astype(np.uint16), columns)
@@ -250,16 +240,18 @@ class PrintedCollector:
         return self.response(columns).guarantee()
 
 
-def to_report_columns(reports: Reports, attributes: int) -> ReportColumns:
+def to_report_columns(reports: Reports, attributes: int) -> encoding.ReportColumns:
     """Return rows of classes, the label last where there is one, as reported."""
     rows = np.asarray(reports, dtype=np.int64)
-    return ReportColumns(rows[:, :attributes], rows[:, -1] if rows.shape[1] > attributes else None)
+    return encoding.ReportColumns(
+        rows[:, :attributes], rows[:, -1] if rows.shape[1] > attributes else None
+    )
 
 
 @lru_cache(maxsize=64)
-def _unified(sizes: tuple[int, ...], epsilon: float) -> UnifiedResponse:
+def _unified(sizes: tuple[int, ...], epsilon: float) -> encoding.UnifiedResponse:
     """Return the response on a record, once: its tables take longer to make than to use."""
-    return UnifiedResponse(sizes, epsilon)
+    return encoding.UnifiedResponse(sizes, epsilon)
 
 
 def check_positive(epsilon: float) -> None:
@@ -278,7 +270,7 @@ class JointCollector(DiscreteCollector):
         with_label: Whether a label is part of the symbol; not so for a question.
     """
 
-    classes: Discretiser
+    classes: encoding.Discretiser
     epsilon: float
     with_label: bool = True
     name: str = "joint"
@@ -286,9 +278,9 @@ class JointCollector(DiscreteCollector):
     def __post_init__(self) -> None:
         check_positive(self.epsilon)
 
-    def response(self, columns: Sequence[int]) -> JointResponse:
+    def response(self, columns: Sequence[int]) -> encoding.JointResponse:
         """Return the mechanism for some attributes, all of which are drawn."""
-        chosen = check_columns(self.classes.schema, columns)
+        chosen = encoding.check_columns(self.classes.schema, columns)
         sizes = tuple(self.classes.sizes[column] for column in chosen)
         return _joint(sizes, self.epsilon, self.with_label)
 
@@ -298,10 +290,10 @@ class JointCollector(DiscreteCollector):
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
-    ) -> ReportColumns:
+    ) -> encoding.ReportColumns:
         """Return the classes and the label that the answer stands for."""
         codes = self.classes.codes(records.values[:, list(columns)], columns)
-        rows = joint_rows(codes, records.labels if self.with_label else None)
+        rows = encoding.joint_rows(codes, records.labels if self.with_label else None)
         reports = self.response(columns).randomise(rows, source)
         return to_report_columns(reports[:, len(columns) :], len(columns))
 
@@ -311,5 +303,5 @@ class JointCollector(DiscreteCollector):
 
 
 @lru_cache(maxsize=64)
-def _joint(sizes: tuple[int, ...], epsilon: float, labelled: bool) -> JointResponse:
-    return JointResponse(sizes, len(sizes), epsilon, labelled)
+def _joint(sizes: tuple[int, ...], epsilon: float, labelled: bool) -> encoding.JointResponse:
+    return encoding.JointResponse(sizes, len(sizes), epsilon, labelled)

@@ -19,20 +19,11 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.checks import Array, Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.collection.encoding.discretisation import MOST_CLASSES
 from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms import (
-    Estimate,
-    KaryResponse,
-    KarySampler,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    unsupported,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.tables import MOST_ATTRIBUTES
@@ -55,7 +46,7 @@ class Responders:
 
     epsilon: float
     source: Source
-    opened: dict[int, KarySampler] = field(default_factory=dict)
+    opened: dict[int, mechanisms.KarySampler] = field(default_factory=dict)
 
     def __call__(self, symbols: IntegerArray, spaces: IntegerArray) -> IntegerArray:
         """Answer for a block of owners; those of one space keep their order."""
@@ -65,7 +56,7 @@ class Responders:
             answers[some] = self._responder(space)(symbols[some])
         return answers
 
-    def _responder(self, space: int) -> KarySampler:
+    def _responder(self, space: int) -> mechanisms.KarySampler:
         if space not in self.opened:
             stage = self.source.stage("response", space)
             self.opened[space] = response_over(space, self.epsilon).sampler(stage)
@@ -73,12 +64,12 @@ class Responders:
 
 
 @lru_cache(maxsize=256)
-def response_over(space: int, epsilon: float) -> KaryResponse:
+def response_over(space: int, epsilon: float) -> mechanisms.KaryResponse:
     """Return the response over n symbols; its distribution is a table, so it is kept."""
-    return KaryResponse(space, epsilon)
+    return mechanisms.KaryResponse(space, epsilon)
 
 
-def kept_share(response: KaryResponse) -> float:
+def kept_share(response: mechanisms.KaryResponse) -> float:
     """Return keep - lie: a report is the truth with this share, and even noise with the rest."""
     others = response.size - 1
     return (response.keep * others - (ONE - response.keep)) / (ONE * others)
@@ -184,11 +175,11 @@ class JointResponse:
     def guarantee(self, neighbours: Neighbours = Neighbours.USER) -> Guarantee:
         """Return the largest guarantee of the responses as rounded."""
         if neighbours not in (Neighbours.ITEM, Neighbours.USER):
-            return unsupported(self, neighbours)
+            return mechanisms.unsupported(self, neighbours)
         each = (response_over(space, self.epsilon).guarantee() for space in self.spaces)
         return Guarantee(max(one.epsilon for one in each), neighbours)
 
-    def log_likelihood(self, reports: Reports, value: object) -> Floats:
+    def log_likelihood(self, reports: mechanisms.Reports, value: object) -> Floats:
         """Return ln P(report | record), the record being its classes and its label."""
         reported = self.check_reports(reports)
         record = self._check_rows(np.asarray(value).reshape(1, -1))
@@ -201,12 +192,12 @@ class JointResponse:
         likelihoods = np.empty(len(reported))
         for space in np.unique(spaces).tolist():
             some, response = spaces == space, response_over(space, self.epsilon)
-            same = log_of(response.keep, ONE)
-            other = log_of(ONE - response.keep, ONE * (space - 1))
+            same = mechanisms.log_of(response.keep, ONE)
+            other = mechanisms.log_of(ONE - response.keep, ONE * (space - 1))
             likelihoods[some] = np.where(said[some] == true[some], same, other) - draws
         return likelihoods
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Count each (attribute, class, label), for each number of symbols by itself."""
         cells, counts = self.cells, np.zeros(len(self.spaces) * self.cells, dtype=np.int64)
         for some in blocks(len(reports), self.width):
@@ -215,13 +206,13 @@ class JointResponse:
             counts += np.bincount(places.reshape(-1), minlength=len(counts))
         return counts
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of owners with each (attribute, class, label), in that order.
 
         Owners whose tuple had few symbols lied less: reports count by their ``kept_shares``.
         An attribute that nobody drew has even shares of infinite standard error.
         """
-        check_reports_counted(n)
+        mechanisms.check_reports_counted(n)
         counts = np.asarray(tally, dtype=np.float64).reshape(len(self.spaces), self.cells)
         starts = np.array(self.starts)
         drawn = np.repeat(np.add.reduceat(counts, starts, axis=1), self._widths, axis=1)
@@ -232,9 +223,11 @@ class JointResponse:
             share = np.where(drawn > 0, counts / drawn, 0.0)
             error = np.sqrt((kept**2 * drawn * share * (1 - share)).sum(axis=0)) / weight
         unknown = weight == 0
-        return Estimate(np.where(unknown, even, value), np.where(unknown, np.inf, error))
+        return mechanisms.Estimate(
+            np.where(unknown, even, value), np.where(unknown, np.inf, error)
+        )
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every report, or raise BadParameter where there are too many to list."""
         if math.comb(len(self.sizes), self.chosen) * max(self.spaces) > _MOST_OUTPUTS:
             raise BadParameter("sizes", "<sizes>", f"to have at most {_MOST_OUTPUTS} reports")
@@ -262,14 +255,14 @@ class JointResponse:
         """How many pairs of class and label there are, over all attributes."""
         return self.labels * sum(self.sizes)
 
-    def cells_of(self, reports: Reports) -> IntegerArray:
+    def cells_of(self, reports: mechanisms.Reports) -> IntegerArray:
         """Return the cell of each (attribute, class, label) of checked reports."""
         reported = np.asarray(reports, dtype=np.int64)
         starts, chosen = np.array(self.starts), self.chosen
         cells = starts[reported[:, :chosen]] + self.labels * reported[:, chosen : 2 * chosen]
         return np.asarray(cells + reported[:, -1:] if self.labelled else cells)
 
-    def groups_of(self, reports: Reports) -> IntegerArray:
+    def groups_of(self, reports: mechanisms.Reports) -> IntegerArray:
         """Return for each checked report which of ``spaces`` its tuple was one of."""
         if len(self.spaces) == 1:
             return np.zeros(len(reports), dtype=np.int64)
@@ -277,7 +270,7 @@ class JointResponse:
         found = np.searchsorted(np.array(self.spaces), self.labels * drawn.prod(axis=1))
         return np.asarray(found, dtype=np.int64)
 
-    def check_reports(self, reports: Reports) -> Reports:
+    def check_reports(self, reports: mechanisms.Reports) -> mechanisms.Reports:
         """Return reports in the domain, or raise OutOfDomain."""
         reported = check_integers(reports, 0, max(MOST_ATTRIBUTES, MOST_CLASSES), width=self.width)
         attributes = reported[:, : self.chosen].astype(np.int64)

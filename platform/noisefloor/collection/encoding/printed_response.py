@@ -11,28 +11,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.checks import Floats, blocks
+from noisefloor.collection.encoding import unified_response
 from noisefloor.collection.encoding.discretisation import Codes
-from noisefloor.collection.encoding.unified_response import (
-    check_codes,
-    check_sizes,
-    count_classes,
-    joined,
-    listed_rows,
-    parts_of,
-    share_of,
-)
 from noisefloor.distributions import ONE, epsilon_of, exp, floor64, in_sixty_digits, ratio
 from noisefloor.errors import BadParameter
-from noisefloor.mechanisms import (
-    Estimate,
-    Reports,
-    Tally,
-    check_reports_counted,
-    log_of,
-    response_estimate,
-    unsupported,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -69,15 +53,15 @@ class PrintedUnified:
     def __post_init__(self) -> None:
         if self.lies not in ("classes", "symbols"):
             raise BadParameter("lies", self.lies, "to be classes or symbols")
-        sizes = check_sizes(self.sizes)
-        power = exp(share_of(self.epsilon, len(sizes)))
+        sizes = unified_response.check_sizes(self.sizes)
+        power = exp(unified_response.share_of(self.epsilon, len(sizes)))
         object.__setattr__(self, "sizes", sizes)
         keeps = (floor64(ratio(power, power + size - 1)) for size in sizes)
         object.__setattr__(self, "keeps", tuple(keeps))
 
     def randomise(self, values: object, source: Source) -> Codes:
         """Return one row of classes per user."""
-        codes = check_codes(values, [size + 1 for size in self.sizes])
+        codes = unified_response.check_codes(values, [size + 1 for size in self.sizes])
         names = [f"{step} {place}" for place in range(len(self.sizes)) for step in ("keep", "lie")]
         stages = dict(zip(names, map(source.stage, names), strict=True))
         reports = np.empty(codes.shape, dtype=np.uint16)
@@ -103,41 +87,46 @@ class PrintedUnified:
             reason = "only a negative label or a minimum is ever reported as class 0"
             return Guarantee.none(reason, neighbours)
         if neighbours is not Neighbours.USER:
-            return unsupported(self, neighbours)
+            return mechanisms.unsupported(self, neighbours)
         kept = math.prod(keep * size for keep, size in zip(self.keeps, self.sizes, strict=True))
         return Guarantee(
             epsilon_of(kept, math.prod(ONE - keep for keep in self.keeps)), neighbours
         )
 
-    def log_likelihood(self, reports: Reports, value: Any) -> Floats:  # Any: a row of classes
+    def log_likelihood(
+        self, reports: mechanisms.Reports, value: Any
+    ) -> Floats:  # Any: a row of classes
         """Return ln P(row | record)."""
         rows = np.asarray(reports, dtype=np.int64)
         logs = np.zeros(len(rows))
         for place, (size, keep) in enumerate(zip(self.sizes, self.keeps, strict=True)):
             true, cells = int(value[place]), rows[:, place]
             open_ = size - (true > 0) if self.lies == "classes" else size
-            lie = np.full(len(rows), log_of(ONE - keep, ONE * open_))
+            lie = np.full(len(rows), mechanisms.log_of(ONE - keep, ONE * open_))
             if self.lies == "classes":
                 lie[cells == 0] = -math.inf
-            logs += np.where(cells == true, log_of(keep, ONE), lie)
+            logs += np.where(cells == true, mechanisms.log_of(keep, ONE), lie)
         return logs
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return how often each value was answered by each class, class 0 first."""
-        return count_classes(reports, [size + 1 for size in self.sizes])
+        return unified_response.count_classes(reports, [size + 1 for size in self.sizes])
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return shares of the classes 1 to size, as the paper debiases: class 0 is lost."""
-        count, parts = check_reports_counted(n), parts_of(tally, [size + 1 for size in self.sizes])
+        count, parts = (
+            mechanisms.check_reports_counted(n),
+            unified_response.parts_of(tally, [size + 1 for size in self.sizes]),
+        )
         found = []
         for part, size, keep in zip(parts, self.sizes, self.keeps, strict=True):
             lack = (1 - keep / ONE) / (size - (self.lies == "classes"))
-            found.append(response_estimate(part[1:], count, hold=keep / ONE, lack=lack))
-        return joined(found)
+            found.append(mechanisms.response_estimate(part[1:], count, hold=keep / ONE, lack=lack))
+        return unified_response.joined(found)
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every row, if they can be listed."""
-        return listed_rows([range(size + 1) for size in self.sizes])
+        return unified_response.listed_rows([range(size + 1) for size in self.sizes])
 
     def worst_pairs(
         self, neighbours: Neighbours = Neighbours.USER

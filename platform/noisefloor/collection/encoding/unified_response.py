@@ -13,19 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import mechanisms
 from noisefloor.checks import Floats, blocks, check_count, check_epsilon, check_integers
 from noisefloor.collection.encoding.discretisation import MOST_CLASSES, Codes
 from noisefloor.distributions import ONE, epsilon_of, in_sixty_digits
 from noisefloor.errors import BadParameter, OutOfDomain
-from noisefloor.mechanisms import (
-    Estimate,
-    KaryResponse,
-    KarySampler,
-    Reports,
-    Tally,
-    check_reports_counted,
-    unsupported,
-)
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
 
@@ -55,12 +47,12 @@ class UnifiedResponse:
 
     sizes: tuple[int, ...]
     epsilon: float
-    responses: tuple[KaryResponse, ...] = field(init=False, repr=False, compare=False)
+    responses: tuple[mechanisms.KaryResponse, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         sizes = check_sizes(self.sizes)
         share = share_of(self.epsilon, len(sizes))
-        by_size = {size: KaryResponse(size, share) for size in set(sizes)}
+        by_size = {size: mechanisms.KaryResponse(size, share) for size in set(sizes)}
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "responses", tuple(by_size[size] for size in sizes))
 
@@ -83,10 +75,12 @@ class UnifiedResponse:
             parts = (one.guarantee(neighbours).epsilon for one in self.responses)
             return Guarantee(max(parts), neighbours)
         if neighbours is not Neighbours.USER:
-            return unsupported(self, neighbours)
+            return mechanisms.unsupported(self, neighbours)
         return Guarantee(_product_epsilon(self.responses), neighbours)
 
-    def log_likelihood(self, reports: Reports, value: Any) -> Floats:  # Any: a row of classes
+    def log_likelihood(
+        self, reports: mechanisms.Reports, value: Any
+    ) -> Floats:  # Any: a row of classes
         """Return ln P(row | record)."""
         rows = np.asarray(reports)
         logs = np.zeros(len(rows))
@@ -94,18 +88,18 @@ class UnifiedResponse:
             logs += one.log_likelihood(rows[:, place], true)
         return logs
 
-    def tally(self, reports: Reports) -> Tally:
+    def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return how often each value was answered by each class, one value after the other."""
         return count_classes(reports, self.sizes)
 
-    def estimate(self, tally: Tally, n: int) -> Estimate:
+    def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of users in each class of each value."""
-        count, parts = check_reports_counted(n), parts_of(tally, self.sizes)
+        count, parts = mechanisms.check_reports_counted(n), parts_of(tally, self.sizes)
         return joined(
             [one.estimate(part, count) for one, part in zip(self.responses, parts, strict=True)]
         )
 
-    def outputs(self) -> Reports:
+    def outputs(self) -> mechanisms.Reports:
         """Return every row, if they can be listed."""
         return listed_rows([range(size) for size in self.sizes])
 
@@ -139,7 +133,7 @@ def check_codes(values: object, sizes: Sequence[int]) -> NDArray[Any]:
     return codes
 
 
-def count_classes(reports: Reports, sizes: Sequence[int]) -> Tally:
+def count_classes(reports: mechanisms.Reports, sizes: Sequence[int]) -> mechanisms.Tally:
     """Count each class of each value, in blocks."""
     starts = np.concatenate([[0], np.cumsum(sizes)])
     counts = np.zeros(int(starts[-1]), dtype=np.int64)
@@ -149,15 +143,15 @@ def count_classes(reports: Reports, sizes: Sequence[int]) -> Tally:
     return counts
 
 
-def joined(parts: Sequence[Estimate]) -> Estimate:
+def joined(parts: Sequence[mechanisms.Estimate]) -> mechanisms.Estimate:
     """Return the estimates of all values as one."""
-    return Estimate(
+    return mechanisms.Estimate(
         np.concatenate([part.value for part in parts]),
         np.concatenate([part.standard_error for part in parts]),
     )
 
 
-def listed_rows(options: Sequence[Sequence[int]]) -> Reports:
+def listed_rows(options: Sequence[Sequence[int]]) -> mechanisms.Reports:
     """Return every row that takes one of the options at each place."""
     if math.prod(len(some) for some in options) > _LISTABLE:
         raise BadParameter(
@@ -167,7 +161,7 @@ def listed_rows(options: Sequence[Sequence[int]]) -> Reports:
 
 
 @in_sixty_digits
-def _product_epsilon(responses: Sequence[KaryResponse]) -> float:
+def _product_epsilon(responses: Sequence[mechanisms.KaryResponse]) -> float:
     """Return the logarithm of the product of all ratios, rounded up once."""
     kept = math.prod(one.keep * (one.size - 1) for one in responses)
     return epsilon_of(kept, math.prod(ONE - one.keep for one in responses))
@@ -192,12 +186,12 @@ def _slice(places: list[int]) -> slice | list[int]:
     return slice(start, stop) if stop - start == len(places) else places
 
 
-def _responder(response: KaryResponse, source: Source) -> KarySampler:
+def _responder(response: mechanisms.KaryResponse, source: Source) -> mechanisms.KarySampler:
     """Return the step of one size, with streams of its own."""
     size = response.size
-    return KarySampler(response, source.stage("keep", size), source.stage("lie", size))
+    return mechanisms.KarySampler(response, source.stage("keep", size), source.stage("lie", size))
 
 
-def parts_of(tally: Tally, sizes: Sequence[int]) -> list[Tally]:
+def parts_of(tally: mechanisms.Tally, sizes: Sequence[int]) -> list[mechanisms.Tally]:
     """Return the tally of each value."""
     return np.split(np.asarray(tally), np.cumsum(sizes)[:-1])

@@ -13,11 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from noisefloor.checks import Floats, blocks, check_finite
-from noisefloor.collection.learners.classifiers import (
-    Classifier,
-    ConstantClassifier,
-    SklearnClassifier,
-)
+from noisefloor.collection.learners import classifiers
 from noisefloor.errors import BadParameter
 from noisefloor.tables import Labels
 
@@ -25,7 +21,7 @@ MOST_DECISIONS = 1 << 18
 """Rows of a table of decisions."""
 
 
-class ExportedModel(Classifier, Protocol):
+class ExportedModel(classifiers.Classifier, Protocol):
     """A model with its numbers."""
 
     @property
@@ -163,16 +159,16 @@ class ConstantModel:
         return {"label": np.array([float(self.label)])}
 
 
-def export_model(model: Classifier, centres: Sequence[Floats] | None) -> ExportedModel:
+def export_model(model: classifiers.Classifier, centres: Sequence[Floats] | None) -> ExportedModel:
     """Return a fitted model in a form that needs no scikit-learn.
 
     Args:
         model: As ``classifiers.fit`` returns it.
         centres: What the classes of each feature stand for, or nothing where features are numbers.
     """
-    if isinstance(model, ConstantClassifier):
+    if isinstance(model, classifiers.ConstantClassifier):
         return ConstantModel(model.label)
-    if not isinstance(model, SklearnClassifier):
+    if not isinstance(model, classifiers.SklearnClassifier):
         raise BadParameter("model", type(model).__name__, "to be one of scikit-learn")
     machine = model.estimator
     if hasattr(machine, "support_vectors_") and machine.kernel == "rbf":

@@ -9,15 +9,10 @@ import numpy as np
 
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
-from noisefloor.publication.methods import private_tables
+from noisefloor.publication.methods import noisy_networks, private_tables
 from noisefloor.publication.methods.canaries import TableCanary
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
-from noisefloor.publication.methods.noisy_networks import (
-    network_file,
-    read_training,
-    training_fields,
-)
 from noisefloor.publication.methods.private_tables import PrivateTables, release_tensors
 from noisefloor.publication.networks import DenseNetwork, NetworkTraining, train
 from noisefloor.publication.tensors import read_metadata, read_tensors, write_tensors
@@ -58,7 +53,7 @@ is Gaussian, without one Laplace."""
         """Plan tables for the whole cost, and a training that costs nothing more."""
         reader = ParameterReader(spec.parameters, (*private_tables.PARAMETERS, *_TRAINING))
         tables = PrivateTables.of(reader, spec)
-        training = read_training(reader, spec, hidden="none", epochs=5, rate=0.5)
+        training = noisy_networks.read_training(reader, spec, hidden="none", epochs=5, rate=0.5)
         return cls(spec, tables, training)
 
     @property
@@ -69,7 +64,7 @@ is Gaussian, without one Laplace."""
     @property
     def settings(self) -> Mapping[str, Any]:  # Any: JSON
         """How it is made, with defaults filled in."""
-        return {**self.tables.settings, **training_fields(self.training)}
+        return {**self.tables.settings, **noisy_networks.training_fields(self.training)}
 
     @property
     def canary(self) -> TableCanary:
@@ -81,7 +76,7 @@ is Gaussian, without one Laplace."""
         _, rows = self.tables.release(records, source)
         examples = self.tables.encoding.examples(rows)
         network = train_until_finite(examples, self.training, source.child("training"))
-        return network_file(self.tables.encoding, network)
+        return noisy_networks.network_file(self.tables.encoding, network)
 
 
 def train_until_finite(

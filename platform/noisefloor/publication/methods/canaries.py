@@ -14,15 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.privacy import Neighbours
+from noisefloor.publication import synthesis
 from noisefloor.publication.methods.model_plan import LogRatios
 from noisefloor.publication.networks import HALF_STEPS, LearningFirst
 from noisefloor.publication.private_sgd import SgdPlan
-from noisefloor.publication.synthesis import (
-    EntryNoise,
-    GaussianEntries,
-    LaplaceEntries,
-    RecordChange,
-)
 from noisefloor.randomness import Source
 
 
@@ -34,7 +29,7 @@ class TableCanary:
         groups: The noise of each group of integers, and what one record does to it.
     """
 
-    groups: Sequence[tuple[EntryNoise, RecordChange]]
+    groups: Sequence[tuple[synthesis.EntryNoise, synthesis.RecordChange]]
 
     @property
     def text(self) -> str:
@@ -66,11 +61,11 @@ class TableCanary:
         return total
 
 
-def _log_pmf(noise: EntryNoise, values: NDArray[np.int64]) -> LogRatios:
+def _log_pmf(noise: synthesis.EntryNoise, values: NDArray[np.int64]) -> LogRatios:
     """Return ln P of each noise, from the weights as they are drawn by."""
-    if isinstance(noise, LaplaceEntries):
+    if isinstance(noise, synthesis.LaplaceEntries):
         return np.asarray(noise.mechanism.noise.log_pmf(values))
-    assert isinstance(noise, GaussianEntries)
+    assert isinstance(noise, synthesis.GaussianEntries)
     place = values + noise.table.reach
     is_on = (place >= 0) & (place < len(noise.table.distribution))
     logs = np.log(noise.table.chances)[np.where(is_on, place, 0)]

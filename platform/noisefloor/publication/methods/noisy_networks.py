@@ -6,21 +6,10 @@ from typing import Any
 
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, Guarantee, Neighbours, TrustModel
+from noisefloor.publication import networks
+from noisefloor.publication.methods import model_plan
 from noisefloor.publication.methods.canaries import IncrementCanary, ParameterCanary
-from noisefloor.publication.methods.model_plan import (
-    ONE_PARAMETER,
-    ONE_PARAMETER_NOTE,
-    WHOLE_MODEL,
-    ModelPlan,
-    ReleaseClaim,
-)
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
-from noisefloor.publication.networks import (
-    AnonymisedLearning,
-    DenseNetwork,
-    LearningFirst,
-    NetworkTraining,
-)
 from noisefloor.publication.networks import IncrementForm as IncrementForm
 from noisefloor.publication.networks import ParameterForm as ParameterForm
 from noisefloor.publication.networks import train as train_plain
@@ -56,10 +45,10 @@ _INCREMENT_FORMS: Mapping[str, IncrementForm] = {
 
 def read_training(
     reader: ParameterReader, spec: ModelSpec, *, hidden: str, epochs: int, rate: float
-) -> NetworkTraining:
+) -> networks.NetworkTraining:
     """Read how a network is trained; what is left out is set to these."""
     batch = reader.whole("batch", 50, 1, 1 << 16)
-    return NetworkTraining(
+    return networks.NetworkTraining(
         hidden=reader.widths("hidden", hidden, spec.encoding),
         epochs=reader.whole("epochs", epochs, 1, MOST_EPOCHS),
         batch=batch,
@@ -68,7 +57,7 @@ def read_training(
     )
 
 
-def training_fields(training: NetworkTraining) -> dict[str, Any]:  # Any: JSON
+def training_fields(training: networks.NetworkTraining) -> dict[str, Any]:  # Any: JSON
     """Write how a network is trained."""
     return {
         "hidden": list(training.hidden),
@@ -79,7 +68,7 @@ def training_fields(training: NetworkTraining) -> dict[str, Any]:  # Any: JSON
     }
 
 
-def network_file(encoding: OneHot, network: DenseNetwork) -> bytes:
+def network_file(encoding: OneHot, network: networks.DenseNetwork) -> bytes:
     """Return the file of a network; the last row of a block are its biases."""
     layers = tuple((block[:-1].copy(), block[-1].copy()) for block in network.blocks)
     return PublishedModel(encoding, layers).written()
@@ -99,16 +88,18 @@ def _nominal(reader: ParameterReader, spec: ModelSpec, variant: str) -> float:
 
 def _claims(
     spec: ModelSpec, nominal: float, one: Guarantee, whole: Guarantee
-) -> tuple[ReleaseClaim, ...]:
+) -> tuple[model_plan.ReleaseClaim, ...]:
     said = Guarantee(nominal, spec.cost.neighbours, model=TrustModel.CENTRAL)
     return (
-        ReleaseClaim(WHOLE_MODEL, Claim(spec.cost, whole)),
-        ReleaseClaim(ONE_PARAMETER, Claim(said, one), ONE_PARAMETER_NOTE),
+        model_plan.ReleaseClaim(model_plan.WHOLE_MODEL, Claim(spec.cost, whole)),
+        model_plan.ReleaseClaim(
+            model_plan.ONE_PARAMETER, Claim(said, one), model_plan.ONE_PARAMETER_NOTE
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class LearningFirstPlan(ModelPlan):
+class LearningFirstPlan(model_plan.ModelPlan):
     """A network that is trained without noise, and then gets noise in every parameter.
 
     Attributes:
@@ -125,8 +116,8 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
 
     spec: ModelSpec
     variant: str
-    training: NetworkTraining
-    learning: LearningFirst
+    training: networks.NetworkTraining
+    learning: networks.LearningFirst
 
     @classmethod
     def of(cls, spec: ModelSpec) -> "LearningFirstPlan":
@@ -138,7 +129,7 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
         variant = reader.choice("variant", CORRECTED, *VARIANTS)
         training = read_training(reader, spec, hidden="64,64,64", epochs=10, rate=0.05)
         shape = training.shape(spec.encoding.width, spec.encoding.classes)
-        learning = LearningFirst(
+        learning = networks.LearningFirst(
             _nominal(reader, spec, variant),
             shape.count,
             _LEARNING_FORMS[variant],
@@ -152,7 +143,7 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
         return self.learning.guarantee
 
     @property
-    def claims(self) -> tuple[ReleaseClaim, ...]:
+    def claims(self) -> tuple[model_plan.ReleaseClaim, ...]:
         """Of the whole model, and of one parameter."""
         return _claims(
             self.spec,
@@ -188,7 +179,7 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
 
 
 @dataclass(frozen=True, slots=True)
-class AnonymisedLearningPlan(ModelPlan):
+class AnonymisedLearningPlan(model_plan.ModelPlan):
     """A network whose training adds noise to the increments of every batch.
 
     Attributes:
@@ -205,7 +196,7 @@ whether noisy sums are clamped (default true); {_VARIANT_HELP}"""
 
     spec: ModelSpec
     variant: str
-    learning: AnonymisedLearning
+    learning: networks.AnonymisedLearning
 
     @classmethod
     def of(cls, spec: ModelSpec) -> "AnonymisedLearningPlan":
@@ -214,7 +205,7 @@ whether noisy sums are clamped (default true); {_VARIANT_HELP}"""
         known = ("variant", "parameter_epsilon", "norm", "threshold", "clamps", *_TRAINING)
         reader = ParameterReader(spec.parameters, known)
         variant = reader.choice("variant", CORRECTED, *VARIANTS)
-        learning = AnonymisedLearning(
+        learning = networks.AnonymisedLearning(
             _nominal(reader, spec, variant),
             read_training(reader, spec, hidden="64,64,64", epochs=10, rate=0.05),
             form=_INCREMENT_FORMS[variant],
@@ -236,7 +227,7 @@ whether noisy sums are clamped (default true); {_VARIANT_HELP}"""
         return self.learning.guarantee(self.count)
 
     @property
-    def claims(self) -> tuple[ReleaseClaim, ...]:
+    def claims(self) -> tuple[model_plan.ReleaseClaim, ...]:
         """Of the whole model; and of one parameter, which follows from all of the step before."""
         return _claims(self.spec, self.learning.epsilon, self.proved, self.proved)
 

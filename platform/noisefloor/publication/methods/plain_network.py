@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisefloor.privacy import Guarantee, TrustModel
+from noisefloor.publication.methods import noisy_networks
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
-from noisefloor.publication.methods.noisy_networks import (
-    network_file,
-    read_training,
-    training_fields,
-)
 from noisefloor.publication.networks import NetworkTraining, train
 from noisefloor.randomness import Source
 from noisefloor.tables import Records
@@ -41,7 +37,9 @@ class PlainPlan(ModelPlan):
     def of(cls, spec: ModelSpec) -> "PlainPlan":
         """Plan a training without noise."""
         parameters = ParameterReader(spec.parameters, _TRAINING)
-        return cls(spec, read_training(parameters, spec, hidden="16", epochs=20, rate=0.5))
+        return cls(
+            spec, noisy_networks.read_training(parameters, spec, hidden="16", epochs=20, rate=0.5)
+        )
 
     @property
     def proved(self) -> Guarantee:
@@ -52,10 +50,10 @@ class PlainPlan(ModelPlan):
     @property
     def settings(self) -> Mapping[str, Any]:  # Any: JSON
         """How it is trained, with defaults filled in."""
-        return training_fields(self.training)
+        return noisy_networks.training_fields(self.training)
 
     def release(self, records: Records, source: Source) -> bytes:
         """Return the file that is published."""
         examples = self.spec.encoding.examples(records)
         network = train(examples, self.training, source.child("training"))
-        return network_file(self.spec.encoding, network)
+        return noisy_networks.network_file(self.spec.encoding, network)

@@ -10,29 +10,18 @@ from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
+from noisefloor.publication import synthesis
 from noisefloor.publication.cell_noise import changed_cells
 from noisefloor.publication.histogram import MOST_CELLS
 from noisefloor.publication.methods.canaries import TableCanary
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
-from noisefloor.publication.synthesis import (
-    CELLS,
-    LABEL_HISTOGRAMS,
-    MARGINAL_TREE,
-    CellHistogram,
-    LabelHistograms,
-    MarginalTree,
-    NoiseBudget,
-    RecordChange,
-    Synthesiser,
-    table_change,
-)
 from noisefloor.randomness import Source
 from noisefloor.tables import OneHot, Records, Schema
 
-KINDS = (LABEL_HISTOGRAMS, CELLS, MARGINAL_TREE)
+KINDS = (synthesis.LABEL_HISTOGRAMS, synthesis.CELLS, synthesis.MARGINAL_TREE)
 PARAMETERS = ("tables", "columns", "rows")
-HELP = f"""`tables`: `{"`, `".join(KINDS)}` (default {MARGINAL_TREE}); `columns`, for
-`{CELLS}`, those that are counted with the label, chosen without looking at the data;
+HELP = f"""`tables`: `{"`, `".join(KINDS)}` (default {synthesis.MARGINAL_TREE}); `columns`, for
+`{synthesis.CELLS}`, those that are counted with the label, chosen without looking at the data;
 `rows`, how many synthetic records are drawn (default: `size`, or what the noisy tables tell)"""
 MOST_ROWS = 1 << 22
 """Of synthetic records: more tell no more, and have to fit into memory."""
@@ -44,12 +33,12 @@ class _Tables(Protocol):
     """What the three kinds have in common."""
 
     @property
-    def budget(self) -> NoiseBudget: ...
+    def budget(self) -> synthesis.NoiseBudget: ...
 
     @property
     def guarantee(self) -> Guarantee: ...
 
-    def release(self, records: Records, source: Source) -> Synthesiser: ...
+    def release(self, records: Records, source: Source) -> synthesis.Synthesiser: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +55,17 @@ class PrivateTables:
 
     kind: str
     tables: _Tables
-    changes: Mapping[str, RecordChange]
+    changes: Mapping[str, synthesis.RecordChange]
     encoding: OneHot
     rows: int | None
 
     @classmethod
     def of(cls, reader: ParameterReader, spec: ModelSpec) -> "PrivateTables":
         """Read kind, columns and rows, and divide the cost."""
-        kind = reader.choice("tables", MARGINAL_TREE, *KINDS)
+        kind = reader.choice("tables", synthesis.MARGINAL_TREE, *KINDS)
         rows = reader.whole("rows", spec.size or 1, 1, MOST_ROWS)
-        if kind != CELLS and "columns" in reader:
-            raise BadParameter("columns", "<text>", f"left out: only {CELLS} takes some")
+        if kind != synthesis.CELLS and "columns" in reader:
+            raise BadParameter("columns", "<text>", f"left out: only {synthesis.CELLS} takes some")
         if len(spec.encoding.columns) > _MOST_COLUMNS:
             raise BadParameter("label", "<text>", f"to leave at most {_MOST_COLUMNS} columns")
         tables, changes = _tables(kind, reader, spec)
@@ -113,7 +102,7 @@ class PrivateTables:
 
     def release(
         self, records: Records, source: Source, most: int = MOST_ROWS
-    ) -> tuple[Synthesiser, Records]:
+    ) -> tuple[synthesis.Synthesiser, Records]:
         """Return the noisy tables and synthetic records of them."""
         made = self.tables.release(records, source.child("tables"))
         count = min(max(1, round(made.size)), most) if self.rows is None else self.rows
@@ -122,23 +111,25 @@ class PrivateTables:
 
 def _tables(
     kind: str, reader: ParameterReader, spec: ModelSpec
-) -> tuple[_Tables, dict[str, RecordChange]]:
+) -> tuple[_Tables, dict[str, synthesis.RecordChange]]:
     encoding, cost = spec.encoding, spec.cost
     schema, label, count = encoding.schema, encoding.label, len(encoding.columns)
     relation = cost.neighbours
-    if kind == CELLS:
+    if kind == synthesis.CELLS:
         columns = _columns(reader, encoding)
-        return CellHistogram(schema, (*columns, label), cost), {"cells": table_change(1, relation)}
-    _check_cells(encoding, pairs=kind == MARGINAL_TREE)
-    if kind == LABEL_HISTOGRAMS:
-        changes = {"tables": table_change(count, relation)}
-        return LabelHistograms(schema, label, cost), changes
+        return synthesis.CellHistogram(schema, (*columns, label), cost), {
+            "cells": synthesis.table_change(1, relation)
+        }
+    _check_cells(encoding, pairs=kind == synthesis.MARGINAL_TREE)
+    if kind == synthesis.LABEL_HISTOGRAMS:
+        changes = {"tables": synthesis.table_change(count, relation)}
+        return synthesis.LabelHistograms(schema, label, cost), changes
     changes = {
-        "ones": table_change(count, relation),
-        "scores": RecordChange(count * (count - 1) // 2, changed_cells(relation)),
-        "twos": table_change(count - 1, relation),
+        "ones": synthesis.table_change(count, relation),
+        "scores": synthesis.RecordChange(count * (count - 1) // 2, changed_cells(relation)),
+        "twos": synthesis.table_change(count - 1, relation),
     }
-    return MarginalTree(schema, label, cost), changes
+    return synthesis.MarginalTree(schema, label, cost), changes
 
 
 def _columns(reader: ParameterReader, encoding: OneHot) -> tuple[str, ...]:
@@ -158,10 +149,10 @@ def _check_cells(encoding: OneHot, *, pairs: bool) -> None:
 
 
 def _made(tables: _Tables, spec: ModelSpec) -> Schema:
-    return tables.made if isinstance(tables, CellHistogram) else spec.encoding.schema
+    return tables.made if isinstance(tables, synthesis.CellHistogram) else spec.encoding.schema
 
 
-def release_tensors(made: Synthesiser, rows: Records) -> dict[str, NDArray[Any]]:
+def release_tensors(made: synthesis.Synthesiser, rows: Records) -> dict[str, NDArray[Any]]:
     """Return noisy tables and synthetic records as tensors: ``tables/NAME`` and ``rows/NAME``."""
     tensors: dict[str, NDArray[Any]] = {f"tables/{it}": one for it, one in made.tables.items()}
     return tensors | {f"rows/{it}": one.astype(np.int32) for it, one in rows.codes.items()}

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from noisefloor.errors import BadParameter
-from noisefloor.publication.methods.anonymising_first import (
-    AnonymisingFirstPlan,
-    SyntheticTablePlan,
-)
+from noisefloor.publication.methods import anonymising_first
 from noisefloor.publication.methods.logistic import LogisticMethodPlan
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec
@@ -21,10 +18,10 @@ MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
         for kind in (
             LogisticMethodPlan,
             PrivateSgdPlan,
-            AnonymisingFirstPlan,
+            anonymising_first.AnonymisingFirstPlan,
             LearningFirstPlan,
             AnonymisedLearningPlan,
-            SyntheticTablePlan,
+            anonymising_first.SyntheticTablePlan,
         )
     }
 )

@@ -14,19 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from noisefloor.errors import UnsupportedModule
+from noisefloor.publication.private_sgd import layer_taps
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import (
     ClippedBatch,
     Contribution,
     NonFiniteExamples,
     clip_factors,
-)
-from noisefloor.publication.private_sgd.layer_taps import (
-    ConvolutionTap,
-    EmbeddingTap,
-    LayerNormTap,
-    LinearTap,
-    Tap,
 )
 from noisefloor.publication.private_sgd.module_state import ModuleState
 from noisefloor.publication.private_sgd.parameters import FlatParameters
@@ -38,11 +32,11 @@ Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 # Any: a tap for each kind of layer. Subclasses of a kind are not that kind: they may do anything.
 _TAPS: dict[type[nn.Module], Any] = {
-    nn.Linear: LinearTap,
-    nn.Embedding: EmbeddingTap,
-    nn.LayerNorm: LayerNormTap,
-    nn.Conv1d: ConvolutionTap,
-    nn.Conv2d: ConvolutionTap,
+    nn.Linear: layer_taps.LinearTap,
+    nn.Embedding: layer_taps.EmbeddingTap,
+    nn.LayerNorm: layer_taps.LayerNormTap,
+    nn.Conv1d: layer_taps.ConvolutionTap,
+    nn.Conv2d: layer_taps.ConvolutionTap,
     nn.LSTM: LstmTap,
 }
 
@@ -91,7 +85,7 @@ class BookKeeping:
         self._parameters = flat.parameters
         layers = dict(module.named_modules())
         views = iter(flat.views(sums))
-        self._taps: list[Tap] = []
+        self._taps: list[layer_taps.Tap] = []
         self._groups: list[int] = []
         for name, own in flat.owners.items():
             places = {parameter: next(views) for parameter in own}

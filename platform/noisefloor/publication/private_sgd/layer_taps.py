@@ -15,13 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from noisefloor.errors import UnsupportedModule
-from noisefloor.publication.private_sgd.contributions import (
-    Contribution,
-    EmbeddingLookups,
-    MaterialisedGradients,
-    OuterProduct,
-    SummedOuterProducts,
-)
+from noisefloor.publication.private_sgd import contributions
 
 Sums: TypeAlias = Mapping[str, Tensor]
 """Where the sums of a layer's gradients go, by parameter; frozen ones have no place."""
@@ -101,14 +95,18 @@ class Tap(ABC):
         return [call.outputs for call in self.calls]
 
     @abstractmethod
-    def contribution(self, gradients: Sequence[Tensor | None]) -> Contribution | None:
+    def contribution(
+        self, gradients: Sequence[Tensor | None]
+    ) -> contributions.Contribution | None:
         """Return what the examples say about the layer; None if it had no part in the loss."""
 
 
 class CallTap(Tap):
     """Keeps the book of a layer whose uses tell everything: what came in, what went out."""
 
-    def contribution(self, gradients: Sequence[Tensor | None]) -> Contribution | None:
+    def contribution(
+        self, gradients: Sequence[Tensor | None]
+    ) -> contributions.Contribution | None:
         """Return what the examples say about the layer; None if it had no part in the loss."""
         used = [
             (call.inputs, gradient)
@@ -118,7 +116,7 @@ class CallTap(Tap):
         return self._contribution(used) if used else None
 
     @abstractmethod
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
         """Return what inputs and gradients of outputs say; one pair for each use."""
 
 
@@ -130,14 +128,14 @@ class LinearTap(CallTap):
         """Whether this tap can stand in for the layer: always."""
         return True
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
         weight, bias = self.sums.get("weight"), self.sums.get("bias")
         if len(used) == 1 and used[0][0].dim() == 2:
-            return OuterProduct(*used[0], weight=weight, bias=bias)
+            return contributions.OuterProduct(*used[0], weight=weight, bias=bias)
         inputs = _joined([_rows(one) for one, _ in used])
         gradients = _joined([_rows(one) for _, one in used])
         pairs = [] if weight is None else [(inputs, weight)]
-        return SummedOuterProducts(pairs, gradients, [] if bias is None else [bias])
+        return contributions.SummedOuterProducts(pairs, gradients, [] if bias is None else [bias])
 
 
 class EmbeddingTap(CallTap):
@@ -148,12 +146,14 @@ class EmbeddingTap(CallTap):
         """Whether this tap can stand in: not if norms or frequencies of a batch come in."""
         return layer.max_norm is None and not layer.scale_grad_by_freq and not layer.sparse
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
         places = torch.cat([one.reshape(len(one), -1) for one, _ in used], 1)
         width = used[0][1].shape[-1]
         gradients = _joined([one.reshape(len(one), -1, width) for _, one in used])
         padding: int | None = self.layer.padding_idx
-        return EmbeddingLookups(places, gradients, self.sums["weight"], padding=padding)
+        return contributions.EmbeddingLookups(
+            places, gradients, self.sums["weight"], padding=padding
+        )
 
 
 class LayerNormTap(CallTap):
@@ -164,7 +164,7 @@ class LayerNormTap(CallTap):
         """Whether this tap can stand in for the layer: always."""
         return True
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
         shape, stability = self.layer.normalized_shape, self.layer.eps
         size = math.prod(shape)
         pairs: list[tuple[Tensor, Tensor]] = []
@@ -177,7 +177,7 @@ class LayerNormTap(CallTap):
             pairs.append((_total(list(scaled)), self.sums["weight"]))
         if "bias" in self.sums:
             pairs.append((_total(parts), self.sums["bias"]))
-        return MaterialisedGradients(pairs)
+        return contributions.MaterialisedGradients(pairs)
 
 
 class ConvolutionTap(CallTap):
@@ -188,14 +188,14 @@ class ConvolutionTap(CallTap):
         """Whether this tap can stand in for the layer: not if channels are in groups."""
         return layer.groups == 1
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> Contribution:
+    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
         weight, bias = self.sums.get("weight"), self.sums.get("bias")
         gradients = _joined([one.flatten(2).transpose(1, 2) for _, one in used])
         pairs = []
         if weight is not None:
             windows = _joined([self._windows(one).transpose(1, 2) for one, _ in used])
             pairs.append((windows, weight))
-        return SummedOuterProducts(pairs, gradients, [] if bias is None else [bias])
+        return contributions.SummedOuterProducts(pairs, gradients, [] if bias is None else [bias])
 
     def _windows(self, inputs: Tensor) -> Tensor:
         """Return the values under each place of the kernel, [examples, values, places]."""

@@ -11,14 +11,8 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.histogram import MOST_CELLS
+from noisefloor.publication.synthesis import record_model
 from noisefloor.publication.synthesis.noise_budget import NoiseBudget, table_change
-from noisefloor.publication.synthesis.record_model import (
-    Synthesiser,
-    check_records,
-    decode_records,
-    projected,
-    sample_rows,
-)
 from noisefloor.randomness import Source
 from noisefloor.tables import MOST_ROWS, Records, Schema
 
@@ -47,10 +41,14 @@ class CellRecordModel:
         check_count(count, "count", most=MOST_ROWS)
         words = source.stage("sample").words(count)
         uniforms = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        cells = sample_rows(self.counts.reshape(1, -1), np.zeros(count, dtype=np.int64), uniforms)
+        cells = record_model.sample_rows(
+            self.counts.reshape(1, -1), np.zeros(count, dtype=np.int64), uniforms
+        )
         places = np.unravel_index(cells, self.counts.shape)
         named = zip(self.schema.columns, places, strict=True)
-        return decode_records(self.schema, {name: one.astype(np.int64) for name, one in named})
+        return record_model.decode_records(
+            self.schema, {name: one.astype(np.int64) for name, one in named}
+        )
 
 
 @dataclass(frozen=True)
@@ -99,16 +97,18 @@ class CellHistogram:
         kept = {name: self.schema.column(name) for name in self.columns}
         return Schema(self.schema.record, kept)
 
-    def release(self, records: Records, source: Source) -> Synthesiser:
+    def release(self, records: Records, source: Source) -> record_model.Synthesiser:
         """Return the noisy table and the model of it; each call is a release of its own."""
-        check_records(records, self.schema)
+        record_model.check_records(records, self.schema)
         table = self.budget.noises["cells"].add(records.counts(self.columns), source)
         whole = max(float(table.sum()), 1.0)
-        counts = projected(table.reshape(-1).astype(np.float64), whole).reshape(table.shape)
-        return Synthesiser({"cells": table}, CellRecordModel(self.made, counts))
+        counts = record_model.projected(table.reshape(-1).astype(np.float64), whole).reshape(
+            table.shape
+        )
+        return record_model.Synthesiser({"cells": table}, CellRecordModel(self.made, counts))
 
-    def log_likelihood(self, released: Synthesiser, records: Records) -> float:
+    def log_likelihood(self, released: record_model.Synthesiser, records: Records) -> float:
         """Return ln P(table | records), exactly."""
-        check_records(records, self.schema)
+        record_model.check_records(records, self.schema)
         counts = records.counts(self.columns)
         return self.budget.noises["cells"].log_likelihood(released.tables["cells"], counts)

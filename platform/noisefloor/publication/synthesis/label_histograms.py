@@ -7,14 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.privacy import Guarantee
+from noisefloor.publication.synthesis import record_model
 from noisefloor.publication.synthesis.noise_budget import NoiseBudget, table_change
-from noisefloor.publication.synthesis.record_model import (
-    NoisyTable,
-    Synthesiser,
-    check_records,
-    fit_forest,
-    other_columns,
-)
 from noisefloor.randomness import Source
 from noisefloor.tables import Records, Schema
 
@@ -47,13 +41,13 @@ class LabelHistograms:
     printed: bool = False
 
     def __post_init__(self) -> None:
-        other_columns(self.schema, self.label)
+        record_model.other_columns(self.schema, self.label)
         self.budget  # noqa: B018  # a cost that cannot be met is refused here
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns besides the label."""
-        return other_columns(self.schema, self.label)
+        return record_model.other_columns(self.schema, self.label)
 
     @cached_property
     def budget(self) -> NoiseBudget:
@@ -68,16 +62,20 @@ class LabelHistograms:
         """What is proved of a release."""
         return self.budget.guarantee
 
-    def release(self, records: Records, source: Source) -> Synthesiser:
+    def release(self, records: Records, source: Source) -> record_model.Synthesiser:
         """Return noisy tables and the model of them; each call is a release of its own."""
         noise = self.budget.noises["tables"]
         counts = self._counts(records)
         tables = {name: noise.add(one, source.child(name)) for name, one in counts.items()}
-        noisy = {name: NoisyTable(one, noise.variance) for name, one in tables.items()}
+        noisy = {
+            name: record_model.NoisyTable(one, noise.variance) for name, one in tables.items()
+        }
         labels = noisy.pop(self.label, None)
-        return Synthesiser(tables, fit_forest(self.schema, self.label, noisy, {}, labels))
+        return record_model.Synthesiser(
+            tables, record_model.fit_forest(self.schema, self.label, noisy, {}, labels)
+        )
 
-    def log_likelihood(self, released: Synthesiser, records: Records) -> float:
+    def log_likelihood(self, released: record_model.Synthesiser, records: Records) -> float:
         """Return ln P(tables | records), exactly."""
         noise = self.budget.noises["tables"]
         counts = self._counts(records)
@@ -86,6 +84,6 @@ class LabelHistograms:
         )
 
     def _counts(self, records: Records) -> dict[str, NDArray[np.int64]]:
-        check_records(records, self.schema)
+        record_model.check_records(records, self.schema)
         counts = {name: records.counts((self.label, name)) for name in self.columns}
         return {self.label: records.counts((self.label,)), **counts} if self.printed else counts

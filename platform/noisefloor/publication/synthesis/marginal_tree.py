@@ -17,16 +17,9 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.cell_noise import changed_cells
+from noisefloor.publication.synthesis import record_model
 from noisefloor.publication.synthesis.noise_budget import NoiseBudget, table_change
 from noisefloor.publication.synthesis.privacy_loss import RecordChange
-from noisefloor.publication.synthesis.record_model import (
-    Forest,
-    NoisyTable,
-    Synthesiser,
-    check_records,
-    fit_forest,
-    other_columns,
-)
 from noisefloor.randomness import Source
 from noisefloor.tables import Records, Schema
 
@@ -63,7 +56,7 @@ class MarginalTree:
     cost: Guarantee
 
     def __post_init__(self) -> None:
-        if len(other_columns(self.schema, self.label)) < 2:
+        if len(record_model.other_columns(self.schema, self.label)) < 2:
             raise BadParameter("label", self.label, "to leave at least two other columns")
         if SCORES in self.columns:  # its table and its draws would be those of the scores
             raise BadParameter("columns", SCORES, "another name: the scores of pairs have it")
@@ -72,7 +65,7 @@ class MarginalTree:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns besides the label."""
-        return other_columns(self.schema, self.label)
+        return record_model.other_columns(self.schema, self.label)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -95,9 +88,9 @@ class MarginalTree:
         """What is proved of a release."""
         return self.budget.guarantee
 
-    def release(self, records: Records, source: Source) -> Synthesiser:
+    def release(self, records: Records, source: Source) -> record_model.Synthesiser:
         """Return noisy tables and the model of them; each call is a release of its own."""
-        check_records(records, self.schema)
+        record_model.check_records(records, self.schema)
         noises = self.budget.noises
         ones = {
             name: noises["ones"].add(records.counts((self.label, name)), source.child(name))
@@ -110,7 +103,7 @@ class MarginalTree:
             for pair in self.edges(scores)
         }
         tables = {**ones, "scores": scores, **{",".join(pair): twos[pair] for pair in twos}}
-        return Synthesiser(tables, self._model(ones, twos))
+        return record_model.Synthesiser(tables, self._model(ones, twos))
 
     def scores(self, records: Records, ones: Mapping[str, Counts]) -> Counts:
         """Return the L1 distance of each pair's table from what noisy counts foretell.
@@ -132,9 +125,9 @@ class MarginalTree:
         worth = scores - spread * np.array(cells)
         return _rooted(_spanning(self.pairs, worth), self.columns)
 
-    def log_likelihood(self, released: Synthesiser, records: Records) -> float:
+    def log_likelihood(self, released: record_model.Synthesiser, records: Records) -> float:
         """Return ln P(tables | records), exactly; the forest follows from the scores."""
-        check_records(records, self.schema)
+        record_model.check_records(records, self.schema)
         noises, tables = self.budget.noises, released.tables
         ones = {name: tables[name] for name in self.columns}
         total = noises["scores"].log_likelihood(tables["scores"], self.scores(records, ones))
@@ -149,17 +142,25 @@ class MarginalTree:
     def _cells(self, pair: Pair) -> int:
         return math.prod(self.schema.column(name).size for name in (self.label, *pair))
 
-    def _model(self, ones: Mapping[str, Counts], twos: Mapping[Pair, Counts]) -> Forest:
+    def _model(
+        self, ones: Mapping[str, Counts], twos: Mapping[Pair, Counts]
+    ) -> record_model.Forest:
         noises = self.budget.noises
-        return fit_forest(
+        return record_model.fit_forest(
             self.schema,
             self.label,
-            {name: NoisyTable(one, noises["ones"].variance) for name, one in ones.items()},
-            {pair: NoisyTable(two, noises["twos"].variance) for pair, two in twos.items()},
+            {
+                name: record_model.NoisyTable(one, noises["ones"].variance)
+                for name, one in ones.items()
+            },
+            {
+                pair: record_model.NoisyTable(two, noises["twos"].variance)
+                for pair, two in twos.items()
+            },
         )
 
 
-def _distance(records: Records, forest: Forest, label: str, pair: Pair) -> int:
+def _distance(records: Records, forest: record_model.Forest, label: str, pair: Pair) -> int:
     one, two = (forest.chances[name] for name in pair)
     expected = forest.totals[:, None, None] * one[:, :, None] * two[:, None, :]
     counts = records.counts((label, *pair))

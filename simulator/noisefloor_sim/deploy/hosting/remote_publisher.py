@@ -9,26 +9,14 @@ import json
 import time
 from collections.abc import Mapping
 
+from noisefloor import errors
 from noisefloor.accounting import Ledger
-from noisefloor.errors import (
-    BudgetExceeded,
-    NoisefloorError,
-    PublicationFailed,
-    ServicesRefused,
-    ServicesUnavailable,
-    Shortage,
-)
 from noisefloor.publication import MEDIA_TYPE
 from noisefloor.randomness import SecureSource
 from noisefloor.roles import Artefact, ReleaseRequest
 from noisefloor.tables import Records, encode_records
 from noisefloor.wire.messages import DataSetMessage, PublicationCost, PublicationMessage
-from noisefloor_sim.deploy.service_client import (
-    ServiceAddresses,
-    ServiceClient,
-    ServiceResponse,
-    bearer,
-)
+from noisefloor_sim.deploy import service_client
 
 PATIENCE_S = 3600.0
 """How long a publication may take, with those that wait before it at the service."""
@@ -49,15 +37,17 @@ class RemotePublisher:
         data_set: Schema, budget, and whether it is an experiment.
     """
 
-    def __init__(self, addresses: ServiceAddresses, data_set: DataSetMessage) -> None:
+    def __init__(
+        self, addresses: service_client.ServiceAddresses, data_set: DataSetMessage
+    ) -> None:
         if not addresses.publisher:
-            raise ServicesRefused("There is no publisher among the services of this run.")
+            raise errors.ServicesRefused("There is no publisher among the services of this run.")
         self.data_set = f"run-{SecureSource().words(2).tobytes().hex()}"
         self._path = f"/data-sets/{self.data_set}"
-        self._client = ServiceClient(addresses.publisher)
-        self._admin = bearer(addresses.admin_token or addresses.token)
+        self._client = service_client.ServiceClient(addresses.publisher)
+        self._admin = service_client.bearer(addresses.admin_token or addresses.token)
         self._publish, self._read, self._ledger = (
-            bearer(token or addresses.token)
+            service_client.bearer(token or addresses.token)
             for token in (addresses.publish_token, addresses.token, addresses.ledger_token)
         )
         self._version = 0
@@ -74,7 +64,7 @@ class RemotePublisher:
         body, path = encode_records(records), f"{self._path}/records/{self._version}"
         answer = self._client.call("PUT", path, body, self._admin | _BYTES, known=(_TOO_LARGE,))
         if answer.status == _TOO_LARGE:
-            raise ServicesRefused(
+            raise errors.ServicesRefused(
                 f"The publisher takes no upload of {len(body)} bytes: start the services with a "
                 "larger NOISEFLOOR_BODY_BYTES."
             )
@@ -86,7 +76,7 @@ class RemotePublisher:
         content = self._fetched(request, "")
         card = json.loads(self._fetched(request, "/card"))
         if card["content_sha256"] != hashlib.sha256(content).hexdigest():
-            raise ServicesRefused("The publisher's card is of another file than it sent.")
+            raise errors.ServicesRefused("The publisher's card is of another file than it sent.")
         return Artefact(content, MEDIA_TYPE, card)
 
     def account(self) -> Ledger:
@@ -123,11 +113,15 @@ class RemotePublisher:
             if state == "stored":
                 return
             if state == "failed":
-                raise PublicationFailed("The publication was paid for, and its method failed.")
+                raise errors.PublicationFailed(
+                    "The publication was paid for, and its method failed."
+                )
             if state == "charged":  # the service was started again, and its queue is empty
                 self._send(request)
             if time.monotonic() > deadline:
-                raise ServicesUnavailable(f"The publisher is not done: the state is {state}.")
+                raise errors.ServicesUnavailable(
+                    f"The publisher is not done: the state is {state}."
+                )
             time.sleep(pause_s)
             pause_s = min(_LONGEST_PAUSE_S, 1.5 * pause_s)
 
@@ -136,23 +130,28 @@ class RemotePublisher:
         return self._client.call("GET", path, None, self._read).body
 
 
-def takes_experiments(addresses: ServiceAddresses) -> bool:
+def takes_experiments(addresses: service_client.ServiceAddresses) -> bool:
     """Say whether the publisher service was started for experiments."""
-    client = ServiceClient(addresses.publisher)
+    client = service_client.ServiceClient(addresses.publisher)
     try:
-        headers: Mapping[str, str] = bearer(addresses.admin_token or addresses.token)
+        headers: Mapping[str, str] = service_client.bearer(
+            addresses.admin_token or addresses.token
+        )
         answer = client.call("GET", "/data-sets", None, headers)
         return bool(json.loads(answer.body)["experiments"])
     finally:
         client.close()
 
 
-def _refusal(request: ReleaseRequest, answer: ServiceResponse) -> NoisefloorError:
+def _refusal(
+    request: ReleaseRequest, answer: service_client.ServiceResponse
+) -> errors.NoisefloorError:
     """Return the error that the role would have raised in this process."""
     refusal = json.loads(answer.body)
     if refusal["error"] != "budget-exceeded":
-        return ServicesRefused(f"The publisher refused a publication: {refusal['detail']}")
+        return errors.ServicesRefused(f"The publisher refused a publication: {refusal['detail']}")
     short = [
-        Shortage(one["quantity"], float(one["asked"]), one["left"]) for one in refusal["short"]
+        errors.Shortage(one["quantity"], float(one["asked"]), one["left"])
+        for one in refusal["short"]
     ]
-    return BudgetExceeded(request.data_set, short)
+    return errors.BudgetExceeded(request.data_set, short)

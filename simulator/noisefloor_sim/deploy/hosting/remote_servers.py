@@ -9,25 +9,14 @@ from contextlib import ExitStack
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import roles
 from noisefloor.errors import ServicesRefused, ServicesUnavailable
 from noisefloor.randomness import SecureSource, SeededSource
-from noisefloor.roles import (
-    CollectionConfig,
-    EpochSummary,
-    FrameCounters,
-    PublicationServer,
-    TrainingServer,
-)
 from noisefloor.tasks import TrainingTask, kinds_of_task
 from noisefloor.wire.messages import DataSetMessage
+from noisefloor_sim.deploy.hosting import servers
 from noisefloor_sim.deploy.hosting.remote_aggregation import RemoteAggregation, RemoteImpressions
 from noisefloor_sim.deploy.hosting.remote_publisher import RemotePublisher
-from noisefloor_sim.deploy.hosting.servers import (
-    InProcessServers,
-    MethodBuilder,
-    Receiver,
-    Servers,
-)
 from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient, bearer
 
 PATIENCE_S = 600.0
@@ -48,7 +37,7 @@ class RemoteLearner:
         self._aggregation = aggregation
         self._task = task
         self._kinds = tuple(kind.name for kind in kinds_of_task(task))
-        self.counters = FrameCounters()  # those of the collection hold these frames
+        self.counters = roles.FrameCounters()  # those of the collection hold these frames
         self.content: bytes = self._fetched(0)
 
     def apply(self, data: bytes) -> None:
@@ -62,7 +51,7 @@ class RemoteLearner:
             self._aggregation.close(kind, number)
         self.content = self._fetched(number + 1)
 
-    def summary(self, number: int) -> EpochSummary:
+    def summary(self, number: int) -> roles.EpochSummary:
         """Return a round in numbers."""
         return self._aggregation.summary(self._task.kind(number).name, number)
 
@@ -95,7 +84,7 @@ class RemoteHost:
     def __init__(self, addresses: ServiceAddresses) -> None:
         self._addresses = addresses
 
-    def open(self, collection: CollectionConfig) -> "RemoteServers":
+    def open(self, collection: roles.CollectionConfig) -> "RemoteServers":
         """Register a collection for a world."""
         return RemoteServers(self._addresses, collection)
 
@@ -107,7 +96,7 @@ class RemoteServers:
     takes another.
     """
 
-    def __init__(self, addresses: ServiceAddresses, collection: CollectionConfig) -> None:
+    def __init__(self, addresses: ServiceAddresses, collection: roles.CollectionConfig) -> None:
         self._addresses = addresses
         self._opened = ExitStack()
         self._path = f"/collections/run-{SecureSource().words(2).tobytes().hex()}"
@@ -116,30 +105,32 @@ class RemoteServers:
         self._admin = bearer(addresses.admin_token or addresses.token)
         self._aggregation: RemoteAggregation | None = None
         if not collection.kinds:  # no frame is ever sent: there is nothing to register
-            self.servers = InProcessServers(collection).servers
+            self.servers = servers.InProcessServers(collection).servers
             return
         headers = {**self._admin, "Content-Type": "application/json"}
         self._operator.call("PUT", self._path, collection.content, headers)
         self._opened.callback(self._drop)
         counts = self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
         has_ads = collection.catalogue is not None
-        self.servers = Servers(counts, RemoteImpressions(counts, collection) if has_ads else None)
+        self.servers = servers.Servers(
+            counts, RemoteImpressions(counts, collection) if has_ads else None
+        )
 
-    def learner(self, task: TrainingTask) -> TrainingServer:
+    def learner(self, task: TrainingTask) -> roles.TrainingServer:
         """Return the server that trains the one task of the collection."""
         if self._aggregation is None or task != self._collection.task:
             raise ServicesRefused("A world at services learns in one pipeline.")
         return RemoteLearner(self._aggregation, task)
 
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
-    ) -> PublicationServer:
+        self, data_set: DataSetMessage, source: SeededSource, methods: servers.MethodBuilder
+    ) -> roles.PublicationServer:
         """Register a data set at the publisher; noise and methods are the service's own."""
         publisher = RemotePublisher(self._addresses, data_set)
         self._opened.callback(publisher.close)
         return publisher
 
-    def receiver(self, topic: str, handle: Receiver) -> Receiver:
+    def receiver(self, topic: str, handle: servers.Receiver) -> servers.Receiver:
         """Return the role's own: the bus is on the other side of the socket."""
         return handle
 

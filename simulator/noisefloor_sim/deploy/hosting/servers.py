@@ -7,27 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from noisefloor import roles
 from noisefloor.accounting import Ledger
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import TrustModel
 from noisefloor.randomness import SeededSource
-from noisefloor.roles import (
-    IMPRESSIONS,
-    AdServer,
-    Aggregation,
-    Aggregator,
-    Artefact,
-    CollectionConfig,
-    DataSets,
-    ImpressionServer,
-    MemoryArtefactStore,
-    ModelPublisher,
-    PublicationMethod,
-    PublicationServer,
-    ReleaseRequest,
-    TrainingCoordinator,
-    TrainingServer,
-)
 from noisefloor.tables import Records
 from noisefloor.tasks import TrainingTask, kinds_of_task
 from noisefloor.wire import FrameBus, MemoryBus, Tally, drain, symbol_kind
@@ -36,7 +20,7 @@ from noisefloor.wire.messages import DataSetMessage
 Receiver = Callable[[bytes], object]
 """What a role does with a frame."""
 
-MethodBuilder = Callable[[DataSets], Iterable[PublicationMethod]]
+MethodBuilder = Callable[[roles.DataSets], Iterable[roles.PublicationMethod]]
 """Makes the methods of a publisher for some records."""
 
 _NOTHING = symbol_kind("nothing", 1)
@@ -52,8 +36,8 @@ class Servers:
         ad_server: Counts impressions; None in a world without ads.
     """
 
-    aggregator: Aggregation
-    ad_server: ImpressionServer | None
+    aggregator: roles.Aggregation
+    ad_server: roles.ImpressionServer | None
 
     def impressions(self, epoch: int) -> Tally:
         """Return the impressions of each ad in a closed epoch, in a world with ads."""
@@ -70,13 +54,13 @@ class HostedServers(Protocol):
         """The servers that count reports and impressions."""
         ...
 
-    def learner(self, task: TrainingTask) -> TrainingServer:
+    def learner(self, task: TrainingTask) -> roles.TrainingServer:
         """Return the server that trains on the rounds of a task."""
         ...
 
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
-    ) -> PublicationServer:
+    ) -> roles.PublicationServer:
         """Return the server that publishes from a data set, which has no records yet.
 
         Args:
@@ -98,7 +82,7 @@ class HostedServers(Protocol):
 class ServerHost(Protocol):
     """Hosts the servers of any number of worlds, one after the other."""
 
-    def open(self, collection: CollectionConfig) -> HostedServers:
+    def open(self, collection: roles.CollectionConfig) -> HostedServers:
         """Start the servers of a world that collects this."""
         ...
 
@@ -106,7 +90,7 @@ class ServerHost(Protocol):
 class InProcessHost:
     """Roles in this process, on the memory bus."""
 
-    def open(self, collection: CollectionConfig) -> "InProcessServers":
+    def open(self, collection: roles.CollectionConfig) -> "InProcessServers":
         """Start the servers of a world."""
         return InProcessServers(collection)
 
@@ -116,23 +100,23 @@ class InProcessServers:
 
     __slots__ = ("_bus", "servers")
 
-    def __init__(self, collection: CollectionConfig) -> None:
+    def __init__(self, collection: roles.CollectionConfig) -> None:
         catalogue = collection.catalogue
-        ad_server = None if catalogue is None else AdServer(catalogue)
-        not_its_own = {IMPRESSIONS}
+        ad_server = None if catalogue is None else roles.AdServer(catalogue)
+        not_its_own = {roles.IMPRESSIONS}
         if collection.task is not None:
             not_its_own |= {kind.name for kind in kinds_of_task(collection.task)}
         kinds = [kind for name, kind in collection.kinds.items() if name not in not_its_own]
-        self.servers = Servers(Aggregator(kinds or [_NOTHING]), ad_server)
+        self.servers = Servers(roles.Aggregator(kinds or [_NOTHING]), ad_server)
         self._bus: FrameBus = MemoryBus()
 
-    def learner(self, task: TrainingTask) -> TrainingServer:
+    def learner(self, task: TrainingTask) -> roles.TrainingServer:
         """Return a coordinator for this task."""
-        return TrainingCoordinator(task)
+        return roles.TrainingCoordinator(task)
 
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
-    ) -> PublicationServer:
+    ) -> roles.PublicationServer:
         """Return a publisher with a ledger of its own."""
         return InProcessPublisher(data_set, source, methods)
 
@@ -172,13 +156,13 @@ class InProcessPublisher:
             neighbours=budget.neighbours,
             model=TrustModel.CENTRAL,
         )
-        self._store = MemoryArtefactStore()
-        self._role: ModelPublisher | None = None
+        self._store = roles.MemoryArtefactStore()
+        self._role: roles.ModelPublisher | None = None
         self._requests = 0
 
     def update(self, records: Records) -> None:
         """Replace the records; ledger and store stay the same."""
-        self._role = ModelPublisher(
+        self._role = roles.ModelPublisher(
             self._ledger,
             self._store,
             self._methods({self.data_set: records}),
@@ -186,7 +170,7 @@ class InProcessPublisher:
             is_experiment=self._is_experiment,
         )
 
-    def publish(self, request: ReleaseRequest) -> Artefact:
+    def publish(self, request: roles.ReleaseRequest) -> roles.Artefact:
         """Charge, release and store once."""
         if self._role is None:
             raise BadParameter("data_set", self.data_set, "updated with records before")

@@ -15,17 +15,11 @@ from noisefloor.adversary.audit import RepeatedRelease, joint_bound
 from noisefloor.mechanisms import Mechanism
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
+from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import (
-    DailyRelease,
-    Metric,
-    NamedClaim,
-    PlannedClaim,
-    ReleasesDaily,
-)
 from noisefloor_sim.scenario import Scenario
 
 USER = Neighbours.USER
@@ -33,7 +27,7 @@ USER = Neighbours.USER
 
 def daily_releases(
     scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
-) -> list[DailyRelease]:
+) -> list[api.DailyRelease]:
     """Return this pipeline's flows of the day on which a user takes part in everything.
 
     That is all of training, the requests of a mean user on the busiest day, rounded up, and the
@@ -47,17 +41,17 @@ def daily_releases(
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
         part = RepeatedRelease(report, 0, scenario.ad_behaviour.ads - 1)
-        found.append(DailyRelease("shown-ad", 1, each, *each, part))
+        found.append(api.DailyRelease("shown-ad", 1, each, *each, part))
     return found
 
 
-def other_releases(scenario: Scenario) -> list[DailyRelease]:
+def other_releases(scenario: Scenario) -> list[api.DailyRelease]:
     """Return what the same user releases in a day through other pipelines of the scenario."""
     blocks = [block for _, block in sorted(scenario.pipelines.items())]
-    return [one.daily_release(scenario) for one in blocks if isinstance(one, ReleasesDaily)]
+    return [one.daily_release(scenario) for one in blocks if isinstance(one, api.ReleasesDaily)]
 
 
-def training_release(training: AdTraining) -> DailyRelease:
+def training_release(training: AdTraining) -> api.DailyRelease:
     """Return what a user who takes part in all training sends, on the two worst profiles."""
     if isinstance(training, BitTraining):
         mechanism: Mechanism = training.bit
@@ -71,15 +65,19 @@ def training_release(training: AdTraining) -> DailyRelease:
         raise TypeError(f"{type(training).__name__} has no part to audit.")
     each = Guarantee(training.claimed.epsilon / times, USER), mechanism.guarantee(USER)
     part = RepeatedRelease(mechanism, *_worst_pair(mechanism), times)
-    return DailyRelease("training", times, each, training.claimed, training.guarantee(USER), part)
+    return api.DailyRelease(
+        "training", times, each, training.claimed, training.guarantee(USER), part
+    )
 
 
-def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> DailyRelease:
+def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> api.DailyRelease:
     asked, times = delivery.delivery, requests_a_day(delivery.statistics)
     each, distribution = (asked.claimed, asked.guarantee(USER)), RequestDistribution(asked)
     part = RepeatedRelease(distribution, *distribution.worst_pair(), times)
     claimed = each[0] if scenario.variant == "paper" else repeated_guarantee(each[0], times)
-    return DailyRelease("request", times, each, claimed, repeated_guarantee(each[1], times), part)
+    return api.DailyRelease(
+        "request", times, each, claimed, repeated_guarantee(each[1], times), part
+    )
 
 
 def _plain(one: Guarantee) -> Guarantee:
@@ -103,7 +101,9 @@ def composed_guarantee(parts: list[Guarantee]) -> Guarantee:
     return endless[0] if endless else sequential([_plain(one) for one in parts])
 
 
-def daily_release_metrics(flows: Sequence[DailyRelease], delivery: DeliveryPhase) -> list[Metric]:
+def daily_release_metrics(
+    flows: Sequence[api.DailyRelease], delivery: DeliveryPhase
+) -> list[api.Metric]:
     """Return the day in numbers: each flow, and the requests of the busiest user."""
     metrics = []
     for flow in flows:
@@ -114,14 +114,16 @@ def daily_release_metrics(flows: Sequence[DailyRelease], delivery: DeliveryPhase
             "claimed": flow.claimed.epsilon,
             "proved": flow.proved.epsilon,
         }
-        metrics += [Metric(f"day.{flow.name}.{name}", value) for name, value in figures.items()]
+        metrics += [
+            api.Metric(f"day.{flow.name}.{name}", value) for name, value in figures.items()
+        ]
     most = busiest_requests(delivery.statistics)
     one = delivery.delivery.guarantee(USER).epsilon
     proved = math.inf if math.isinf(one) else most * one
     return [
         *metrics,
-        Metric("day.busiest_user.releases", float(most)),
-        Metric("day.busiest_user.proved", proved),
+        api.Metric("day.busiest_user.releases", float(most)),
+        api.Metric("day.busiest_user.proved", proved),
     ]
 
 
@@ -136,10 +138,10 @@ MOST_NUMBERS = 1 << 24
 
 def claims_of(
     scenario: Scenario,
-    flows: Sequence[DailyRelease],
-    others: Sequence[DailyRelease],
+    flows: Sequence[api.DailyRelease],
+    others: Sequence[api.DailyRelease],
     source: SeededSource,
-) -> tuple[NamedClaim, ...]:
+) -> tuple[api.NamedClaim, ...]:
     """Return the claims of each flow, of one request, and of the whole day.
 
     The paper counts one request a day and one bit of clicks; the ledger counts what is sent.
@@ -158,7 +160,7 @@ def claims_of(
         return _audited(parts, trials, source.child("audit", name))
 
     return tuple(
-        NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
+        api.NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
         for name, claimed, proved, parts in _listed(flows, others)
     )
 
@@ -167,8 +169,12 @@ _PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day":
 
 
 def planned_claims(
-    flows: Sequence[DailyRelease], others: Sequence[DailyRelease], days: int, *, is_daily: bool
-) -> tuple[PlannedClaim, ...]:
+    flows: Sequence[api.DailyRelease],
+    others: Sequence[api.DailyRelease],
+    days: int,
+    *,
+    is_daily: bool,
+) -> tuple[api.PlannedClaim, ...]:
     """Return the claims that are known before the run.
 
     Args:
@@ -179,7 +185,7 @@ def planned_claims(
             impression, nothing is known of a whole day: people decide how many there are.
     """
     known = [
-        PlannedClaim(name, _PER[name], Claim(claimed, proved))
+        api.PlannedClaim(name, _PER[name], Claim(claimed, proved))
         for name, claimed, proved, _ in _listed(flows, others)
         if is_daily or name != "whole-day"
     ]
@@ -193,11 +199,11 @@ def planned_claims(
     # Each release is rounded up by itself, and what is sent without noise is not debited.
     paid = [Amount.cost(flow.each[0], flow.releases) for flow in own if flow.claimed.is_finite]
     debited = sum(paid, Amount(0)).epsilon
-    return (*known, PlannedClaim("whole-run", "run", Claim(claimed, proved), debited))
+    return (*known, api.PlannedClaim("whole-run", "run", Claim(claimed, proved), debited))
 
 
 def _listed(
-    flows: Sequence[DailyRelease], others: Sequence[DailyRelease]
+    flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
 ) -> Iterator[tuple[str, Guarantee, Guarantee, list[RepeatedRelease]]]:
     for flow in flows:
         if flow.name != "request":

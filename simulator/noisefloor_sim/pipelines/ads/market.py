@@ -13,28 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.auction import (
-    UNLIMITED,
-    AuctionType,
-    Bidders,
-    Campaign,
-    Inventory,
-    Pacing,
-    ReleasedSymbol,
-    Signal,
-    Slot,
-    bid_request,
-    contextual,
-    equilibrium_shade,
-    mean_chance,
-    protected,
-    read_request,
-    released_of,
-    run_auctions,
-    run_regimes,
-    tracking,
-    write_request,
-)
+from noisefloor.ads import auction
 from noisefloor.ads.delivery import AdDelivery
 from noisefloor.ads.training import Single
 from noisefloor.checks import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -71,11 +50,11 @@ def request_text(
     epsilon, released = delivery.guarantee().epsilon, None
     # What is drawn blindly or told in the open has no place in a request: it goes without.
     if symbol < delivery.ads and SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        released = ReleasedSymbol(symbol, delivery.ads, epsilon)
+        released = auction.ReleasedSymbol(symbol, delivery.ads, epsilon)
     floor = block_of(scenario).auction.floor_micros
-    slot = Slot(floor_micros=floor, category=f"IAB{topic + 1}")
-    text = write_request(bid_request(released, slot, source))
-    if released_of(read_request(text)) != released:
+    slot = auction.Slot(floor_micros=floor, category=f"IAB{topic + 1}")
+    text = auction.write_request(auction.bid_request(released, slot, source))
+    if auction.released_of(auction.read_request(text)) != released:
         raise OutOfDomain("Bid request: does not read back as it was written.")
     return text
 
@@ -189,25 +168,25 @@ class MarketPhase:
         bidders = block_of(self.scenario).auction.bidders
         return np.arange(bidders) * self.scenario.ad_behaviour.ads // bidders
 
-    def bidders(self, budget: int = UNLIMITED) -> Bidders:
+    def bidders(self, budget: int = auction.UNLIMITED) -> auction.Bidders:
         """Return the advertisers: one campaign each, clicks worth more to some than to others."""
         block = block_of(self.scenario).auction
         draw = self.source.child("values").generator()
         worth = block.value_micros * draw.lognormal(0.0, 0.4, block.bidders)
-        shade = equilibrium_shade(block.bidders)
-        return Bidders.of(
+        shade = auction.equilibrium_shade(block.bidders)
+        return auction.Bidders.of(
             [
                 # The column of a campaign's ad in the tables is the campaign's own place.
-                Campaign(place, place, int(value), budget_micros=budget, shade=shade)
+                auction.Campaign(place, place, int(value), budget_micros=budget, shade=shade)
                 for place, value in enumerate(worth)
             ]
         )
 
     @property
-    def rule(self) -> AuctionType:
+    def rule(self) -> auction.AuctionType:
         """What winners pay."""
         is_first = block_of(self.scenario).auction.price == "first"
-        return AuctionType.FIRST_PRICE if is_first else AuctionType.SECOND_PRICE
+        return auction.AuctionType.FIRST_PRICE if is_first else auction.AuctionType.SECOND_PRICE
 
     def finish(self) -> list[Metric]:
         """Tell what was sold, and of the requests that were written out."""
@@ -235,38 +214,44 @@ class MarketPhase:
         """Sell one day's impressions in order of the hour."""
         block, free = block_of(self.scenario).auction, self.bidders()
         randomness = self.source.child("ties", day)
-        goods = Inventory.of(
+        goods = auction.Inventory.of(
             lot.chance, free, randomness, floors=block.floor_micros, taste=lot.liking
         )
         signals = self._signals(day, lot, panel, free)
-        pacing = Pacing(len(goods))
+        pacing = auction.Pacing(len(goods))
         # What the market would spend without budgets sets what budgets are.
-        open_ = run_auctions(goods, signals["contextual"], free, pacing, rule=self.rule).log
+        open_ = auction.run_auctions(
+            goods, signals["contextual"], free, pacing, rule=self.rule
+        ).log
         budget = int(block.budget_share * open_.price.sum() / block.bidders)
-        bidders = self.bidders(min(budget, UNLIMITED))
-        sales = run_regimes(goods, signals.values(), bidders, pacing, rule=self.rule)
+        bidders = self.bidders(min(budget, auction.UNLIMITED))
+        sales = auction.run_regimes(goods, signals.values(), bidders, pacing, rule=self.rule)
         logs = {name: sale.log for name, sale in zip(signals, sales, strict=True)}
         return DaySales(lot.user, logs, sum(overspent(log, bidders) for log in logs.values()))
 
     def _signals(
-        self, day: int, lot: ImpressionLot, panel: ImpressionLot, bidders: Bidders
-    ) -> dict[str, Signal]:
+        self, day: int, lot: ImpressionLot, panel: ImpressionLot, bidders: auction.Bidders
+    ) -> dict[str, auction.Signal]:
         """Return what bidders are told of the impressions under each regime."""
-        by_topic = mean_chance(panel.topic, panel.chance, self.scenario.population.topics)
+        by_topic = auction.mean_chance(panel.topic, panel.chance, self.scenario.population.topics)
         draw = self.source.child("blind", day).generator()
         sold, known = (replace(it, released=_shuffled(it, draw)) for it in (lot, panel))
         return {
-            "tracking": tracking(lot.chance, bidders),
+            "tracking": auction.tracking(lot.chance, bidders),
             "protected": self._protected(lot, panel, bidders),
-            "contextual": contextual(lot.topic, by_topic, bidders),
+            "contextual": auction.contextual(lot.topic, by_topic, bidders),
             BLIND: self._protected(sold, known, bidders),
         }
 
-    def _protected(self, lot: ImpressionLot, panel: ImpressionLot, bidders: Bidders) -> Signal:
+    def _protected(
+        self, lot: ImpressionLot, panel: ImpressionLot, bidders: auction.Bidders
+    ) -> auction.Signal:
         """Tell what devices released, and the page: pairs of the two are numbered."""
         symbols, topics = self.scenario.ad_behaviour.ads + 1, self.scenario.population.topics
         pairs, known = (it.topic * symbols + it.released for it in (lot, panel))
-        return protected(pairs, mean_chance(known, panel.chance, topics * symbols), bidders)
+        return auction.protected(
+            pairs, auction.mean_chance(known, panel.chance, topics * symbols), bidders
+        )
 
     def _write_requests(self, day: int, lot: ImpressionLot) -> None:
         """Write out a few of the day's requests, and read them back as bidders would."""

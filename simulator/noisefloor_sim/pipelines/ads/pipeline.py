@@ -9,6 +9,7 @@ from noisefloor.roles import FrameCounters
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.claims import (
@@ -21,20 +22,12 @@ from noisefloor_sim.pipelines.ads.claims import (
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import (
-    Findings,
-    Metric,
-    Pipeline,
-    PlannedClaim,
-    ServedAds,
-    SimulationContext,
-)
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Steps, Visits
 
 
 @dataclass(slots=True)
-class AdsPipeline(Pipeline):
+class AdsPipeline(api.Pipeline):
     """Advertising without identifiers, at one point of a sweep."""
 
     scenario: Scenario
@@ -68,7 +61,7 @@ class AdsPipeline(Pipeline):
         """Those of the training's server."""
         return self.training.counters
 
-    def phases(self, context: SimulationContext) -> Iterable[Steps]:
+    def phases(self, context: api.SimulationContext) -> Iterable[Steps]:
         """Train from the first hour on."""
         return (self.training.run(context),)
 
@@ -79,7 +72,7 @@ class AdsPipeline(Pipeline):
 
     def serve(
         self, world: AdWorld, cohort: Cohort, day: int, visits: Visits, account: BudgetAccount
-    ) -> ServedAds:
+    ) -> api.ServedAds:
         """Let devices ask for ads."""
         self.accounts[cohort.number] = account
         served = self.delivery.serve(world, cohort, day, visits, account)
@@ -91,13 +84,13 @@ class AdsPipeline(Pipeline):
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 
-    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+    def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of training, of a request and, with one request a day, of all days."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
         others, days = other_releases(self.scenario), self.scenario.days
         return planned_claims(flows, others, days, is_daily=self.delivery.is_daily)
 
-    def finish(self, servers: Servers) -> Findings:
+    def finish(self, servers: Servers) -> api.Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
         others = other_releases(self.scenario)
@@ -110,9 +103,9 @@ class AdsPipeline(Pipeline):
             *([] if self.market is None else self.market.finish()),
         ]
         claims = claims_of(self.scenario, flows, others, self.source)
-        return Findings(tuple(metrics), claims)
+        return api.Findings(tuple(metrics), claims)
 
-    def _looks(self) -> list[Metric]:
+    def _looks(self) -> list[api.Metric]:
         """Weigh the choices and let the adversary guess: both take a second look at people."""
         context = self.training.context
         if context is None:
@@ -121,7 +114,7 @@ class AdsPipeline(Pipeline):
         return choice_metrics(self.delivery, context) + games
 
 
-def budget_metrics(scenario: Scenario, accounts: Iterable[BudgetAccount]) -> list[Metric]:
+def budget_metrics(scenario: Scenario, accounts: Iterable[BudgetAccount]) -> list[api.Metric]:
     """Tell what each flow took of a mean user, and that nobody passed the cap.
 
     What is left and what all flows took has to add up to what there was.
@@ -136,11 +129,11 @@ def budget_metrics(scenario: Scenario, accounts: Iterable[BudgetAccount]) -> lis
         for name, micro in account.spent.items():
             flows[name] = flows.get(name, 0) + micro
     spent = [
-        Metric(f"spent.{name.replace(' ', '_')}", flows[name] / MICRO / users, n=users)
+        api.Metric(f"spent.{name.replace(' ', '_')}", flows[name] / MICRO / users, n=users)
         for name in sorted(flows)
     ]
     return [
         *spent,
-        Metric("budget_overspent", float(broken), n=users),
-        Metric("budget_unaccounted", (gone - sum(flows.values())) / MICRO, n=users),
+        api.Metric("budget_overspent", float(broken), n=users),
+        api.Metric("budget_unaccounted", (gone - sum(flows.values())) / MICRO, n=users),
     ]

@@ -8,18 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.training import (
-    AdModel,
-    Ratings,
-    fit_tastes,
-    global_mean,
-    hit_rate,
-    item_means,
-    mean_model,
-    nonprivate,
-    random_model,
-    rmse,
-)
+from noisefloor.ads import training
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
@@ -43,24 +32,26 @@ class RatingSplit:
         truth: What is truly liked, of every ad.
     """
 
-    kept: Ratings
-    held_out: Ratings
-    truth: Ratings
+    kept: training.Ratings
+    held_out: training.Ratings
+    truth: training.Ratings
 
 
-def kept_ratings(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> Ratings:
+def kept_ratings(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> training.Ratings:
     """Return the ratings that devices train on and fit their tastes to."""
     user_ratings = tastes.draw_ratings(cohort)
-    return Ratings(user_ratings.rated & ~_held_out(scenario, tastes, cohort), user_ratings.rating)
+    return training.Ratings(
+        user_ratings.rated & ~_held_out(scenario, tastes, cohort), user_ratings.rating
+    )
 
 
 def split_ratings(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> RatingSplit:
     """Return the ratings that devices train on, those held out, and what is truly liked."""
     user_ratings, back = tastes.draw_ratings(cohort), _held_out(scenario, tastes, cohort)
     return RatingSplit(
-        Ratings(user_ratings.rated & ~back, user_ratings.rating),
-        Ratings(user_ratings.rated & back, user_ratings.rating),
-        Ratings(np.ones_like(user_ratings.rated), tastes.liking(cohort)),
+        training.Ratings(user_ratings.rated & ~back, user_ratings.rating),
+        training.Ratings(user_ratings.rated & back, user_ratings.rating),
+        training.Ratings(np.ones_like(user_ratings.rated), tastes.liking(cohort)),
     )
 
 
@@ -94,9 +85,9 @@ def scored_ratings(scenario: Scenario, context: SimulationContext) -> RatingSpli
     )
 
 
-def _stack(parts: list[Ratings], most: int) -> Ratings:
+def _stack(parts: list[training.Ratings], most: int) -> training.Ratings:
     rated = np.concatenate([part.rated for part in parts])[:most]
-    return Ratings(rated, np.concatenate([part.rating for part in parts])[:most])
+    return training.Ratings(rated, np.concatenate([part.rating for part in parts])[:most])
 
 
 BASELINES = ("item_means", "global_mean", "untrained", "open")
@@ -107,7 +98,7 @@ ENOUGH = 1 << 13
 """People whose bare ratings settle a model of this size."""
 
 
-def evaluate(model: AdModel, split: RatingSplit, ridge: float) -> list[Metric]:
+def evaluate(model: training.AdModel, split: RatingSplit, ridge: float) -> list[Metric]:
     """Return error and hits of the model and of its baselines, and by how much it leads.
 
     Devices fit their tastes to the ratings that were kept. The error is that of held-out ratings;
@@ -124,8 +115,11 @@ def evaluate(model: AdModel, split: RatingSplit, ridge: float) -> list[Metric]:
     }
     scores = {}
     for name, made in models.items():
-        tastes = fit_tastes(made, kept, ridge)
-        scores[name] = rmse(made, tastes, held_out), hit_rate(made, tastes, truth)
+        tastes = training.fit_tastes(made, kept, ridge)
+        scores[name] = (
+            training.rmse(made, tastes, held_out),
+            training.hit_rate(made, tastes, truth),
+        )
         metrics += [
             Metric(f"rmse{name}", scores[name][0], n=count),
             Metric(f"hits{name}", scores[name][1], n=len(truth)),
@@ -140,23 +134,25 @@ def evaluate(model: AdModel, split: RatingSplit, ridge: float) -> list[Metric]:
     ]
 
 
-def means_of(kept: Ratings, dimension: int) -> AdModel:
+def means_of(kept: training.Ratings, dimension: int) -> training.AdModel:
     """Return the model that predicts each ad's mean for everybody."""
-    return mean_model(item_means(kept), kept.rated.shape[1], dimension)
+    return training.mean_model(training.item_means(kept), kept.rated.shape[1], dimension)
 
 
-def open_model(kept: Ratings, dimension: int, ridge: float) -> AdModel:
+def open_model(kept: training.Ratings, dimension: int, ridge: float) -> training.AdModel:
     """Return what a server learns that is shown ratings: some thousand people's are enough."""
     # More factors than ads would tell nothing more.
-    return nonprivate(kept[:ENOUGH], min(dimension, kept.rated.shape[1]), ridge=ridge)
+    return training.nonprivate(kept[:ENOUGH], min(dimension, kept.rated.shape[1]), ridge=ridge)
 
 
-def _baselines(model: AdModel, kept: Ratings, ridge: float) -> dict[str, AdModel]:
+def _baselines(
+    model: training.AdModel, kept: training.Ratings, ridge: float
+) -> dict[str, training.AdModel]:
     ads, dimension = model.ads, model.dimension
     made = (
         means_of(kept, dimension),
-        mean_model(global_mean(kept), ads, dimension),
-        random_model(ads, dimension, 0, scale=0.1),
+        training.mean_model(training.global_mean(kept), ads, dimension),
+        training.random_model(ads, dimension, 0, scale=0.1),
         open_model(kept, dimension, ridge),
     )
     return dict(zip(BASELINES, made, strict=True))

@@ -11,21 +11,12 @@ What the report shows of the auction: three regimes, and a bid request.
 
 from collections.abc import Iterator, Sequence
 
+from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.block import ATTACKS
 from noisefloor_sim.pipelines.ads.market import example_lines
 from noisefloor_sim.pipelines.ads.sales import REGIMES
 from noisefloor_sim.pipelines.ads.training_figures import training_figures
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.pipelines.plotting import (
-    Axis,
-    Groups,
-    attack_plots,
-    curves_with_theory,
-    interval_ends,
-    is_logarithmic,
-    measured_curves,
-    metric_along_axis,
-)
 from noisefloor_sim.report import Cell, Curve, Plot, Section, Table
 
 _TITLES = {
@@ -36,7 +27,7 @@ _TITLES = {
 }
 
 
-def market_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
+def market_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
     """Show what impressions are worth by what bidders are told, and what they are told."""
     for name, (title, label) in _TITLES.items():
         curves = _regimes(groups, name)
@@ -49,26 +40,26 @@ def market_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
                 axis.label,
                 label,
                 curves,
-                log_x=is_logarithmic(groups),
+                log_x=plotting.is_logarithmic(groups),
             )
     yield from _example(groups)
 
 
-def _regimes(groups: Groups, name: str) -> list[Curve]:
+def _regimes(groups: plotting.Groups, name: str) -> list[Curve]:
     """Return the protected regime of each curve, and the other two of the first."""
     curves = []
     for curve, by_place in sorted(groups.items()):
         for regime in REGIMES:
-            x, found = metric_along_axis(by_place, f"auction.{regime}.{name}")
+            x, found = plotting.metric_along_axis(by_place, f"auction.{regime}.{name}")
             y = [metric.value for metric in found]
             if x and regime == "protected":
-                curves.append(Curve(f"{curve}, protected", x, y, *interval_ends(found)))
+                curves.append(Curve(f"{curve}, protected", x, y, *plotting.interval_ends(found)))
             elif x and curve == min(groups):
                 curves.append(Curve(regime, x, y, role="baseline"))
     return curves
 
 
-def _example(groups: Groups) -> Iterator[Table]:
+def _example(groups: plotting.Groups) -> Iterator[Table]:
     """Show one bid request of the first point that has any, as it was sent."""
     points = [it for by_place in groups.values() for some in by_place.values() for it in some]
     for point in points:
@@ -96,7 +87,7 @@ _FLOWS = {
 _FIGURES = ("releases", "claimed_each", "proved_each", "claimed", "proved")
 
 
-def ledger_tables(groups: Groups) -> Iterator[Table]:
+def ledger_tables(groups: plotting.Groups) -> Iterator[Table]:
     """Show the day, and the whole run, at the far end of each curve."""
     rows, spent = [], []
     for curve, by_place in sorted(groups.items()):
@@ -167,9 +158,11 @@ _COLUMNS = {
 }
 
 
-def fraud_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
+def fraud_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
     """Show how far fakes pull, and whether they are found."""
-    curves = curves_with_theory(groups, "fraud.bias", [("fraud.bias_formula", "closed-form")])
+    curves = plotting.curves_with_theory(
+        groups, "fraud.bias", [("fraud.bias_formula", "closed-form")]
+    )
     if curves:
         yield Plot(
             "How far fake devices pull the pushed ad in training",
@@ -178,12 +171,14 @@ def fraud_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
             axis.label,
             "bias",
             curves,
-            log_x=is_logarithmic(groups),
+            log_x=plotting.is_logarithmic(groups),
         )
     rows = []
     for curve, by_place in sorted(groups.items()):
         for place in sorted(by_place):
-            found = [metric_along_axis({place: by_place[place]}, name)[1] for name in _COLUMNS]
+            found = [
+                plotting.metric_along_axis({place: by_place[place]}, name)[1] for name in _COLUMNS
+            ]
             if found[0]:
                 rows.append((curve, place, *(some[0].value if some else None for some in found)))
     if rows:
@@ -199,19 +194,19 @@ def fraud_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
 _BASELINES = (("popular", "popular ads"), ("open", "best by the model, in the open"))
 
 
-def delivery_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
+def delivery_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
     """Show how well ads are liked, and what protected impressions are worth."""
     yield from _liking(groups, axis)
     yield from _impressions(groups, axis)
     yield from _choices(groups)
 
 
-def _liking(groups: Groups, axis: Axis) -> Iterator[Plot]:
-    curves = measured_curves(groups, "relevance")
+def _liking(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
+    curves = plotting.measured_curves(groups, "relevance")
     if not curves:
         return
     for name, word in _BASELINES:
-        x, found = metric_along_axis(groups[min(groups)], f"relevance.{name}")
+        x, found = plotting.metric_along_axis(groups[min(groups)], f"relevance.{name}")
         y = [metric.value for metric in found]
         curves.append(Curve(word, x, y, role="baseline"))
     yield Plot(
@@ -221,12 +216,12 @@ def _liking(groups: Groups, axis: Axis) -> Iterator[Plot]:
         axis.label,
         "mean liking",
         curves,
-        log_x=is_logarithmic(groups),
+        log_x=plotting.is_logarithmic(groups),
     )
 
 
-def _impressions(groups: Groups, axis: Axis) -> Iterator[Plot]:
-    curves = curves_with_theory(
+def _impressions(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
+    curves = plotting.curves_with_theory(
         groups, "impressions_error", [("impressions_error.formula", "closed-form")]
     )
     if curves:
@@ -237,12 +232,12 @@ def _impressions(groups: Groups, axis: Axis) -> Iterator[Plot]:
             axis.label,
             "relative error",
             curves,
-            log_x=is_logarithmic(groups),
+            log_x=plotting.is_logarithmic(groups),
             log_y=True,
         )
 
 
-def _choices(groups: Groups) -> Iterator[Table]:
+def _choices(groups: plotting.Groups) -> Iterator[Table]:
     """Show every way to ask for an ad at equal proved epsilon, from exact laws."""
     rows: dict[tuple[float, str], tuple[Cell, ...]] = {}
     for by_place in groups.values():
@@ -289,7 +284,7 @@ _READINGS = {
 
 def report_section(points: Sequence[PointFindings]) -> Section:
     """Describe prediction, delivery, sales, attacks and what was spent."""
-    axis = Axis.of(points, USUAL)
+    axis = plotting.Axis.of(points, USUAL)
     groups = axis.grouped(points)
     return Section(
         "Advertising without identifiers",
@@ -301,7 +296,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
             *delivery_figures(groups, axis),
             *market_figures(groups, axis),
             *fraud_figures(groups, axis),
-            *attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
+            *plotting.attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
             *ledger_tables(groups),
         ),
     )

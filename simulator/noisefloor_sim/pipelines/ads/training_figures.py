@@ -8,20 +8,13 @@ from itertools import combinations
 
 import numpy as np
 
+from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.ratings import BASELINES
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.pipelines.plotting import (
-    Axis,
-    Groups,
-    is_logarithmic,
-    measured_curves,
-    metric_along_axis,
-    student_interval,
-)
 from noisefloor_sim.report import Curve, Plot, Table
 
 
-def paired_table(groups: Groups, axis: Axis) -> Iterator[Table]:
+def paired_table(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
     """Show, for every two curves and place, by how much they differ over the seeds they share."""
     rows = []
     for one, other in combinations(sorted(groups), 2):
@@ -31,7 +24,7 @@ def paired_table(groups: Groups, axis: Axis) -> Iterator[Table]:
             for name in ("rmse", "hits"):
                 gaps = _gaps(first, second, shared, name)
                 if len(gaps) > 1:
-                    low, high = student_interval(gaps)
+                    low, high = plotting.student_interval(gaps)
                     mean = float(np.mean(gaps))
                     rows.append((f"{one} minus {other}", place, name, mean, low, high, len(gaps)))
     if rows:
@@ -99,31 +92,31 @@ _FEWEST_ROUNDS = 4
 """Fewer make no curve."""
 
 
-def training_figures(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
+def training_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
     """Show what was learned, how, and against which noise."""
     for name, title, reading, label in _SCORES:
-        curves = measured_curves(groups, name)
+        curves = plotting.measured_curves(groups, name)
         if curves:
             curves += _baselines(groups, name)
-            log_x = is_logarithmic(groups)
+            log_x = plotting.is_logarithmic(groups)
             yield Plot(title, reading, axis.label, label, curves, log_x=log_x)
     yield from paired_table(groups, axis)
     yield from _rounds(groups, axis)
     yield from _noise(groups)
 
 
-def _baselines(groups: Groups, name: str) -> list[Curve]:
+def _baselines(groups: plotting.Groups, name: str) -> list[Curve]:
     """Return the baselines of the first curve: they hardly depend on what was swept."""
     by_place = groups[min(groups)]
     curves = []
     for baseline, word in _BASELINE_WORDS.items():
-        x, found = metric_along_axis(by_place, f"{name}.{baseline}")
+        x, found = plotting.metric_along_axis(by_place, f"{name}.{baseline}")
         if x:
             curves.append(Curve(word, x, [metric.value for metric in found], role="baseline"))
     return curves
 
 
-def _rounds(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def _rounds(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Show the rounds at the far end of each curve that has several."""
     for name, (title, label, reading) in _ROUNDS.items():
         curves = []
@@ -142,23 +135,25 @@ def _rounds(groups: Groups, axis: Axis) -> Iterator[Plot]:
             )
 
 
-def _round_by_round(groups: Groups, curve: str, name: str) -> list[float]:
+def _round_by_round(groups: plotting.Groups, curve: str, name: str) -> list[float]:
     """Return a metric of all rounds, at the far end of a curve."""
     last = {0.0: groups[curve][max(groups[curve])]}
     y: list[float] = []
-    while found := metric_along_axis(last, f"{name}.round_{len(y)}")[1]:
+    while found := plotting.metric_along_axis(last, f"{name}.round_{len(y)}")[1]:
         y.append(found[0].value)
     return y
 
 
-def _noise(groups: Groups) -> Iterator[Table]:
+def _noise(groups: plotting.Groups) -> Iterator[Table]:
     """Show the noise of the averaged gradient, measured and by its formula."""
     rows = []
     for curve, by_place in sorted(groups.items()):
         for place in sorted(by_place):
             names = ("measured", "formula", "users_needed")
             here = {place: by_place[place]}
-            found = [metric_along_axis(here, f"training.noise.{name}")[1] for name in names]
+            found = [
+                plotting.metric_along_axis(here, f"training.noise.{name}")[1] for name in names
+            ]
             if found[1]:
                 rows.append((curve, place, *(some[0].value if some else None for some in found)))
     if rows:

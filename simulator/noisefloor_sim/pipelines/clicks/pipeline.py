@@ -14,15 +14,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, PlannedClaim
-from noisefloor_sim.pipelines.clicks.attacks import (
-    audited_bound,
-    delivered_metrics,
-    games_of,
-    play,
-    play_memoised,
-    play_row_order,
-    play_vector,
-)
+from noisefloor_sim.pipelines.clicks import attacks
 from noisefloor_sim.pipelines.clicks.block import (
     block_of,
     fresh_days,
@@ -125,7 +117,7 @@ class ClickPipeline(Pipeline):
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
         bound = None
         if mounts(self.scenario, "audit"):
-            bound = audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
+            bound = attacks.audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
         return Findings(tuple(metrics), self._claims(bound))
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
@@ -152,21 +144,25 @@ class ClickPipeline(Pipeline):
         is_linked, selected = self.scenario.threat.linked, partial(mounts, self.scenario)
         if not isinstance(self.mechanism, ClickReport):
             is_played = is_linked and selected("all_days")
-            return play_memoised(self.mechanism, block.canaries, source) if is_played else []
-        games = games_of(self.mechanism, days, is_linked=is_linked)
+            return (
+                attacks.play_memoised(self.mechanism, block.canaries, source) if is_played else []
+            )
+        games = attacks.games_of(self.mechanism, days, is_linked=is_linked)
         chosen = [game for game in games if selected(game.name)]
         metrics = [
-            m for game in chosen for m in play(self.mechanism, game, block.canaries, source)
+            m
+            for game in chosen
+            for m in attacks.play(self.mechanism, game, block.canaries, source)
         ]
         if selected("vector"):
-            metrics += play_vector(self.mechanism, block.canaries, source)
+            metrics += attacks.play_vector(self.mechanism, block.canaries, source)
         if selected("row_order") and not is_linked and days > 1:
-            metrics += play_row_order(
+            metrics += attacks.play_row_order(
                 self.mechanism, days, block.canaries, source, is_kept=block.canaries_keep_order
             )
         if selected("delivered") and is_linked:
             counts = np.sum([stats.delivered for stats in self.days], axis=0)
-            metrics += delivered_metrics(counts, self.mechanism)
+            metrics += attacks.delivered_metrics(counts, self.mechanism)
         return metrics
 
 

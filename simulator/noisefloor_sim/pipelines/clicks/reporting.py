@@ -13,17 +13,8 @@ from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind, split_frames
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.pipelines.api import Metric, NamedClaim, PlannedClaim, repeated_claim
+from noisefloor_sim.pipelines.clicks import day_statistics, estimates
 from noisefloor_sim.pipelines.clicks.block import policy_of
-from noisefloor_sim.pipelines.clicks.day_statistics import (
-    ClickDayStatistics,
-    budget_metrics,
-    exhausted_metrics,
-)
-from noisefloor_sim.pipelines.clicks.estimates import (
-    estimate_metrics,
-    rate_metrics,
-    released_estimates,
-)
 from noisefloor_sim.pipelines.clicks.fraud import ClickMechanism, Forger, fraud_metrics
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
@@ -65,7 +56,7 @@ class ClickReporting:
     kind: Kind
     source: SeededSource = field(init=False)
     cost: int = field(init=False)
-    days: list[ClickDayStatistics] = field(init=False)
+    days: list[day_statistics.ClickDayStatistics] = field(init=False)
     accounts: dict[int, BudgetAccount] = field(default_factory=dict)
     memory: ReportCache = field(init=False)
     forger: Forger | None = field(init=False)
@@ -75,7 +66,9 @@ class ClickReporting:
         # The paper's variant debits what the paper claims; what is proved is told beside it.
         self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
         ads, cells = self.scenario.ad_behaviour.ads, self.kind.cells
-        self.days = [ClickDayStatistics.empty(ads, cells) for _ in range(self.scenario.days)]
+        self.days = [
+            day_statistics.ClickDayStatistics.empty(ads, cells) for _ in range(self.scenario.days)
+        ]
         self.memory = ReportCache(policy_of(self.scenario))
         self.forger = Forger.of(self.scenario, self.mechanism)
 
@@ -120,15 +113,15 @@ class ClickReporting:
             joined: Who of each cohort has paid for all reports at once.
         """
         name, days = self.kind.name, len(self.days)
-        found = released_estimates(self.mechanism, servers.aggregator, name, days)
+        found = estimates.released_estimates(self.mechanism, servers.aggregator, name, days)
         shown = np.sum([servers.impressions(day) for day in range(days)], axis=0)
         proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
         users, share_randomness = self.scenario.population.users, self._days_share_randomness
         return [
-            *estimate_metrics(found, self.days),
-            *rate_metrics(found, self.days, shown, share_randomness=share_randomness),
-            *budget_metrics(self.days, users, proved),
-            *exhausted_metrics(self.accounts, self.cost, joined),
+            *estimates.estimate_metrics(found, self.days),
+            *estimates.rate_metrics(found, self.days, shown, share_randomness=share_randomness),
+            *day_statistics.budget_metrics(self.days, users, proved),
+            *day_statistics.exhausted_metrics(self.accounts, self.cost, joined),
             *fraud_metrics(
                 self.forger,
                 self.days,

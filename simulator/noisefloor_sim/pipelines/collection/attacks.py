@@ -10,35 +10,9 @@ from itertools import chain
 
 import numpy as np
 
+from noisefloor.adversary import records
 from noisefloor.adversary.audit import AttackOutcome
-from noisefloor.adversary.records import (
-    MOST_REPORTS,
-    attack_attribute,
-    attack_class_zero,
-    attack_decisions,
-    attack_interval,
-    attack_known_records,
-    attack_members,
-    attack_pair,
-    attack_part,
-    attack_printed_label,
-    attack_products,
-    attack_record,
-    attack_repeated,
-    attack_tuple,
-    collector_publisher,
-    empirical_prior,
-    joint_publisher,
-    shares_of,
-)
-from noisefloor.collection.collecting import (
-    JointCollector,
-    PiecewiseCollector,
-    PrintedCollector,
-    UnifiedCollector,
-    WeakCollector,
-    WeakSelection,
-)
+from noisefloor.collection import collecting
 from noisefloor.collection.encoding import Codes, JointResponse, joint_rows
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource
@@ -95,10 +69,10 @@ def _product_games(
     """Guess the label from products that the weak selection sends without noise."""
     selector = task.selector
     both = bool(canaries.labels.any() and not canaries.labels.all())
-    if isinstance(selector, WeakSelection) and selector.form != "corr" and both:
+    if isinstance(selector, collecting.WeakSelection) and selector.form != "corr" and both:
         yield (
             "products",
-            lambda: attack_products(
+            lambda: records.attack_products(
                 task.discretiser, canaries, selector.count, source.child("products")
             ),
         )
@@ -115,57 +89,63 @@ def _training_games(
     if not isinstance(trainer, ClassifierTrainer):
         return
     train, chosen_values = trainer.train, canaries.values[:, list(columns)]
-    if isinstance(train, JointCollector):
+    if isinstance(train, collecting.JointCollector):
         rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
         yield from _joint_games(train.response(columns), rows, source)
-    elif isinstance(train, UnifiedCollector):
+    elif isinstance(train, collecting.UnifiedCollector):
         rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
         yield from _unified_games(train, columns, rows, source)
-    elif isinstance(train, PrintedCollector):
+    elif isinstance(train, collecting.PrintedCollector):
         codes = train.classes.codes(chosen_values, columns)
         rows = np.column_stack([codes, train.classes.label_codes(canaries.labels)])
         response = train.response(columns)
-        yield "label", lambda: attack_printed_label(response, rows, source.child("label"))
+        yield "label", lambda: records.attack_printed_label(response, rows, source.child("label"))
         if (rows == 0).any():
-            zero = partial(attack_class_zero, response, rows)
+            zero = partial(records.attack_class_zero, response, rows)
             yield "class_zero", lambda: zero(source.child("zero")).proved
-    elif isinstance(train, PiecewiseCollector):
+    elif isinstance(train, collecting.PiecewiseCollector):
         response_ = train.response(len(columns))
         first, count = chosen_values[:, 0], len(chosen_values)
-        yield "attribute", lambda: attack_interval(response_, first, source.child("attribute"))
-        yield "label", lambda: attack_pair(response_, -1.0, 1.0, count, source.child("label"))
-    elif isinstance(train, WeakCollector):
+        yield (
+            "attribute",
+            lambda: records.attack_interval(response_, first, source.child("attribute")),
+        )
+        yield (
+            "label",
+            lambda: records.attack_pair(response_, -1.0, 1.0, count, source.child("label")),
+        )
+    elif isinstance(train, collecting.WeakCollector):
         count = len(chosen_values)
         yield "record", lambda: AttackOutcome(count, count, 0.0, 1.0, 1.0)  # sent as it is
 
 
 def _joint_games(response: JointResponse, rows: Codes, source: SeededSource) -> NamedAttacks:
     label = len(response.sizes)
-    known = shares_of(rows[:, label], 2)
-    play = partial(attack_part, response, rows)
+    known = records.shares_of(rows[:, label], 2)
+    play = partial(records.attack_part, response, rows)
     yield "attribute", lambda: play(source.child("attribute"), 0)
     yield "label", lambda: play(source.child("label"), label)
     yield "label_known", lambda: play(source.child("known"), label, known)
-    yield "record", lambda: attack_tuple(response, rows, source.child("record"))
+    yield "record", lambda: records.attack_tuple(response, rows, source.child("record"))
 
 
 def _unified_games(
-    collector: UnifiedCollector,
+    collector: collecting.UnifiedCollector,
     columns: Sequence[int],
     rows: Codes,
     source: SeededSource,
 ) -> NamedAttacks:
     response = collector.response(columns)
     last = len(columns)
-    known = shares_of(rows[:, last], 2)
-    play = partial(attack_attribute, response, rows)
+    known = records.shares_of(rows[:, last], 2)
+    play = partial(records.attack_attribute, response, rows)
     yield "attribute", lambda: play(source.child("attribute"), 0)
     yield "label", lambda: play(source.child("label"), last)
     yield "label_known", lambda: play(source.child("known"), last, known)
-    yield "record", lambda: attack_record(response, rows, source.child("record"))
-    prior = empirical_prior(rows)
+    yield "record", lambda: records.attack_record(response, rows, source.child("record"))
+    prior = records.empirical_prior(rows)
     if len(prior.rows) <= _MOST_CANDIDATES:
-        known_records = partial(attack_known_records, response, rows)
+        known_records = partial(records.attack_known_records, response, rows)
         yield "record_known", lambda: known_records(source.child("correlated"), prior)
 
 
@@ -178,14 +158,20 @@ def _question_games(
 ) -> NamedAttacks:
     """Guess what all questions of one user are about."""
     trainer = task.trainer
-    if not 1 <= questions <= MOST_REPORTS:
+    if not 1 <= questions <= records.MOST_REPORTS:
         return
     if isinstance(trainer, NaiveBayesTrainer):
-        decisions = partial(attack_decisions, BinaryResponse(trainer.epsilon), canaries.labels)
+        decisions = partial(
+            records.attack_decisions, BinaryResponse(trainer.epsilon), canaries.labels
+        )
         yield "repeated", lambda: decisions(questions, source.child("repeated"))
-    elif isinstance(trainer, ClassifierTrainer) and isinstance(trainer.ask, UnifiedCollector):
+    elif isinstance(trainer, ClassifierTrainer) and isinstance(
+        trainer.ask, collecting.UnifiedCollector
+    ):
         codes = task.discretiser.codes(canaries.values[:, list(columns)], columns)
-        repeated = partial(attack_repeated, trainer.ask.response(columns), codes, questions)
+        repeated = partial(
+            records.attack_repeated, trainer.ask.response(columns), codes, questions
+        )
         yield "repeated", lambda: repeated(source.child("repeated"), 0)
 
 
@@ -196,15 +182,19 @@ def _member_games(
     trainer, pool = task.trainer, canaries[slice(0, _POOL)]
     if not isinstance(trainer, ClassifierTrainer) or trainer.classifier != "svm":
         return
-    if isinstance(trainer.train, JointCollector):
-        publisher = joint_publisher(task.discretiser, columns, task.epsilon, trainer.weight)
-    elif isinstance(trainer.train, UnifiedCollector | WeakCollector):
-        publisher = collector_publisher(trainer.train, columns, trainer.weight)
+    if isinstance(trainer.train, collecting.JointCollector):
+        publisher = records.joint_publisher(
+            task.discretiser, columns, task.epsilon, trainer.weight
+        )
+    elif isinstance(trainer.train, collecting.UnifiedCollector | collecting.WeakCollector):
+        publisher = records.collector_publisher(trainer.train, columns, trainer.weight)
     else:
         return
 
     def play() -> AttackOutcome:
-        found = attack_members(publisher, pool, _TRAINED, _TRAININGS, source.child("members"))
+        found = records.attack_members(
+            publisher, pool, _TRAINED, _TRAININGS, source.child("members")
+        )
         right = found.members.right + found.others.n - found.others.right
         return AttackOutcome(right, found.members.n + found.others.n, 0.5, found.bound)
 

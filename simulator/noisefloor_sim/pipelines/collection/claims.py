@@ -12,17 +12,7 @@ from typing import Any
 
 from noisefloor.accounting import Amount, sequential
 from noisefloor.adversary.audit import RepeatedRelease, ceiling, joint_bound
-from noisefloor.collection import collection_claim, selection_claim
-from noisefloor.collection.collecting import (
-    JointCollector,
-    PiecewiseCollector,
-    PiecewiseSelection,
-    PrintedCollector,
-    ReportingSelector,
-    ResponseSelection,
-    UnifiedCollector,
-    WeakSelection,
-)
+from noisefloor.collection import collecting, collection_claim, selection_claim
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, Piecewise
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
@@ -66,7 +56,7 @@ class PhaseCosts:
 
     def of_round(self, task: RecordTask, number: int) -> int:
         """Return what a report in a round is debited, in micro-epsilon."""
-        is_selection = isinstance(task.selector, ReportingSelector) and number == 0
+        is_selection = isinstance(task.selector, collecting.ReportingSelector) and number == 0
         return debited(self.selection if is_selection else self.training)
 
 
@@ -181,11 +171,11 @@ def _times(parts: ReleasedParts, times: int) -> ReleasedParts:
 def _selection_parts(task: RecordTask) -> ReleasedParts:
     """Return what an owner sends to the selection, for two records that differ in everything."""
     selector = task.selector
-    if isinstance(selector, WeakSelection):
+    if isinstance(selector, collecting.WeakSelection):
         return None
-    if isinstance(selector, PiecewiseSelection):
+    if isinstance(selector, collecting.PiecewiseSelection):
         return [RepeatedRelease(selector.response, -1.0, 1.0, selector.count + 1)]
-    if isinstance(selector, ResponseSelection):
+    if isinstance(selector, collecting.ResponseSelection):
         size = max(selector.classes.sizes)
         value = RepeatedRelease(
             KaryResponse(size, selector.share), 0, size - 1, selector.per_owner
@@ -204,10 +194,13 @@ def _training_parts(task: RecordTask, columns: Sequence[int], *, asks: bool) -> 
     if not isinstance(trainer, ClassifierTrainer):
         raise TypeError(type(trainer).__name__)
     collector = trainer.ask if asks else trainer.train
-    if isinstance(collector, PiecewiseCollector):
+    if isinstance(collector, collecting.PiecewiseCollector):
         response: Piecewise = collector.response(len(columns))
         return [RepeatedRelease(response, -1.0, 1.0, len(columns) + (collector.label != "none"))]
-    if isinstance(collector, UnifiedCollector | PrintedCollector | JointCollector):
+    if isinstance(
+        collector,
+        collecting.UnifiedCollector | collecting.PrintedCollector | collecting.JointCollector,
+    ):
         return [_worst(collector.response(columns))]
     return None
 

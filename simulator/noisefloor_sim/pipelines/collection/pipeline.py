@@ -11,13 +11,8 @@ from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import RecordTask
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import (
-    Findings,
-    Metric,
-    Pipeline,
-    PlannedClaim,
-    SimulationContext,
-)
+from noisefloor_sim.pipelines import api
+from noisefloor_sim.pipelines.collection import record_assignment
 from noisefloor_sim.pipelines.collection.attacks import attack
 from noisefloor_sim.pipelines.collection.block import block_of
 from noisefloor_sim.pipelines.collection.claims import claims_of, debited, phase_claims
@@ -29,15 +24,13 @@ from noisefloor_sim.pipelines.collection.phases import (
     question_metrics,
     round_metrics,
 )
-from noisefloor_sim.pipelines.collection.record_assignment import (
-    RecordAssignment,
-    schema_is_public,
-)
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, Steps
 
 
-def training_task_of(scenario: Scenario, assignment: RecordAssignment) -> RecordTask:
+def training_task_of(
+    scenario: Scenario, assignment: record_assignment.RecordAssignment
+) -> RecordTask:
     """Return the training task; sizes that are not given follow from public figures."""
     block = block_of(scenario)
     return RecordTask(
@@ -64,7 +57,7 @@ PER |= {"asker": "run", "owner": "run"}
 
 
 @dataclass(slots=True)
-class CollectionPipeline(Pipeline):
+class CollectionPipeline(api.Pipeline):
     """Records collected to learn a classifier, at one point of a sweep."""
 
     scenario: Scenario
@@ -74,7 +67,7 @@ class CollectionPipeline(Pipeline):
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "collection")
-        assignment = RecordAssignment.of(self.scenario)
+        assignment = record_assignment.RecordAssignment.of(self.scenario)
         task = training_task_of(self.scenario, assignment)
         randomness = self.source.child("devices")
         self.phases_ = CollectionPhases(self.scenario, task, assignment, randomness)
@@ -100,7 +93,7 @@ class CollectionPipeline(Pipeline):
         learner = self.phases_.learner
         return () if learner is None else (learner.counters,)
 
-    def phases(self, context: SimulationContext) -> Iterable[Steps]:
+    def phases(self, context: api.SimulationContext) -> Iterable[Steps]:
         """Collect from the first hour on."""
         return (self.phases_.run(context),)
 
@@ -128,11 +121,11 @@ class CollectionPipeline(Pipeline):
         self.accounts[cohort.number] = account
         return iter(())
 
-    def finish(self, servers: Servers) -> Findings:
+    def finish(self, servers: Servers) -> api.Findings:
         """Score the model, let the adversary guess, and state the claims."""
         context, learner = self.phases_.context, self.phases_.learner
         if context is None or learner is None:
-            return Findings((), ())
+            return api.Findings((), ())
         block, columns = block_of(self.scenario), self._columns()
         canaries = self._canaries(context, block.canaries)
         asked = self.questions(trained=False)
@@ -154,9 +147,9 @@ class CollectionPipeline(Pipeline):
             canaries=block.canaries,
             source=self.source.child("audit") if self._is_mounted("audit") else None,
         )
-        return Findings(tuple(metrics), claims)
+        return api.Findings(tuple(metrics), claims)
 
-    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+    def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of each phase and of the whole run.
 
         Those of attributes with most classes: which attributes are chosen is not known yet.
@@ -168,7 +161,9 @@ class CollectionPipeline(Pipeline):
         question = debited(costs.question)
         micro = {"asker": asked * question, "owner": rounds + by_owners * question}
         return tuple(
-            PlannedClaim(name, PER[name], claim, micro[name] / MICRO if name in micro else None)
+            api.PlannedClaim(
+                name, PER[name], claim, micro[name] / MICRO if name in micro else None
+            )
             for name, claim in claims.items()
         )
 
@@ -186,12 +181,12 @@ class CollectionPipeline(Pipeline):
             return tuple(range(len(self.task.schema)))
         return self.task.columns(self.content)
 
-    def _canaries(self, context: SimulationContext, count: int) -> ScaledRecords:
+    def _canaries(self, context: api.SimulationContext, count: int) -> ScaledRecords:
         """Return records of as many owners, those of the first cohort over and over."""
         cohort_records = self.phases_.assignment.people(context.cohort(0)).records
         return cohort_records[np.arange(count) % len(cohort_records)]
 
-    def _budget(self) -> list[Metric]:
+    def _budget(self) -> list[api.Metric]:
         """Tell what each flow took of a mean user, and that nobody passed the cap."""
         users = self.scenario.population.users
         cap = Amount.budget(self.scenario.budget, 0.0).micro_epsilon
@@ -203,25 +198,28 @@ class CollectionPipeline(Pipeline):
         total = sum(spent.values())
         return [
             *(
-                Metric(f"spent.{name.replace(' ', '_')}", micro / MICRO / users, n=users)
+                api.Metric(f"spent.{name.replace(' ', '_')}", micro / MICRO / users, n=users)
                 for name, micro in spent.items()
             ),
-            Metric("spent", total / MICRO / users, n=users),
-            Metric("spent_share", total / (cap * users), n=users),
-            Metric("budget_overspent", float(over), n=users),
+            api.Metric("spent", total / MICRO / users, n=users),
+            api.Metric("spent_share", total / (cap * users), n=users),
+            api.Metric("budget_overspent", float(over), n=users),
         ]
 
-    def _sizes(self) -> list[Metric]:
+    def _sizes(self) -> list[api.Metric]:
         """Tell what was chosen from public figures, and how large the model is."""
         assignment, task = self.phases_.assignment, self.task
         fitted = task.fitted_model(self.content)
         vectors = len(fitted.arrays.get("vectors", ()))
         return [
-            Metric("sizes.attributes", float(task.chosen)),
-            Metric("sizes.classes", float(task.discretiser.most)),
-            Metric("model.bytes", float(len(self.content))),
-            Metric("model.support_vectors", float(vectors)),
-            Metric("data.rows", float(assignment.rows)),
-            Metric("data.reused", float(assignment.is_reused)),
-            Metric("data.ranges_public", float(schema_is_public(block_of(self.scenario)))),
+            api.Metric("sizes.attributes", float(task.chosen)),
+            api.Metric("sizes.classes", float(task.discretiser.most)),
+            api.Metric("model.bytes", float(len(self.content))),
+            api.Metric("model.support_vectors", float(vectors)),
+            api.Metric("data.rows", float(assignment.rows)),
+            api.Metric("data.reused", float(assignment.is_reused)),
+            api.Metric(
+                "data.ranges_public",
+                float(record_assignment.schema_is_public(block_of(self.scenario))),
+            ),
         ]

@@ -6,25 +6,16 @@ Tables of the section on a collection of records.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.collection.block import ATTACKS
-from noisefloor_sim.pipelines.plotting import (
-    Axis,
-    Groups,
-    attack_plots,
-    curves_with_theory,
-    is_logarithmic,
-    mean_rows,
-    measured_curves,
-    metric_along_axis,
-)
 from noisefloor_sim.report import Cell, Curve, Plot, Section, Table
 from noisefloor_sim.scenario import game_of
 
 _FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
 
 
-def accuracy_table(groups: Groups) -> Table:
+def accuracy_table(groups: plotting.Groups) -> Table:
     """Show how often the true label is named, where there is one place along the axis."""
     names = [f"accuracy.{one}" for one in ("device", "question", "open", "majority")]
     return Table(
@@ -32,11 +23,11 @@ def accuracy_table(groups: Groups) -> Table:
         "Of users who did not train: on the device, by protected questions, by a model without "
         "privacy on the same users' records, and by always naming the more frequent label.",
         ("curve", "on the device", "question", "without privacy", "majority class"),
-        [(row[0], *row[2:]) for row in mean_rows(groups, names, 0.0)],
+        [(row[0], *row[2:]) for row in plotting.mean_rows(groups, names, 0.0)],
     )
 
 
-def attack_tables(groups: Groups) -> Iterator[Table]:
+def attack_tables(groups: plotting.Groups) -> Iterator[Table]:
     """Show what each attack reached, where there is one place along the axis."""
     rows: list[tuple[Cell, ...]] = []
     for name, attack in ATTACKS.items():
@@ -45,7 +36,7 @@ def attack_tables(groups: Groups) -> Iterator[Table]:
             names = [
                 f"attack.{game}.{one}" for one in ("success", "closed_form", "bound", "prior")
             ]
-            found = [metric_along_axis(by_place, name)[1] for name in names]
+            found = [plotting.metric_along_axis(by_place, name)[1] for name in names]
             if not found[0]:
                 continue
             ends = found[0][0].low, found[0][0].high
@@ -60,7 +51,7 @@ def attack_tables(groups: Groups) -> Iterator[Table]:
         )
 
 
-def spent_table(groups: Groups, axis: Axis) -> Table:
+def spent_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
     """Show what each phase took of a mean user."""
     names = (*_FLOWS, "spent", "spent_share", "questions.refused")
     return Table(
@@ -68,11 +59,11 @@ def spent_table(groups: Groups, axis: Axis) -> Table:
         "Epsilon as debited, over all users, also those who took no part; the share is that of "
         "the budget. A question that is refused costs nothing.",
         ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
-        mean_rows(groups, names, 0.0),
+        plotting.mean_rows(groups, names, 0.0),
     )
 
 
-def sizes_table(groups: Groups, axis: Axis) -> Table:
+def sizes_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
     """Show what was chosen, and how much was learnt from."""
     names = ("sizes.attributes", "sizes.classes", "training.reports_counted", "model.bytes")
     return Table(
@@ -80,7 +71,7 @@ def sizes_table(groups: Groups, axis: Axis) -> Table:
         "Where they are not given, attributes and classes follow from the number of owners and "
         "attributes and from epsilon alone: no record is looked at.",
         ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
-        mean_rows(groups, names, 0.0),
+        plotting.mean_rows(groups, names, 0.0),
     )
 
 
@@ -120,7 +111,7 @@ _ACCURACIES = {
 def report_section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks, budgets and who holds what."""
     usual = {EPSILON: "claimed epsilon of a phase", "budget": "budget of a user"}
-    axis = Axis.of(points, usual)
+    axis = plotting.Axis.of(points, usual)
     groups = axis.grouped(points)
     return Section(
         "Collection of records",
@@ -136,13 +127,13 @@ def report_section(points: Sequence[PointFindings]) -> Section:
     )
 
 
-def _curves(groups: Groups, axis: Axis) -> list[Plot | Table]:
+def _curves(groups: plotting.Groups, axis: plotting.Axis) -> list[Plot | Table]:
     """Draw what runs along an axis; what was measured at one place only is a table."""
     if len({place for by_place in groups.values() for place in by_place}) == 1:
         return [accuracy_table(groups), *attack_tables(groups)]
     return [
         *_accuracy_plots(groups, axis),
-        *attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
+        *plotting.attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
         _spent_plot(groups, axis),
     ]
 
@@ -163,16 +154,16 @@ def _reuse(points: Sequence[PointFindings]) -> str:
     return "".join(said)
 
 
-def _accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def _accuracy_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Draw both ways to ask, beside a model without privacy; the majority class is one for all."""
     everybody = {
         place: [point for by_place in groups.values() for point in by_place.get(place, ())]
         for place in {place for by_place in groups.values() for place in by_place}
     }
-    x, found = metric_along_axis(everybody, "accuracy.majority")
+    x, found = plotting.metric_along_axis(everybody, "accuracy.majority")
     majority = Curve("majority class", x, [one.value for one in found], role="baseline")
     for name, (title, reading) in _ACCURACIES.items():
-        curves = curves_with_theory(groups, name, [("accuracy.open", "bound")])
+        curves = plotting.curves_with_theory(groups, name, [("accuracy.open", "bound")])
         if curves and x:
             renamed = [
                 replace(one, name=one.name.replace(", bound", ", without privacy"))
@@ -184,19 +175,19 @@ def _accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
                 axis.label,
                 "right labels of users who did not train",
                 (*renamed, majority),
-                log_x=is_logarithmic(groups),
+                log_x=plotting.is_logarithmic(groups),
             )
 
 
-def _spent_plot(groups: Groups, axis: Axis) -> Plot:
+def _spent_plot(groups: plotting.Groups, axis: plotting.Axis) -> Plot:
     return Plot(
         "What a mean user has spent",
         "Phases add up: who takes part in selection and training and asks pays for each. What is "
         "sent without noise has no epsilon, and nothing is debited for it.",
         axis.label,
         "epsilon",
-        measured_curves(groups, "spent"),
-        log_x=is_logarithmic(groups),
+        plotting.measured_curves(groups, "spent"),
+        log_x=plotting.is_logarithmic(groups),
     )
 
 

@@ -5,20 +5,14 @@ What all releases of a data set cost: added up, and tighter where their noise al
 
 from collections.abc import Sequence
 
-from noisefloor.accounting import (
-    GaussianNoise,
-    LaplaceNoise,
-    SampledGaussian,
-    epsilon_at,
-    sequential,
-)
+from noisefloor import accounting
 from noisefloor.privacy import Claim, Guarantee
 from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, PrivateSgdPlan
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
 from noisefloor_sim.pipelines.models.data_holder import DataHolder
 
-NoiseEvent = LaplaceNoise | GaussianNoise | SampledGaussian
+NoiseEvent = accounting.LaplaceNoise | accounting.GaussianNoise | accounting.SampledGaussian
 
 
 def accountant_guarantee(plans: Sequence[ModelPlan]) -> Guarantee | None:
@@ -32,11 +26,14 @@ def accountant_guarantee(plans: Sequence[ModelPlan]) -> Guarantee | None:
             events += plan.sgd.events
         elif isinstance(plan, LogisticMethodPlan):
             sums, step = plan.plan.multipliers
-            events += [GaussianNoise(sums), GaussianNoise(step, plan.plan.steps)]
+            events += [
+                accounting.GaussianNoise(sums),
+                accounting.GaussianNoise(step, plan.plan.steps),
+            ]
         else:
             return None
     cost = plans[0].spec.cost
-    return epsilon_at(events, cost.delta * len(plans), neighbours=cost.neighbours)
+    return accounting.epsilon_at(events, cost.delta * len(plans), neighbours=cost.neighbours)
 
 
 def spending_metrics(holder: DataHolder) -> list[Metric]:
@@ -98,8 +95,8 @@ def claims_of(
     rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one))]
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
-        claimed = sequential([plan.spec.cost for plan in plans])
-        proved = sequential([plan.proved for plan in plans])
+        claimed = accounting.sequential([plan.spec.cost for plan in plans])
+        proved = accounting.sequential([plan.proved for plan in plans])
         every = games.every.audited(proved.delta) if games else None
         rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))
     if members is not None:

@@ -10,25 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor import roles
 from noisefloor.accounting import Ledger
 from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BudgetExceeded, ServicesRefused
 from noisefloor.publication.methods import ModelPlan
 from noisefloor.randomness import SeededSource
-from noisefloor.roles import (
-    Artefact,
-    PublicationServer,
-    ReleaseRequest,
-    model_card,
-)
 from noisefloor_sim.pipelines.api import SimulationContext
+from noisefloor_sim.pipelines.models import publication_request
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
-from noisefloor_sim.pipelines.models.publication_request import (
-    Planner,
-    cost_of,
-    data_set_message,
-    parameters_of,
-)
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import Cohort, in_contact
@@ -124,16 +114,18 @@ class DataHolder:
 
     scenario: Scenario
     assignment: UserRecordAssignment
-    planner: Planner
+    planner: publication_request.Planner
     source: SeededSource
-    publisher: PublicationServer = field(init=False)
+    publisher: roles.PublicationServer = field(init=False)
     releases: list[Release] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
     def open(self, context: SimulationContext) -> None:
         """Open the publisher of this data set, in process or at a service."""
-        message = data_set_message(self.block, self.scenario.variant, self.assignment.encoding)
+        message = publication_request.data_set_message(
+            self.block, self.scenario.variant, self.assignment.encoding
+        )
         self.publisher = context.publisher(message, self.source, self.planner.methods)
 
     def publish(self, day: int, owners: NDArray[np.bool_]) -> None:
@@ -173,14 +165,14 @@ class DataHolder:
         """The settings."""
         return block_of(self.scenario)
 
-    def _request(self, number: int, size: int) -> ReleaseRequest:
-        parameters = parameters_of(self.block, self.scenario.variant)
+    def _request(self, number: int, size: int) -> roles.ReleaseRequest:
+        parameters = publication_request.parameters_of(self.block, self.scenario.variant)
         parameters |= {"label": self.assignment.encoding.label, "size": size}
-        return ReleaseRequest(
+        return roles.ReleaseRequest(
             f"release-{number}",
             self.publisher.data_set,
             self.block.method,
-            cost_of(self.block),
+            publication_request.cost_of(self.block),
             parameters,
         )
 
@@ -195,13 +187,13 @@ class DataHolder:
         return declared_size(self.scenario, self.assignment.owners, day)
 
 
-def check_card(artefact: Artefact, plan: ModelPlan) -> None:
+def check_card(artefact: roles.Artefact, plan: ModelPlan) -> None:
     """Raise ServicesRefused unless a card says what follows from the plan, which is public.
 
     Attacks and claims are computed from the plan: they would be about another release. Audits are
     left out: a publisher may have an auditor or none.
     """
-    expected = json.loads(canonical_json(model_card(plan, artefact.content, "")))
+    expected = json.loads(canonical_json(roles.model_card(plan, artefact.content, "")))
     del expected["audit"]
     for name, value in expected.items():
         if artefact.card.get(name) != value:

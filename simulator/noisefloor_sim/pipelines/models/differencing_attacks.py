@@ -22,13 +22,7 @@ from noisefloor.adversary.releases import (
     newcomer_game,
 )
 from noisefloor.privacy import Guarantee
-from noisefloor.publication import CellNoise, PublishedModel
-from noisefloor.publication.methods import (
-    AnonymisingFirstPlan,
-    ModelPlan,
-    PrivateTables,
-    SyntheticTablePlan,
-)
+from noisefloor.publication import CellNoise, PublishedModel, methods
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.pipelines.api import Metric
@@ -44,7 +38,7 @@ TABLE_GAMES = ("missing_record", "difference")
 
 
 def attack_tables(
-    plan: ModelPlan, candidates: Records, source: SeededSource, played: Sequence[str]
+    plan: methods.ModelPlan, candidates: Records, source: SeededSource, played: Sequence[str]
 ) -> list[Metric]:
     """Name the record among candidates, from the counts of each column with the label.
 
@@ -58,7 +52,7 @@ def attack_tables(
         source: Of all random numbers.
         played: Which of the two games; for the difference there has to be a second release.
     """
-    if not isinstance(plan, AnonymisingFirstPlan | SyntheticTablePlan):
+    if not isinstance(plan, methods.AnonymisingFirstPlan | methods.SyntheticTablePlan):
         return []
     week, shifts = _week(plan), _shifts(plan.tables, candidates)
     makers = dict(zip(TABLE_GAMES, (newcomer_game, blind_game), strict=True))
@@ -77,7 +71,7 @@ def last_records(pool: Records, count: int) -> Records:
     return pool[np.arange(pool.count - count, pool.count)]
 
 
-def _week(plan: AnonymisingFirstPlan | SyntheticTablePlan) -> WeeklyRelease:
+def _week(plan: methods.AnonymisingFirstPlan | methods.SyntheticTablePlan) -> WeeklyRelease:
     """Return law and guarantee of the counts of each column with the label, or of all cells."""
     tables = plan.tables
     noise = tables.tables.budget.noises[next(iter(tables.changes))]
@@ -85,7 +79,7 @@ def _week(plan: AnonymisingFirstPlan | SyntheticTablePlan) -> WeeklyRelease:
     return WeeklyRelease(CellNoiseDistribution(cast("CellNoise", noise)), plan.proved)
 
 
-def _shifts(tables: PrivateTables, candidates: Records) -> NDArray[np.int64]:
+def _shifts(tables: methods.PrivateTables, candidates: Records) -> NDArray[np.int64]:
     """Return what each candidate adds to the cells that any of them lies in."""
     encoding = tables.encoding
     values = np.column_stack([encoding.codes(candidates), candidates.codes[encoding.label]])

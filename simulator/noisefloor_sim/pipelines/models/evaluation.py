@@ -10,13 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.publication import (
-    ClassificationScores,
-    PublishedModel,
-    classification_scores,
-    read_metadata,
-    read_tensors,
-)
+from noisefloor import publication
 from noisefloor.publication.methods import SyntheticTablePlan, network_file
 from noisefloor.publication.networks import NetworkTraining, train
 from noisefloor.randomness import SeededSource, Source
@@ -30,7 +24,7 @@ _TRAINING = NetworkTraining(hidden=(), learning_rate=0.5, epochs=5)
 """How a recipient learns from a synthetic table: it is free, whoever does it."""
 
 
-def model_of(method: str, content: bytes, source: Source) -> PublishedModel:
+def model_of(method: str, content: bytes, source: Source) -> publication.PublishedModel:
     """Return the model in a file, or train one on the synthetic records in it.
 
     Args:
@@ -39,17 +33,17 @@ def model_of(method: str, content: bytes, source: Source) -> PublishedModel:
         source: Of the recipient's own training, which needs no secret.
     """
     if method != SyntheticTablePlan.NAME:
-        return PublishedModel.read(content)
+        return publication.PublishedModel.read(content)
     encoding, rows, labels = table_of(content)
     examples = Examples(encoding.features(rows), labels, encoding.classes)
     network = train(examples, _TRAINING, source)
-    return PublishedModel.read(network_file(encoding, network))
+    return publication.PublishedModel.read(network_file(encoding, network))
 
 
 def table_of(content: bytes) -> tuple[OneHot, NDArray[np.int64], NDArray[np.int64]]:
     """Return the synthetic records of a file: encoding, a row of places each, and labels."""
-    about = json.loads(read_metadata(content)["noisefloor"])
-    tensors = read_tensors(content)
+    about = json.loads(publication.read_metadata(content)["noisefloor"])
+    tensors = publication.read_tensors(content)
     encoding = OneHot(schema_of(about["schema"]), about["label"])
     codes = {name: tensors[f"rows/{name}"].astype(np.int64) for name in encoding.schema.columns}
     return (
@@ -59,7 +53,7 @@ def table_of(content: bytes) -> tuple[OneHot, NDArray[np.int64], NDArray[np.int6
     )
 
 
-def log_odds(model: PublishedModel, records: Records) -> NDArray[np.float64]:
+def log_odds(model: publication.PublishedModel, records: Records) -> NDArray[np.float64]:
     """Return ln p / (1 - p) of the true label of each record."""
     examples = model.encoding.examples(records)
     logits = model.logits(examples.features).astype(np.float64)
@@ -79,11 +73,11 @@ class HeldOutEvaluation:
 
     assignment: UserRecordAssignment
 
-    def score(self, model: PublishedModel) -> ClassificationScores:
+    def score(self, model: publication.PublishedModel) -> publication.ClassificationScores:
         """Ask a model about all of them."""
         records = self.assignment.records[self.assignment.is_test]
         examples = model.encoding.examples(records)
-        return classification_scores(
+        return publication.classification_scores(
             model.predict_classes(examples.features), examples.labels, examples.classes
         )
 
@@ -94,11 +88,11 @@ class HeldOutEvaluation:
             encoding.examples(records[some]) for some in (last.owners, self.assignment.is_test)
         )
         network = train(mine, _PLAIN, source)
-        reached = classification_scores(
+        reached = publication.classification_scores(
             network.predict_classes(theirs.features), theirs.labels, theirs.classes
         )
         common = np.bincount(mine.labels, minlength=mine.classes).argmax()
-        majority = classification_scores(
+        majority = publication.classification_scores(
             np.full(len(theirs), common), theirs.labels, theirs.classes
         )
         return [
@@ -111,7 +105,7 @@ class HeldOutEvaluation:
 
 def accuracy_metrics(
     releases: Sequence[Release],
-    models: Sequence[PublishedModel],
+    models: Sequence[publication.PublishedModel],
     assignment: UserRecordAssignment,
     source: SeededSource,
 ) -> list[Metric]:
@@ -131,6 +125,6 @@ def accuracy_metrics(
     return metrics
 
 
-def _accuracy(name: str, reached: ClassificationScores) -> Metric:
+def _accuracy(name: str, reached: publication.ClassificationScores) -> Metric:
     """Return an accuracy with its 95 % interval over the people who are asked about."""
     return proportion_metric(f"accuracy.{name}", round(reached.accuracy * reached.n), reached.n)

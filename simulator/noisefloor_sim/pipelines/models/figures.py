@@ -12,29 +12,21 @@ from typing import Any
 import numpy as np
 
 from noisefloor.accounting import true_positive_rate
+from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.models.roc_metrics import FALSE_POSITIVE_RATES
-from noisefloor_sim.pipelines.plotting import (
-    Axis,
-    Groups,
-    curves_with_theory,
-    interval_ends,
-    is_logarithmic,
-    measured_curves,
-    metric_along_axis,
-)
 from noisefloor_sim.report import Curve, Plot, Role
 
 HIDDEN = "pipelines.models.hidden"
 
 
-def named_groups(axis: Axis, points: Sequence[PointFindings]) -> Groups:
+def named_groups(axis: plotting.Axis, points: Sequence[PointFindings]) -> plotting.Groups:
     """Return the points by curve; the variant is named where there are two.
 
     Methods are named without the word; what is the same for all curves is left out.
     """
     variants = {point.scenario.variant for point in points}
-    groups: Groups = {}
+    groups: plotting.Groups = {}
     for name, by_place in axis.grouped(points).items():
         words = [word.removeprefix("method ") for word in name.split(", ")]
         kept = words if len(variants) > 1 or len(words) == 1 else words[1:]
@@ -57,7 +49,7 @@ def widest(points: Sequence[PointFindings]) -> list[PointFindings]:
     return [point for point, count in zip(points, counts, strict=True) if count == max(counts)]
 
 
-def shared_curves(groups: Groups, lines: Mapping[str, tuple[str, Role]]) -> list[Curve]:
+def shared_curves(groups: plotting.Groups, lines: Mapping[str, tuple[str, Role]]) -> list[Curve]:
     """Return metrics that are alike for all groups, averaged over them: one line each.
 
     Args:
@@ -70,7 +62,7 @@ def shared_curves(groups: Groups, lines: Mapping[str, tuple[str, Role]]) -> list
             everybody.setdefault(place, []).extend(some)
     curves = []
     for metric, (name, role) in lines.items():
-        x, found = metric_along_axis(everybody, metric)
+        x, found = plotting.metric_along_axis(everybody, metric)
         if x:
             curves.append(Curve(name, x, [one.value for one in found], role=role))
     return curves
@@ -86,9 +78,9 @@ _BASELINES: dict[str, tuple[str, Role]] = {
 }
 
 
-def accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def accuracy_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Draw the last release along the axis, beside no privacy and the most frequent class."""
-    curves = measured_curves(groups, "accuracy.last")
+    curves = plotting.measured_curves(groups, "accuracy.last")
     if not curves:
         return
     by_claim = ", by what is claimed" if axis.key.endswith(".epsilon") else ""
@@ -99,11 +91,11 @@ def accuracy_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
         axis.label,
         _RIGHT,
         [*curves, *shared_curves(groups, _BASELINES)],
-        log_x=is_logarithmic(groups),
+        log_x=plotting.is_logarithmic(groups),
     )
 
 
-def whole_model_plot(groups: Groups) -> Iterator[Plot]:
+def whole_model_plot(groups: plotting.Groups) -> Iterator[Plot]:
     """Draw accuracy by what is proved of the whole model: the price that is really paid."""
     curves = []
     for name, by_place in sorted(groups.items()):
@@ -111,14 +103,14 @@ def whole_model_plot(groups: Groups) -> Iterator[Plot]:
         for place in sorted(by_place):
             at = {place: by_place[place]}
             proved, reached = (
-                metric_along_axis(at, "model.proved")[1],
-                metric_along_axis(at, "accuracy.last")[1],
+                plotting.metric_along_axis(at, "model.proved")[1],
+                plotting.metric_along_axis(at, "accuracy.last")[1],
             )
             if proved and reached:
                 x.append(proved[0].value)
                 y.append(reached[0])
         if x:
-            curves.append(Curve(name, x, [one.value for one in y], *interval_ends(y)))
+            curves.append(Curve(name, x, [one.value for one in y], *plotting.interval_ends(y)))
     prices = [float(at) for one in curves for at in one.x]
     if prices and max(prices) > _APART * min(prices):
         yield Plot(
@@ -166,7 +158,7 @@ def _by_parameters(points: Sequence[PointFindings], variant: str) -> list[Curve]
     for point in points:
         if count := point.metric("model.parameters"):
             by_count.setdefault(count.value, []).append(point)
-    if len(by_count) < 2 or not metric_along_axis(by_count, "attack.canary.audited")[0]:
+    if len(by_count) < 2 or not plotting.metric_along_axis(by_count, "attack.canary.audited")[0]:
         return []
     curves = []
     rows: tuple[tuple[str, str, Role], ...] = (
@@ -174,14 +166,14 @@ def _by_parameters(points: Sequence[PointFindings], variant: str) -> list[Curve]
         ("model.claimed", "claimed", "bound"),
     )
     for metric, word, role in rows:
-        x, found = metric_along_axis(by_count, metric)
+        x, found = plotting.metric_along_axis(by_count, metric)
         if x:
             y = [one.value for one in found]
             curves.append(Curve(f"{variant}, {word}", x, y, role=role, group=variant))
     return curves
 
 
-def release_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def release_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Draw budget and accuracy from release to release, where there are several."""
     spent, right = [], []
     for name, by_place in sorted(groups.items()):
@@ -261,10 +253,10 @@ AUC_PLOTS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, Role]]]] = {
 _AUC_LABEL = "area under the curve"
 
 
-def success_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def success_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Draw how often each attack is right along the axis, beside the bound of what is claimed."""
     for name, what in GAMES.items():
-        curves = measured_curves(groups, f"attack.{name}.success")
+        curves = plotting.measured_curves(groups, f"attack.{name}.success")
         if not curves:
             continue
         lines: dict[str, tuple[str, Role]] = {
@@ -277,22 +269,27 @@ def success_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
             axis.label,
             "right guesses",
             [*curves, *_closed_forms(groups, name), *shared_curves(groups, lines)],
-            log_x=is_logarithmic(groups),
+            log_x=plotting.is_logarithmic(groups),
         )
     for name, (title, reading, theory) in AUC_PLOTS.items():
-        curves = measured_curves(groups, f"attack.{name}.auc")
+        curves = plotting.measured_curves(groups, f"attack.{name}.auc")
         if curves:
             curves += shared_curves(groups, theory)
             yield Plot(
-                title, reading, axis.label, _AUC_LABEL, curves, log_x=is_logarithmic(groups)
+                title,
+                reading,
+                axis.label,
+                _AUC_LABEL,
+                curves,
+                log_x=plotting.is_logarithmic(groups),
             )
 
 
-def _closed_forms(groups: Groups, name: str) -> list[Curve]:
+def _closed_forms(groups: plotting.Groups, name: str) -> list[Curve]:
     """Return the closed form of each group that has one."""
     curves = []
     for curve, by_place in sorted(groups.items()):
-        x, found = metric_along_axis(by_place, f"attack.{name}.closed_form")
+        x, found = plotting.metric_along_axis(by_place, f"attack.{name}.closed_form")
         if x:
             y = [one.value for one in found]
             label = f"{curve}, closed form"
@@ -300,13 +297,13 @@ def _closed_forms(groups: Groups, name: str) -> list[Curve]:
     return curves
 
 
-def weekly_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def weekly_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Draw what all releases together give away of somebody who is in all of them."""
     theory: list[tuple[str, Role]] = [
         ("attack.stayer.bound", "bound"),
         ("attack.stayer.prior", "baseline"),
     ]
-    curves = curves_with_theory(groups, "attack.stayer.success", theory)
+    curves = plotting.curves_with_theory(groups, "attack.stayer.success", theory)
     if curves:
         yield Plot(
             "How often the adversary is right: a record that was in every release",
@@ -314,11 +311,11 @@ def weekly_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
             axis.label,
             "right guesses",
             curves,
-            log_x=is_logarithmic(groups),
+            log_x=plotting.is_logarithmic(groups),
         )
 
 
-def curve_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def curve_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Draw curves of true against false positive rates on logarithmic axes, at one place."""
     place = _middle(groups)
     for name, title in (
@@ -344,7 +341,7 @@ def curve_plots(groups: Groups, axis: Axis) -> Iterator[Plot]:
         )
 
 
-def _middle(groups: Groups) -> float:
+def _middle(groups: plotting.Groups) -> float:
     """Return the place nearest to 1, in ratio: where an epsilon is a matter of dispute."""
     places = {place for by_place in groups.values() for place in by_place}
     return min(places, key=lambda place: abs(math.log(place)) if place > 0 else math.inf)
@@ -353,19 +350,19 @@ def _middle(groups: Groups) -> float:
 def _rates(attack: str, curve: str, by_place: dict[float, list[PointFindings]]) -> list[Curve]:
     x, found = [], []
     for rate in FALSE_POSITIVE_RATES:
-        metrics = metric_along_axis(by_place, f"{attack}.tpr.at_{rate:g}")[1]
+        metrics = plotting.metric_along_axis(by_place, f"{attack}.tpr.at_{rate:g}")[1]
         if metrics and metrics[0].value > 0:
             x.append(rate)
             found.append(metrics[0])
     if not x:
         return []
-    low, high = interval_ends(found)
+    low, high = plotting.interval_ends(found)
     floor = min(x) / 10  # an interval that reaches 0 has no place on a logarithmic axis
     kept = [max(floor, end) for end in low] if low is not None else None
     return [Curve(curve, x, [one.value for one in found], kept, high)]
 
 
-def _bounds(groups: Groups, place: float) -> list[Curve]:
+def _bounds(groups: plotting.Groups, place: float) -> list[Curve]:
     """Return the bound of each claim at a place; most often that is one."""
     claims = set()
     for by_place in groups.values():

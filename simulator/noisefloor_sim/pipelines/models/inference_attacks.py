@@ -11,15 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.adversary import releases
 from noisefloor.adversary.audit import AttackOutcome, Guess, draw_truth, score
-from noisefloor.adversary.releases import (
-    Codes,
-    attack_attribute,
-    attack_nearest,
-    candidate_bound,
-    guess_by_confidence,
-    population_prior,
-)
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import LearningFirstPlan, ModelPlan
 from noisefloor.publication.networks import DenseNetwork, train
@@ -55,7 +48,7 @@ def attack_missing_record(plan: ModelPlan, pool: Records, source: SeededSource) 
             centres.append(train(examples, plan.training, source.child("training")))
     outcome = _played(plan, centres, source)
     shares = np.full(CANDIDATES, 1 / CANDIDATES)
-    claimed = candidate_bound(plan.spec.cost, shares)
+    claimed = releases.candidate_bound(plan.spec.cost, shares)
     return [
         *attack_metrics("missing_record", outcome),
         Metric("attack.missing_record.claimed_bound", claimed, n=outcome.n),
@@ -80,7 +73,7 @@ def _played(
         guessed,
         truth,
         baseline=float(shares[0]),
-        bound=candidate_bound(plan.proved, shares) if plan.proved.is_finite else 1.0,
+        bound=releases.candidate_bound(plan.proved, shares) if plan.proved.is_finite else 1.0,
         is_covered=plan.proved.is_finite,
     )
 
@@ -116,10 +109,10 @@ def attack_missing_value(
         return np.asarray(np.exp(logits[np.arange(len(rows)), rows[:, -1]]))
 
     def guesser(rows: NDArray[np.int64]) -> Guess:
-        prior = population_prior(sample, rows, 0, encoding.sizes[0])
-        return guess_by_confidence(confidence, rows, 0, prior)
+        prior = releases.population_prior(sample, rows, 0, encoding.sizes[0])
+        return releases.guess_by_confidence(confidence, rows, 0, prior)
 
-    found = attack_attribute(guesser, members, targets, 0, release.plan.proved)
+    found = releases.attack_attribute(guesser, members, targets, 0, release.plan.proved)
     n = found.members.n + found.others.n
     return [
         Metric("attack.missing_value.advantage", found.advantage, *found.interval, n),
@@ -137,8 +130,8 @@ def attack_synthetic(release: Release, assignment: UserRecordAssignment) -> list
     for some in (release.owners, assignment.is_test):
         records = assignment.records[np.flatnonzero(some)[:_MOST]]
         sides.append(np.column_stack([encoding.codes(records), records.codes[encoding.label]]))
-    found = attack_nearest(sides[0], sides[1], rows[:_MOST], release.plan.proved)
-    copied = attack_nearest(sides[0], sides[1], sides[0], release.plan.proved)
+    found = releases.attack_nearest(sides[0], sides[1], rows[:_MOST], release.plan.proved)
+    copied = releases.attack_nearest(sides[0], sides[1], sides[0], release.plan.proved)
     n = len(sides[0]) + len(sides[1])
     return [
         Metric("attack.nearest.auc", found.area, *found.interval, n),
@@ -151,7 +144,7 @@ def attack_synthetic(release: Release, assignment: UserRecordAssignment) -> list
 
 def _rows(
     assignment: UserRecordAssignment, model: PublishedModel, users: NDArray[np.int64]
-) -> Codes:
+) -> releases.Codes:
     """Return the places of some users' values, the label last."""
     records = assignment.records[users]
     encoding = model.encoding

@@ -11,14 +11,8 @@ from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import (
-    Findings,
-    Metric,
-    NamedClaim,
-    Pipeline,
-    PlannedClaim,
-    SimulationContext,
-)
+from noisefloor_sim.pipelines import api
+from noisefloor_sim.pipelines.models import differencing_attacks, inference_attacks
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
 from noisefloor_sim.pipelines.models.canary_audit import ALPHA, CanaryAudit
 from noisefloor_sim.pipelines.models.claims import (
@@ -29,19 +23,7 @@ from noisefloor_sim.pipelines.models.claims import (
     spending_metrics,
 )
 from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
-from noisefloor_sim.pipelines.models.differencing_attacks import (
-    TABLE_GAMES,
-    attack_newcomers,
-    attack_tables,
-    last_records,
-)
 from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, model_of
-from noisefloor_sim.pipelines.models.inference_attacks import (
-    CANDIDATES,
-    attack_missing_record,
-    attack_missing_value,
-    attack_synthetic,
-)
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.pipelines.models.publication_request import Planner, covered_releases
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
@@ -56,7 +38,7 @@ _FEWEST_IN_POOL = 16
 
 
 @dataclass(slots=True)
-class ModelsPipeline(Pipeline):
+class ModelsPipeline(api.Pipeline):
     """Models published of records that arrive day by day, at one point of a sweep.
 
     Attributes:
@@ -98,7 +80,7 @@ class ModelsPipeline(Pipeline):
         every = self.block.release_every_days
         return range(min(every, self.scenario.days) - 1, self.scenario.days, every)
 
-    def phases(self, context: SimulationContext) -> Iterable[Steps]:
+    def phases(self, context: api.SimulationContext) -> Iterable[Steps]:
         """Open the publisher, and publish at the end of each period."""
         self.holder.open(context)
         return (self._publish(context),)
@@ -108,12 +90,12 @@ class ModelsPipeline(Pipeline):
         self.arrivals.note(cohort, day)
         return iter(())
 
-    def finish(self, servers: Servers) -> Findings:
+    def finish(self, servers: Servers) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
         releases = self.holder.releases
         spent = spending_metrics(self.holder)
         if not releases:
-            return Findings(tuple(spent), ())
+            return api.Findings(tuple(spent), ())
         models = [
             model_of(self.block.method, one.content, self.source.child("recipient", number))
             for number, one in enumerate(releases)
@@ -125,12 +107,12 @@ class ModelsPipeline(Pipeline):
             *spent,
             *model_metrics(plans, models[0].parameters),
             *attacks,
-            Metric("data.users", float(self.assignment.users)),
-            Metric("data.reused", float(self.assignment.is_reused)),
+            api.Metric("data.users", float(self.assignment.users)),
+            api.Metric("data.reused", float(self.assignment.is_reused)),
         ]
-        return Findings(tuple(metrics), claims)
+        return api.Findings(tuple(metrics), claims)
 
-    def planned_claims(self) -> tuple[PlannedClaim, ...]:
+    def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of one release, and of all that the budget of the data set covers.
 
         For as many records as there should be: how many arrive is not known yet.
@@ -140,7 +122,7 @@ class ModelsPipeline(Pipeline):
         named = claims_of([plan] * max(1, covered), None, None)
         whole_run = EVERY if covered > 1 else RELEASE
         return tuple(
-            PlannedClaim(
+            api.PlannedClaim(
                 one.mechanism,
                 "run" if one.mechanism == EVERY else "release",
                 one.claim,
@@ -150,7 +132,7 @@ class ModelsPipeline(Pipeline):
             for one in named
         )
 
-    def _publish(self, context: SimulationContext) -> Steps:
+    def _publish(self, context: api.SimulationContext) -> Steps:
         for day in self.release_days:
             yield context.env.timeout((day + 1) * DAY_S + _AFTER_S - context.env.now)
             owners = self.arrivals.by(day) & ~self.assignment.is_test
@@ -158,7 +140,7 @@ class ModelsPipeline(Pipeline):
 
     def _attacked(
         self, models: list[PublishedModel]
-    ) -> tuple[list[Metric], tuple[NamedClaim, ...]]:
+    ) -> tuple[list[api.Metric], tuple[api.NamedClaim, ...]]:
         """Mount the selected attacks, and state the claims with what was audited."""
         releases, assignment = self.holder.releases, self.assignment
         plans = [one.plan for one in releases]
@@ -167,11 +149,11 @@ class ModelsPipeline(Pipeline):
         found, members = self._pool_attacks()
         metrics += found
         if self._mounts("newcomer"):
-            metrics += attack_newcomers(releases, models, assignment)
+            metrics += differencing_attacks.attack_newcomers(releases, models, assignment)
         if self._mounts("missing_value"):
-            metrics += attack_missing_value(releases[-1], models[-1], assignment)
+            metrics += inference_attacks.attack_missing_value(releases[-1], models[-1], assignment)
         if self._mounts("nearest") and self.block.method == "synthetic-table":
-            metrics += attack_synthetic(releases[-1], assignment)
+            metrics += inference_attacks.attack_synthetic(releases[-1], assignment)
         return metrics, claims_of(plans, games, members)
 
     def _mounts(self, game: str) -> bool:
@@ -181,7 +163,7 @@ class ModelsPipeline(Pipeline):
         faulty = self.holder.planner.faulty(plans[0].spec.declared_size)
         return CanaryAudit.play(plans, faulty, self.block.canaries, self.source.child("canary"))
 
-    def _pool_attacks(self) -> tuple[list[Metric], Claim | None]:
+    def _pool_attacks(self) -> tuple[list[api.Metric], Claim | None]:
         """Attack releases of a pool of people, and return the claim of such a release."""
         pool = self._pool()
         if pool is None:
@@ -189,15 +171,20 @@ class ModelsPipeline(Pipeline):
         plan = self.holder.planner.at(pool.count // 2)
         metrics, audited = self._membership(plan, pool) if self._mounts("members") else ([], None)
         if self._mounts("missing_record"):
-            metrics += attack_missing_record(plan, pool, self.source.child("missing-record"))
-        candidates, randomness = last_records(pool, CANDIDATES), self.source.child("tables")
-        played = [name for name in TABLE_GAMES if self._mounts(name)]
+            metrics += inference_attacks.attack_missing_record(
+                plan, pool, self.source.child("missing-record")
+            )
+        candidates, randomness = (
+            differencing_attacks.last_records(pool, inference_attacks.CANDIDATES),
+            self.source.child("tables"),
+        )
+        played = [name for name in differencing_attacks.TABLE_GAMES if self._mounts(name)]
         if len(self.holder.releases) < 2:
             played = [name for name in played if name != "difference"]
-        metrics += attack_tables(plan, candidates, randomness, played)
+        metrics += differencing_attacks.attack_tables(plan, candidates, randomness, played)
         return metrics, Claim(plan.spec.cost, plan.proved, audited)
 
-    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[Metric], LowerBound]:
+    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[api.Metric], LowerBound]:
         """Train shadows on a pool of people, and on the same pool without any noise."""
         game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()

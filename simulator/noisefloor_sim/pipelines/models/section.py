@@ -6,17 +6,7 @@ Tables of the section on published models.
 from collections.abc import Sequence
 
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.pipelines.models.figures import (
-    accuracy_plots,
-    curve_plots,
-    named_groups,
-    parameter_plots,
-    release_plots,
-    success_plots,
-    weekly_plots,
-    whole_model_plot,
-    widest,
-)
+from noisefloor_sim.pipelines.models import figures
 from noisefloor_sim.pipelines.plotting import Axis, Groups, mean_rows
 from noisefloor_sim.report import Plot, Section, Table
 
@@ -157,29 +147,29 @@ USUAL = {
 def report_section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks and budgets of published models."""
     axis = Axis.of(points, USUAL)
-    groups = named_groups(axis, points)
-    shown = widest(points)
+    groups = figures.named_groups(axis, points)
+    shown = figures.widest(points)
     return Section(
         "Published models",
         "Users' records reach a data holder day by day. Every so often it publishes a classifier "
         "through the model publisher, which charges the data set's budget before it draws. "
         "Accuracy is that of people whose records the holder never had. Attacks are played by "
         "the same code that publishes." + _said(points),
-        (*_plots(named_groups(axis, shown), axis, points), *_tables(groups, axis)),
+        (*_plots(figures.named_groups(axis, shown), axis, points), *_tables(groups, axis)),
     )
 
 
 def _plots(groups: Groups, axis: Axis, points: Sequence[PointFindings]) -> list[Plot]:
     """Draw what runs along the axis, if anything does, and what has an axis of its own."""
     is_swept = len({place for by_place in groups.values() for place in by_place}) > 1
-    along_axis = [*accuracy_plots(groups, axis), *success_plots(groups, axis)]
+    along_axis = [*figures.accuracy_plots(groups, axis), *figures.success_plots(groups, axis)]
     return [
         *(along_axis if is_swept else ()),
-        *whole_model_plot(groups),
-        *parameter_plots(points),
-        *curve_plots(groups, axis),
-        *release_plots(groups, axis),
-        *(weekly_plots(groups, axis) if is_swept else ()),
+        *figures.whole_model_plot(groups),
+        *figures.parameter_plots(points),
+        *figures.curve_plots(groups, axis),
+        *figures.release_plots(groups, axis),
+        *(figures.weekly_plots(groups, axis) if is_swept else ()),
     ]
 
 
@@ -202,7 +192,7 @@ def _said(points: Sequence[PointFindings]) -> str:
         said.append(
             " Records are synthetic, by a stated law: figures are about methods, not about people."
         )
-    if len(widest(points)) < len(points):
+    if len(figures.widest(points)) < len(points):
         said.append(" Networks of several widths were run: curves are of the widest.")
     if any((found := one.metric("data.reused")) and found.value for one in points):
         said.append(
