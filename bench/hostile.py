@@ -34,7 +34,7 @@ from noisefloor_services.store.durability import Durability
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 
-HELD, MORE = 150, 4500
+CONNECTIONS, MORE = 150, 4500
 HEADER = (
     *("connections open", "MB", "health ms", "p99", "max", "failed", "honest", "per CPU-s"),
     *("free s", "verdict", "answers"),
@@ -183,9 +183,9 @@ def main() -> None:
     given = parser.parse_args()
     _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    crowds = [((kind,), HELD) for kind in KINDS] + [(KINDS, HELD), ((SILENT,), MORE)]
+    crowds = [((kind,), CONNECTIONS) for kind in KINDS] + [(KINDS, CONNECTIONS), ((SILENT,), MORE)]
     if given.only:
-        crowds = [((given.only,), HELD)]
+        crowds = [((given.only,), CONNECTIONS)]
     rows = []
     with tempfile.TemporaryDirectory() as name, ExitStack() as stay:
         one = stay.enter_context(stack(Path(name), Durability.MEMORY, root=given.tree.resolve()))

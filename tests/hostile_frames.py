@@ -235,7 +235,7 @@ class Judge:
             _check_written(data, outcome.frame)
             self._counted.apply(data)
         elif outcome.status is FrameStatus.DEAD_LETTER:
-            assert _TOLD.fullmatch(outcome.reason), outcome.reason
+            assert _REFUSAL.fullmatch(outcome.reason), outcome.reason
         self.outcomes[outcome.status] += 1
         self.reasons[outcome.reason] += 1
         self._offered.append(data)
@@ -251,7 +251,7 @@ class Judge:
         self._counted = Aggregator(KINDS.values())
 
 
-_TOLD = re.compile(rf"Frame: ({'|'.join(sorted(FIELDS))}) [^.]+\.")
+_REFUSAL = re.compile(rf"Frame: ({'|'.join(sorted(FIELDS))}) [^.]+\.")
 """A refusal: the field and the rule."""
 
 

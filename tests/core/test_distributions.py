@@ -14,7 +14,7 @@ from noisefloor.distributions import ONE, STRADDLES, FiniteDistribution
 from noisefloor.errors import BadParameter
 
 CELL = 1 << 48
-LAWS = {
+WEIGHTS = {
     "one outcome": (ONE,),
     "fair coin": (1 << 63, 1 << 63),
     "least weight first": (1, ONE - 1),
@@ -43,7 +43,7 @@ def enumerated(distribution: FiniteDistribution) -> Counter[int]:
     return mass
 
 
-@pytest.mark.parametrize("weights", LAWS.values(), ids=LAWS.keys())
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_guide_and_bounds_give_every_outcome_exactly_its_weight(weights: tuple[int, ...]) -> None:
     assert enumerated(FiniteDistribution.of(weights)) == dict(enumerate(weights))
 
@@ -57,7 +57,7 @@ def test_any_weights_are_kept_exactly(cuts: set[int]) -> None:
     assert enumerated(distribution) == dict(enumerate(weights))
 
 
-@pytest.mark.parametrize("weights", LAWS.values(), ids=LAWS.keys())
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_a_cell_straddles_only_if_a_boundary_lies_inside_it(weights: tuple[int, ...]) -> None:
     inner = {end // CELL for end in accumulate(weights) if end % CELL}
     straddling = np.flatnonzero(FiniteDistribution.of(weights).guide == STRADDLES)

@@ -52,11 +52,11 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteHost]:
     """Run an ad server and an aggregator on a real store."""
     folder = tmp_path_factory.mktemp("services")
     with EmbeddedServer(folder / "store") as store:
-        told = {"REDIS_URL": store.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
-        told |= {"RATE": "5000", "BURST": "5000"}
+        variables = {"REDIS_URL": store.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
+        variables |= {"RATE": "5000", "BURST": "5000"}
         with (
-            process("aggregator", folder, told) as aggregator,
-            process("ad-server", folder, told) as ad_server,
+            process("aggregator", folder, variables) as aggregator,
+            process("ad-server", folder, variables) as ad_server,
         ):
             for url in (ad_server.url, aggregator.url):
                 wait_ready(url)

@@ -60,13 +60,13 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceAddres
     """Run all three services as processes on a real store."""
     folder = tmp_path_factory.mktemp("services")
     with EmbeddedServer(folder / "store") as store:
-        told = {"REDIS_URL": store.url, "TOKENS": ";".join(LINES), "EXPERIMENTS": "on"}
-        told |= {"RATE": "5000", "BURST": "5000", "LEDGER_ANCHOR": str(folder / "anchor")}
-        command("create-ledger", told)
+        variables = {"REDIS_URL": store.url, "TOKENS": ";".join(LINES), "EXPERIMENTS": "on"}
+        variables |= {"RATE": "5000", "BURST": "5000", "LEDGER_ANCHOR": str(folder / "anchor")}
+        command("create-ledger", variables)
         with (
-            process("aggregator", folder, told) as counts,
-            process("ad-server", folder, told) as serves,
-            process("model-publisher", folder, told) as publishes,
+            process("aggregator", folder, variables) as counts,
+            process("ad-server", folder, variables) as serves,
+            process("model-publisher", folder, variables) as publishes,
         ):
             yield addresses(ready(serves), ready(counts), ready(publishes))
 

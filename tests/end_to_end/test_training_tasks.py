@@ -1,4 +1,4 @@
-"""A course in memory and at services: the same contents, summaries and answers."""
+"""A training task in memory and at services: the same contents, summaries and answers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,36 +28,36 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote
     monkeypatch.setattr(task_registry, "TASK_FAMILIES", listed)
     with EmbeddedServer(tmp_path / "store") as store:
         free = {"rate": 1e6, "burst": 10**6}
-        told = Settings(redis_url=store.url, partitions=2, credentials=credentials(), **free)  # type: ignore[arg-type]
+        settings = Settings(redis_url=store.url, partitions=2, credentials=credentials(), **free)  # type: ignore[arg-type]
         with (
-            served(aggregator.create(told, example_collection())) as counting,
-            served(ad_server.create(told, example_collection())) as serving,
+            served(aggregator.create(settings, example_collection())) as counting,
+            served(ad_server.create(settings, example_collection())) as serving,
         ):
             tokens = TOKENS[Role.READ], TOKENS[Role.ADMIN]
             yield RemoteHost(ServiceAddresses(serving, counting, *tokens))
 
 
-def frames(course: TrainingTask, number: int) -> list[bytes]:
-    if isinstance(course, Totals):
+def frames(task: TrainingTask, number: int) -> list[bytes]:
+    if isinstance(task, Totals):
         return [values(number, place, place, number) for place in (1, 2, 2)]
     return [crowd(number, place, (40 + place, 1), (place, 0)) for place in (3, 1, 2, 1)]
 
 
-@pytest.mark.parametrize("course", [Totals(), Threshold()], ids=["totals", "threshold"])
-def test_a_task_is_trained_alike_on_both_buses(services: RemoteHost, course: TrainingTask) -> None:
-    collection = CollectionConfig(example_collection(4).catalogue, task=course)
+@pytest.mark.parametrize("task", [Totals(), Threshold()], ids=["totals", "threshold"])
+def test_a_task_is_trained_alike_on_both_buses(services: RemoteHost, task: TrainingTask) -> None:
+    collection = CollectionConfig(example_collection(4).catalogue, task=task)
     worlds = [hosting.open(collection) for hosting in (InProcessHost(), services)]
-    here, there = (world.learner(course) for world in worlds)
-    for number in range(course.rounds):
+    here, there = (world.learner(task) for world in worlds)
+    for number in range(task.rounds):
         assert there.content == here.content
-        for data in frames(course, number):
+        for data in frames(task, number):
             here.apply(data)
             there.apply(data)
         for learner in (here, there):
             learner.close(number)
         assert there.summary(number) == here.summary(number)
     assert there.content == here.content
-    if course.query_kind is not None:
+    if task.query_kind is not None:
         asked = queries(40, 41, 42, 0)
         assert there.answers(asked).tolist() == here.answers(asked).tolist()
         assert here.answers(asked).tolist() == [False, True, True, False]

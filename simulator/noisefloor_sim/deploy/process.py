@@ -121,8 +121,8 @@ def describe_exit(code: int | None) -> str:
     return f"ended with exit code {code}"
 
 
-def told(log: Path, message: str) -> dict[str, Any] | None:  # Any: JSON
-    """Return the first line of a log that says something, or None."""
+def find_message(log: Path, message: str) -> dict[str, Any] | None:  # Any: JSON
+    """Return the first line of a log with a message, or None."""
     for line in _lines(log):
         found = _parsed(line)
         if found.get("message") == message:
@@ -131,7 +131,7 @@ def told(log: Path, message: str) -> dict[str, Any] | None:  # Any: JSON
 
 
 def last_line(log: Path) -> str:
-    """Return the last thing that a log says, as a sentence; requests are not told."""
+    """Return the last thing that a log says, as a sentence; lines of requests are left out."""
     said = [_said(line) for line in _lines(log) if _parsed(line).get("logger") != _ACCESS]
     last = said[-1] if said else "it said nothing"
     return last if last.endswith(".") else f"{last}."

@@ -32,9 +32,9 @@ from noisefloor_sim.deploy.process import (
     STREAM_STORE,
     Process,
     exit_code,
+    find_message,
     last_line,
     launch,
-    told,
 )
 from noisefloor_sim.deploy.redis_address import RedisAddress
 from noisefloor_sim.deploy.state import EMBEDDED, DeploymentState
@@ -241,14 +241,14 @@ class StartSequence:
         """Start a process, and write down at once that it runs; without a port it takes any."""
         # -P: a file in the current folder must not pass for a library.
         command = [sys.executable, "-P", "-m", "noisefloor_services", what, *options]
-        environment = {**self.told(name), PORT: str(port)}
+        environment = {**self.variables(name), PORT: str(port)}
         process = launch(name, self.paths, command, environment)
         self.note(replace(process, port=port, words=(what, *options)))
 
     def listen(self, name: str) -> None:
         """Wait until a process listens, and note where."""
         log = self.paths.log(name)
-        line = self.wait(name, lambda: told(log, "listening"), LISTEN_S)
+        line = self.wait(name, lambda: find_message(log, "listening"), LISTEN_S)
         process = replace(self.process(name), port=line["port"])
         if "server_pid" in line:
             pid = line["server_pid"]
@@ -270,14 +270,14 @@ class StartSequence:
 
         self.wait(name, is_ready, READY_S, lacks)
 
-    def lacks(self, name: str, told: Mapping[str, Any]) -> Iterable[str]:  # Any: JSON
+    def lacks(self, name: str, reply: Mapping[str, Any]) -> Iterable[str]:  # Any: JSON
         """Return what a service lacks by its own words, and what to do about a lost ledger."""
-        yield from told.get("lacks", ())
+        yield from reply.get("lacks", ())
         if self.state.redis != EMBEDDED:  # of an embedded store, services may not know more
-            yield from (one["why"] for one in told.get("unkept", ()))
+            yield from (one["why"] for one in reply.get("unkept", ()))
         if name != PUBLISHER:
             return
-        if any("anchor" in one for one in told.get("lacks", ())):
+        if any("anchor" in one for one in reply.get("lacks", ())):
             yield f"Its anchor is {self.state.anchor}. If the state folder was set back to an old"
             yield "backup, put a newer one back, or raise the ledger to its anchor by noisefloor"
             yield f"restore-ledger --folder {self.paths.folder}; nothing is published until then."
@@ -300,7 +300,7 @@ class StartSequence:
             with log.open("wb") as file:
                 subprocess.run(
                     command,
-                    env=self.told(PUBLISHER),
+                    env=self.variables(PUBLISHER),
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=file,
@@ -323,8 +323,8 @@ class StartSequence:
         made = self.paths.ledgers
         return made.read_text(encoding="utf-8").splitlines() if made.exists() else []
 
-    def told(self, name: str) -> dict[str, str]:
-        """Return the environment of a process."""
+    def variables(self, name: str) -> dict[str, str]:
+        """Return the environment variables of a process."""
         durability = self.state.durability
         if name in STORES:
             return self.environment.store(name, "disk" if name == LEDGER_STORE else durability)
@@ -333,8 +333,10 @@ class StartSequence:
         if name != PUBLISHER:
             return self.environment.service(durability, store, _USERS[name], port)
         kept = "disk" if is_embedded else durability
-        told = self.environment.service(kept, store, _USERS[name], port)
-        return {**told, anchors.VARIABLE: self.state.anchor} if self.state.anchor else told
+        variables = self.environment.service(kept, store, _USERS[name], port)
+        return (
+            {**variables, anchors.VARIABLE: self.state.anchor} if self.state.anchor else variables
+        )
 
     def wait(
         self,

@@ -17,7 +17,7 @@ from statistics_of_tests import FALSE_ALARM, chi_square_p, tilted
 
 NUMBERS = st.integers(0, ONE - 1)
 CELL = 1 << 48
-LAWS = {
+WEIGHTS = {
     "one outcome": (ONE,),
     "fair coin": (1 << 63, 1 << 63),
     "least weight first": (1, ONE - 1),
@@ -45,7 +45,7 @@ def check_draw(weights: Sequence[int], draws: Sequence[int]) -> None:
     assert source.is_used_up
 
 
-@pytest.mark.parametrize("weights", LAWS.values(), ids=LAWS.keys())
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_a_draw_changes_outcome_exactly_at_each_boundary(weights: tuple[int, ...]) -> None:
     check_draw(weights, around(*accumulate(weights)))
 

@@ -12,7 +12,7 @@ from noisefloor.distributions import ONE, FiniteDistribution
 from noisefloor.randomness import SeededSource, Source, Words, new_run
 
 HALF = 1 << 32
-LAW = FiniteDistribution.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
+DISTRIBUTION = FiniteDistribution.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
 Primitive = Callable[[Source, int, int], NDArray[Any]]
 
 
@@ -30,7 +30,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "bernoulli_each": lambda source, start, stop: source.bernoulli_each(
         bounds_of(start, stop) << np.uint64(31)
     ),
-    "draw": lambda source, start, stop: source.draw(LAW, stop - start),
+    "draw": lambda source, start, stop: source.draw(DISTRIBUTION, stop - start),
     "below": lambda source, start, stop: source.below(5, stop - start),
     "below, half rejected": lambda source, start, stop: source.below((1 << 31) + 1, stop - start),
     "below a power of two": lambda source, start, stop: source.below(8, stop - start),

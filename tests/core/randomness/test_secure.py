@@ -12,7 +12,7 @@ from noisefloor.distributions import ONE, FiniteDistribution
 from noisefloor.randomness import SecureSource, SeededSource, Source
 from statistics_of_tests import FALSE_ALARM, binomial_p
 
-LAW = FiniteDistribution.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
+DISTRIBUTION = FiniteDistribution.of((ONE // 3, ONE // 5, ONE - ONE // 3 - ONE // 5))
 
 
 def test_secure_draws_differ() -> None:
@@ -46,7 +46,7 @@ def test_draws_are_writable_arrays_of_the_requested_size(make: Callable[[], Sour
             source.bernoulli(1, count),
             source.bernoulli(ONE, count),
             source.bernoulli_each(np.full(count, 1 << 63, dtype=np.uint64)),
-            source.draw(LAW, count),
+            source.draw(DISTRIBUTION, count),
             source.below(5, count),
             source.below(8, count),
             source.below(1, count),

@@ -27,7 +27,7 @@ from noisefloor.wire.frames import seal, split_frames
 from properties import examples
 
 TRAINING = BitTraining(4, 2, 8.0, 3, clip=0.1)
-COURSE = AdTask(TRAINING)
+TASK = AdTask(TRAINING)
 KIND = TRAINING.kind(0)
 
 
@@ -56,7 +56,7 @@ def broadcast(learner: TrainingCoordinator) -> Broadcast:
 
 
 def fed(deliveries: Sequence[bytes]) -> TrainingCoordinator:
-    learner = TrainingCoordinator(COURSE)
+    learner = TrainingCoordinator(TASK)
     for data in deliveries:
         learner.apply(data)
     return learner
@@ -70,7 +70,7 @@ def test_a_round_is_trained_from_its_reports() -> None:
     reports = np.concatenate(
         [
             KIND.rows(outcome.frame.batch)
-            for outcome in map(TrainingCoordinator(COURSE).apply, FIRST)
+            for outcome in map(TrainingCoordinator(TASK).apply, FIRST)
             if outcome.frame
         ]
     )
@@ -81,7 +81,7 @@ def test_a_round_is_trained_from_its_reports() -> None:
 
 
 def test_all_rounds_are_closed_in_turn() -> None:
-    learner = TrainingCoordinator(COURSE)
+    learner = TrainingCoordinator(TASK)
     for number in range(3):
         assert not learner.is_done
         for data in frames(number, broadcast(learner)):
@@ -131,7 +131,7 @@ def test_a_round_that_is_not_open_yet_takes_nothing() -> None:
 
 
 def test_a_round_without_reports_leaves_the_model_as_it_is() -> None:
-    learner = TrainingCoordinator(COURSE)
+    learner = TrainingCoordinator(TASK)
     before, tag = broadcast(learner).model, learner.etag
     learner.close(0)
     assert broadcast(learner).model.factors.tobytes() == before.factors.tobytes()
@@ -144,7 +144,7 @@ def test_a_snapshot_brings_everything_back() -> None:
     learner.close(0)
     more = frames(1, broadcast(learner))
     learner.apply(more[0])
-    copy = TrainingCoordinator.restore(learner.snapshot(), COURSE)
+    copy = TrainingCoordinator.restore(learner.snapshot(), TASK)
     assert copy.snapshot() == learner.snapshot()
     for one in (learner, copy):
         statuses = [one.apply(data).status for data in [*more, FIRST[0]]]
@@ -160,7 +160,7 @@ def test_other_snapshots_are_refused() -> None:
     spoilt["checksum"] = "0" * 64
     for bad in (b"", b"{}", data[:-5], json.dumps(spoilt).encode(), data.replace(b'"', b" ", 1)):
         with pytest.raises(BadSnapshot):
-            TrainingCoordinator.restore(bad, COURSE)
+            TrainingCoordinator.restore(bad, TASK)
     for other in (BitTraining(4, 3, 8.0, 3), BitTraining(5, 2, 8.0, 3)):
         with pytest.raises(BadSnapshot):
             TrainingCoordinator.restore(data, AdTask(other))
@@ -208,4 +208,4 @@ def test_the_kinds_of_training_are_listed() -> None:
     )
     assert listed["gradient-bits"] == KIND
     assert listed["gradient-noise"].cells == 12
-    assert TrainingCoordinator(COURSE, limits=AggregationLimits(frames=5)).kinds == (KIND,)
+    assert TrainingCoordinator(TASK, limits=AggregationLimits(frames=5)).kinds == (KIND,)

@@ -15,7 +15,7 @@ from noisefloor.tables.scaled_records import Categorical, Continuous, Label
 from noisefloor.tables.scaled_records import ScaledSchema as CollectionSchema
 from noisefloor.tables.schema import Bins, Categories, schema_fields, schema_of
 
-TOLD: dict[str, Any] = {
+DECLARATION: dict[str, Any] = {
     "record": "one patient",
     "columns": {
         "pulse": {"range": [40, 180]},
@@ -31,7 +31,7 @@ TOLD: dict[str, Any] = {
 def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / f"patients.schema.{request.param}"
     write = json.dumps if request.param == "json" else yaml.safe_dump
-    path.write_text(write(TOLD), encoding="utf-8")
+    path.write_text(write(DECLARATION), encoding="utf-8")
     return path
 
 
@@ -55,11 +55,11 @@ def test_one_file_serves_both(file: Path) -> None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    schema = schema_of(TOLD)
+    schema = schema_of(DECLARATION)
     again = schema_of(json.loads(json.dumps(schema_fields(schema))))
     assert again == schema
     assert list(again.columns) == list(schema.columns)
-    assert schema_of({key: TOLD[key] for key in ("record", "columns")}).label == ""
+    assert schema_of({key: DECLARATION[key] for key in ("record", "columns")}).label == ""
 
 
 def test_a_table_finds_its_schema_in_either_form(file: Path) -> None:
@@ -73,26 +73,32 @@ def test_a_table_finds_its_schema_in_either_form(file: Path) -> None:
 
 def test_classes_of_a_label_may_be_named() -> None:
     label = {"name": "stage", "negative": 3, "positive": 1}
-    collected = CollectionSchema.declared(declaration_of({**TOLD, "label": label}))
+    collected = CollectionSchema.declared(declaration_of({**DECLARATION, "label": label}))
     assert collected.label == Label("stage", "3", "1")
-    assert schema_of({**TOLD, "label": label}).label == "stage"
+    assert schema_of({**DECLARATION, "label": label}).label == "stage"
 
 
 def changed(**columns: Any) -> dict[str, Any]:
-    return {**TOLD, "columns": {**TOLD["columns"], **columns}}
+    return {**DECLARATION, "columns": {**DECLARATION["columns"], **columns}}
 
 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
         ([], "an object with record and columns, and perhaps label"),
-        ({**TOLD, "more": 1}, "an object with record and columns"),
+        ({**DECLARATION, "more": 1}, "an object with record and columns"),
         ({"columns": {}}, "an object with record and columns"),
-        ({**TOLD, "columns": []}, "columns to be an object"),
-        ({**TOLD, "label": "town"}, "label to name one of the columns"),
-        ({**TOLD, "label": {"name": "ill"}}, "label: Expected a name, or"),
-        ({**TOLD, "label": {"name": "ill", "negative": 1, "positive": 1}}, "label: Expected"),
-        ({**TOLD, "label": {"name": "ill", "negative": [], "positive": 1}}, "label: Expected"),
+        ({**DECLARATION, "columns": []}, "columns to be an object"),
+        ({**DECLARATION, "label": "town"}, "label to name one of the columns"),
+        ({**DECLARATION, "label": {"name": "ill"}}, "label: Expected a name, or"),
+        (
+            {**DECLARATION, "label": {"name": "ill", "negative": 1, "positive": 1}},
+            "label: Expected",
+        ),
+        (
+            {**DECLARATION, "label": {"name": "ill", "negative": [], "positive": 1}},
+            "label: Expected",
+        ),
         (changed(age=3), "column 'age': Expected {\"categories\""),
         (changed(age={"bins": [0, 1], "range": [0, 1]}), "column 'age': Expected {"),
         (changed(age={"edges": [0, 1]}), "column 'age': Expected {"),
@@ -115,11 +121,14 @@ def test_bad_declarations_are_refused_with_column_and_rule(document: Any, said: 
     ("document", "said"),
     [
         (
-            {key: TOLD[key] for key in ("record", "columns")},
+            {key: DECLARATION[key] for key in ("record", "columns")},
             "to name the column that is predicted",
         ),
-        ({**TOLD, "label": "stage"}, "negative and positive, or to be a column of two"),
-        ({**TOLD, "label": {"name": "ill", "negative": "a", "positive": "b"}}, "two of its"),
+        ({**DECLARATION, "label": "stage"}, "negative and positive, or to be a column of two"),
+        (
+            {**DECLARATION, "label": {"name": "ill", "negative": "a", "positive": "b"}},
+            "two of its",
+        ),
         (changed(age={"bins": [3]}), "to have two edges at least"),
         (changed(age={"bins": ["a", "b"]}), "to be a number"),
         (changed(stage={"categories": [1]}), "2 to 65536 categories"),

@@ -15,7 +15,7 @@ from noisefloor.tasks.training_task import MOST_QUERIES, RoundRelease, TrainingT
 from task_cases import Threshold, Totals, crowd, queries, read, values
 
 ROWS = [crowd(0, 1, (30, 0), (70, 1)), crowd(0, 2, (60, 1)), crowd(0, 3, (10, 0), (99, 1))]
-COURSES: list[TrainingTask] = [Totals(), Threshold("a", "b", 5), AdTask(BitTraining(4, 2, 8.0, 3))]
+TASKS: list[TrainingTask] = [Totals(), Threshold("a", "b", 5), AdTask(BitTraining(4, 2, 8.0, 3))]
 
 
 def fed(task: TrainingTask, *frames: bytes) -> TrainingCoordinator:
@@ -83,7 +83,7 @@ def test_a_snapshot_brings_rows_back() -> None:
         TrainingCoordinator.restore(learner.snapshot(), Totals())
 
 
-@pytest.mark.parametrize("task", COURSES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("task", TASKS, ids=lambda one: type(one).__name__)
 def test_a_collection_has_its_task(task: TrainingTask, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = (*task_registry.TASK_FAMILIES, *task_cases.FAMILIES)
     monkeypatch.setattr(task_registry, "TASK_FAMILIES", listed)
@@ -97,7 +97,7 @@ def test_a_collection_has_its_task(task: TrainingTask, monkeypatch: pytest.Monke
 def test_a_task_that_is_not_listed_is_refused() -> None:
     with pytest.raises(BadParameter, match="listed"):
         task_registry.task_description(Totals())
-    content = CollectionConfig(example_collection(4).catalogue, task=COURSES[2]).content
+    content = CollectionConfig(example_collection(4).catalogue, task=TASKS[2]).content
     for other in (b'"totals"', b"[]", b"null", b"3"):
         with pytest.raises(BadCollection):
             CollectionConfig.parse(content.replace(b'"bits"', other))

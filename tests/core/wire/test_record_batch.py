@@ -62,7 +62,7 @@ def verdict_without_memory(data: bytes) -> object:
 
 
 @pytest.fixture(autouse=True)
-def with_learnt_templates() -> Iterator[None]:
+def with_known_templates() -> Iterator[None]:
     for data in FRAMES:
         decode_frame(data, KINDS)
     yield

@@ -15,7 +15,7 @@ from live_apps import process
 NAMES = ("ad-server", "aggregator", "model-publisher")
 MOST_MB = 256
 SLOTS = 50
-TOLD = {
+VARIABLES = {
     "REDIS_URL": "redis://127.0.0.1:1/0",  # nobody there: what is tested comes before it
     "CONNECTIONS": str(SLOTS),
     "HEAD_TIME_S": "0.5",
@@ -71,7 +71,7 @@ def memory_mb(pid: int) -> int:
 def test_a_service_among_hostile_connections_stays_small_and_alive(
     name: str, tmp_path: Path
 ) -> None:
-    with process(name, tmp_path, TOLD) as service, ExitStack() as stack:
+    with process(name, tmp_path, VARIABLES) as service, ExitStack() as stack:
         port = urlsplit(service.url).port
         assert port is not None
         everybody = []

@@ -39,11 +39,11 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
 def settings(valkey: EmbeddedServer) -> Settings:
     with Redis.from_url(valkey.url) as client:
         client.flushall()
-    told = Settings(
+    made = Settings(
         redis_url=valkey.url, ledger_epsilon=1.0, credentials=credentials(), rate=1e6, burst=10**6
     )
-    publisher.create_ledger(told)
-    return told
+    publisher.create_ledger(made)
+    return made
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def publish(app: Live, publication_id: str = "p-1", **more: object) -> Any:
 
 
 def spent(app: Live) -> int:
-    told: dict[str, int] = app("GET", "/ledger/films", headers=LEDGER).json()
-    return told["spent_micro_epsilon"]
+    statement: dict[str, int] = app("GET", "/ledger/films", headers=LEDGER).json()
+    return statement["spent_micro_epsilon"]
 
 
 def test_a_retry_gets_the_same_bytes_and_costs_nothing(app: Live, settings: Settings) -> None:
@@ -84,9 +84,9 @@ def test_a_retry_gets_the_same_bytes_and_costs_nothing(app: Live, settings: Sett
 
 
 def test_a_dry_run_costs_nothing_and_says_so(app: Live) -> None:
-    told = publish(app, dry_run=True).json()
-    assert (told["dry_run"], told["would_publish"], told["card"]) == (True, True, None)
-    assert told["detail"].startswith("Dry run, nothing was spent")
+    reply = publish(app, dry_run=True).json()
+    assert (reply["dry_run"], reply["would_publish"], reply["card"]) == (True, True, None)
+    assert reply["detail"].startswith("Dry run, nothing was spent")
     assert spent(app) == 0
     assert app("GET", "/publications/p-1", headers=READ).status_code == 404
     for number in range(4):
@@ -98,12 +98,12 @@ def test_the_budget_cannot_be_overspent(app: Live) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda number: publish(app, f"p-{number}").status_code, range(16))
         assert sorted(answers) == [200] * 4 + [409] * 12
-    told = app("GET", "/ledger/films", headers=LEDGER).json()
-    assert (told["spent_micro_epsilon"], told["left_micro_epsilon"]) == (1_000_000, 0)
-    assert [line["release"] for line in told["what_spent_it"]] == ["mean"]
-    assert told["why"]
+    statement = app("GET", "/ledger/films", headers=LEDGER).json()
+    assert (statement["spent_micro_epsilon"], statement["left_micro_epsilon"]) == (1_000_000, 0)
+    assert [line["release"] for line in statement["what_spent_it"]] == ["mean"]
+    assert statement["why"]
     (balance,) = app("GET", "/ledger", headers=LEDGER).json()
-    assert balance == {name: told[name] for name in balance}
+    assert balance == {name: statement[name] for name in balance}
     assert balance["left_micro_epsilon"] == 0
     assert app("GET", "/ledger", headers=READ).status_code == 403
     numbers = app("GET", "/metrics", headers=READ).text
@@ -114,10 +114,10 @@ def test_a_refusal_names_what_ran_out_and_how_much_is_left(app: Live) -> None:
     cost = {"epsilon": 0.25, "delta": 8e-6, "neighbours": RECORD.value}
     assert publish(app, cost=cost).status_code == 200
     refused = publish(app, "p-2", cost=cost)
-    told = refused.json()
-    assert (refused.status_code, told["error"]) == (409, "budget-exceeded")
-    assert "delta ran out: 8e-06 asked for, 2e-06 left" in told["detail"]
-    assert told["short"] == [{"quantity": "delta", "asked": 8e-6, "left": 2e-6}]
+    reply = refused.json()
+    assert (refused.status_code, reply["error"]) == (409, "budget-exceeded")
+    assert "delta ran out: 8e-06 asked for, 2e-06 left" in reply["detail"]
+    assert reply["short"] == [{"quantity": "delta", "asked": 8e-6, "left": 2e-6}]
     dry = publish(app, "p-2", cost=cost, dry_run=True).json()
     assert dry["detail"].endswith("refused; delta ran out: 8e-06 asked for, 2e-06 left.")
     assert dry["would_publish"] is False
@@ -171,9 +171,9 @@ def test_without_its_ledger_nobody_is_ready_and_nothing_is_published(
 
 def test_without_redis_it_is_503_and_the_spend_survives(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as valkey:
-        told = Settings(redis_url=valkey.url, ledger_epsilon=1.0, credentials=credentials())
-        publisher.create_ledger(told)
-        with live(publisher.create(told, METHODS, data_sets={"films"})) as app:
+        settings = Settings(redis_url=valkey.url, ledger_epsilon=1.0, credentials=credentials())
+        publisher.create_ledger(settings)
+        with live(publisher.create(settings, METHODS, data_sets={"films"})) as app:
             first = publish(app).json()
             valkey.kill()
             for answer in (publish(app), app("GET", "/ledger/films", headers=LEDGER)):

@@ -58,7 +58,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
 
 
 @pytest.fixture
-def told(valkey: EmbeddedServer, tmp_path: Path) -> Settings:
+def settings(valkey: EmbeddedServer, tmp_path: Path) -> Settings:
     made = Settings(
         redis_url=valkey.url,
         ledger=next(_names),
@@ -93,9 +93,9 @@ def serving(settings: Settings, training: Training) -> Any:
     return live(publisher.create(settings, methods, data_sets={"films"}))
 
 
-def test_a_long_method_is_paid_for_polled_and_stored(told: Settings) -> None:
+def test_a_long_method_is_paid_for_polled_and_stored(settings: Settings) -> None:
     training = Training()
-    with serving(told, training) as app:
+    with serving(settings, training) as app:
         app.wait_ready()
         assert state(app) == "404"
         taken = publish(app)
@@ -121,11 +121,11 @@ def test_a_long_method_is_paid_for_polled_and_stored(told: Settings) -> None:
         assert len(app("GET", "/publications/p-1", headers=READ).content) == 64
 
 
-def test_a_method_that_fails_keeps_its_charge_and_does_not_run_again(told: Settings) -> None:
+def test_a_method_that_fails_keeps_its_charge_and_does_not_run_again(settings: Settings) -> None:
     training = Training()
     training.fails = True
     training.may_end.set()
-    with serving(told, training) as app:
+    with serving(settings, training) as app:
         app.wait_ready()
         assert publish(app).status_code == 202
         app.wait(lambda: state(app) == "failed")
@@ -138,16 +138,16 @@ def test_a_method_that_fails_keeps_its_charge_and_does_not_run_again(told: Setti
         assert (state(app), training.runs, spent(app)) == ("failed", 1, 250_000)
 
 
-def test_a_publisher_that_stops_leaves_the_charge_and_another_goes_on(told: Settings) -> None:
+def test_a_publisher_that_stops_leaves_the_charge_and_another_goes_on(settings: Settings) -> None:
     training = Training()
-    with serving(told, training) as app:
+    with serving(settings, training) as app:
         app.wait_ready()
         publish(app)
         app.wait(lambda: state(app) == "running")
         publish(app, "p-2")
     other = Training()
     other.may_end.set()
-    with serving(told, other) as app:
+    with serving(settings, other) as app:
         app.wait_ready()
         assert state(app) == "charged"
         assert state(app, "p-2") == "charged"

@@ -59,9 +59,9 @@ card = json.loads((folder / "card.json").read_text())
 
 import noisefloor.publication
 model = noisefloor.publication.load_model(content, card)
-told = model.predict(table)
+predicted = model.predict(table)
 
-print(json.dumps(told))
+print(json.dumps(predicted))
 """
 
 
@@ -75,7 +75,7 @@ class Running:
     options: tuple[str, ...]
 
 
-def told(store: str, folder: Path, **more: str) -> dict[str, str]:
+def publisher_settings(store: str, folder: Path, **more: str) -> dict[str, str]:
     fixed = {"LEDGER_EPSILON": "3", "LEDGER_DELTA": "1e-4", "RATE": "10000", "BURST": "10000"}
     anchor = {"LEDGER_ANCHOR": str(folder / "anchor")}
     return {"REDIS_URL": store, "TOKENS": ";".join(LINES), **fixed, **anchor, **more}
@@ -88,7 +88,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     listed = [f"{name}={table}" for name in ("visits", "bad", "more")]
     options = tuple(word for one in listed for word in ("--data-set", one))
     with valkeys.folder() as place, valkeys.server(place) as store:
-        settings = told(store, folder)
+        settings = publisher_settings(store, folder)
         command("create-ledger", settings)
         with process(NAME, folder, settings, *options) as made:
             yield Running(ready(made), settings, folder, options)
@@ -266,7 +266,7 @@ def test_a_publisher_killed_between_charge_and_release_makes_it_for_nothing(
 ) -> None:
     """A training that takes minutes is killed amid it; a quick request then shows what is free."""
     with valkeys.folder() as place, valkeys.server(place) as store:
-        settings = told(store, tmp_path)
+        settings = publisher_settings(store, tmp_path)
         command("create-ledger", settings)
         long = {"label": "buys", "size": 600, "steps": 1000}
 

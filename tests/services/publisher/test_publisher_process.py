@@ -74,14 +74,14 @@ def running(visits: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         valkeys.server(place, "--aclfile", str(folder / "users.acl")) as address,
     ):
         store = address.replace("unix://", f"unix://publisher:{passwords['publisher']}@")
-        settings = told(store, folder)
+        settings = publisher_settings(store, folder)
         command("create-ledger", settings)
         with process(NAME, folder, settings, *options) as made:
             yield Running(ready(made), settings, store, folder, tuple(options))
             assert made.end() == 0
 
 
-def told(url: str, place: Path, **more: str) -> dict[str, str]:
+def publisher_settings(url: str, place: Path, **more: str) -> dict[str, str]:
     """Return the settings of a publisher with an anchor."""
     fixed = {"LEDGER_ANCHOR": str(place / "anchor"), "LEDGER_EPSILON": "1.0", "RATE": "10000"}
     return {"REDIS_URL": url, "TOKENS": ";".join(LINES), "BURST": "10000", **fixed, **more}
@@ -230,7 +230,7 @@ def test_a_restored_backup_is_refused_until_the_ledger_is_raised(
 ) -> None:
     data_set = ("--data-set", f"visits={visits}")
     with valkeys.server(place) as store:
-        settings = told(store, tmp_path)
+        settings = publisher_settings(store, tmp_path)
         command("create-ledger", settings)
         with process(NAME, tmp_path, settings, *data_set) as made:
             url = ready(made)
@@ -275,7 +275,7 @@ def test_a_killed_publisher_gives_one_draw_for_one_charge(
             sent[name].add(publish(url, name).json()["card"]["content_sha256"])
 
     with valkeys.server(place) as store:
-        settings = told(store, tmp_path, LEDGER_EPSILON="100")
+        settings = publisher_settings(store, tmp_path, LEDGER_EPSILON="100")
         command("create-ledger", settings)
         with process(NAME, tmp_path, settings, "--data-set", f"visits={visits}") as made:
             url = ready(made)
@@ -303,7 +303,7 @@ def test_films_are_published_by_name(
     real_data("movielens-100k")
     folder = real_data_sets.folder(pytestconfig, tmp_path_factory)
     with valkeys.server(place) as store:
-        settings = told(store, tmp_path)
+        settings = publisher_settings(store, tmp_path)
         command("create-ledger", settings)
         settings["DATA"] = str(folder)
         with process(NAME, tmp_path, settings, "--data-set", "movielens-100k") as made:
@@ -347,9 +347,9 @@ def test_a_data_set_that_cannot_be_used_stops_the_start(
     at = given.index("--data-folder") if "--data-folder" in given else len(given)
     words = [word for one in given[:at] for word in ("--data-set", one)]
     assert main([NAME, *words, *given[at:]], {}) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("noisefloor: ") and told.count("\n") == 1
-    assert said in told
+    errors = capsys.readouterr().err
+    assert errors.startswith("noisefloor: ") and errors.count("\n") == 1
+    assert said in errors
 
 
 def test_restore_ledger_wants_an_anchor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,8 +106,10 @@ def content(app: Live, name: str | None = "visits", number: int = 0) -> httpx.Re
 
 
 def spent(app: Live, name: str = "visits") -> int:
-    told: int = app("GET", f"/ledger/{name}", headers=LEDGER).json()["spent_micro_epsilon"]
-    return told
+    micro_epsilon: int = app("GET", f"/ledger/{name}", headers=LEDGER).json()[
+        "spent_micro_epsilon"
+    ]
+    return micro_epsilon
 
 
 def test_an_uploaded_data_set_has_a_budget_of_its_own(app: Live) -> None:
@@ -370,10 +372,10 @@ def test_a_plan_is_made_for_the_rows_that_are_there(app: Live) -> None:
 def test_only_an_experiment_publishes_without_a_guarantee(settings: Settings) -> None:
     with pytest.raises(BadSetting, match="NOISEFLOOR_EXPERIMENTS has to be off"):
         served(replace(settings, experiments=True))
-    told = replace(settings, experiments=True)
+    experimental = replace(settings, experiments=True)
     plain = {"method": "plain", "parameters": {"epochs": 1}}
     cost = {"epsilon": 0.25, "neighbours": SWAPPED}
-    with live(publisher.create(told, methods_of({}), data_sets=())) as app:
+    with live(publisher.create(experimental, methods_of({}), data_sets=())) as app:
         for name, is_experiment, status in (("open", True, 202), ("real", False, 422)):
             register(app, name, relation=SWAPPED, experiment=is_experiment)
             upload(app, rows(), name=name)

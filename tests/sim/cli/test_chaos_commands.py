@@ -58,7 +58,7 @@ def test_the_page_shows_every_figure_and_the_verdict() -> None:
         assert text in html
 
 
-def test_a_failure_is_told_first_and_its_text_is_inert() -> None:
+def test_a_failure_comes_first_and_its_text_is_escaped() -> None:
     page = page_of(figures(["<script>alert(1)</script>"]))
     assert not page.verdict_ok
     assert page.verdict_sentence.startswith("1 of 3 runs went wrong")

@@ -77,7 +77,7 @@ def test_the_list_as_json_has_one_object_a_data_set() -> None:
     assert len(rows[1]["members"][0]["sha256"]) == 64
 
 
-def test_a_fetched_data_set_is_told_and_listed(shelf: DataSet, cache: Path) -> None:
+def test_a_fetched_data_set_is_reported_and_listed(shelf: DataSet, cache: Path) -> None:
     code, out = run("fetch", "fake")
     assert (code, out) == (0, f"fake: fetched (2 rows; none)\ncache: {cache}\n")
     assert run("list")[1].splitlines()[1].split()[-1] == "yes"
@@ -122,7 +122,7 @@ def test_a_download_that_fails_is_one_line_and_exit_code_one(cache: Path) -> Non
     assert not cache.exists()
 
 
-def test_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -125,16 +125,16 @@ def test_reports_are_counted_and_are_there_after_the_next_start(
 
     assert report(topology) == 200
     wait(lambda: topology.waiting() == 0)
-    code, told = status(folder)
-    assert (code, told["is_ready"], told["is_conserved"]) == (0, True, True)
-    assert told["verdict"] == "READY, CONSERVED."
-    assert (told["conservation"]["accepted"], told["conservation"]["counted"]) == (2, 2)
-    assert (told["durability"]["setting"], told["durability"]["unkept"]) == ("disk", [])
-    assert told["durability"]["promise"].startswith("A report that was acknowledged is on disk")
-    assert [one["data_set"] for one in told["ledger"]] == ["films"]
-    assert (told["ledger"][0]["spent_epsilon"], told["ledger"][0]["left_epsilon"]) == (0, 10)
-    assert {one["waiting"] for one in told["processes"]} == {0, None}
-    assert all(one["memory_bytes"] > 2**20 for one in told["processes"])
+    code, fields = status(folder)
+    assert (code, fields["is_ready"], fields["is_conserved"]) == (0, True, True)
+    assert fields["verdict"] == "READY, CONSERVED."
+    assert (fields["conservation"]["accepted"], fields["conservation"]["counted"]) == (2, 2)
+    assert (fields["durability"]["setting"], fields["durability"]["unkept"]) == ("disk", [])
+    assert fields["durability"]["promise"].startswith("A report that was acknowledged is on disk")
+    assert [one["data_set"] for one in fields["ledger"]] == ["films"]
+    assert (fields["ledger"][0]["spent_epsilon"], fields["ledger"][0]["left_epsilon"]) == (0, 10)
+    assert {one["waiting"] for one in fields["processes"]} == {0, None}
+    assert all(one["memory_bytes"] > 2**20 for one in fields["processes"])
     code, shown = run("status", folder=folder)
     assert (code, "2 counted" in shown, "READY, CONSERVED." in shown) == (0, True, True)
 
@@ -163,13 +163,13 @@ def test_reports_are_counted_and_are_there_after_the_next_start(
 
 
 def killed_one_by_one(topology: Deployment, folder: Path) -> None:
-    """Kill the aggregator and a store's own process; both are told, repaired, and told again."""
+    """Kill the aggregator and a store's own process; status, repair and down report it."""
     for name in ("aggregator", "stream-store"):
         os.kill(topology.processes[name].pid, signal.SIGKILL)
     wait(lambda: topology.gone == ("stream-store", "aggregator"))
-    code, told = status(folder)
-    seen = {one["name"]: one for one in told["processes"]}
-    assert (code, told["is_ready"], told["conservation"]) == (1, False, None)
+    code, fields = status(folder)
+    seen = {one["name"]: one for one in fields["processes"]}
+    assert (code, fields["is_ready"], fields["conservation"]) == (1, False, None)
     assert (seen["aggregator"]["state"], seen["aggregator"]["why"]) == (
         "gone",
         "killed by signal 9",
@@ -227,9 +227,9 @@ def test_a_repair_needs_something_that_runs_and_the_server_that_is_used(folder: 
 
 @pytest.mark.slow
 def test_a_server_of_ones_own_in_the_foreground(folder: Path, tmp_path: Path) -> None:
-    told = {"requirepass": PASSWORD}
+    settings = {"requirepass": PASSWORD}
     login = ("default", PASSWORD)
-    with EmbeddedServer(tmp_path / "redis", settings=told, login=login) as redis:
+    with EmbeddedServer(tmp_path / "redis", settings=settings, login=login) as redis:
         with pytest.raises(BadParameter, match="it wants a password") as caught:
             start(folder, redis_url=redis.url)
         with pytest.raises(BadParameter, match="it refuses the user or the password"):
@@ -344,15 +344,15 @@ def a_process(name: str, folder: Path, *command: str) -> Process:
     return launch(name, paths, command, os.environ)
 
 
-def test_stale_state_is_told_apart_and_cleared(folder: Path) -> None:
+def test_stale_state_is_recognised_and_cleared(folder: Path) -> None:
     paths = DeploymentPaths.of(folder)
     gone = a_process("aggregator", folder, "/bin/sh", "-c", "exit 3")
     wait(lambda: not gone.is_running)
     states.write(paths, DeploymentState("embedded", "disk", 0, (gone,)))
     with pytest.raises(StaleState, match=r"any more \(aggregator ended with exit code 3\)"):
         running(folder)
-    code, told = status(folder)
-    assert (code, told["is_ready"], told["processes"]) == (2, False, [])
+    code, fields = status(folder)
+    assert (code, fields["is_ready"], fields["processes"]) == (2, False, [])
     code, out = run("down", folder=folder)
     assert code == 1
     assert "aggregator: was gone before (ended with exit code 3)" in out
@@ -375,7 +375,7 @@ def test_a_number_that_is_used_again_gets_no_signal(folder: Path) -> None:
     wait(lambda: not other.is_running)
 
 
-def test_a_process_that_does_not_stop_is_killed_and_told(
+def test_a_process_that_does_not_stop_is_killed_and_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("noisefloor_sim.deploy.deployment.SERVICE_S", 0.3)

@@ -112,9 +112,9 @@ def test_what_is_named_comes_before_what_is_noted_and_that_before_the_default(
     anchors.note(paths, EMBEDDED, noted)
     anchors.note(paths, "redis://other:6379/0", given)
     assert anchor_of(paths, EMBEDDED, None, here) == noted
-    told = {**here, anchors.VARIABLE: str(named)}
-    assert anchor_of(paths, EMBEDDED, None, told) == named
-    assert anchor_of(paths, EMBEDDED, given, told) == given
+    variables = {**here, anchors.VARIABLE: str(named)}
+    assert anchor_of(paths, EMBEDDED, None, variables) == named
+    assert anchor_of(paths, EMBEDDED, given, variables) == given
     # A folder that was moved takes its note along.
     shutil.move(paths.folder, tmp_path / "moved")
     assert anchor_of(DeploymentPaths.of(tmp_path / "moved"), EMBEDDED, None, here) == noted
@@ -150,14 +150,14 @@ def test_the_command_hands_the_anchor_on(
         return Deployment(paths, inside)
 
     monkeypatch.setattr("noisefloor_sim.cli.services.start", started)
-    wanted = tmp_path / "elsewhere"
+    elsewhere = tmp_path / "elsewhere"
     words = ["up", "--folder", str(folder)]
     if variable:
-        monkeypatch.setenv(anchors.VARIABLE, str(wanted))
+        monkeypatch.setenv(anchors.VARIABLE, str(elsewhere))
     else:
-        words += ["--anchor", str(wanted)]
+        words += ["--anchor", str(elsewhere)]
     done = CliRunner().invoke(commands.app, words)
-    assert (done.exit_code, seen) == (0, [wanted]), done.output
+    assert (done.exit_code, seen) == (0, [elsewhere]), done.output
     assert f"ledger anchor    {folder / 'a'}" in done.stdout
     assert "inside the state folder" in done.stderr
 

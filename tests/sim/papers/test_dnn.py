@@ -188,8 +188,8 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     assert result.exit_code == 0, result.output
     assert "Of 5 printed figures" in result.output
     assert "forms: 2 hold, 2 prove nothing, 2 prove up to epsilon" in result.output
-    told = json.loads((out / "reproduction.json").read_text())
-    assert set(told["verdicts"]) == {one.key for one in items(SMALL)}
+    first = json.loads((out / "reproduction.json").read_text())
+    assert set(first["verdicts"]) == {one.key for one in items(SMALL)}
     page = (out / "report.html").read_text()
     assert "Not as expected" in page
     assert "What is claimed in numbers" in page
@@ -202,9 +202,9 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     result = CliRunner().invoke(commands.app, ["reproduce", "dnn", *words, "--out", str(other)])
     assert result.exit_code == 0, result.output
     found = json.loads((other / "reproduction.json").read_text())
-    assert (told["seed"], found["seed"]) == (1, 2)
+    assert (first["seed"], found["seed"]) == (1, 2)
     assert json.loads((other / "manifest.json").read_text())["seed"] == 2
-    assert found["runs"] != told["runs"]
+    assert found["runs"] != first["runs"]
 
 
 def test_a_folder_in_the_way_is_not_touched(small: None, tmp_path: Path) -> None:

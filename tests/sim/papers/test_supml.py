@@ -65,7 +65,7 @@ def test_raw_accuracy_is_near_the_printed_one() -> None:
 
 
 @pytest.mark.slow
-def test_settings_of_a_seed_share_its_coins_and_workers_change_nothing() -> None:
+def test_settings_of_a_seed_share_its_draws_and_workers_change_nothing() -> None:
     settings = [RAW, SupmlSetting("wdbc", "rand", 2, 2, 10.0), RAW]
     alone = run(settings, [1, 2], jobs=1)
     assert alone[RAW] == run_seed(1, "wdbc", [RAW]) + run_seed(2, "wdbc", [RAW])
@@ -96,8 +96,8 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     assert sorted(path.name for path in out.iterdir()) == [
         *("manifest.json", "report.html", "reproduction.csv", "reproduction.json"),
     ]
-    told = json.loads((out / "reproduction.json").read_text())
-    assert set(told["verdicts"]) == {"raw-wdbc", "mix-train-wdbc"}
+    fields = json.loads((out / "reproduction.json").read_text())
+    assert set(fields["verdicts"]) == {"raw-wdbc", "mix-train-wdbc"}
     rows = list(csv.DictReader((out / "reproduction.csv").read_text().splitlines()))
     assert rows[0]["printed"] == "98.04 %"
     assert rows[0]["majority"] == "62.741652"
@@ -108,7 +108,7 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
     supml_reproduction.reproduce_supml(seeds=2, jobs=1, out=again, force=False)
     for name in ("reproduction.json", "reproduction.csv"):
         assert (again / name).read_bytes() == (out / name).read_bytes()
-    assert told["seed"] == json.loads((out / "manifest.json").read_text())["seed"] == 0
+    assert fields["seed"] == json.loads((out / "manifest.json").read_text())["seed"] == 0
 
 
 def test_worlds_count_on_from_the_seed_that_is_given(small: None, tmp_path: Path) -> None:

@@ -126,18 +126,18 @@ def test_noise_on_whole_gradients_that_is_small_hides_nothing() -> None:
     )
 
 
-def test_asking_once_a_day_tells_less_of_activity_than_asking_always() -> None:
+def test_one_request_a_day_reveals_less_activity_than_one_for_each_impression() -> None:
     daily, always = run_ads_world(PLAYED["bits-top-set"]), run_ads_world(PLAYED["open-impression"])
     assert daily.value("attack.activity.closed_form") < always.value("attack.activity.closed_form")
     assert not daily.has("attack.activity.bound")
 
 
-def test_the_law_of_the_first_request_is_that_of_poisson_pages() -> None:
+def test_the_distribution_of_the_first_request_is_that_of_poisson_pages() -> None:
     rates = np.array([[0.2, 1.0, 0.4], [1.0, 2.0, 0.1]])
-    law = first_hour_distribution(rates)
-    assert np.allclose(law.sum(axis=1), 1)
-    assert law[0, 1] == pytest.approx(math.exp(-0.2) * (1 - math.exp(-1.0)))
-    assert law[1, 3] == pytest.approx(math.exp(-3.1))
+    distribution = first_hour_distribution(rates)
+    assert np.allclose(distribution.sum(axis=1), 1)
+    assert distribution[0, 1] == pytest.approx(math.exp(-0.2) * (1 - math.exp(-1.0)))
+    assert distribution[1, 3] == pytest.approx(math.exp(-3.1))
     views = np.array([[0, 0, 0], [1, 0, 5], [0, 2, 0]])
     outcome = guess_first(views, np.array([0, 1, 1]), rates)
     assert outcome.right == 2  # the first page in the second hour looks like the quiet one
@@ -149,14 +149,14 @@ def test_the_law_of_the_first_request_is_that_of_poisson_pages() -> None:
 
 
 @pytest.mark.parametrize("choice", [it for it in AdSelection if it is not AdSelection.EXACT])
-def test_a_law_that_is_looked_up_is_the_mechanisms_own(choice: AdSelection) -> None:
+def test_a_distribution_that_is_looked_up_is_the_mechanisms_own(choice: AdSelection) -> None:
     delivery = AdDelivery(5, 1.5, choice, top=2, slate=2, high=2.0)
-    law, row = RequestDistribution(delivery), np.array([0.1, 1.9, 0.4, 1.9, 1.0])
+    distribution, row = RequestDistribution(delivery), np.array([0.1, 1.9, 0.4, 1.9, 1.0])
     reports = delivery.outputs()
     expected = delivery.log_likelihood(reports, row)
     for _ in range(2):
-        assert np.allclose(law.log_likelihood(reports, row), expected, rtol=0, atol=1e-9)
-    pair, own = law.worst_pair(), delivery.worst_pair()
+        assert np.allclose(distribution.log_likelihood(reports, row), expected, rtol=0, atol=1e-9)
+    pair, own = distribution.worst_pair(), delivery.worst_pair()
     assert all(np.array_equal(one, other) for one, other in zip(pair, own, strict=True))
 
 

@@ -52,7 +52,7 @@ def test_the_corrected_day_keeps_what_it_claims(fresh: str) -> None:
         assert named.claim.audited.epsilon <= named.claim.proved.epsilon
 
 
-def test_the_busiest_user_costs_more_than_the_day_says_and_it_is_told() -> None:
+def test_the_busiest_user_costs_more_than_the_day_says_and_metrics_show_it() -> None:
     simulated = day("corrected", "impression")
     most, mean = (
         simulated.value("day.busiest_user.releases"),
@@ -72,8 +72,8 @@ def test_the_flows_of_a_day_add_up_to_its_claim() -> None:
             flows = [
                 simulated.value(f"day.{it}.{kind}") for it in ("training", "request", "clicks")
             ]
-            told = getattr(simulated.claim("whole-day"), kind).epsilon
-            assert sum(flows) == pytest.approx(told)
+            whole_day = getattr(simulated.claim("whole-day"), kind).epsilon
+            assert sum(flows) == pytest.approx(whole_day)
 
 
 def test_a_slate_costs_its_report_as_well() -> None:

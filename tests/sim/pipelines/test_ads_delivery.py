@@ -47,15 +47,15 @@ def slots(user: list[int], granted: list[int], is_open: list[bool] | None = None
     return Slots(visits, are_open, SCORES, np.array(granted, dtype=np.int64), 1)
 
 
-def coins(name: str) -> SeededSource:
-    """Return coins of one day."""
+def randomness(name: str) -> SeededSource:
+    """Return the randomness of one day."""
     return SeededSource(1, "delivery-test", name)
 
 
 def test_one_request_fills_all_slots_of_the_day_on_devices_in_contact() -> None:
     memory = LastRequests.none(3, EXACT, is_daily=True)
     day = slots([0, 0, 1, 2], [1, 1, 0], [True, True, False, True])
-    filled = fill_daily(EXACT, day, memory, coins("a"), repeat=True)
+    filled = fill_daily(EXACT, day, memory, randomness("a"), repeat=True)
     assert filled.ad.tolist() == [2, 2, 0, 0]
     assert filled.personal.tolist() == [True, True, False, False]
 
@@ -65,10 +65,14 @@ def test_without_budget_the_last_request_is_shown_again_or_popular_ads(repeat: b
     for fill, is_daily in ((fill_daily, True), (fill_each, False)):
         memory = LastRequests.none(3, EXACT, is_daily=is_daily)
         fill(
-            EXACT, slots([0, 1], [1, 0]), memory, coins(f"first{is_daily}{repeat}"), repeat=repeat
+            EXACT,
+            slots([0, 1], [1, 0]),
+            memory,
+            randomness(f"first{is_daily}{repeat}"),
+            repeat=repeat,
         )
         day = slots([0, 1], [0, 0])
-        filled = fill(EXACT, day, memory, coins(f"next{is_daily}{repeat}"), repeat=repeat)
+        filled = fill(EXACT, day, memory, randomness(f"next{is_daily}{repeat}"), repeat=repeat)
         assert filled.ad.tolist() == [2 if repeat else 0, 0]
 
 
@@ -77,10 +81,10 @@ def test_who_cannot_pay_shows_the_old_request_whatever_is_liked_now(
     fill: Callable[..., FilledSlots], is_daily: bool
 ) -> None:
     memory = LastRequests.none(3, EXACT, is_daily=is_daily)
-    fill(EXACT, slots([0, 1, 2], [1, 1, 1]), memory, coins(f"old{is_daily}"), repeat=True)
+    fill(EXACT, slots([0, 1, 2], [1, 1, 1]), memory, randomness(f"old{is_daily}"), repeat=True)
     # Everybody has the favourite of another user today, and only user 1 pays.
     day = replace(slots([0, 1, 2], [0, 1, 0]), scores=np.roll(SCORES, 1, axis=0))
-    filled = fill(EXACT, day, memory, coins(f"new{is_daily}"), repeat=True)
+    filled = fill(EXACT, day, memory, randomness(f"new{is_daily}"), repeat=True)
     assert filled.ad.tolist() == [2, 2, 1]
     assert memory.requests.tolist() == [2, 2, 1]
 
@@ -88,9 +92,9 @@ def test_who_cannot_pay_shows_the_old_request_whatever_is_liked_now(
 def test_every_slot_is_asked_for_as_far_as_the_budget_goes() -> None:
     memory = LastRequests.none(3, EXACT, is_daily=False)
     day = slots([0, 0, 0, 1, 2, 2], [2, 1, 0], [True] * 5 + [False])
-    filled = fill_each(EXACT, day, memory, coins("each"), repeat=False)
+    filled = fill_each(EXACT, day, memory, randomness("each"), repeat=False)
     assert filled.ad.tolist() == [2, 2, 0, 3, 0, 0]
-    again = fill_each(EXACT, day, memory, coins("again"), repeat=True)
+    again = fill_each(EXACT, day, memory, randomness("again"), repeat=True)
     assert again.ad.tolist() == [2, 2, 2, 3, 0, 0]
 
 
@@ -98,7 +102,7 @@ def test_the_ad_that_was_given_last_is_the_one_that_is_kept() -> None:
     blurred = AdDelivery(4, 0.01, AdSelection.ARGMAX)  # nearly any ad, drawn anew for every slot
     memory = LastRequests.none(3, blurred, is_daily=False)
     day = slots([0] * 8 + [1] * 8 + [2] * 8, [8, 8, 8])
-    filled = fill_each(blurred, day, memory, coins("last"), repeat=True)
+    filled = fill_each(blurred, day, memory, randomness("last"), repeat=True)
     assert memory.requests.tolist() == filled.ad[7::8].tolist() != filled.ad[::8].tolist()
 
 
@@ -107,7 +111,7 @@ def test_a_slate_fills_the_slots_of_a_page_best_first() -> None:
     memory = LastRequests.none(3, slate, is_daily=True)
     page = slots([0, 0, 1, 1], [1, 1, 0])
     page = Slots(page.visits, page.is_open, page.scores, page.granted, 2)
-    filled = fill_daily(slate, page, memory, coins("slate"), repeat=True)
+    filled = fill_daily(slate, page, memory, randomness("slate"), repeat=True)
     # At epsilon 40 the favourite is in the slate; the second slot has another of its ads.
     assert filled.ad[[0, 2]].tolist() == [2, 3]
     for place, user in ((1, 0), (3, 1)):

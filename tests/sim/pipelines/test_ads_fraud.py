@@ -34,7 +34,7 @@ def test_a_crowd_gains_exactly_what_the_formula_says() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("forgery", ["evasive", "input"])
-def test_others_gain_what_the_formula_says_but_for_their_coins(forgery: str) -> None:
+def test_other_forgers_gain_what_the_formula_says_up_to_sampling_error(forgery: str) -> None:
     # Some 600 fakes in each of five rounds; 5.2 standard errors are below FALSE_ALARM. The twin:
     # nothing gained (evasive), or as much as an evasive forger gains (input).
     simulated = attacked(forgery)

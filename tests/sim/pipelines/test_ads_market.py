@@ -44,7 +44,7 @@ def test_three_regimes_sell_the_same_impressions_within_their_budgets() -> None:
         assert 0 <= simulated.value(f"auction.{regime}.fill") <= 1
 
 
-def test_what_bidders_are_told_is_worth_something() -> None:
+def test_what_bidders_receive_is_worth_something() -> None:
     # The gain of the protected regime over context is paired, user by user. Symbols that are
     # handed out at random gain nothing but what noisy tables do: far less.
     simulated = market(8.0)
@@ -109,7 +109,7 @@ def test_bid_requests_hold_what_was_released_and_nobody() -> None:
     assert request["site"]["cat"] == [f"IAB{topic + 1}"]
 
 
-def test_whoever_released_nothing_is_sold_by_context() -> None:
+def test_users_who_released_nothing_are_sold_by_context() -> None:
     scenario = market().scenario
     delivery = delivery_of(scenario)
     text = request_text(scenario, delivery, 12, 0, SeededSource(1, "request"))

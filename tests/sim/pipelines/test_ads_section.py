@@ -46,7 +46,7 @@ def swept() -> list[PointFindings]:
     ]
 
 
-def test_a_users_day_is_told_flow_by_flow_and_adds_up() -> None:
+def test_a_users_day_is_listed_flow_by_flow_and_adds_up() -> None:
     day = table(report_section(swept()), "A user's day")
     rows = {(row[0], row[1]): row for row in day.rows}
     curve = "paper, fresh impression"

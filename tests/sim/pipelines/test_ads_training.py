@@ -177,11 +177,11 @@ def test_what_is_held_out_is_never_trained_on() -> None:
     cohort = engine.cohort(2)
     split = split_ratings(scenario, engine.ad_world.tastes, cohort)
     kept = kept_ratings(scenario, engine.ad_world.tastes, cohort)
-    held = engine.ad_world.tastes.draw_ratings(cohort)
+    ratings = engine.ad_world.tastes.draw_ratings(cohort)
     assert np.array_equal(kept.rated, split.kept.rated)
     assert not (split.kept.rated & split.held_out.rated).any()
-    assert np.array_equal(split.kept.rated | split.held_out.rated, held.rated)
-    assert 0.15 < split.held_out.rated.sum() / held.rated.sum() < 0.25
+    assert np.array_equal(split.kept.rated | split.held_out.rated, ratings.rated)
+    assert 0.15 < split.held_out.rated.sum() / ratings.rated.sum() < 0.25
 
 
 def test_scores_are_those_of_the_first_users_whatever_the_cohorts() -> None:

@@ -108,12 +108,12 @@ def test_nobody_passes_the_cap_and_every_spend_is_accounted_for(
 
 def test_explaining_names_the_flows_that_spent() -> None:
     scenario = ads_world({"training": BITS, "delivery": {"choice": "slate"}}, {})
-    told = ""
+    text = ""
     for user in (0, 300, 1499):
         with new_run():
-            told += " ".join(explain_spending(scenario, PIPELINES, user))
+            text += " ".join(explain_spending(scenario, PIPELINES, user))
     for flow in ("training report", "ad request", "shown-ad report", "click report"):
-        assert flow in told
+        assert flow in text
 
 
 def test_frames_of_training_are_conserved_among_all_roles() -> None:
@@ -150,7 +150,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("name", EDGES)
-def test_worlds_at_the_edge_are_lived_and_told(name: str) -> None:
+def test_worlds_at_the_edge_are_simulated_and_reported(name: str) -> None:
     simulated = run_ads_world(EDGES[name])
     assert not any(np.isnan(metric.value) for metric in simulated.found.metrics)
     assert simulated.value("budget_overspent") == simulated.value("budget_unaccounted") == 0

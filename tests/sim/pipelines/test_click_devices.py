@@ -165,11 +165,11 @@ def test_delivered_bits_are_counted_by_their_value_and_by_what_was_reported() ->
     """Of the optimised encoding at epsilon 20 no zero is reported as one, and half of the ones."""
     rich = world(budget=1_000.0, epsilon=20.0, form="one-click")
     pipeline, account = pipeline_of(rich), open_account(rich)
-    told = sum(len(row) for day in range(DAYS) for row in sent(pipeline, day, account))
+    reported = sum(len(row) for day in range(DAYS) for row in sent(pipeline, day, account))
     counts = np.sum([stats.delivered for stats in pipeline.days], axis=0)
     # 4 and then 3 clicks a day; the ad on user 0's silent device was shown, too.
-    assert counts.tolist() == [[DAYS, 0], [13 - told, told]]
-    assert 0 < told < 13
+    assert counts.tolist() == [[DAYS, 0], [13 - reported, reported]]
+    assert 0 < reported < 13
 
 
 @pytest.mark.parametrize(

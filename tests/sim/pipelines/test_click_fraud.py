@@ -144,12 +144,10 @@ def test_delivered_clicks_have_no_detector() -> None:
 def test_the_evasive_start_from_the_vector_that_gains_more() -> None:
     for epsilon in (0.5, 2.0, 8.0):
         encoding = UnaryEncoding.optimised(6, epsilon)
-        empty, holding = (
-            mimic_bias(encoding, fakes=0.1, honest=0.1, ones=ones) for ones in (0, 1)
-        )
-        assert holding > empty
+        empty, single = (mimic_bias(encoding, fakes=0.1, honest=0.1, ones=ones) for ones in (0, 1))
+        assert single > empty
         forger = Forger(ClickReport(6, epsilon, ClickEncoding.ONE_CLICK), 4, 0.1, "evasive")
-        assert forger.bias(0.1, 0.1) == pytest.approx(holding)
+        assert forger.bias(0.1, 0.1) == pytest.approx(single)
 
 
 @pytest.mark.statistical
@@ -162,10 +160,10 @@ def test_one_day_of_permanent_answers_follows_the_encoding_that_stands_for_it(se
     vectors = np.repeat((np.arange(4) == 0)[None], n, axis=0)
     flips = clicks.memorise(n, source.child("memory"))
     rates = clicks.report(vectors, flips, source.child("day")).mean(axis=0)
-    law = np.where(vectors[0], encoding.stay / ONE, encoding.rise / ONE)
-    allowed = DEVIATIONS * np.sqrt(law * (1 - law) / n)
-    assert (np.abs(rates - law) < allowed).all()
-    assert not (np.abs(rates - (law + 0.02)) < allowed).all()
+    chances = np.where(vectors[0], encoding.stay / ONE, encoding.rise / ONE)
+    allowed = DEVIATIONS * np.sqrt(chances * (1 - chances) / n)
+    assert (np.abs(rates - chances) < allowed).all()
+    assert not (np.abs(rates - (chances + 0.02)) < allowed).all()
     assert day_encoding(DeliveredClick(4, 1.0)) is None
 
 

@@ -117,7 +117,7 @@ def test_hidden_impressions_give_no_rates() -> None:
     assert rate_metrics([], [stats(5)], np.array([10]), share_randomness=False) == []
 
 
-def test_errors_of_the_same_coins_add_up_plainly() -> None:
+def test_errors_of_shared_randomness_add_up_linearly() -> None:
     parts = [
         Estimate(np.array([1.0]), np.array([3.0])),
         Estimate(np.array([2.0]), np.array([4.0])),
@@ -128,7 +128,7 @@ def test_errors_of_the_same_coins_add_up_plainly() -> None:
 
 
 @pytest.mark.statistical
-def test_permanent_answers_have_intervals_that_know_of_their_coins() -> None:
+def test_permanent_answers_have_intervals_that_allow_for_shared_randomness() -> None:
     # 60 ads, 6 days of nearly the same answers; limits as above. The twin: errors added in
     # squares, as if each day had coins of its own, are less than half as wide as they should be.
     steady = with_section(small_world(days=6), "behaviour", ads=60)
@@ -142,8 +142,8 @@ def test_permanent_answers_have_intervals_that_know_of_their_coins() -> None:
     servers = engine.hosted.servers
     shown = np.sum([servers.impressions(day) for day in range(6)], axis=0)
     covered = [
-        rate_metrics(days, clicks.days, shown, share_randomness=share_coins)[1].value
-        for share_coins in (True, False)
+        rate_metrics(days, clicks.days, shown, share_randomness=share_randomness)[1].value
+        for share_randomness in (True, False)
     ]
     assert covered[0] >= 46 / 60
     assert covered[1] < 46 / 60

@@ -58,7 +58,7 @@ def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
     assert titles(beside, Plot) == titles(report_section(swept(2.0, 8.0)), Plot)
 
 
-def test_shared_rows_and_ranges_of_data_are_told() -> None:
+def test_shared_rows_and_ranges_of_data_are_stated() -> None:
     block = {"source": "wdbc"}
     scenario = record_world(block, population={"users": 2000, "cohort": 256})
     found = report_section([PointFindings((), scenario, run_record_world(scenario).found)])

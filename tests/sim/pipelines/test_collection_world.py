@@ -23,15 +23,15 @@ from noisefloor_sim.runs.engine import Engine, explain_spending
 PROTECTED = {"questions": "protected", "askers": "everyone"}
 
 
-def test_records_follow_their_stated_law() -> None:
+def test_records_follow_their_stated_distribution() -> None:
     """200,000 people: a share of 0.35 has a standard error of 0.0011, means of below 0.01."""
-    held = health_records(200_000, SeededSource(1, "law").generator())
-    assert abs(held.labels.mean() - AT_RISK) < 0.006
+    records = health_records(200_000, SeededSource(1, "law").generator())
+    assert abs(records.labels.mean() - AT_RISK) < 0.006
     for place, sign in enumerate(VITAL_SIGNS):
-        values = (held.values[:, place] + 1) / 2 * (sign.high - sign.low) + sign.low
-        apart = (values[held.labels].mean() - values[~held.labels].mean()) / sign.deviation
+        values = (records.values[:, place] + 1) / 2 * (sign.high - sign.low) + sign.low
+        apart = (values[records.labels].mean() - values[~records.labels].mean()) / sign.deviation
         assert abs(apart - sign.shift) < 0.08, sign.name  # what the ends of ranges take
-    assert held.values.shape[1] == len(SCHEMA)
+    assert records.values.shape[1] == len(SCHEMA)
 
 
 def test_the_model_is_far_above_the_majority_and_below_no_privacy() -> None:
@@ -92,9 +92,9 @@ def test_the_account_refuses_what_the_budget_does_not_cover() -> None:
 def test_what_was_spent_is_explained_day_by_day() -> None:
     scenario = record_world({"questions": "protected"}, days=4)
     with new_run():
-        told = explain_spending(scenario, PIPELINES, 3)
-    assert len(told) == 4
-    assert any("report" in line or "question" in line or "no device" in line for line in told)
+        lines = explain_spending(scenario, PIPELINES, 3)
+    assert len(lines) == 4
+    assert any("report" in line or "question" in line or "no device" in line for line in lines)
 
 
 def test_rows_are_split_before_users_draw_them() -> None:
@@ -104,13 +104,13 @@ def test_rows_are_split_before_users_draw_them() -> None:
         for users in (500, 2000)
     )
     for scenario in (few, many):
-        holdings = RecordAssignment.of(scenario)
+        assignment = RecordAssignment.of(scenario)
         engine = Engine(scenario, PIPELINES)
-        people = [holdings.people(cohort) for cohort in engine.cohorts()]
+        people = [assignment.people(cohort) for cohort in engine.cohorts()]
         rows = np.concatenate([one.row for one in people])
         is_test = np.concatenate([one.is_test for one in people])
         assert not set(rows[is_test]) & set(rows[~is_test])
-        assert holdings.is_reused is (scenario is many)
+        assert assignment.is_reused is (scenario is many)
         if scenario is few:
             assert len(set(rows)) == len(rows)
     simulated = run_record_world(many)

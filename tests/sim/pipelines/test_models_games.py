@@ -36,7 +36,7 @@ def test_the_largest_area_is_the_pure_closed_form() -> None:
     assert true_positive_bound(0.01, guarantee(1.0, 1e-6)) == pytest.approx(0.01 * np.e + 1e-6)
 
 
-def test_members_of_an_overfitted_network_are_told() -> None:
+def test_members_of_an_overfitted_network_are_recognised() -> None:
     simulated = run_model_world(model_world(OVERFITTED))
     assert simulated.value("shadows.accuracy_members") > 0.95
     assert simulated.metric("attack.lira.auc").low > 0.62
@@ -89,9 +89,9 @@ def test_the_auditor_is_silent_on_nothing_and_loud_on_a_fault(method: str) -> No
 
 def test_one_of_two_records_is_in_where_a_record_is_swapped() -> None:
     scenario = model_world({"method": "logistic"})
-    holdings, block = UserRecordAssignment.of(scenario), block_of(scenario)
-    plan = Planner(holdings.encoding, block, "corrected").at(20)
-    pool = holdings.records[:40]
+    assignment, block = UserRecordAssignment.of(scenario), block_of(scenario)
+    plan = Planner(assignment.encoding, block, "corrected").at(20)
+    pool = assignment.records[:40]
     with new_run():
         game = ShadowModelAttack(plan, pool, 16, SeededSource(1, "pairs"))
         dealt = game.members(SeededSource(1, "coins"))
@@ -101,7 +101,7 @@ def test_one_of_two_records_is_in_where_a_record_is_swapped() -> None:
     assert (dealt.sum(axis=1) == 20).all()
 
 
-def test_newcomers_are_told_by_differencing_two_networks_without_noise() -> None:
+def test_newcomers_are_recognised_by_differencing_two_networks_without_noise() -> None:
     bare = run_weekly_world("plain", hidden="32", epochs=80)
     noisy = run_weekly_world("logistic")
     assert bare.value("attack.newcomer.auc") > 0.58
@@ -111,7 +111,7 @@ def test_newcomers_are_told_by_differencing_two_networks_without_noise() -> None
     assert noisy.value("attack.newcomer.claimed_auc") == pytest.approx(0.731, abs=1e-3)
 
 
-def test_releases_add_up_for_whoever_is_in_all_of_them() -> None:
+def test_releases_add_up_for_records_that_are_in_all_of_them() -> None:
     simulated = run_weekly_world("logistic", epsilon=1.0, canaries=2000)
     assert simulated.value("attack.stayer.success") > simulated.value("attack.canary.success")
     assert simulated.value("attack.stayer.bound") > simulated.value("attack.canary.bound")

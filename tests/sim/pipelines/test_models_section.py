@@ -110,5 +110,5 @@ def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
     assert titles(beside, Plot) == titles(report_section(swept(1.0, 8.0)), Plot)
 
 
-def test_synthetic_records_and_shared_rows_are_told() -> None:
+def test_synthetic_records_and_shared_rows_are_stated() -> None:
     assert "Records are synthetic" in report_section(swept(1.0)).intro

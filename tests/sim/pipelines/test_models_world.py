@@ -32,7 +32,7 @@ METHODS = (
 )
 
 
-def test_records_follow_their_stated_law() -> None:
+def test_records_follow_their_stated_distribution() -> None:
     """100,000 people: a share has a standard error of 0.0016 at most; 0.01 is 6 of them."""
     records = customer_records(100_000, SeededSource(1, "law").generator())
     for trait in TRAITS:
@@ -173,7 +173,7 @@ def test_a_file_of_ones_own_is_published_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "told"),
+    ("block", "rule"),
     [
         ({"source": "census"}, r"models\.source: Expected synthetic, adult, or a file"),
         ({"source": "mine.csv"}, r"models\.label: Expected the column to be learnt"),
@@ -186,8 +186,8 @@ def test_a_file_of_ones_own_is_published_from(tmp_path: Path) -> None:
         ({"layers": 4}, r"models\.layers"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(block: dict[str, object], told: str) -> None:
-    with pytest.raises(BadScenario, match=told):
+def test_settings_that_make_no_sense_are_refused(block: dict[str, object], rule: str) -> None:
+    with pytest.raises(BadScenario, match=rule):
         model_world(block)
 
 

@@ -65,7 +65,7 @@ def test_rounding_never_crosses_the_value(value: float) -> None:
         (0.99999, "1 - 1e-5"),
     ],
 )
-def test_a_confidence_near_one_is_told_by_what_is_missing(value: float, text: str) -> None:
+def test_a_confidence_near_one_is_written_by_what_is_missing(value: float, text: str) -> None:
     assert wording.confidence(value).replace("\u00a0", " ").replace(MINUS, "-") == text
 
 

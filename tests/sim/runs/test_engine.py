@@ -97,9 +97,9 @@ def test_an_outage_holds_frames_back_until_it_ends() -> None:
         retries=40,
         retry_after_s=900.0,
     )
-    held, engine = run(dark)
+    outcome, engine = run(dark)
     assert engine.network.traffic.lost > 0
-    assert same(pipeline_metrics(held), pipeline_metrics(run(CLEAN)[0]))
+    assert same(pipeline_metrics(outcome), pipeline_metrics(run(CLEAN)[0]))
 
 
 def test_frames_that_are_given_up_are_missing_and_said_to_be() -> None:
@@ -138,13 +138,13 @@ def test_the_census_is_that_of_the_cohorts() -> None:
         np.concatenate([getattr(one, name) for one in cohorts])
         for name in ("owns", "leaves", "silent")
     )
-    held = [engine.ad_world.tastes.draw_ratings(one) for one in cohorts]
+    ratings = [engine.ad_world.tastes.draw_ratings(one) for one in cohorts]
     census = engine.census
     assert census.user_days == sum(int((leaves > day).sum()) for day in range(days))
     assert census.devices == int(owns.sum())
     assert census.silent == sum(int((owns & silent[:, :, day]).sum()) for day in range(days))
     assert census.left == int((leaves <= days - 1).sum()) > 500
-    assert ads_of(engine).counts.ratings == sum(int(one.rated.sum()) for one in held)
+    assert ads_of(engine).counts.ratings == sum(int(one.rated.sum()) for one in ratings)
     shares = {name: world_metric(outcome, name) for name in ("silent_share", "left_share")}
     assert shares["silent_share"] == census.silent / (census.devices * days)
     assert shares["left_share"] == census.left / scenario.population.users

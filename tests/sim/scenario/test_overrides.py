@@ -61,7 +61,7 @@ def test_values_win_over_the_file_and_the_last_one_over_all(tmp_path: Path) -> N
         ("sweep.days=[0]", "{file}: sweep.days.0: Expected >= 1, got 0."),
     ],
 )
-def test_a_bad_value_is_told_with_its_key(tmp_path: Path, setting: str, said: str) -> None:
+def test_a_bad_value_is_reported_with_its_key(tmp_path: Path, setting: str, said: str) -> None:
     with pytest.raises(BadScenario) as caught:
         loaded(tmp_path, setting, text=MINIMAL + "days: 3\n")
     assert str(caught.value).startswith(said.format(file=tmp_path / "s.yaml"))

@@ -134,7 +134,7 @@ def test_points_travel_between_processes() -> None:
         ),
     ],
 )
-def test_a_bad_sweep_is_told_with_its_line_key_and_rule(line: str, fault: str) -> None:
+def test_a_bad_sweep_is_reported_with_its_line_key_and_rule(line: str, fault: str) -> None:
     lines = [f"sweep: {line}"] if line.startswith("{") else ["sweep:", f"  {line}"]
     said = complaint(MINIMAL, *lines)
     number = 5 + len(lines)

@@ -171,7 +171,7 @@ def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
         ),
     ],
 )
-def test_a_bad_line_is_told_with_its_number_key_and_rule(line: str, fault: str) -> None:
+def test_a_bad_line_is_reported_with_its_number_key_and_rule(line: str, fault: str) -> None:
     assert complaint(MINIMAL, line) == f"s.yaml:6: {fault}"
 
 
@@ -192,7 +192,7 @@ def test_a_bad_line_is_told_with_its_number_key_and_rule(line: str, fault: str) 
         ("[toy]", "pipelines: Expected a mapping of keys, got a list of 1 value."),
     ],
 )
-def test_a_bad_block_is_told_as_if_it_stood_in_the_model(block: str, fault: str) -> None:
+def test_a_bad_block_is_reported_as_if_it_stood_in_the_model(block: str, fault: str) -> None:
     text = f"name: a\nquestion: b\nseed: 1\npipelines:\n  {block}\n"
     said = complaint(text)
     assert said.split(": ", 1)[1].startswith(fault)

@@ -35,7 +35,7 @@ def a_day(day: int = 0, cohort: Cohort | None = None, **behaviour: object) -> Da
     return draw_clicks(world, cohort, visits, visits.popular)
 
 
-def test_a_day_is_the_same_each_time_it_is_lived() -> None:
+def test_a_day_is_the_same_each_time_it_is_drawn() -> None:
     one, other = a_day(), a_day()
     assert np.array_equal(one.ad, other.ad)
     assert np.array_equal(one.clicked, other.clicked)
@@ -62,9 +62,9 @@ def test_people_with_several_devices_use_them_by_the_time_they_spend_on_each() -
     rows = np.asarray(cohort.owns.all(axis=1))[day.user]
     # All slots of a page are on one device: every second one is a view.
     counts = np.bincount(day.device[rows][::2], minlength=3)
-    law = np.array([0.6, 0.3, 0.1])
-    assert chi_square_p(counts, law) > FALSE_ALARM
-    assert chi_square_p(counts, tilted(law, 1.1)) < FALSE_ALARM
+    shares = np.array([0.6, 0.3, 0.1])
+    assert chi_square_p(counts, shares) > FALSE_ALARM
+    assert chi_square_p(counts, tilted(shares, 1.1)) < FALSE_ALARM
 
 
 def test_people_who_left_do_nothing() -> None:
@@ -115,7 +115,7 @@ def test_the_matrix_has_a_bit_for_each_user_and_ad_of_the_chosen_rows() -> None:
     assert pairs == {(int(user), int(ad)) for user, ad in np.argwhere(bits)}
 
 
-def test_whoever_serves_decides_what_is_clicked_and_moves_no_other_coin() -> None:
+def test_the_ad_server_decides_what_is_clicked_and_moves_no_other_draw() -> None:
     world, cohort = ad_world(Behaviour()), people()
     visits = draw_visits(world, cohort, 0, SeededSource(5, "world"))
     other = visits.popular.copy()

@@ -23,10 +23,10 @@ def test_devices_in_contact_pool_what_they_hold() -> None:
     assert wallets.left.sum(axis=1).tolist() == [20, 20, 100]
 
 
-def test_as_much_is_granted_as_is_wanted_and_covered() -> None:
+def test_as_much_is_granted_as_is_requested_and_covered() -> None:
     wallets = DeviceBudgets.open(OWNS, 100)
-    wanted = np.array([2, 7, 0])
-    assert wallets.spend(OWNS, 30, wanted).tolist() == [2, 3, 0]
+    requested = np.array([2, 7, 0])
+    assert wallets.spend(OWNS, 30, requested).tolist() == [2, 3, 0]
     assert wallets.left.sum(axis=1).tolist() == [40, 10, 100]
 
 

@@ -93,7 +93,7 @@ def test_a_duplicate_comes_after_twice_the_latency_with_the_same_bytes() -> None
     assert (traffic.sent, traffic.duplicated, traffic.delivered) == (1, 1, 2)
 
 
-def test_a_frame_that_is_held_back_comes_later_by_less_than_a_retry() -> None:
+def test_a_frame_that_is_delayed_arrives_later_by_less_than_a_retry() -> None:
     wire = Wire(reorder=1.0, retry_after_s=100.0)
     wire.send(*(b"%d" % number for number in range(50)))
     order = [int(data) for _, data in wire.done().arrived]

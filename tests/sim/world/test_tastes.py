@@ -25,19 +25,19 @@ def tastes(shape: Shape | None = None, **behaviour: object) -> TasteModel:
 @pytest.mark.parametrize("source", ["topics", "low-rank"])
 def test_ratings_stay_in_range_and_are_the_same_again(source: str) -> None:
     shape = Shape.model_validate({"source": source})
-    held = tastes(shape, rated_share=0.4).draw_ratings(people())
+    ratings = tastes(shape, rated_share=0.4).draw_ratings(people())
     again = tastes(shape, rated_share=0.4).draw_ratings(people())
-    assert np.array_equal(held.rating, again.rating)
-    assert 0 <= held.rating.min() <= held.rating.max() <= 1
+    assert np.array_equal(ratings.rating, again.rating)
+    assert 0 <= ratings.rating.min() <= ratings.rating.max() <= 1
     # 4,096 x 20 coins: five standard errors of 0.0017, false alarm 6e-7.
-    assert abs(held.rated.mean() - 0.4) < 5 * 0.00172
+    assert abs(ratings.rated.mean() - 0.4) < 5 * 0.00172
 
 
 def test_ratings_follow_interest_in_the_topic() -> None:
     cohort, likes = people(), tastes()
-    held = likes.draw_ratings(cohort)
+    ratings = likes.draw_ratings(cohort)
     cared = cohort.interests[:, likes.topic]
-    assert held.rating[cared > 0.3].mean() > held.rating[cared < 0.01].mean() + 0.2
+    assert ratings.rating[cared > 0.3].mean() > ratings.rating[cared < 0.01].mean() + 0.2
     assert np.array_equal(likes.interest(cohort), cared)
 
 
