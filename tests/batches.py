@@ -7,6 +7,7 @@ each case has a run and a monkeypatch of its own, and none hides the failure of 
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ Check = Callable[..., None]
 PATCH = "monkeypatch"
 # What one case leaves in these, the next one would find.
 REFUSED = {"tmp_path", "capsys", "caplog", "recwarn"}
+# As pytest's -k selects tests: NOISEFLOOR_CASES=unary runs the cases with that in their names.
+ONLY = os.environ.get("NOISEFLOOR_CASES", "")
 
 
 def batched(
@@ -43,18 +46,22 @@ def batched(
         @functools.wraps(check)
         def run_all(**given: Any) -> None:  # Any: whatever the other arguments are
             failures = []
-            for case in cases:
+            chosen = [case for case in cases if ONLY in label(case)]
+            if not chosen:
+                pytest.skip(f"no case of this batch has {ONLY} in its name")
+            for case in chosen:
                 try:
                     _run_one(check, {**given, argument: case})
                 except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
                     error.add_note(f"{argument}: {label(case)}")
                     failures.append(error)
             if failures:
-                raise BaseExceptionGroup(f"{len(failures)} of {len(cases)} cases fail", failures)
+                raise BaseExceptionGroup(f"{len(failures)} of {len(chosen)} cases fail", failures)
 
         kept = [one for name, one in signature.parameters.items() if name != argument]
         vars(run_all)["__signature__"] = signature.replace(parameters=kept)
-        return run_all
+        marked: Check = pytest.mark.batch(run_all)
+        return marked
 
     return decorate
 

@@ -73,6 +73,24 @@ class Tree:
         return one.target if step is None else self.origin(step)
 
     def _imports_of(self, module: str) -> Iterator[Import]:
+        """Yield what a module imports; ``package.name`` is an import of that name, too."""
+        direct = list(self._direct_imports_of(module))
+        yield from direct
+        packages = {one.bound: one.target for one in direct if self.is_whole_package(one)}
+        for node in ast.walk(self.syntax[module]):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                package = packages.get(node.value.id)
+                if package is not None:
+                    inner = f"{package}.{node.attr}"
+                    target, name = (inner, None) if inner in self.sources else (package, node.attr)
+                    bound = f"{node.value.id}.{node.attr}"
+                    yield Import(module, node.lineno, target, name, bound)
+
+    def is_whole_package(self, one: Import) -> bool:
+        """Whether an import binds a package, whose names are then read as attributes."""
+        return one.name is None and one.target in self.packages and "." not in one.bound
+
+    def _direct_imports_of(self, module: str) -> Iterator[Import]:
         for node in ast.walk(self.syntax[module]):
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -110,6 +128,8 @@ def bypassed_doors(tree: Tree, exempt: Container[tuple[str, str]] = ()) -> list[
         elif is_around:
             continue
         elif one.target not in tree.packages and "." in owner:
+            if one.name is None and one.target.rpartition(".")[2] in tree.public_names(owner):
+                continue  # the door lists the module itself
             found.append(f"{where} imports {one.target}, not its door {owner}")
         elif one.target in tree.packages and one.name not in {
             None,
@@ -126,7 +146,8 @@ def unused_modules(tree: Tree, entry_points: Iterable[str]) -> list[str]:
     """
     uses: dict[str, set[str]] = defaultdict(set)
     for one in tree.imports:
-        uses[one.importer].add(tree.origin(one))
+        if not tree.is_whole_package(one):  # only the names that are read from it are used
+            uses[one.importer].add(tree.origin(one))
     reached: set[str] = set()
     waiting = list(entry_points)
     while waiting:

@@ -25,16 +25,9 @@ FIELD_TERM = "held_out"
 # The folders whose names are free of old words.
 RENAMED = ("platform", "services", "simulator", "tests", "bench")
 DOC_WIDTH = 119
-# Documents whose lines and names are still to be brought into shape.
-UNCHECKED = {
-    *("README.md", "CHANGELOG.md", "operations.md", "publishing.md"),
-    *("adding-a-pipeline.md", "adding-a-mechanism.md"),
-}
-DOCUMENTS = [
-    path
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
-    if path.name not in UNCHECKED
-]
+# What the pages on adding a mechanism and a pipeline add.
+EXAMPLES = ("blank_response", "pipelines.wearers")
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 DOCUMENTED = Tree(
     {
         "noisefloor.__init__": "from noisefloor.here import Kind as passed",
@@ -81,6 +74,9 @@ def test_no_import_is_exempt_without_need(tree: Tree) -> None:
         "from top.b import unlisted",
         "def late():\n    from top.b.module import name",
         "from top.alone import _private",
+        "from top import b\nb._private",
+        "from top import b\nb.unlisted()",
+        "from top import b\nb.module",
     ],
 )
 def test_an_import_past_a_door_is_found(line: str) -> None:
@@ -94,6 +90,9 @@ def test_an_import_past_a_door_is_found(line: str) -> None:
     [
         ("top__a__user", "from top.b import name"),
         ("top__a__user", "import top.b"),
+        ("top__a__user", "from top import b\nb.name"),
+        ("top__a__user", "from top.b import listed"),
+        ("top__a__user", "from top import b\nb.listed.name"),
         ("top__a__user", "from top.a.other import _private"),
         ("top__a__user", "from top.alone import name"),
         ("top__a__user", "from top.a.inner import listed"),
@@ -105,7 +104,8 @@ def test_an_import_past_a_door_is_found(line: str) -> None:
 def test_imports_through_doors_and_within_a_package_are_fine(user: str, line: str) -> None:
     modules = {
         "top__b__module": "",
-        "top__b__door": "from top.b.module import name\n__all__ = ['name']",
+        "top__b__listed": "",
+        "top__b__door": "from top.b.module import name\n__all__ = ['listed', 'name']",
         "top__a__other": "",
         "top__a__inner__door": "__all__ = ['listed']",
         "top__alone": "",
@@ -122,6 +122,7 @@ def test_every_module_is_reached_from_an_entry_point(tree: Tree) -> None:
     [
         "",
         "from top.b import used",
+        "from top import b\nb.used",
         "import elsewhere",
     ],
 )
@@ -251,6 +252,7 @@ def test_documents_name_modules_and_files_that_exist(tree: Tree) -> None:
         f"{path.name}: {name}"
         for path in DOCUMENTS
         for name in house.stale_names(path.read_text(encoding="utf-8"), tree, files)
+        if not any(example in name for example in EXAMPLES)
     ]
     assert found == []
 

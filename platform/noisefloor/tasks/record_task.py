@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,6 @@ from noisefloor.tables import Labels, ScaledRecords, ScaledSchema
 from noisefloor.tasks import round_trainers
 from noisefloor.tasks.round_content import RoundContent, read_content, write_content
 from noisefloor.wire import Kind
-
-if TYPE_CHECKING:
-    pass  # MERGED
-
 
 RecordMethod = Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"]
 SelectionName = Literal["none", "random", "piecewise", "response", "weak"]

@@ -125,7 +125,8 @@ def test_what_is_missing_leaves_claims_unknown_and_is_named(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path / "none"))
-    text = SCENARIO.partition("pipelines:")[0] + "pipelines: {collection: {source: ionosphere}}\n"
+    head = SCENARIO.partition("behaviour:")[0]
+    text = head + "budget: 10\npipelines: {collection: {source: ionosphere}}\n"
     scenario.write_text(text, encoding="utf-8")
     code, said = dry_run(scenario)
     assert code == 0

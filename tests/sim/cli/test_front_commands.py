@@ -25,7 +25,7 @@ question: Does adult matter in a question?
 seed: 1
 tastes: {source: movielens-100k}
 behaviour: {ads: 4, click_rates: open-bandit}
-pipelines: {models: {method: private-sgd}}
+pipelines: {models: {method: private-sgd}, clicks: {}}
 sweep: {pipelines.models.method: [logistic, private-sgd]}
 """
 

@@ -1,4 +1,4 @@
-"""The line-up: every mechanism as ``noisefloor audit`` shows it, the faulty ones last."""
+"""The audit cases: every mechanism as ``noisefloor audit`` shows it, the faulty ones last."""
 
 import difflib
 from collections.abc import Sequence
