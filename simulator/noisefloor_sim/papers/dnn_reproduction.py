@@ -6,7 +6,16 @@ from pathlib import Path
 
 from noisefloor.checks import check_count, check_extra
 from noisefloor.tables import LABEL, OneHot
-from noisefloor_sim.papers import dnn_figures
+from noisefloor_sim.papers.dnn_figures import (
+    FULL,
+    QUICK,
+    READINGS,
+    TITLES,
+    DnnPoint,
+    items,
+    points_of,
+    scores_by_point,
+)
 from noisefloor_sim.papers.dnn_methods import DEFAULT_SEED, DnnPlan, adult, claims, run_point
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
 from noisefloor_sim.papers.output import check_folder, reproduction_document, rows_of, write_all
@@ -28,7 +37,7 @@ def reproduce_dnn(
         seed: Of folds, training and noise.
     """
     check_count(seed, "seed", least=0)
-    chosen = replace(dnn_figures.QUICK if quick else dnn_figures.FULL, seed=seed)
+    chosen = replace(QUICK if quick else FULL, seed=seed)
     check_count(jobs, "jobs", most=1024)
     check_extra("reproduce dnn", "models", "torch", "safetensors")
     check_folder(out, force=force)
@@ -36,7 +45,7 @@ def reproduce_dnn(
     parameters = chosen.training.shape(encoding.width, encoding.classes).count
     start, cpu = time.monotonic(), time.process_time()
     runs = run_all(chosen, jobs)
-    judged = [judge(item, runs) for item in dnn_figures.items(chosen)]
+    judged = [judge(item, runs) for item in items(chosen)]
     said = claims(chosen)
     manifest: dict[str, object] = {
         "seed": seed,
@@ -51,10 +60,10 @@ def reproduce_dnn(
     card = [(name, str(value)) for name, value in manifest.items()]
     page = page_of(judged, runs, plan=chosen, claims=said, parameters=parameters, card=card)
     took = {"wall_s": time.monotonic() - start, "own_cpu_s": time.process_time() - cpu}
-    rows = rows_of(judged, {"adult": interval(runs[dnn_figures.DnnPoint("majority")])[0]})
-    document = reproduction_document("DNN", dnn_figures.READINGS, judged, rows, runs, seed=seed)
+    rows = rows_of(judged, {"adult": interval(runs[DnnPoint("majority")])[0]})
+    document = reproduction_document("DNN", READINGS, judged, rows, runs, seed=seed)
     write_all(out, document, rows, page=page, manifest=manifest | took)
-    print_verdicts(judged, dnn_figures.TITLES, 3)
+    print_verdicts(judged, TITLES, 3)
     for line in (whole_model(said, parameters), *warnings_of(chosen)):
         print(line)
     print(f"took {took['wall_s']:.0f} s; report: {out / 'report.html'}")
@@ -67,7 +76,7 @@ def run_all(plan: DnnPlan, jobs: int) -> Runs:
     tasks = [
         (key, epsilon, place, plan)
         for place in range(plan.folds)
-        for key, epsilon in dnn_figures.points_of(plan)
+        for key, epsilon in points_of(plan)
     ]
     found = {}
     with progress() as bar:
@@ -75,4 +84,4 @@ def run_all(plan: DnnPlan, jobs: int) -> Runs:
         for (key, epsilon, place, _), reached in run_in_pool(run_point, tasks, jobs):
             found[key, epsilon, place] = (reached.accuracy, reached.macro_f1)
             bar.advance(task)
-    return dnn_figures.scores_by_point(found)
+    return scores_by_point(found)

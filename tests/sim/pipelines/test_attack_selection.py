@@ -8,6 +8,7 @@ import pytest
 from ads_worlds import BITS, ads_world
 from collection_runs import record_world
 from model_worlds import model_world
+from noisefloor.adversary import records
 from noisefloor.errors import BadScenario
 from noisefloor.privacy import ClaimVerdict
 from noisefloor.randomness import new_run
@@ -15,7 +16,6 @@ from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.ads import attacks as ads_attacks
 from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import attacks as click_attacks
-from noisefloor_sim.pipelines.collection import attacks as record_attacks
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.report import ClaimRow, Table, headline
@@ -151,7 +151,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     noted(ads_attacks, "play_pair")
     noted(click_attacks, "bound_from_reports")
     noted(click_attacks, "bayes_guess")
-    noted(record_attacks, "attack_tuple")
+    noted(records, "attack_tuple")
     noted(CanaryAudit, "play")
     noted(ShadowModelAttack, "run")
     yield called

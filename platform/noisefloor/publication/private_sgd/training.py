@@ -15,9 +15,15 @@ from torch.nn import functional
 
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot, OutOfDomain
-from noisefloor.publication.private_sgd import module_checks, subsampled_gaussian, training
+from noisefloor.publication.private_sgd import training
 from noisefloor.publication.private_sgd.bookkeeping import BookKeeping, Loss, find_untapped_layers
 from noisefloor.publication.private_sgd.contributions import NonFiniteExamples
+from noisefloor.publication.private_sgd.module_checks import (
+    ModuleDryRun,
+    as_batch,
+    check_module,
+    placeholder_examples,
+)
 from noisefloor.publication.private_sgd.optimisers import (
     check_moved,
     check_weights,
@@ -27,6 +33,11 @@ from noisefloor.publication.private_sgd.optimisers import (
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
 from noisefloor.publication.private_sgd.plan import SgdPlan
+from noisefloor.publication.private_sgd.subsampled_gaussian import (
+    add_noise,
+    micro_batches,
+    poisson_sample,
+)
 from noisefloor.publication.tensors import read_tensors, write_tensors
 from noisefloor.randomness import Source
 
@@ -162,12 +173,10 @@ class PrivateTraining:
         per_example: bool = False,
         public_examples: tuple[Arrays, Arrays] | None = None,
     ) -> None:
-        module_checks.check_module(module)
+        check_module(module)
         self._module, self._plan, self._source, self._loss = module, plan, source, loss
-        self._examples = module_checks.as_batch(inputs, targets)
-        self._public = (
-            None if public_examples is None else module_checks.as_batch(*public_examples)
-        )
+        self._examples = as_batch(inputs, targets)
+        self._public = None if public_examples is None else as_batch(*public_examples)
         if self._public is not None and len(self._public.targets) < 2:
             raise OutOfDomain("Expected at least two public examples.")
         self._most = check_count(micro_batch, "micro_batch")
@@ -197,14 +206,8 @@ class PrivateTraining:
         self._flat.release()
 
     def _dry_run(self) -> None:
-        checks = module_checks.ModuleDryRun(
-            self._module, self._loss, self._road, self._flat, self._sums
-        )
-        kinds = (
-            module_checks.placeholder_examples(self._examples)
-            if self._public is None
-            else [self._public]
-        )
+        checks = ModuleDryRun(self._module, self._loss, self._road, self._flat, self._sums)
+        kinds = placeholder_examples(self._examples) if self._public is None else [self._public]
         checks.check(kinds, min(self._most, ceil(self._plan.expected_batch)))
 
     @property
@@ -229,12 +232,10 @@ class PrivateTraining:
         step_source = self._source.child("step", self._step)
         self._sums.zero_()
         count = len(self._examples.targets)
-        places = subsampled_gaussian.poisson_sample(self._plan, count, step_source.stage("sample"))
-        for part in subsampled_gaussian.micro_batches(places, count, self._most):
+        places = poisson_sample(self._plan, count, step_source.stage("sample"))
+        for part in micro_batches(places, count, self._most):
             self._add(part)
-        subsampled_gaussian.add_noise(
-            self._sums, self._plan.noise_scale, step_source.stage("noise")
-        )
+        add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))
         # Not divided by the size of the sample: that depends on which records there are.
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
 

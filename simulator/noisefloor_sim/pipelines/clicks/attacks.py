@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import binary_success
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
-from noisefloor.adversary import audit
+from noisefloor.adversary.audit import (
+    bayes_guess,
+    bound_from_reports,
+    majority_success,
+    pair_success,
+    vector_success,
+)
 from noisefloor.distributions import ONE
 from noisefloor.mechanisms import Reports
 from noisefloor.privacy import LowerBound, Neighbours
@@ -83,7 +89,7 @@ def play(
 ) -> list[Metric]:
     """Let the adversary guess for every canary, and score it in whole counts."""
     truth, periods = _reports(report, game, canaries, source.child(game.name))
-    guessed = audit.bayes_guess(report, periods, [game.first, game.second]).candidate
+    guessed = bayes_guess(report, periods, [game.first, game.second]).candidate
     right = int(np.count_nonzero(guessed == truth))
     proved = game.periods * report.guarantee(Neighbours.USER).epsilon
     metrics = [
@@ -129,7 +135,7 @@ def play_row_order(
     if not is_kept:
         orders = [randomness.child("order", day).permutation(canaries) for day in range(days)]
     frames = [rows[order] for rows, order in zip(periods, orders, strict=True)]
-    guessed = audit.bayes_guess(report, frames, [game.first, game.second]).candidate
+    guessed = bayes_guess(report, frames, [game.first, game.second]).candidate
     right = int(np.count_nonzero(guessed == truth[orders[0]]))
     return [proportion_metric("attack.row_order.success", right, canaries)]
 
@@ -152,7 +158,7 @@ def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> lis
     )
     rows = report.randomise(truth, randomness.child("reports"))
     right = int(np.count_nonzero((rows == truth).all(axis=1)))
-    expected = audit.vector_success(report.ads, report.encoding.stay / ONE)
+    expected = vector_success(report.ads, report.encoding.stay / ONE)
     return [
         proportion_metric("attack.vector.success", right, canaries),
         Metric("attack.vector.closed_form", expected, n=canaries),
@@ -190,10 +196,10 @@ def delivered_metrics(counts: NDArray[np.int64], report: ClickReport) -> list[Me
 def closed_form(report: ClickReport | DeliveredClick, game: DistinguishingGame) -> float | None:
     """Return how often the best guess is right, where a formula tells."""
     if isinstance(report, DeliveredClick):
-        return audit.majority_success(game.periods, 1 - report.response.flip / ONE)
+        return majority_success(game.periods, 1 - report.response.flip / ONE)
     if report.form is ClickEncoding.PAD_AND_SAMPLE:
         return None
-    return audit.pair_success(report.encoding, game.first, game.second, game.periods)
+    return pair_success(report.encoding, game.first, game.second, game.periods)
 
 
 def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -> list[Metric]:
@@ -208,9 +214,7 @@ def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -
     truth = randomness.child("truth").bernoulli(ONE // 2, canaries)
     bit, none = np.arange(clicks.ads) == 0, np.zeros(clicks.ads, dtype=np.bool_)
     reports = clicks.randomise(np.where(truth[:, None], bit, none), randomness.child("reports"))
-    right = int(
-        np.count_nonzero(audit.bayes_guess(clicks, [reports], [none, bit]).candidate == truth)
-    )
+    right = int(np.count_nonzero(bayes_guess(clicks, [reports], [none, bit]).candidate == truth))
     proved = clicks.guarantee(Neighbours.USER).epsilon
     return [
         proportion_metric("attack.all_days.success", right, canaries),
@@ -232,4 +236,4 @@ def audited_bound(
     reports = [
         report.randomise(rows, source.child("audit", place)) for place, rows in enumerate(inputs)
     ]
-    return audit.bound_from_reports(report, reports, pair, alpha=ALPHA)
+    return bound_from_reports(report, reports, pair, alpha=ALPHA)
