@@ -22,7 +22,7 @@ _FOUND = {
     "answered": "Requests answered with 202",
     "unanswered": "Requests whose connection broke",
     "taken_unanswered": "Frames taken, and the answer never sent",
-    "held_frames": "Frames in the hands of whoever was hit",
+    "held_frames": "Frames at the process that was hit",
     "poison": "Frames that can never count, answered with 400",
     "cells": "Sums compared, one by one",
     "longest_pause_s": "Longest pause in which nothing was settled, in seconds",

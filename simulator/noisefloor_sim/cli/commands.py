@@ -86,7 +86,7 @@ def audit(
     trials: Annotated[
         int, typer.Option(help="Runs on each of the two inputs; half choose, half judge.")
     ] = 400_000,
-    seed: Annotated[int, typer.Option(help="Of all coins: the same seed, the same table.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, one object a mechanism.")
     ] = False,

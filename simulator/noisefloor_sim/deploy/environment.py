@@ -1,4 +1,4 @@
-"""What each process is told, by its environment: each gets its own password and no other."""
+"""The environment of each process: each gets its own password and no other."""
 
 import os
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ class ProcessEnvironment:
     redis_url: str | None = field(repr=False)
 
     def store(self, name: str, durability: str) -> dict[str, str]:
-        """Return what a store is told."""
+        """Return the environment of a store."""
         folder = str(self.paths.data(name))
         return self._with(DURABILITY=durability, DATA_FOLDER=folder)
 
     def service(self, durability: str, store: str, user: str, port: int) -> dict[str, str]:
-        """Return what a service is told.
+        """Return the environment of a service.
 
         Args:
             durability: What an acknowledgement promises.

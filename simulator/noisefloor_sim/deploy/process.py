@@ -28,7 +28,7 @@ STOPPING_ORDER = (*SERVICES, LEDGER_STORE, STREAM_STORE)
 
 
 # A shell of a session of its own stays behind as the parent and writes down how it ended: only a
-# parent is told, and we may be gone by then.
+# parent is notified, and we may be gone by then.
 _SCRIPT = '( "$@" & echo $! >"$0.pid"; wait $!; echo $? >"$0.exit" ) &'
 _ACCESS = "noisefloor.access"
 _PAUSE_S = 0.02

@@ -119,7 +119,7 @@ def start(
         anchor: The file that says what was spent at least of the ledger; without it the one of
             the variable, of the last start in the folder, or one in the user's own state folder.
         settings: Further settings of the services, by their names: ``{"rate": "100"}``.
-        tell: Is told what is waited for.
+        tell: Called with what is waited for.
 
     Raises:
         BadParameter: The address, the durability or the collection cannot be used.

@@ -83,7 +83,7 @@ class DnnPlan:
         folds: How many of ten are run.
         epsilons: The grid.
         training: Of every network.
-        seed: Of folds and of all coins.
+        seed: Of folds and of all randomness.
     """
 
     folds: int
@@ -101,7 +101,7 @@ class DnnFold:
         encoding: How records become examples.
         records: To learn from.
         train: The same as examples.
-        held_out: To be told.
+        held_out: To be predicted.
     """
 
     place: int

@@ -41,7 +41,7 @@ def reproduce_dnn(
     check_count(jobs, "jobs", most=1024)
     check_extra("reproduce dnn", "models", "torch", "safetensors")
     check_folder(out, force=force)
-    encoding = OneHot(adult().schema, LABEL)  # what is missing is told at once
+    encoding = OneHot(adult().schema, LABEL)  # missing data are an error at once
     parameters = chosen.training.shape(encoding.width, encoding.classes).count
     start, cpu = time.monotonic(), time.process_time()
     runs = run_all(chosen, jobs)

@@ -122,7 +122,7 @@ _FILES = ("reproduction.json", "reproduction.csv", "report.html", "manifest.json
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that is in the way; replace one that is a reproduction, if told so."""
+    """Refuse a folder that is in the way; replace one that is a reproduction, if requested."""
     if not folder.exists():
         return
     if not force:

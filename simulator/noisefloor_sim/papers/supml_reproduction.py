@@ -36,7 +36,7 @@ def reproduce_supml(*, seeds: int, jobs: int, out: Path, force: bool, seed: int 
     check_count(jobs, "jobs", most=1024)
     check_sklearn("reproduce supml")
     check_folder(out, force=force)
-    sources = {name: load() for name, load in SOURCES.items()}  # what is missing is told at once
+    sources = {name: load() for name, load in SOURCES.items()}  # missing data are an error at once
     listed = items()
     settings = list(dict.fromkeys([one for item in listed for one in item.settings()]))
     settings = list(dict.fromkeys([*settings, *extra_settings()]))

@@ -1,6 +1,6 @@
 """Run settings over seeds, in a pool of processes.
 
-All settings of a seed share its coins: the same shuffle, and nested random attributes. So
+All settings of a seed share its random draws: the same shuffle, and nested random attributes. So
 differences between settings are paired.
 
 One way to run the paper's pipeline, small enough to hand to a worker.

@@ -5,7 +5,7 @@ data. plotly.js reads a little markup in every text; ``words.literal`` takes tha
 
 How the curves of a plot look, in the figure and in its legend.
 
-Colours are those of Okabe and Ito, told apart by every reader; a group has a colour and a marker,
+Colours are those of Okabe and Ito, distinct for every reader; a group has a colour and a marker,
 a role has a stroke, so that nothing hangs on colour alone.
 """
 

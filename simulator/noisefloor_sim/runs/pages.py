@@ -63,7 +63,7 @@ def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
 
 
 def _shown(settings: str) -> str:
-    """Write the swept keys by their last words; seed and variant are told elsewhere."""
+    """Write the swept keys by their last words; seed and variant stand elsewhere."""
     pairs = [part.partition("=") for part in settings.split(", ") if part]
     kept = [(key.rpartition(".")[2], value) for key, _, value in pairs]
     return ", ".join(f"{key} {value}" for key, value in kept if key not in ("seed", "variant"))

@@ -41,7 +41,7 @@ _ONE_THREAD = {
 }
 
 Job = tuple[str, str, str, ServiceAddresses | None]
-"""What a worker is told: point, settings, scenario as text, and where the roles run."""
+"""The input of a worker: point, settings, scenario as text, and where the roles run."""
 
 Done = Callable[[float, int], None]
 """Called with the number of finished points, parts of one included, and of all."""
@@ -81,7 +81,7 @@ def simulate(
         settings: Its swept keys, as text.
         text: Its scenario.
         services: Where the server's roles run, if not here.
-        progress: Told how many cohorts have woken.
+        progress: Called with the number of cohorts that have woken.
     """
     start = time.process_time()
     scenario = loads(text, BLOCKS)

@@ -1,7 +1,7 @@
 """A scenario as it was read: plain data, and where each key stands.
 
-Whoever finds a flaw names the path and the rule; the document turns both into an error with the
-file, the dotted key and the line.
+A check that finds a flaw names the path and the rule; the document turns both into an error with
+the file, the dotted key and the line.
 
 Dotted keys: split, written, looked up and set in plain data, and found in a model.
 """

@@ -1,7 +1,7 @@
 """The scenario: one question to the simulator, as frozen values.
 
 Only name, seed, question and pipelines have to be given. Everything here is data; how it is read
-is told in ``loading``, what follows from it in the engine.
+stands in ``loading``, what follows from it in the engine.
 """
 
 from collections.abc import Mapping
@@ -103,7 +103,7 @@ class Scenario(BaseModel):
         default="", max_length=1_000, description="The answer that is expected, for the report."
     )
     seed: int = Field(
-        ge=0, le=LARGEST_SEED, description="Of all coins: the same seed, the same run."
+        ge=0, le=LARGEST_SEED, description="Of all randomness: the same seed, the same run."
     )
     days: int = Field(default=7, ge=1, le=366, description="How long the world runs.")
     variant: Literal["paper", "corrected"] = Field(

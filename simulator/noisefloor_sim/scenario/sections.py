@@ -141,7 +141,7 @@ class Population(BaseModel):
         ge=16,
         le=65_536,
         description="Users per cohort, the unit of randomness and of memory; "
-        "changing it moves coins.",
+        "changing it changes all random draws.",
     )
     topics: int = Field(
         default=12, ge=1, le=1_000, description="Topics that interests are mixed of."

@@ -145,7 +145,7 @@ def _combinations(scenario: Scenario) -> Iterator[_Choices]:
 def _at(
     choices: _Choices, base: Mapping[str, object], blocks: Blocks
 ) -> tuple[Scenario | None, list[Flaw]]:
-    """Return the scenario at a point, or None and what is wrong, told of the sweep's keys."""
+    """Return the scenario at a point, or None and what is wrong, by the sweep's keys."""
     data: object = base
     for key, _, value in choices:
         data = put(data, tuple(key.split(".")), value)

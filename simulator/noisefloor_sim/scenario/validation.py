@@ -29,7 +29,7 @@ from noisefloor_sim.scenario.model import MOST_ATTACKS, Scenario
 from noisefloor_sim.scenario.result_names import unknown_results
 
 _MOST_ERRORS = 100
-"""Errors that are told; looking for the nearest name takes time."""
+"""Errors that are listed; looking for the nearest name takes time."""
 
 _REDO = "Begin with a new file: noisefloor new NAME."
 

@@ -122,7 +122,7 @@ class TasteModel:
     def persons(self, cohort: Cohort) -> NDArray[np.int64] | None:
         """Return whose ratings each user has, where several users have those of one real person.
 
-        Whoever holds ratings back has to hold the same ones back of all who share a person.
+        A caller that holds ratings back has to hold the same ones back of all who share a person.
         """
         return self._person(cohort) if self.shape.source == "movielens-100k" else None
 

@@ -49,7 +49,7 @@ def titles(found: Section, kind: type) -> list[str]:
 def test_curves_run_along_epsilon_with_their_lines() -> None:
     found = report_section(swept(1.0, 8.0))
     plots = {item.title: item for item in found.items if isinstance(item, Plot)}
-    accuracy = plots["How often the true label is told, by what is claimed"]
+    accuracy = plots["How often the true label is predicted, by what is claimed"]
     assert [one.name for one in accuracy.curves] == [
         "anonymising-first",
         "learning-first",
@@ -60,9 +60,9 @@ def test_curves_run_along_epsilon_with_their_lines() -> None:
     assert [one.name for one in members.curves[2:]] == [
         "bound of what is claimed",
         "planted: no noise",
-        "null: other coins",
+        "null: other random bits",
     ]
-    assert "How often the true label is told, by what is proved of the whole model" in plots
+    assert "How often the true label is predicted, by what is proved of the whole model" in plots
     curve = plots["Membership by shadow models: true against false positives, at epsilon 1"]
     assert curve.log_x
     assert curve.log_y
@@ -72,7 +72,7 @@ def test_curves_run_along_epsilon_with_their_lines() -> None:
 
 def test_one_place_is_shown_without_curves_along_an_axis(tmp_path: Path) -> None:
     found = report_section(swept(1.0))
-    assert "How often the true label is told, by what is claimed" not in titles(found, Plot)
+    assert "How often the true label is predicted, by what is claimed" not in titles(found, Plot)
     assert titles(found, Table) == TABLES
     page = Page("models", "?", "", "As expected.", verdict_ok=True, sections=(found,))
     write(page, tmp_path / "page.html")

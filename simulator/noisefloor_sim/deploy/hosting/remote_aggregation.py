@@ -75,7 +75,7 @@ class RemoteAggregation:
         return EpochSummary(**{name: reply[name] for name in names})
 
     def model(self) -> bytes | None:
-        """Return what devices are told now, if there is one yet."""
+        """Return the current broadcast, if there is one yet."""
         answer = self._devices.call("GET", "/model", known=(404,))
         return answer.body if answer.status == 200 else None
 

@@ -186,7 +186,7 @@ class CandidateProfiles:
 
     @classmethod
     def of(cls, delivery: DeliveryPhase, context: SimulationContext) -> "CandidateProfiles":
-        """Take from the first cohort whoever is most like all who share a favourite."""
+        """Take from the first cohort the user most like all who share a favourite."""
         scores = delivery.scores(context.ad_world, context.cohort(0)).astype(np.float64)
         best = scores.argmax(axis=1)
         ads = np.unique(best)[:MOST_CANDIDATES]
@@ -221,7 +221,7 @@ def request_games(
     yield from _reused(delivery, distribution, people, source)
     yield from _calibration(delivery, people, source)
     canaries = block_of(delivery.scenario).canaries
-    # What is asked for in the open links by itself; slates are told apart by no symbol.
+    # What is asked for in the open links by itself; no symbol distinguishes slates.
     if not delivery.delivery.is_slate and distribution.guarantee().is_finite:
         linked = LinkingGame(distribution, people.rows, DEVICES_LINKED, fresh)
         games = max(1, canaries // 20)
@@ -284,7 +284,7 @@ def _calibration(
 def play_activity(
     scenario: Scenario, context: SimulationContext, source: SeededSource, *, is_daily: bool
 ) -> AttackOutcome:
-    """Tell a busy person from a quiet one: the quartiles of activity, a fair coin each.
+    """Tell a busy person from a quiet one: the quartiles of activity, equally likely.
 
     Devices that ask for every impression show how many pages were looked at in each hour. Those
     that ask once a day show the hour of the first page, or that there was none.

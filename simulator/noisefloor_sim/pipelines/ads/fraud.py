@@ -169,7 +169,7 @@ class TrainingFraud:
         return pull, formula, share * self._forged_error(tallies.forged)
 
     def _forged_error(self, forged: NDArray[np.int64]) -> float:
-        """Return the standard error of what fakes say; a crowd tosses no coin."""
+        """Return the standard error of what fakes say; a crowd draws nothing."""
         if self.scenario.threat.forgery == "maximal":
             return 0.0
         return float(self.training.bit.estimate(forged, int(forged.sum())).standard_error.mean())

@@ -48,7 +48,7 @@ def request_text(
         source: Of the request's id.
     """
     epsilon, released = delivery.guarantee().epsilon, None
-    # What is drawn blindly or told in the open has no place in a request: it goes without.
+    # What is drawn blindly or sent in the open has no place in a request: it goes without.
     if symbol < delivery.ads and SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         released = auction.ReleasedSymbol(symbol, delivery.ads, epsilon)
     floor = block_of(scenario).auction.floor_micros
@@ -78,7 +78,7 @@ class ImpressionLot:
 
     Attributes:
         hour: Of the day.
-        user: Whose it is; no bidder is told.
+        user: Whose it is; no bidder gets it.
         released: The ad that the device asked for; one past the last where it did not.
         topic: Of the page.
         chance: Of a click, for each campaign's ad.
@@ -232,7 +232,7 @@ class MarketPhase:
     def _signals(
         self, day: int, lot: ImpressionLot, panel: ImpressionLot, bidders: auction.Bidders
     ) -> dict[str, auction.Signal]:
-        """Return what bidders are told of the impressions under each regime."""
+        """Return what bidders get of the impressions under each regime."""
         by_topic = auction.mean_chance(panel.topic, panel.chance, self.scenario.population.topics)
         draw = self.source.child("blind", day).generator()
         sold, known = (replace(it, released=_shuffled(it, draw)) for it in (lot, panel))

@@ -64,7 +64,7 @@ def _held_out(scenario: Scenario, tastes: TasteModel, cohort: Cohort) -> NDArray
         draw = source.child(cohort.number).generator()
         return np.asarray(draw.random((len(cohort), ads), dtype=np.float32) < share)
     draw = source.child("persons").generator()
-    # Row by row, so that whoever has the largest number moves nobody.
+    # Row by row, so that the user with the largest number changes no other.
     back = draw.random((int(persons.max(initial=0)) + 1, ads), dtype=np.float32) < share
     return np.asarray(back[persons])
 

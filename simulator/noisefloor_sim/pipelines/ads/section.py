@@ -28,13 +28,13 @@ _TITLES = {
 
 
 def market_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
-    """Show what impressions are worth by what bidders are told, and what they are told."""
+    """Show what impressions are worth by what bidders get, and what they get."""
     for name, (title, label) in _TITLES.items():
         curves = _regimes(groups, name)
         if curves:
             yield Plot(
                 title,
-                "The same impressions, bidders and coins; only what bidders are told differs. "
+                "The same impressions, bidders and random draws; only what bidders get differs. "
                 "Tracking tells all, context only the page; between them lies what devices "
                 "released.",
                 axis.label,
@@ -71,7 +71,7 @@ def _example(groups: plotting.Groups) -> Iterator[Table]:
                 "A bid request, as it leaves for bidders",
                 "In the shape of OpenRTB 2.6, with no field for anybody: the one segment is the "
                 "ad that the device released, beside the epsilon it was released at. Every field "
-                "that is not listed is refused, here and by whoever reads it.",
+                "that is not listed is refused, here and by every reader.",
                 ("line", "JSON"),
                 list(enumerate(lines, start=1)),
             )

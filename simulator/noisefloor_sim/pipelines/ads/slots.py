@@ -89,7 +89,8 @@ def fill_daily(
         slots: What is to be filled.
         memory: What was given last; it is changed.
         randomness: Of this day's requests.
-        repeat: Whether whoever cannot pay shows the last request's ads again, or popular ones.
+        repeat: Whether a device without budget shows the last request's ads again, or popular
+            ones.
     """
     asked, user = np.flatnonzero(slots.granted), slots.visits.user
     if not repeat:
@@ -123,7 +124,7 @@ def fill_each(
         slots: What is to be filled.
         memory: What was shown last; it is changed.
         randomness: Of this day's requests.
-        repeat: Whether whoever cannot pay shows the last ad again, or popular ones.
+        repeat: Whether a device that cannot pay shows the last ad again, or popular ones.
     """
     places, granted = np.flatnonzero(slots.is_open), slots.granted
     users = slots.visits.user[places]

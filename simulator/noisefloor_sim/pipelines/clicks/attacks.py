@@ -1,9 +1,9 @@
 """Guessing games: devices with known clicks, and an adversary that sees their reports.
 
-A game tosses a fair coin for each canary: one of two inputs, mostly vectors of clicks, the same in
-all its periods. The canary's device reports as any other; the adversary sees the reports of a
-connection, knows both inputs, and names one. So there is a truth to score against and a closed
-form to meet.
+A game draws a fair random bit for each canary: one of two inputs, mostly vectors of clicks, the
+same in all its periods. The canary's device reports as any other; the adversary sees the reports
+of a connection, knows both inputs, and names one. So there is a truth to score against and a
+closed form to meet.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ Bits = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class DistinguishingGame:
-    """Two inputs to be told apart.
+    """Two inputs to be distinguished.
 
     Attributes:
         name: Of the metrics.
@@ -108,7 +108,7 @@ def _reports(
     canaries: int,
     source: SeededSource,
 ) -> tuple[Bits, list[Reports]]:
-    """Toss each canary's coin, and return it with the reports of all periods."""
+    """Draw each canary's bit, and return it with the reports of all periods."""
     truth = source.child("truth").bernoulli(ONE // 2, canaries)
     inputs = np.stack([game.first, game.second])[truth.view(np.uint8)]
     return truth, [
@@ -141,10 +141,10 @@ def play_row_order(
 
 
 def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> list[Metric]:
-    """Let the adversary name whole vectors of fair coins; only for forms that answer each bit.
+    """Let the adversary name whole vectors of fair bits; only for forms that answer each bit.
 
     Sees:      one report.
-    Knows:     that every bit is a fair coin.
+    Knows:     that every bit is fair.
     Guesses:   the whole vector: the report itself is the best guess.
     Reference: every bit is right with the chance to stay, independently.
     """

@@ -23,7 +23,7 @@ ATTACKS: Attacks = {
     "single-bit": Attack("one click or none, one report"),
     "profiles": Attack("the two profiles farthest apart, one report"),
     "all-days": Attack("one click or none, all fresh reports linked"),
-    "vector": Attack("a whole vector of fair coins, one report"),
+    "vector": Attack("a whole vector of fair random bits, one report"),
     "row-order": Attack("one click or none, linked by the place of a row"),
     "delivered": Attack("bits of delivered ads, with the click rate known"),
     "audit": Attack("the worst two profiles, to audit the claims", is_audit=True),

@@ -24,7 +24,7 @@ class ClickDayStatistics:
         reported: Users among those who paid for a report whose clicks on each ad it could tell.
         delivered: Bits of delivered ads, by their value and by what was reported of them.
         true_tally: The tally that the honest reports would have had without noise; kept only where
-            there are fakes to be told from them.
+            there are fakes to be distinguished from them.
         fresh: Reports that were paid for.
         repeated: Reports sent again from memory.
         refused: Users whose budget did not cover a report.

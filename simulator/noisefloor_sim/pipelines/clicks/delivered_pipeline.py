@@ -1,4 +1,4 @@
-"""The click pipeline for delivered ads: the ad is told as it is, only its click is protected.
+"""The click pipeline for delivered ads: the ad is sent as it is, only its click is protected.
 
 A user reports on one ad a day, that of the first slot on a device in contact, and not at all on a
 day without such a slot. That a user reports says that there was one: no epsilon speaks of it.

@@ -185,7 +185,7 @@ def fraud_metrics(
     """Tell how far fakes lifted their ad, beside the formula, and how well a detector does.
 
     Args:
-        forger: Whose fakes there are; nothing is told where there is none.
+        forger: Whose fakes there are; no metrics where there is none.
         statistics: One for each day.
         aggregator: What was released.
         kind: Of the frames.

@@ -63,7 +63,7 @@ class ClickReporting:
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
-        # The paper's variant debits what the paper claims; what is proved is told beside it.
+        # The paper's variant debits what the paper claims; what is proved is shown beside it.
         self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon
         ads, cells = self.scenario.ad_behaviour.ads, self.kind.cells
         self.days = [

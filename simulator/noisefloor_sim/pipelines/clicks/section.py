@@ -36,7 +36,7 @@ def _by_ad(groups: Groups) -> Iterator[Table]:
         yield Table(
             "Click-through rates of the ads shown most, at the far end of the axis",
             "Estimated users who clicked, over the impressions that the ad server counted, with "
-            "95 % intervals of the protecting coins; noise may take a rate below 0.",
+            "95 % intervals of the protecting noise; it may take a rate below 0.",
             ("curve", "ad", "impressions", "rate", "low", "high"),
             rows,
         )
@@ -59,7 +59,7 @@ def _scores(groups: Groups) -> Iterator[Table]:
         yield Table(
             "How good the click-through rates are",
             "Against the rates that a server which saw all clicks of reporting users would have "
-            "counted. Intervals know of coins only: where a form drops clicks, or fakes add some, "
+            "counted. Intervals cover noise only: where a form drops clicks, or fakes add some, "
             "they cover less than 95 %.",
             ("curve", "at", "root mean square error", "covered"),
             rows,
@@ -122,8 +122,8 @@ def _detection(groups: Groups) -> Iterator[Table]:
         yield Table(
             "Detecting the fakes from the number of all ones in an epoch",
             "Alarm at a p-value below 1 %, on honest and attacked epochs of a day's size; the "
-            "area under the ROC curve is 0.5 for a coin. Fakes that keep the number of ones of "
-            "an honest report are not found.",
+            "area under the ROC curve is 0.5 for a random guess. Fakes that keep the number of "
+            "ones of an honest report are not found.",
             ("curve", "at", *_COLUMNS.values()),
             rows,
         )
@@ -133,13 +133,13 @@ EPSILON = "pipelines.clicks.epsilon"
 
 _READINGS = {
     "vector": "Guessing blindly is right once in 2 to the number of ads.",
-    "row_order": "Half is a coin toss. If frames kept the order of their rows, a place would be "
-    "as good a label as a connection.",
+    "row_order": "Half is a random guess. If frames kept the order of their rows, a place would "
+    "be as good a label as a connection.",
     "delivered": "Most delivered ads are not clicked: naming none is right as often as the "
     "baseline says, and only a report that is worth more moves the guess.",
 }
 _READING = (
-    "Half is a coin toss. Measured success lies on its closed form and below the bound that is "
+    "Half is a random guess. Measured success lies on its closed form and below the bound that is "
     "proved."
 )
 _LEDGERS: tuple[tuple[str, str, Role], ...] = (
@@ -229,7 +229,7 @@ def _budget_plot(groups: Groups, axis: Axis) -> Plot:
     return Plot(
         "What a mean user has spent",
         f"At the largest {axis.word} of the sweep. Debited is what is claimed; where it lies "
-        "below what is proved, the ledger is told too little.",
+        "below what is proved, the ledger debits too little.",
         "day",
         "epsilon, summed",
         tuple(curves),

@@ -1,7 +1,7 @@
 """The adversary against a collection, tested on owners with known records.
 
 Canaries hold records as owners do and report by the same code; what is guessed and what the
-closed forms are is told in ``noisefloor.adversary``.
+closed forms are stands in ``noisefloor.adversary``.
 """
 
 from collections.abc import Callable, Iterator, Sequence

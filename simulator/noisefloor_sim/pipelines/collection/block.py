@@ -67,7 +67,7 @@ class CollectionBlock(PipelineBlock):
         "question.",
     )
     attributes: int = Field(
-        default=0, ge=0, le=4_096, description="Attributes told of; 0: by the public rule."
+        default=0, ge=0, le=4_096, description="Attributes reported; 0: by the public rule."
     )
     classes: int = Field(
         default=0, ge=0, le=4_096, description="Classes of an attribute; 0: by the public rule."

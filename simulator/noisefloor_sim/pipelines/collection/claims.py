@@ -66,7 +66,7 @@ def debited(claim: Claim) -> int:
 
 
 def widest(task: RecordTask) -> list[int]:
-    """Return as many attributes as are told of, those with most classes."""
+    """Return as many attributes as are reported, those with most classes."""
     order = sorted(range(len(task.schema)), key=lambda one: -task.discretiser.sizes[one])
     return order[: task.chosen]
 

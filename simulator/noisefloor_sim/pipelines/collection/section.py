@@ -70,7 +70,7 @@ def sizes_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
         "Sizes",
         "Where they are not given, attributes and classes follow from the number of owners and "
         "attributes and from epsilon alone: no record is looked at.",
-        ("curve", axis.word, "attributes told of", "classes", "reports", "model, bytes"),
+        ("curve", axis.word, "attributes reported", "classes", "reports", "model, bytes"),
         plotting.mean_rows(groups, names, 0.0),
     )
 
@@ -88,7 +88,7 @@ _READINGS = {
     "the label. The closed form is that of a single product.",
     "members": "Support vectors are training rows: without noise they name who took part. What "
     "is learnt from protected reports cannot tell more than these.",
-    "repeated": "Every question has fresh coins: the majority of them is right ever more often.",
+    "repeated": "Every question has fresh noise: the majority of them is right ever more often.",
 }
 _READING = (
     "Measured success lies on its closed form and below the bound that is proved; the baseline "

@@ -141,7 +141,7 @@ def games_of(canary: Canary, requested: int) -> int:
 
 
 def closed_form(plan: ModelPlan) -> float | None:
-    """Return how often a canary is told apart, where all of its noise is Gaussian."""
+    """Return how often a canary is distinguished, where all of its noise is Gaussian."""
     from noisefloor.publication.methods import GradientCanary, NormalCanary
 
     canary = plan.canary

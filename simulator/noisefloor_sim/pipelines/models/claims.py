@@ -18,7 +18,7 @@ NoiseEvent = accounting.LaplaceNoise | accounting.GaussianNoise | accounting.Sam
 def accountant_guarantee(plans: Sequence[ModelPlan]) -> Guarantee | None:
     """Return what all releases cost together by the accountant, or None where it knows no law.
 
-    It is told the noise of every release and not its epsilon, at the delta of them all.
+    It takes the noise of every release and not its epsilon, at the delta of them all.
     """
     events: list[NoiseEvent] = []
     for plan in plans:

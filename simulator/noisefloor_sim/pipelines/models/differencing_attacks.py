@@ -95,7 +95,7 @@ def _shifts(tables: methods.PrivateTables, candidates: Records) -> NDArray[np.in
 
 
 FEWEST = 20
-"""People on either side, below which nothing is told."""
+"""People on either side, below which nothing is reported."""
 
 Scores = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignme
 from noisefloor_sim.pipelines.scoring import proportion_metric
 
 _TRAINING = NetworkTraining(hidden=(), learning_rate=0.5, epochs=5)
-"""How a recipient learns from a synthetic table: it is free, whoever does it."""
+"""How a recipient learns from a synthetic table: it costs no privacy."""
 
 
 def model_of(method: str, content: bytes, source: Source) -> publication.PublishedModel:

@@ -85,7 +85,7 @@ def accuracy_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plo
         return
     by_claim = ", by what is claimed" if axis.key.endswith(".epsilon") else ""
     yield Plot(
-        f"How often the true label is told{by_claim}",
+        f"How often the true label is predicted{by_claim}",
         "A release is worth something where it lies above the majority class. What is claimed is "
         "not always what is proved of the whole model.",
         axis.label,
@@ -114,7 +114,7 @@ def whole_model_plot(groups: plotting.Groups) -> Iterator[Plot]:
     prices = [float(at) for one in curves for at in one.x]
     if prices and max(prices) > _APART * min(prices):
         yield Plot(
-            "How often the true label is told, by what is proved of the whole model",
+            "How often the true label is predicted, by what is proved of the whole model",
             "The same releases at the epsilon of all that is published. Noise for one parameter "
             "at a time costs as many times its epsilon as there are parameters; where nothing is "
             "proved, nothing is drawn.",
@@ -197,7 +197,7 @@ def release_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
         kind="step",
     )
     yield Plot(
-        "How often the true label is told, from release to release",
+        "How often the true label is predicted, from release to release",
         "Later releases have more records to learn from; none has more than its own epsilon.",
         "day",
         _RIGHT,
@@ -240,7 +240,7 @@ AUC_PLOTS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, Role]]]] = {
         {
             "attack.lira.claimed_auc": _BOUND,
             "attack.planted.auc": ("planted: no noise", "baseline"),
-            "attack.null.auc": ("null: other coins", "baseline"),
+            "attack.null.auc": ("null: other random bits", "baseline"),
         },
     ),
     "newcomer": (

@@ -1,8 +1,8 @@
 """Membership by shadow models: the adversary trains as the data holder does, by the same code.
 
-A pool of records is dealt out by fair coins, half to each shadow model. Where a record may be
-swapped, records are paired and a coin says which of the two is in: so neighbours in the game are
-neighbours in the sense of the guarantee, and the bound is the guarantee's own.
+A pool of records is dealt out by fair random bits, half to each shadow model. Where a record may
+be swapped, records are paired and a random bit decides which of the two is in: so neighbours in
+the game are neighbours in the sense of the guarantee, and the bound is the guarantee's own.
 """
 
 from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ class ShadowModelAttack:
     def audit(self, runs: ShadowRuns, *, alpha: float, delta: float) -> LowerBound:
         """Return the epsilon that the second half of the models proves against the first.
 
-        Every coin of theirs is a canary of one run of many.
+        Every random bit of theirs is a canary of one run of many.
         """
         first = self.models // 2
         kept = _resolved_records(runs.members[:first])
@@ -103,12 +103,12 @@ class ShadowModelAttack:
         return one_run_bound(scores.ravel(), draws.ravel(), alpha=alpha, delta=delta)
 
     def metrics(self, runs: ShadowRuns) -> list[Metric]:
-        """Tell what each attack reached, and what it makes of members by other coins: nothing."""
+        """Return what each attack reached, and a null: members by other random bits."""
         found = []
         for name, attack in ATTACKS.items():
             scored = membership_curve(attack(runs), runs.members)
             found += roc_curve_metrics(name, scored, self.plan.proved, self.plan.spec.cost)
-        # Coins of their own, for as many records: they have nothing to do with the models.
+        # Random bits of their own, for as many records: they have nothing to do with the models.
         others = self.members(self.source.child("null"))[:, : runs.records]
         member_accuracy, left = runs.accuracy
         half = runs.members.size // 2

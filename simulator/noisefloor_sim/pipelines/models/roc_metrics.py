@@ -1,4 +1,4 @@
-"""What a curve of an attack may be at most, and how one is told in metrics."""
+"""What a curve of an attack may be at most, and its metrics."""
 
 import numpy as np
 
