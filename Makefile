@@ -7,6 +7,8 @@ VENV ?= .venv
 PEERS ?= .venv-peers
 BIN = $(VENV)/bin
 PIP_FLAGS = --quiet --disable-pip-version-check
+# One more than the two cores of a small machine: many tests wait for processes that they started.
+WORKERS ?= 3
 EXAMPLES ?= 1000
 FRAMES ?= 100000
 SECONDS ?= 600
@@ -21,10 +23,10 @@ test: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 nightly: $(VENV)/installed
-	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 bench: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python
