@@ -5,6 +5,7 @@ adversary reaches a lower bound is that of ``adversary``.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -100,27 +101,87 @@ class LowerBound:
 
 
 class ClaimVerdict(StrEnum):
-    """What was found about a claim or by an audit, the worst first."""
+    """What was found about a claim, a flow of reports or by an audit, the worst first."""
 
-    REFUTED = "refuted"  # an attack reached more than is proved: proof or code is wrong
-    ACCUSED = "accused"  # the same, of a mechanism in the auditor's list
-    MISSED = "missed"  # a mechanism that is faulty on purpose was not found out
+    BROKEN = "broken"  # an attack reached more than is proved: proof or code is wrong
+    MISFIT = "misfit"  # reports do not follow the distribution that is declared of them
+    UNACCOUNTED = "unaccounted"  # wire, server and ledger disagree, or a frame carries more
     OVERCLAIMED = "overclaimed"  # less is proved, or more was reached, than is claimed
     UNPROTECTED = "unprotected"  # an infinite epsilon is claimed: nothing is promised
-    CAUGHT = "caught"  # a mechanism that is faulty on purpose was found out
-    BLIND = "blind"  # the audit raised a false alarm or missed its planted fault
+    BLIND = "blind"  # this detector raised a false alarm or misses its planted fault
     UNDECIDED = "undecided"  # the audit found nothing, or could not have contradicted the claim
-    CONSISTENT = "consistent"  # the audit could have contradicted the claim, and did not
-    HOLDS = "holds"  # what is proved is within what is claimed, and no audit contradicts it
+    CONSISTENT = "consistent"  # the detector could have contradicted the claim, and did not
+    HOLDS = "holds"  # what is proved is within what is claimed, and nothing contradicts it
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether a run in which it is found has failed, whatever its gates say."""
+        return self in (ClaimVerdict.BROKEN, ClaimVerdict.MISFIT, ClaimVerdict.UNACCOUNTED)
+
+
+def worst_verdict(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
+    """Return the worst of some verdicts; of none, that nothing contradicts."""
+    order = list(ClaimVerdict)
+    return min(verdicts, key=order.index, default=ClaimVerdict.HOLDS)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEvidence:
+    """What was seen of one flow of a run: whether its reports fit, and whether sums agree.
+
+    Attributes:
+        flow: The name of the flow.
+        rows: Reports that were read where they arrived, each once.
+        tests: Exact tests of their fit to the declared distribution.
+        p_value: The smallest of the tests, times their number; 1 if there was none.
+        misfit: The rejected test in words, with its figures; empty if none was rejected.
+        faults: Where wire, server and ledger disagree; in words, with figures.
+        is_blind: Whether the tests would have missed noise a quarter too small.
+    """
+
+    flow: str
+    rows: int = 0
+    tests: int = 0
+    p_value: float = 1.0
+    misfit: str = ""
+    faults: tuple[str, ...] = ()
+    is_blind: bool = False
+
+    @property
+    def verdict(self) -> ClaimVerdict:
+        """Say in one word what was found."""
+        if self.misfit:
+            return ClaimVerdict.MISFIT
+        if self.faults:
+            return ClaimVerdict.UNACCOUNTED
+        is_blind = self.is_blind or not self.tests
+        return ClaimVerdict.BLIND if is_blind else ClaimVerdict.CONSISTENT
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What is wrong with the flow, each in words with figures."""
+        return (*((self.misfit,) if self.misfit else ()), *self.faults)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One epsilon three times: claimed, proved, audited; all under one relation."""
+    """One epsilon three times: claimed, proved, audited; all under one relation.
+
+    Attributes:
+        claimed: What the paper or the configuration says.
+        proved: What follows from the parameters as rounded and used.
+        audited: What an attack reached, if there was one.
+        null: What the same attack reached where there is nothing to be found.
+        planted: What it reached on the same inputs, randomised at a third more epsilon.
+        evidence: What was seen of the flows that the claim is about.
+    """
 
     claimed: Guarantee
     proved: Guarantee
     audited: LowerBound | None = None
+    null: LowerBound | None = None
+    planted: LowerBound | None = None
+    evidence: tuple[FlowEvidence, ...] = ()
 
     def __post_init__(self) -> None:
         said, shown = self.claimed, self.proved
@@ -136,10 +197,16 @@ class Claim:
         """Say in one word what the three numbers mean together.
 
         ``holds`` rests on the proof: an audit can contradict a claim and never confirm it, so
-        what an audit was worth is said by ``audit_verdict``.
+        what an audit was worth is said by ``audit_verdict``. A proof is about the declared
+        distribution: where reports do not follow it, no proof speaks of them.
         """
+        seen = worst_verdict(one.verdict for one in self.evidence if one.verdict.is_fatal)
+        return worst_verdict((self._figures_verdict, seen))
+
+    @property
+    def _figures_verdict(self) -> ClaimVerdict:
         if self._reached > self.proved.epsilon:
-            return ClaimVerdict.REFUTED
+            return ClaimVerdict.BROKEN
         if not self.claimed.is_finite:
             return ClaimVerdict.UNPROTECTED
         if max(self._reached, self.proved.epsilon) > self.claimed.epsilon:
@@ -153,17 +220,25 @@ class Claim:
         """Say what the audit alone shows; None if there was none.
 
         Silence is ``consistent`` with the claim only if the audit reached something and could
-        have reached more than is claimed and proved; otherwise it is ``undecided``.
+        have reached more than is claimed and proved; otherwise it is ``undecided``. An audit
+        that raised an alarm where nothing is to be found, or missed the fault that was planted
+        for it, is ``blind``.
         """
         if self.audited is None:
             return None
         if self._reached > self.proved.epsilon:
-            return ClaimVerdict.REFUTED
+            return ClaimVerdict.BROKEN
         if self._reached > self.claimed.epsilon:
             return ClaimVerdict.OVERCLAIMED
+        has_alarm = self.null is not None and self.null.epsilon > 0
+        if has_alarm or (self.planted is not None and not self._finds_planted(self.planted)):
+            return ClaimVerdict.BLIND
         least = min(self.claimed.epsilon, self.proved.epsilon)
         can_decide = self.audited.could_contradict(least)
         return ClaimVerdict.CONSISTENT if can_decide else ClaimVerdict.UNDECIDED
+
+    def _finds_planted(self, planted: LowerBound) -> bool:
+        return planted.epsilon > min(self.claimed.epsilon, self.proved.epsilon)
 
     @property
     def _reached(self) -> float:

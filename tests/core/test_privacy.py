@@ -92,10 +92,10 @@ def test_values_cannot_be_changed() -> None:
         (1.0, 2.0, 1.5, "overclaimed"),
         (1.0, math.inf, None, "overclaimed"),
         (1.0, math.inf, 5.0, "overclaimed"),
-        (1.0, 1.0, 1.0000001, "refuted"),
-        (2.0, 1.0, 1.5, "refuted"),
-        (1.0, 2.0, 2.5, "refuted"),
-        (math.inf, 1.0, 1.5, "refuted"),
+        (1.0, 1.0, 1.0000001, "broken"),
+        (2.0, 1.0, 1.5, "broken"),
+        (1.0, 2.0, 2.5, "broken"),
+        (math.inf, 1.0, 1.5, "broken"),
     ],
 )
 def test_a_verdict_follows_from_the_three_numbers(
@@ -111,7 +111,7 @@ def test_a_claim_holds_only_if_audited_proved_and_claimed_stand_in_order(
 ) -> None:
     claim = Claim(guarantee(claimed), guarantee(proved), reached(audited))
     assert (claim.verdict == "holds") == (audited <= proved <= claimed)
-    assert (claim.verdict == "refuted") == (audited > proved)
+    assert (claim.verdict == "broken") == (audited > proved)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_claim_holds_only_if_audited_proved_and_claimed_stand_in_order(
         (math.inf, math.inf, 6.0, "undecided"),
         (1.0, math.inf, 0.5, "consistent"),
         (1.0, math.inf, 5.0, "overclaimed"),
-        (1.0, 0.5, 0.75, "refuted"),
+        (1.0, 0.5, 0.75, "broken"),
     ],
 )
 def test_an_audit_is_consistent_only_if_it_could_have_said_otherwise(

@@ -14,7 +14,7 @@ from noisefloor.adversary.audit import (
     AuditCase,
     AuditRow,
     all_audit_cases,
-    any_accused,
+    any_broken,
     audit,
     select_cases,
 )
@@ -22,9 +22,8 @@ from noisefloor.privacy import ClaimVerdict, Guarantee, LowerBound
 
 _STYLES = {
     ClaimVerdict.HOLDS: "green",
-    ClaimVerdict.CAUGHT: "cyan",
-    ClaimVerdict.ACCUSED: "bold red",
-    ClaimVerdict.MISSED: "bold red",
+    ClaimVerdict.OVERCLAIMED: "cyan",
+    ClaimVerdict.BROKEN: "bold red",
     ClaimVerdict.BLIND: "yellow",
 }
 
@@ -36,7 +35,7 @@ def run_audit(names: Sequence[str], *, trials: int, seed: int, as_json: bool) ->
         print(json.dumps([row.as_json() for row in rows], indent=2, allow_nan=False))
     else:
         _print_table(rows)
-    return 1 if any_accused(rows) else 0
+    return 1 if any_broken(rows) else 0
 
 
 def _audited(cases: Sequence[AuditCase], *, trials: int, seed: int) -> list[AuditRow]:
@@ -134,9 +133,8 @@ def _summary(rows: Sequence[AuditRow]) -> str:
         counts[row.verdict] = counts.get(row.verdict, 0) + 1
     words = {
         ClaimVerdict.HOLDS: "hold what is proved",
-        ClaimVerdict.CAUGHT: "are faulty as printed in their papers, and caught",
-        ClaimVerdict.ACCUSED: "ACCUSED: proof or code is wrong",
-        ClaimVerdict.MISSED: "faulty and missed: use more --trials",
+        ClaimVerdict.OVERCLAIMED: "are overclaimed: faulty as printed in their papers",
+        ClaimVerdict.BROKEN: "BROKEN: proof or code is wrong",
         ClaimVerdict.BLIND: "blind: nothing found, or not the planted fault; use more --trials",
     }
     return "; ".join(f"{counts[key]} {text}" for key, text in words.items() if key in counts) + "."

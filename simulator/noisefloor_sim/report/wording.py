@@ -20,18 +20,9 @@ from noisefloor_sim.report.spec import Cell, ClaimRow
 DIGITS = 4  # significant ones, in tables and claims
 _AT_THE_END = 0.01  # a bound as near as this to the most that its trials can show is said to be it
 _PLAIN = {one.value: one.value.capitalize() for one in ClaimVerdict} | {
-    ClaimVerdict.REFUTED.value: "Proof refuted",
-    ClaimVerdict.ACCUSED.value: "Proof refuted",
-    ClaimVerdict.MISSED.value: "Fault missed",
-    ClaimVerdict.CAUGHT.value: "Fault caught",
-    ClaimVerdict.BLIND.value: "Undecided",
+    ClaimVerdict.BROKEN.value: "Proof broken",
 }
-_BAD = (
-    ClaimVerdict.REFUTED,
-    ClaimVerdict.ACCUSED,
-    ClaimVerdict.MISSED,
-    ClaimVerdict.OVERCLAIMED,
-)
+_BAD = tuple(one for one in ClaimVerdict if one.is_fatal or one is ClaimVerdict.OVERCLAIMED)
 # From the worst; a word that is none of them stands before "holds".
 _WORST_FIRST = (*(one for one in ClaimVerdict if one is not ClaimVerdict.HOLDS), "", "holds")
 _CONTROLS = re.compile(
@@ -151,7 +142,7 @@ def verdict(row: ClaimRow) -> str:
 def sentence(row: ClaimRow) -> str:
     """Explain the verdict from the three numbers, then give the reason if there is one."""
     parts = [_within(row) if row.verdict == ClaimVerdict.HOLDS else _against(row)]
-    if row.verdict in (ClaimVerdict.REFUTED, ClaimVerdict.ACCUSED):
+    if row.verdict == ClaimVerdict.BROKEN:
         parts.append("Proof or code is wrong.")
     if row.reason:
         parts.append(_as_sentence(row.reason))

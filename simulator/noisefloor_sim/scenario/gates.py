@@ -10,7 +10,7 @@
     claim      = "claims." selector verdict
                | "claims." selector "." figure comparison (NUMBER | figure)
     selector   = PART {"." PART}           pipeline, mechanism, neighbours; * or left out: any
-    verdict    = "holds" | "unprotected" | "overclaimed" | "refuted"
+    verdict    = "holds" | "unprotected" | "overclaimed" | "unaccounted" | "misfit" | "broken"
     figure     = "claimed" | "proved" | "audited"
     filter     = KEY comparison (NUMBER | WORD)      a dotted key of the scenario at that point
     comparison = "<" | "<=" | ">" | ">=" | "==" | "!="
@@ -36,7 +36,9 @@ VERDICTS = (
     ClaimVerdict.HOLDS,
     ClaimVerdict.UNPROTECTED,
     ClaimVerdict.OVERCLAIMED,
-    ClaimVerdict.REFUTED,
+    ClaimVerdict.UNACCOUNTED,
+    ClaimVerdict.MISFIT,
+    ClaimVerdict.BROKEN,
 )
 """What a claim can be found to be."""
 

@@ -30,7 +30,7 @@ def test_audit_of_named_mechanisms_prints_their_rows_and_a_reading() -> None:
     ]  # fmt: skip
     assert lines[1].split()[0] == "binary-response"
     assert lines[1].split()[-1] == "holds"
-    assert lines[2].split()[-1] == "caught"
+    assert lines[2].split()[-1] == "overclaimed"
     assert "1 hold what is proved; 1 are faulty" in lines[-1]
 
 
@@ -50,11 +50,11 @@ def test_json_has_one_object_per_mechanism() -> None:
     assert code == 0
     assert row["name"] == "paper-binning"
     assert row["proved"] == "inf"
-    assert row["verdict"] == "caught"
+    assert row["verdict"] == "overclaimed"
 
 
 def test_an_accusation_makes_the_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "any_accused", lambda rows: True)
+    monkeypatch.setattr(audit, "any_broken", lambda rows: True)
     code, _, _ = run("audit", "binary-response", "--trials", "2000")
     assert code == 1
 

@@ -77,7 +77,7 @@ def test_an_overclaimed_row_is_explained_by_its_numbers() -> None:
 
 
 def test_other_verdicts_are_explained_too() -> None:
-    assert wording.sentence(claim("refuted", 1.0, 1.0, 3.0)).endswith("Proof or code is wrong.")
+    assert wording.sentence(claim("broken", 1.0, 1.0, 3.0)).endswith("Proof or code is wrong.")
     assert wording.sentence(claim("overclaimed", 1.0, 2.0)) == "Claims 1, proved 2; not attacked."
     nothing = claim("overclaimed", 1.0, math.inf, 0.0, "empty cells are published")
     assert wording.sentence(nothing) == (
@@ -128,7 +128,7 @@ def test_the_worst_rows_come_first_and_ties_keep_their_order() -> None:
         claim("overclaimed", 1.0, 2.0),
         claim("odd"),
         claim("overclaimed", 1.0, math.inf, reason="none"),
-        claim("refuted", audited=3.0),
+        claim("broken", audited=3.0),
         claim("overclaimed", 0.0, 2.0, reason="claims perfection"),
     ]
     order = [rows.index(row) for row in wording.worst_first(rows)]
@@ -136,7 +136,7 @@ def test_the_worst_rows_come_first_and_ties_keep_their_order() -> None:
 
 
 def test_marks_do_not_hang_on_the_word_alone() -> None:
-    found = [wording.severity(claim(verdict)) for verdict in ("holds", "overclaimed", "caught")]
+    found = [wording.severity(claim(verdict)) for verdict in ("holds", "overclaimed", "blind")]
     assert found == ["ok", "bad", "warn"]
 
 

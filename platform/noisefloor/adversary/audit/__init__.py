@@ -4,7 +4,7 @@ from noisefloor.adversary.audit.audit_cases import all_audit_cases, select_cases
 from noisefloor.adversary.audit.auditor import (
     AuditCase,
     AuditRow,
-    any_accused,
+    any_broken,
     audit,
     bound_from_reports,
 )
@@ -56,7 +56,7 @@ __all__ = [
     "ReportDistribution",
     "RocCurve",
     "all_audit_cases",
-    "any_accused",
+    "any_broken",
     "audit",
     "bayes_guess",
     "binomial_distribution",

@@ -98,10 +98,10 @@ class AuditRow:
         return self.planted.epsilon > limit.epsilon
 
     @property
-    def accused(self) -> bool:
-        """Whether the mechanism was seen to break what is proved of it."""
+    def is_broken(self) -> bool:
+        """Whether the mechanism was seen to break what is proved or claimed of it."""
         reached = max(self.audited.epsilon, (self.exact or 0.0) - _FLOAT_NOISE)
-        return reached > self.claim.proved.epsilon
+        return reached > self.claim.proved.epsilon or self.overclaimed
 
     @property
     def overclaimed(self) -> bool:
@@ -111,16 +111,22 @@ class AuditRow:
 
     @property
     def verdict(self) -> privacy.ClaimVerdict:
-        """One of: holds, accused, caught, missed, blind.
+        """One of: holds, broken, overclaimed (faulty on purpose, and found out), blind.
 
         ``blind``: nothing was found at all, the null raised an alarm or the planted fault was not
-        found, so the audit says nothing; more trials may help.
+        found, so the audit says nothing; more trials may help. A mechanism that is faulty on
+        purpose is a planted fault itself.
         """
-        if self.case.faulty:
-            return privacy.ClaimVerdict.CAUGHT if self.overclaimed else privacy.ClaimVerdict.MISSED
-        if self.accused or self.overclaimed:
-            return privacy.ClaimVerdict.ACCUSED
-        if not self.audited.epsilon or self.null.epsilon > 0 or not self.planted_found:
+        if self.case.faulty and self.overclaimed:
+            return privacy.ClaimVerdict.OVERCLAIMED
+        if self.is_broken and not self.case.faulty:
+            return privacy.ClaimVerdict.BROKEN
+        if (
+            self.case.faulty
+            or not self.audited.epsilon
+            or self.null.epsilon > 0
+            or not self.planted_found
+        ):
             return privacy.ClaimVerdict.BLIND
         return privacy.ClaimVerdict.HOLDS
 
@@ -328,6 +334,6 @@ def audit(
         yield audit_case(case, source, trials=trials, alpha=alpha)
 
 
-def any_accused(rows: Iterable[AuditRow]) -> bool:
+def any_broken(rows: Iterable[AuditRow]) -> bool:
     """Whether a mechanism that is not marked as faulty broke what is proved of it."""
-    return any(row.verdict is privacy.ClaimVerdict.ACCUSED for row in rows)
+    return any(row.verdict is privacy.ClaimVerdict.BROKEN for row in rows)

@@ -12,7 +12,7 @@ from noisefloor.adversary.audit.audit_cases import all_audit_cases, select_cases
 from noisefloor.adversary.audit.auditor import (
     AuditCase,
     AuditRow,
-    any_accused,
+    any_broken,
     audit,
     audit_case,
     audit_mechanism,
@@ -45,14 +45,14 @@ def rows() -> list[AuditRow]:
 
 
 @pytest.mark.slow
-def test_every_correct_mechanism_holds_and_every_faulty_one_is_caught(
+def test_every_correct_mechanism_holds_and_every_faulty_one_is_overclaimed(
     rows: list[AuditRow],
 ) -> None:
     verdicts = {row.case.name: row.verdict for row in rows}
-    expected = {row.case.name: "caught" if row.case.faulty else "holds" for row in rows}
+    expected = {row.case.name: "overclaimed" if row.case.faulty else "holds" for row in rows}
     assert verdicts == expected
     assert sum(row.case.faulty for row in rows) == 6
-    assert not any_accused(rows)
+    assert not any_broken(rows)
 
 
 @pytest.mark.slow
@@ -131,11 +131,11 @@ class Deaf(BinaryResponse):
         return np.asarray(values, dtype=np.bool_)
 
 
-def test_a_mechanism_whose_code_breaks_its_own_proof_is_accused() -> None:
+def test_a_mechanism_whose_code_breaks_its_own_proof_is_broken() -> None:
     case = AuditCase("deaf", Deaf, 1.0, Neighbours.USER, (True, False))
     row = audit_case(case, SeededSource(3, "deaf"), trials=TRIALS, alpha=ALPHA)
-    assert row.verdict == "accused"
-    assert any_accused([row])
+    assert row.verdict == "broken"
+    assert any_broken([row])
 
 
 def row_of(
@@ -162,21 +162,21 @@ def row_of(
         (row_of(0.9, 1e-9, 1.2), "blind"),  # the same input twice was distinguished
         (row_of(0.9, 0.0, 1.0), "blind"),  # the planted fault does not pass what is proved
         (row_of(0.0, 0.0, 1.2), "blind"),  # nothing was found
-        (row_of(1.1, 0.0, 1.2), "accused"),
-        (row_of(1.1, 0.1, 0.9), "accused"),
-        (row_of(0.9, 0.0, 1.2, exact=1.01), "accused"),  # by enumeration, not by attack
-        (row_of(0.4, 0.0, 1.2, proved=0.5, exact=0.7), "accused"),  # within the claim
-        (row_of(0.7, 0.0, 1.2, proved=0.5), "accused"),
-        (row_of(1.5, 0.0, 2.5, proved=2.0), "accused"),  # proved, but more than is claimed
-        (row_of(0.9, 0.0, 2.5, proved=2.0, exact=1.5), "accused"),
-        (row_of(1.5, 0.0, 0.0, proved=2.0, faulty=True), "caught"),
-        (row_of(1.0, 0.0, 2.5, proved=2.0, faulty=True), "missed"),
-        (row_of(0.9, 0.0, 2.5, proved=2.0, exact=1.5, faulty=True), "caught"),
+        (row_of(1.1, 0.0, 1.2), "broken"),
+        (row_of(1.1, 0.1, 0.9), "broken"),
+        (row_of(0.9, 0.0, 1.2, exact=1.01), "broken"),  # by enumeration, not by attack
+        (row_of(0.4, 0.0, 1.2, proved=0.5, exact=0.7), "broken"),  # within the claim
+        (row_of(0.7, 0.0, 1.2, proved=0.5), "broken"),
+        (row_of(1.5, 0.0, 2.5, proved=2.0), "broken"),  # proved, but more than is claimed
+        (row_of(0.9, 0.0, 2.5, proved=2.0, exact=1.5), "broken"),
+        (row_of(1.5, 0.0, 0.0, proved=2.0, faulty=True), "overclaimed"),
+        (row_of(1.0, 0.0, 2.5, proved=2.0, faulty=True), "blind"),
+        (row_of(0.9, 0.0, 2.5, proved=2.0, exact=1.5, faulty=True), "overclaimed"),
     ],
 )
 def test_the_verdict_of_a_row_follows_from_its_numbers(row: AuditRow, verdict: str) -> None:
     assert row.verdict == verdict
-    assert any_accused([row]) is (verdict == "accused")
+    assert any_broken([row]) is (verdict == "broken")
 
 
 def test_a_planted_fault_is_found_above_what_is_proved_or_for_a_faulty_case_claimed() -> None:
@@ -204,7 +204,7 @@ def test_too_few_trials_make_the_audit_blind_not_content() -> None:
     case = AuditCase("few", BinaryResponse, 0.05, Neighbours.USER, (True, False))
     row = audit_case(case, SeededSource(3, "few"), trials=1_000, alpha=ALPHA)
     assert row.verdict == "blind"
-    assert not any_accused([row])
+    assert not any_broken([row])
 
 
 @pytest.mark.statistical
