@@ -31,7 +31,7 @@ def test_audit_of_named_mechanisms_prints_their_rows_and_a_reading() -> None:
     assert lines[1].split()[0] == "binary-response"
     assert lines[1].split()[-1] == "holds"
     assert lines[2].split()[-1] == "overclaimed"
-    assert "1 hold what is proved; 1 are faulty" in lines[-1]
+    assert "1 hold what is proved; 1 are overclaimed" in lines[-1]
 
 
 def test_an_audit_that_found_nothing_says_so_and_is_blind() -> None:

@@ -57,7 +57,10 @@ def test_a_claim_gate_asks_for_a_verdict_or_an_epsilon() -> None:
         ("a.b < 1 where x == 1 where y == 1", "Expected 'where' once."),
         ("a.b < 1 where x < y", "Expected a number after <, got 'y'."),
         ("a.b < 1 where x..y == 1", "Expected names with a dot between them, such as"),
-        ("claims.* is", "Expected a gate such as 'claims.* holds, unprotected, overclaimed, unaccounted"),
+        (
+            "claims.* is",
+            "Expected a gate such as 'claims.* holds, unprotected, overclaimed, ",
+        ),
         ("claims.*.*.*.* holds", "Expected a gate such as 'claims.* holds, unprotected, overc"),
         ("claims.toy < 1", "Expected 'claims.', a pipeline, and claimed, proved or audited, got"),
         ("claims.proved < 1", "Expected 'claims.', a pipeline, and claimed, proved or audited, "),

@@ -121,12 +121,8 @@ class AuditRow:
             return privacy.ClaimVerdict.OVERCLAIMED
         if self.is_broken and not self.case.faulty:
             return privacy.ClaimVerdict.BROKEN
-        if (
-            self.case.faulty
-            or not self.audited.epsilon
-            or self.null.epsilon > 0
-            or not self.planted_found
-        ):
+        has_power = self.audited.epsilon > 0 and self.planted_found and not self.null.epsilon
+        if self.case.faulty or not has_power:
             return privacy.ClaimVerdict.BLIND
         return privacy.ClaimVerdict.HOLDS
 
