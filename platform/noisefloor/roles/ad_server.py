@@ -9,6 +9,7 @@ import re
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor.canonical_json import canonical_json
@@ -17,7 +18,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.epochs import AggregationLimits
 from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
-from noisefloor.wire import Kind, symbol_kind
+from noisefloor.wire import Kind, Tally, symbol_kind
 
 MOST_ADS = 1 << 20
 
@@ -132,6 +133,14 @@ class AdServer:
     def impressions(self, epoch: int) -> NDArray[np.int64]:
         """Return the impressions of each ad in a closed epoch."""
         return self._aggregator.release(IMPRESSIONS, epoch)[0]
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        return self._aggregator.release(kind, epoch)
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Refuse: the ad server collects no rows."""
+        return self._aggregator.release_rows(kind, epoch)
 
     def snapshot(self) -> bytes:
         """Return the counts as bytes; the catalogue is not among them."""

@@ -48,7 +48,7 @@ class Aggregation(EpochReleases, Protocol):
         ...
 
 
-class ImpressionServer(Protocol):
+class ImpressionServer(EpochReleases, Protocol):
     """Counts which ads were shown."""
 
     @property
@@ -74,7 +74,7 @@ class ImpressionServer(Protocol):
         ...
 
 
-class TrainingServer(Protocol):
+class TrainingServer(EpochReleases, Protocol):
     """Broadcasts a model, counts a round's reports, and trains on them."""
 
     @property

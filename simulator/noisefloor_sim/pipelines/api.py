@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
 from noisefloor.adversary.audit import RepeatedRelease
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, PublicationServer, TrainingServer
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
+from noisefloor_sim.inspection import Flow, OutgoingFrame
 from noisefloor_sim.report import Section
 from noisefloor_sim.scenario import PipelineBlock, Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
@@ -92,6 +93,7 @@ class Findings:
 
     metrics: tuple[Metric, ...]
     claims: tuple[NamedClaim, ...]
+    flows: tuple[FlowEvidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,18 @@ class SimulationContext(Protocol):
         """Return the budgets of the cohort's users."""
         ...
 
-    def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
+    def send(self, frame: OutgoingFrame, receive: Receiver, *name: str | int) -> None:
         """Start a frame on its way to a role; ``name`` names its stream of chances."""
         ...
 
-    def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
-        """Return the server of a training task, and what brings frames to it."""
+    def learner(
+        self, task: TrainingTask, flows: Iterable[Flow]
+    ) -> tuple[TrainingServer, Receiver]:
+        """Return the server of a training task, and what brings the frames of flows to it."""
+        ...
+
+    def watch(self, flows: Iterable[Flow], receive: Receiver) -> Receiver:
+        """Return a receiver of frames that nothing is released of, such as queries."""
         ...
 
     def publisher(
@@ -243,13 +251,18 @@ class Pipeline(ABC):
         """Fill the slots of a cohort's day, if this pipeline serves ads."""
         return None
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """What is declared of the flows that it sends to the aggregator."""
+        return ()
+
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Let a cohort's devices report at the end of a day: frames that go to the aggregator."""
         return iter(())
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[OutgoingFrame]:
         """Report, after ``wake``, on what people were shown and clicked on the day."""
         return iter(())
 
@@ -258,8 +271,13 @@ class Pipeline(ABC):
         return ()
 
     @abstractmethod
-    def finish(self, servers: Servers) -> Findings:
-        """Read what the servers released, let the adversary guess, and score."""
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> Findings:
+        """Read what the servers released, let the adversary guess, and score.
+
+        Args:
+            servers: What was released.
+            evidence: What was seen of each flow, by name.
+        """
 
 
 @dataclass(frozen=True, slots=True)

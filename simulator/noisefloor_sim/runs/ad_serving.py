@@ -1,22 +1,22 @@
 """The ads of a world: who visits, what is shown and clicked, which impressions are counted."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.adversary.fit import FitResult, FitTable, see_equal
 from noisefloor.randomness import SeededSource
-from noisefloor.roles import ImpressionServer
-from noisefloor.wire import split_frames
-from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor.roles import IMPRESSIONS, ImpressionServer
+from noisefloor.wire import Kind
+from noisefloor_sim.inspection import Flow, SeenFrame, outgoing_frames
 from noisefloor_sim.pipelines import Metric, Pipeline, ServedAds
 from noisefloor_sim.world import (
     AdWorld,
     BudgetAccount,
     Cohort,
     DayActivity,
-    SimulatedNetwork,
     Visits,
     draw_clicks,
     draw_visits,
@@ -38,6 +38,44 @@ class AdCounts:
         return self.views + self.impressions + self.clicks
 
 
+@dataclass(slots=True)
+class ImpressionFlow(Flow):
+    """Shown ads: sent as they are, without a word on who saw them.
+
+    Attributes:
+        kind: Of the frames.
+        epochs: The days.
+        table: Where rows that differ from what was shown are counted: there may be none.
+    """
+
+    kind: Kind
+    epochs: range
+    table: FitTable = field(default_factory=FitTable)
+
+    @property
+    def name(self) -> str:
+        """The name of the flow."""
+        return IMPRESSIONS
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The ad's index alone."""
+        return {"symbol": np.min_scalar_type(self.kind.cells - 1).name}
+
+    def kind_at(self, epoch: int) -> Kind:
+        """Return the one kind."""
+        return self.kind
+
+    def inspect(self, seen: SeenFrame) -> None:
+        """Compare the rows with what was shown."""
+        shown = np.asarray(seen.truth)[seen.order]
+        see_equal(self.table, "shown ads reported as others", shown, seen.rows)
+
+    def fit(self) -> FitResult:
+        """Test that no row differs; noise that is not there cannot be too small."""
+        return replace(self.table.result(), finds_planted=True)
+
+
 class AdServing:
     """Shows ads in one world.
 
@@ -45,8 +83,7 @@ class AdServing:
         world: The ads.
         pipelines: One of them may choose what is shown; without one, ads go by popularity.
         server: Counts impressions.
-        receive: Brings a frame to that server.
-        network: Carries frames.
+        send: Starts a frame on its way to that server; further arguments name its chances.
         source: Of the world's random numbers.
     """
 
@@ -55,16 +92,14 @@ class AdServing:
         world: AdWorld,
         pipelines: Iterable[Pipeline],
         server: ImpressionServer,
-        receive: Receiver,
-        network: SimulatedNetwork,
+        send: Callable[..., None],
         source: SeededSource,
     ) -> None:
         self.world = world
         self.server = server
         self.counts = AdCounts()
         self._pipelines = tuple(pipelines)
-        self._receive = receive
-        self._network = network
+        self._send = send
         self._source = source
 
     def show(
@@ -86,9 +121,10 @@ class AdServing:
         """Send the ad server the indices of the shown ads, in random order, and nothing else."""
         if not len(ads):
             return
-        draws = self._source.child("impressions", number, day)
-        for place, frame in enumerate(split_frames(self.server.kind, day, ads, draws)):
-            self._network.send(frame, self._receive, "impressions", number, day, place)
+        kind, draws = self.server.kind, self._source.child("impressions", number, day)
+        frames = outgoing_frames(IMPRESSIONS, number, kind, day, ads, draws, truth=ads)
+        for place, frame in enumerate(frames):
+            self._send(frame, "impressions", number, day, place)
 
     def metrics(self, users: int, user_days: int, days: int) -> list[Metric]:
         """Return what was shown and clicked, for each user and day, and what was counted."""

@@ -20,9 +20,11 @@ from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind
+from noisefloor_sim.inspection import Flow, OutgoingFrame, Price, UntestedFlow
 from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
 from noisefloor_sim.pipelines.ads.slots import (
+    SHOWN,
     FilledSlots,
     ImpressionReporting,
     LastRequests,
@@ -278,7 +280,16 @@ class DeliveryPhase:
         stats.popular += millionths(liking[user, slots.visits.popular])
         stats.best += millionths(liking[user, slots.scores.argmax(axis=1)[user]])
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """What is declared of reports of shown ads."""
+        if self.reports is None:
+            return ()
+        price = Price(SHOWN, Amount.cost(self.reports.report.claimed).micro_epsilon)
+        kinds = [self.reports.kind] * self.scenario.days
+        return (UntestedFlow(self.reports.kind.name, kinds, price),)
+
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Report which ad of the slates was shown, one of the day's, protected."""
         if self.reports is not None:
             yield from self.reports.frames(cohort, day, _contact(cohort, day), account)

@@ -17,7 +17,8 @@ from noisefloor.ads.training import Single
 from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
-from noisefloor.wire import Kind, split_frames
+from noisefloor.wire import Kind
+from noisefloor_sim.inspection import OutgoingFrame, outgoing_frames
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.world import BudgetAccount, Cohort, Visits
 
@@ -194,7 +195,7 @@ class ImpressionReporting:
 
     def frames(
         self, cohort: Cohort, day: int, contact: Flags, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[OutgoingFrame]:
         """Report which ad was drawn, as far as the budget goes."""
         sample = self.samples.pop(cohort.number)
         cost = Amount.cost(self.report.guarantee()).micro_epsilon
@@ -208,7 +209,9 @@ class ImpressionReporting:
             reported_ads, self.source.child("shown", cohort.number, day)
         )
         randomness = self.source.child("shown-frame", cohort.number, day)
-        yield from split_frames(self.kind, day, reports, randomness)
+        yield from outgoing_frames(
+            self.kind.name, cohort.number, self.kind, day, reports, randomness, truth=reported_ads
+        )
 
     def metrics(self, aggregator: Aggregation) -> list[Metric]:
         """Compare estimated with true impressions per ad, and the error with its formula."""
