@@ -1,0 +1,6 @@
+"""All mutants, one small change of the code each."""
+
+from mutants.click_mutants import CLICK_MUTANTS
+from mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (*CLICK_MUTANTS,)
