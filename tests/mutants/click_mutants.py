@@ -1,6 +1,6 @@
 """Mutants of click reports, in every form, and of the reports of shown ads."""
 
-from mutants.mutant import GATE, UNACCOUNTED, Mutant, scenario
+from mutants.mutant import GATE, UNACCOUNTED, Mutant, drawn_again, scenario
 
 CLICKS = scenario(
     "clicks",
@@ -21,14 +21,15 @@ ESTIMATES = scenario(
     behaviour: {ads: 20}
     attacks: [clicks.audit]
     pipelines:
-      clicks: {form: one-click, epsilon: 8.0}
+      clicks: {form: one-click, epsilon: 2.0}
     gates:
-      - clicks.error_relative < 0.5
+      - clicks.coverage > 0.8
     """,
 )
 DELIVERED, MEMOISED = ("pipelines.clicks.form=delivered",), ("pipelines.clicks.form=memoised",)
 CAPPED = ("pipelines.clicks.form=capped", "pipelines.clicks.most_clicks=2")
 PADDED = ("pipelines.clicks.form=pad-and-sample", "pipelines.clicks.most_clicks=2")
+BUSY = ("behaviour.click_base_rate=0.1",)
 MEMORY = ("pipelines.clicks.exhausted=memory", "budget=2.0")
 
 PIPELINE = "simulator/noisefloor_sim/pipelines/clicks/pipeline.py"
@@ -77,7 +78,7 @@ CLICK_MUTANTS = (
         "The draws of a device are those of its first day.",
         PIPELINE,
         "randomness = self.flow.source.child(number, day)",
-        "randomness = self.flow.source.child(number)",
+        drawn_again("randomness", "self.flow.source.child(number)"),
         CLICKS,
         "clicks",
         on_device=True,
@@ -88,7 +89,7 @@ CLICK_MUTANTS = (
         "Devices of all cohorts share their draws.",
         PIPELINE,
         "randomness = self.flow.source.child(number, day)",
-        "randomness = self.flow.source.child(day)",
+        drawn_again("randomness", "self.flow.source.child(day)"),
         CLICKS,
         "clicks",
         on_device=True,
@@ -114,6 +115,7 @@ CLICK_MUTANTS = (
         "            return SentReports(open_.randomise(bits, randomness), bits)",
         CLICKS,
         "clicks",
+        settings=BUSY,
         on_device=True,
         in_suite=True,
     ),
@@ -125,6 +127,7 @@ CLICK_MUTANTS = (
         "losers = np.argsort(rows * np.arange(1, rows.shape[1] + 1), axis=1)[:, :-most]",
         CLICKS,
         "clicks",
+        settings=BUSY,
         on_device=True,
     ),
     Mutant(
@@ -189,7 +192,7 @@ CLICK_MUTANTS = (
         "The draws of a device are those of its first day.",
         DELIVERED_PIPELINE,
         "randomness = self.flow.source.child(number, day)",
-        "randomness = self.flow.source.child(number)",
+        drawn_again("randomness", "self.flow.source.child(number)"),
         CLICKS,
         "delivered-clicks",
         settings=DELIVERED,
@@ -285,7 +288,7 @@ CLICK_MUTANTS = (
         on_device=True,
     ),
     Mutant(
-        "clicks-cost-nothing",
+        "clicks-half-charged",
         "A report costs half of what is claimed of it.",
         REPORTING,
         "self.cost = Amount.cost(self.mechanism.claimed).micro_epsilon",
@@ -326,7 +329,7 @@ CLICK_MUTANTS = (
         "value = (np.asarray(supports, dtype=np.float64) / n - lack) / (hold - lack)",
         "value = np.asarray(supports, dtype=np.float64) / n",
         ESTIMATES,
-        "clicks.error_relative < 0.5",
+        "clicks.coverage > 0.8",
         (GATE,),
     ),
     Mutant(
@@ -336,9 +339,9 @@ CLICK_MUTANTS = (
         "mechanisms.Estimate((ones - lie * shown) / (1 - 2 * lie), error)",
         "mechanisms.Estimate(ones.astype(np.float64), error)",
         ESTIMATES,
-        "clicks.error_relative < 0.5",
+        "clicks.coverage > 0.8",
         (GATE,),
-        settings=(*DELIVERED, "pipelines.clicks.epsilon=4"),
+        settings=DELIVERED,
     ),
 )
 

@@ -71,3 +71,18 @@ def scenario(name: str, text: str) -> SmallScenario:
     """Make a scenario from an indented text without name, question and seed."""
     head = f"name: {name}\nquestion: Is a small change of the code found?\nseed: 7\n"
     return SmallScenario(name, head + textwrap.dedent(text).lstrip("\n"))
+
+
+def drawn_again(name: str, stream: str, indent: int = 8) -> str:
+    """Return code that opens a stream although it was opened before in the run.
+
+    ``SeededSource`` refuses that, so that noise is not used twice by mistake: a mutant has to go
+    around it, as a device would that keeps its noise.
+    """
+    lines = (
+        "from noisefloor.randomness import new_run",
+        f"{name} = {stream}",
+        "with new_run():",
+        f'    {name}.stage("opened again")',
+    )
+    return ("\n" + " " * indent).join(lines)
