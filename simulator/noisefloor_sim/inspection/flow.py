@@ -87,6 +87,11 @@ class SeenFrame:
         """The reports of a kind of one column."""
         return self.frame.kind.rows(self.frame.batch)
 
+    def in_order(self) -> tuple[Order, Array]:
+        """Return places in the truth, increasing, and the reports made of them."""
+        back = np.argsort(self.order)
+        return self.order[back], self.rows[back]
+
 
 @dataclass(frozen=True, slots=True)
 class Price:

@@ -3,7 +3,7 @@
 from noisefloor.adversary.fit.bit_vectors import BitDistribution, BitVectorFit, SeenRows
 from noisefloor.adversary.fit.orders import see_order
 from noisefloor.adversary.fit.symbols import SymbolFit, see_equal
-from noisefloor.adversary.fit.table import LEVEL, FitResult, FitTable, joined_results, two_sided
+from noisefloor.adversary.fit.table import LEVEL, FitResult, FitTable, two_sided
 
 __all__ = [
     "LEVEL",
@@ -13,7 +13,6 @@ __all__ = [
     "FitTable",
     "SeenRows",
     "SymbolFit",
-    "joined_results",
     "see_equal",
     "see_order",
     "two_sided",

@@ -7,7 +7,6 @@ tests are made once, at the end: all share the level by Bonferroni's rule, which
 independence between tests.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -146,26 +145,6 @@ def two_sided(hits: Counts, trials: Counts, declared: Floats) -> Floats:
     below = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
     found = np.minimum(1.0, 2 * np.minimum(above, below))
     return np.asarray(np.where(n > 0, found, 1.0))
-
-
-def joined_results(results: Iterable[FitResult]) -> FitResult:
-    """Return several results of one flow as one; each was judged at its own level."""
-    some = [one for one in results if one.tests]
-    if not some:
-        return FitResult(0, 1.0, "", rejects=False, finds_planted=False)
-    worst = min(some, key=lambda one: one.p_value)
-    tests = sum(one.tests for one in some)
-    rejects, finds = (any(getattr(one, name) for one in some) for name in _FLAGS)
-    return FitResult(
-        tests,
-        min(1.0, worst.p_value * len(some)),
-        worst.worst,
-        rejects=rejects,
-        finds_planted=finds,
-    )
-
-
-_FLAGS = ("rejects", "finds_planted")
 
 
 def _spread(chances: ArrayLike, like: Counts) -> Floats:

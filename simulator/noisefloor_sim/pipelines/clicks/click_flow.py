@@ -16,7 +16,6 @@ from noisefloor.adversary.fit import (
     BitVectorFit,
     FitResult,
     SeenRows,
-    joined_results,
     see_equal,
 )
 from noisefloor.checks import Floats
@@ -159,8 +158,7 @@ class ClickFlow(Flow):
         if not isinstance(truth, ClickTruth):
             raise TypeError("Click reports come with their clicks.")
         # Back in the order of the devices: rows next to each other are users next to each other.
-        back = np.argsort(seen.order)
-        places, reports = seen.order[back], seen.rows[back]
+        places, reports = seen.in_order()
         split = np.searchsorted(places, [len(truth.fresh), len(truth.fresh) + len(truth.repeated)])
         rows, again = places[: split[0]], places[split[0] : split[1]] - len(truth.fresh)
         fresh = reports[: split[0]]
@@ -218,7 +216,7 @@ class ClickFlow(Flow):
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""
-        return joined_results([self.tests.table.result()])
+        return self.tests.result()
 
     def bounds(self, source: SeededSource) -> dict[str, LowerBound | None]:
         """Return what witnesses prove: audited, null, and with a planted fault.

@@ -109,20 +109,18 @@ class ClickPipeline(Pipeline):
         Both were shown what the other clicked, so that no click is on an ad that was not shown;
         and neither holds more than the form keeps, so that the likelihood is that of the bits.
         """
-        source, most = (
-            self.flow.source.child("witness", number, day),
-            most_pairs(self.scenario, number),
-        )
+        most = most_pairs(self.scenario, number)
         if not most:
             return no_pairs()
+        chance = self.flow.source.child("witness", number, day).generator()
         clicks, declared = own.sum(axis=1), self.flow.inspected.tests.declared
         limit = 1 if declared.sampled else declared.keeps_all
         eligible = np.flatnonzero((clicks > 0) & (clicks <= limit))
-        first, second = draw_pairs(eligible, most, source)
+        first, second = draw_pairs(eligible, most, chance)
         suits = (own[first] != own[second]).any(axis=1)
         suits &= ~(own[first] & ~shown[second]).any(axis=1)
         suits &= ~(own[second] & ~shown[first]).any(axis=1)
-        return with_bits(first[suits][:most], second[suits][:most], source)
+        return with_bits(first[suits][:most], second[suits][:most], chance)
 
     def _pay(
         self, number: int, account: BudgetAccount, day: int, contact: Flags
