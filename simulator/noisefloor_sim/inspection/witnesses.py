@@ -61,11 +61,14 @@ COHORTS = 256
 
 
 def most_pairs(scenario: Scenario, cohort: int) -> int:
-    """Return how many pairs of a cohort's users are witnesses at one time."""
-    if cohort >= COHORTS:
+    """Return how many pairs of a cohort's users are witnesses at one time.
+
+    Twice the share in every second cohort, and none in the others: that is faster.
+    """
+    if cohort % 2 or cohort >= COHORTS:
         return 0
     size = min(scenario.population.cohort, scenario.population.users)
-    return int(scenario.witnesses.share * size / 2)
+    return int(scenario.witnesses.share * size)
 
 
 def no_pairs() -> WitnessPairs:
@@ -83,7 +86,7 @@ def draw_pairs(eligible: Rows, most: int, chance: Generator) -> tuple[Rows, Rows
         chance: Of the draw.
     """
     order = chance.permutation(len(eligible))
-    half = min(len(order) // 2, 8 * most)
+    half = min(len(order) // 2, 4 * most)
     return eligible[order[:half]], eligible[order[half : 2 * half]]
 
 

@@ -38,6 +38,10 @@ class AdCounts:
         return self.views + self.impressions + self.clicks
 
 
+MOST_COMPARED = 4_096
+"""Rows of a frame that are compared one by one: rows are in random order."""
+
+
 @dataclass(slots=True)
 class ImpressionFlow(Flow):
     """Shown ads: sent as they are, without a word on who saw them.
@@ -68,8 +72,9 @@ class ImpressionFlow(Flow):
 
     def inspect(self, seen: SeenFrame) -> None:
         """Compare the rows with what was shown."""
-        shown = np.asarray(seen.truth)[seen.order]
-        see_equal(self.table, "shown ads reported as others", shown, seen.rows)
+        some = slice(0, MOST_COMPARED)
+        shown = np.asarray(seen.truth)[seen.order[some]]
+        see_equal(self.table, "shown ads reported as others", shown, seen.rows[some])
 
     def fit(self) -> FitResult:
         """Test that no row differs; noise that is not there cannot be too small."""

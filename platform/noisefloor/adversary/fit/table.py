@@ -56,6 +56,7 @@ class _Cells:
     trials: Counts
     declared: Floats
     planted: Floats | None
+    given: ArrayLike
 
 
 @dataclass(slots=True)
@@ -91,16 +92,16 @@ class FitTable:
             chance = _spread(declared, tried)
             fault = None if planted is None else _spread(planted, tried)
             zeros = np.zeros_like(tried)
-            found = self.cells[name] = _Cells(zeros, zeros.copy(), chance, fault)
-        elif not np.array_equal(found.declared, _spread(declared, found.trials)):
+            found = self.cells[name] = _Cells(zeros, zeros.copy(), chance, fault, declared)
+        elif found.given is not declared and not np.array_equal(found.given, declared):
             raise BadParameter("declared", name, "the same at each call")
-        found.hits += np.asarray(hits, dtype=np.int64)
-        found.trials += np.asarray(trials, dtype=np.int64)
+        found.hits += hits
+        found.trials += trials
 
     def merge(self, other: "FitTable") -> None:
         """Add the counts of another table, such as that of another shard."""
         for name, one in other.cells.items():
-            self.add(name, one.hits, one.trials, one.declared, one.planted)
+            self.add(name, one.hits, one.trials, one.given, one.planted)
 
     def result(self, level: float = LEVEL) -> FitResult:
         """Make all tests."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
+from noisefloor.adversary.fit import row_sums
 from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
@@ -113,13 +114,13 @@ class ClickPipeline(Pipeline):
         if not most:
             return no_pairs()
         chance = self.flow.source.child("witness", number, day).generator()
-        clicks, declared = own.sum(axis=1), self.flow.inspected.tests.declared
+        clicks, declared = row_sums(own), self.flow.inspected.tests.declared
         limit = 1 if declared.sampled else declared.keeps_all
         eligible = np.flatnonzero((clicks > 0) & (clicks <= limit))
         first, second = draw_pairs(eligible, most, chance)
-        suits = (own[first] != own[second]).any(axis=1)
-        suits &= ~(own[first] & ~shown[second]).any(axis=1)
-        suits &= ~(own[second] & ~shown[first]).any(axis=1)
+        one, other = own[first], own[second]
+        strange = (one & ~shown[second]) | (other & ~shown[first])
+        suits = (one != other).any(axis=1) & ~strange.any(axis=1)
         return with_bits(first[suits][:most], second[suits][:most], chance)
 
     def _pay(
