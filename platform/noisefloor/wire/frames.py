@@ -52,6 +52,21 @@ class Frame:
     batch: pa.RecordBatch
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SealedFrame:
+    """A frame as it is sent, and what only a scorer may read beside it.
+
+    Attributes:
+        data: The bytes.
+        batch_id: As the bytes have it.
+        order: Row ``i`` of the frame is report ``order[i]`` of all that were written together.
+    """
+
+    data: bytes
+    batch_id: bytes
+    order: Order
+
+
 def encode_frame(
     kind: Kind, epoch: int, reports: object, source: Source, *, most_bytes: int = MOST_BYTES
 ) -> bytes:
@@ -87,13 +102,35 @@ def split_frames(
     All reports are permuted together before they are cut, so that a frame does not tell which
     part of the reports it holds.
     """
+    sealed = sealed_frames(
+        kind, epoch, reports, source, most_rows=most_rows, most_bytes=most_bytes
+    )
+    return (frame.data for frame in sealed)
+
+
+def sealed_frames(
+    kind: Kind,
+    epoch: int,
+    reports: object,
+    source: Source,
+    *,
+    most_rows: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+) -> Iterator[SealedFrame]:
+    """Write frames as ``split_frames`` does, each with its batch id and the order of its rows.
+
+    For a scorer that compares what arrived with what was true. The order is what a frame exists
+    to hide: it never leaves the simulation.
+    """
     check_count(most_rows, "most_rows", most=MOST_ROWS)
     step = min(most_rows, _rows_within(kind, most_bytes))
     batch = kind.encode(reports)
     order = source.stage("order").permutation(batch.num_rows)
     for place, start in enumerate(range(0, len(order), step)):
-        piece = batch.take(pa.array(order[start : start + step]))
-        yield seal(kind, epoch, piece, _draw_id(source, place), most_bytes=most_bytes)
+        rows, batch_id = order[start : start + step], _draw_id(source, place)
+        piece = batch.take(pa.array(rows))
+        data = seal(kind, epoch, piece, batch_id, most_bytes=most_bytes)
+        yield SealedFrame(data, batch_id, rows)
 
 
 def seal(
