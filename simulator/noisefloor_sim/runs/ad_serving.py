@@ -1,4 +1,4 @@
-"""The ads of a world: who visits, what is shown and clicked, which impressions are counted."""
+"""The ads of a world: who visits, what is requested, shown and clicked, what is counted."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,8 +44,9 @@ class AdServing:
     Args:
         world: The ads.
         pipelines: One of them may choose what is shown; without one, ads go by popularity.
-        server: Counts impressions.
-        receive: Brings a frame to that server.
+        server: Counts impressions and requests.
+        receive: Brings a frame of impressions to that server.
+        receive_requests: Brings a frame of requests to that server.
         network: Carries frames.
         source: Of the world's random numbers.
     """
@@ -56,6 +57,7 @@ class AdServing:
         pipelines: Iterable[Pipeline],
         server: ImpressionServer,
         receive: Receiver,
+        receive_requests: Receiver,
         network: SimulatedNetwork,
         source: SeededSource,
     ) -> None:
@@ -64,15 +66,20 @@ class AdServing:
         self.counts = AdCounts()
         self._pipelines = tuple(pipelines)
         self._receive = receive
+        self._receive_requests = receive_requests
         self._network = network
         self._source = source
 
     def show(
         self, cohort: Cohort, day: int, account: BudgetAccount
     ) -> tuple[DayActivity, ServedAds]:
-        """Return what a cohort was shown and clicked on a day, and who knows of it."""
+        """Return what a cohort was shown and clicked on a day, and who knows of it.
+
+        What its devices request is sent to the ad server.
+        """
         visits = draw_visits(self.world, cohort, day, self._source)
         served = self._serve(cohort, day, visits, account)
+        self._request(served, cohort.number, day)
         activity = draw_clicks(self.world, cohort, visits, served.ad)
         counts = self.counts
         counts.views += int(activity.views.sum())
@@ -112,6 +119,16 @@ class AdServing:
             if served is not None:
                 return served
         return ServedAds(visits.popular)
+
+    def _request(self, served: ServedAds, number: int, day: int) -> None:
+        """Send the ad server what was requested. Bid requests are of a day, not of a cohort."""
+        requests, bids = served.requests, served.bid_requests
+        for place, frame in enumerate(() if requests is None else requests.frames):
+            name = ("requests", number, day, place)
+            self._network.send(frame.data, self._receive_requests, *name)
+        for place, frame in enumerate(() if bids is None else bids.frames):
+            name = ("bid-requests", day, place)
+            self._network.send(frame.data, self._receive_requests, *name)
 
     def _count_ratings(self, cohort: Cohort) -> None:
         drawn = self.world.tastes.draw_ratings(cohort)

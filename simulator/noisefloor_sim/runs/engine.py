@@ -115,8 +115,11 @@ class Engine:
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
+        requests = [kind for one in self.pipelines.values() for kind in one.request_kinds]
         world = None if scenario.behaviour is None else AdWorld.of(scenario)
-        self.hosted = (hosting or InProcessHost()).open(self._collection(kinds, world))
+        self.hosted = (hosting or InProcessHost()).open(
+            self._collection([*kinds, *requests], world)
+        )
         self.aggregator = self.hosted.servers.aggregator
         self._to_aggregator = self.hosted.receiver("reports", self.aggregator.apply)
         self.env = simpy.Environment()
@@ -204,9 +207,15 @@ class Engine:
         server = self.hosted.servers.ad_server
         if server is None:
             raise TypeError("A world with ads needs an ad server.")
-        receive = self.hosted.receiver("impressions", server.apply)
-        pipelines = self.pipelines.values()
-        return AdServing(world, pipelines, server, receive, self.network, self.source)
+        return AdServing(
+            world,
+            self.pipelines.values(),
+            server,
+            self.hosted.receiver("impressions", server.apply),
+            self.hosted.receiver("requests", server.apply_requests),
+            self.network,
+            self.source,
+        )
 
     def _collection(self, kinds: Sequence[Kind], world: AdWorld | None) -> CollectionConfig:
         """Return what the servers of this world collect."""

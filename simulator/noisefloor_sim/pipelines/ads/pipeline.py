@@ -1,7 +1,7 @@
 """The ad pipeline: a model is trained, ads are asked for and, if need be, sold."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.randomness import SeededSource
@@ -52,6 +52,12 @@ class AdsPipeline(api.Pipeline):
         return self.delivery.kinds
 
     @property
+    def request_kinds(self) -> tuple[Kind, ...]:
+        """Requests for ads and, where impressions are sold, bid requests."""
+        bids = () if self.market is None else (self.market.kind,)
+        return (self.delivery.request_kind, *bids)
+
+    @property
     def training_task(self) -> TrainingTask | None:
         """What the training's server learns."""
         return self.training.task
@@ -76,9 +82,10 @@ class AdsPipeline(api.Pipeline):
         """Let devices ask for ads."""
         self.accounts[cohort.number] = account
         served = self.delivery.serve(world, cohort, day, visits, account)
-        if self.market is not None:
-            self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
-        return served
+        if self.market is None:
+            return served
+        sold = self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
+        return replace(served, bid_requests=sold)
 
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Report what slates hide."""
