@@ -122,13 +122,11 @@ class AdServing:
 
     def _request(self, served: ServedAds, number: int, day: int) -> None:
         """Send the ad server what was requested. Bid requests are of a day, not of a cohort."""
-        requests, bids = served.requests, served.bid_requests
+        requests, bids, receive = served.requests, served.bid_requests, self._receive_requests
         for place, frame in enumerate(() if requests is None else requests.frames):
-            name = ("requests", number, day, place)
-            self._network.send(frame.data, self._receive_requests, *name)
+            self._network.send(frame.data, receive, "requests", number, day, place)
         for place, frame in enumerate(() if bids is None else bids.frames):
-            name = ("bid-requests", day, place)
-            self._network.send(frame.data, self._receive_requests, *name)
+            self._network.send(frame.data, receive, "bid-requests", day, place)
 
     def _count_ratings(self, cohort: Cohort) -> None:
         drawn = self.world.tastes.draw_ratings(cohort)

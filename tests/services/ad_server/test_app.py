@@ -187,7 +187,7 @@ def request_frame_of(ads: NDArray[np.uint8]) -> bytes:
     kind, end = REQUESTS["ad-requests"], 8
     honest = encode_frame(kind, 0, ads[:1], SecureSource())
     start = len(honest) - end - joined(kind, [kind.encode(ads[:1])]).serialize().size
-    rows = joined(kind, [kind.encode(ads)]).serialize().to_pybytes()
+    rows: bytes = joined(kind, [kind.encode(ads)]).serialize().to_pybytes()
     return honest[:start] + rows + honest[-end:]
 
 

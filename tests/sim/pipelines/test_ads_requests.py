@@ -37,7 +37,7 @@ class Spy:
         monkeypatch.setattr(AdsPipeline, "serve", spied)
 
 
-def lived(scenario: Scenario, order: list[int] | None = None) -> tuple[Engine, AdServing]:
+def run_days_of(scenario: Scenario, order: list[int] | None = None) -> tuple[Engine, AdServing]:
     """Let the days of a world pass."""
     with new_run():
         engine = Engine(scenario, PIPELINES, order=order)
@@ -70,7 +70,7 @@ def test_the_ad_server_counts_what_devices_drew(
     choice: str, fresh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spy, block = Spy(monkeypatch), {"choice": choice, "fresh": fresh}
-    engine, ads = lived(ads_world({"training": OPEN, "delivery": block}))
+    engine, ads = run_days_of(ads_world({"training": OPEN, "delivery": block}))
     delivery, pipeline = delivery_of(engine), engine.pipelines["ads"]
     assert isinstance(pipeline, AdsPipeline)
     for day in range(engine.scenario.days):
@@ -91,7 +91,7 @@ def test_the_ad_server_counts_what_devices_drew(
 def test_a_request_that_is_not_paid_for_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     spy = Spy(monkeypatch)
     block = {"choice": "argmax", "epsilon": 1.0, "exhausted": "repeat"}
-    engine, ads = lived(ads_world({"training": OPEN, "delivery": block}, budget=1.0, days=3))
+    engine, ads = run_days_of(ads_world({"training": OPEN, "delivery": block}, budget=1.0, days=3))
     counted = [ads.server.requests("ad-requests", day)[1] for day in range(3)]
     assert counted[0] > 0
     paid = [(one.frames[0].batch_id, user) for one in spy.requests for user in one.users]
@@ -106,7 +106,7 @@ def test_the_day_s_bid_requests_hold_symbol_and_topic_of_what_is_sold(
     spy = Spy(monkeypatch)
     block = {"training": OPEN, "delivery": {"choice": choice}}
     scenario = ads_world({**block, "auction": {"run": True, "users": 600}})
-    engine, ads = lived(scenario)
+    engine, ads = run_days_of(scenario)
     pipeline = engine.pipelines["ads"]
     assert isinstance(pipeline, AdsPipeline) and pipeline.market is not None
     assert [one.epoch for one in spy.bids] == [0, 1]
@@ -130,7 +130,7 @@ def test_what_is_counted_does_not_depend_on_the_order_of_cohorts() -> None:
     )
     counted = []
     for order in (None, [5, 2, 0, 4, 1, 3]):
-        _, ads = lived(scenario, order)
+        _, ads = run_days_of(scenario, order)
         kinds = ("ad-requests", "bid-requests")
         released = [ads.server.requests(kind, day) for kind in kinds for day in range(2)]
         counted.append([(tally.tolist(), rows) for tally, rows in released])
