@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from noisefloor.ads.delivery.slates import Slates, places_of
-from noisefloor.checks import blocks, check_count, check_integers
+from noisefloor.checks import check_count, check_integers
 from noisefloor.errors import OutOfDomain
 from noisefloor.wire import Bits, Kind, Tally, symbol_kind
 
@@ -64,20 +64,20 @@ class SlateRows:
         rows = check_integers(values, 0, self.size - 1, width=self.slate)
         if (rows[:, 1:] <= rows[:, :-1]).any():
             raise OutOfDomain(f"Expected slates of {self.slate} ads in the order of their index.")
-        bits = np.zeros((len(rows), self.size), dtype=np.bool_)
-        np.put_along_axis(bits, rows.astype(np.intp), values=True, axis=1)
-        return self._bits.encode(bits)
+        packed, every = np.zeros((len(rows), self.row_bytes), np.uint8), np.arange(len(rows))
+        for ads in rows.T:  # the bits are never unpacked: a long catalogue would need much memory
+            packed[every, ads >> 3] |= np.left_shift(1, ads & 7).astype(np.uint8)
+        data = pa.py_buffer(packed)
+        return pa.FixedSizeBinaryArray.from_buffers(self.type, len(packed), [None, data])
 
     def broken_rule(self, array: pa.Array) -> str:
         """Padding bits have to be zero, and every slate has its number of ads."""
-        rule = self._bits.broken_rule(array)
-        if rule:
+        rule, width, count = self._bits.broken_rule(array), self.row_bytes, len(array)
+        if rule or not count:
             return rule
-        for rows in blocks(len(array), self.size):
-            some = self._bits.decode(array.slice(rows.start, rows.stop - rows.start))
-            if (some.sum(axis=1) != self.slate).any():
-                return f"has a slate that is not of {self.slate} ads"
-        return ""
+        data = np.frombuffer(array.buffers()[1], np.uint8, count * width, array.offset * width)
+        ads = np.bitwise_count(data.reshape(count, width)).sum(axis=1, dtype=np.uint32)
+        return "" if (ads == self.slate).all() else f"has a slate that is not of {self.slate} ads"
 
     def decode(self, array: pa.Array) -> Slates:
         """Return the (n, slate) array of indices, as it was encoded."""
