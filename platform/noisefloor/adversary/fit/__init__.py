@@ -1,9 +1,14 @@
 """The fit of received reports to the distribution that is declared of them, by exact tests."""
 
-from noisefloor.adversary.fit.bit_vectors import BitDistribution, BitVectorFit, SeenRows
+from noisefloor.adversary.fit.bit_vectors import (
+    BitDistribution,
+    BitVectorFit,
+    SeenRows,
+    row_sums,
+)
 from noisefloor.adversary.fit.orders import see_order
 from noisefloor.adversary.fit.symbols import SymbolFit, see_equal
-from noisefloor.adversary.fit.table import LEVEL, FitResult, FitTable, joined_results, two_sided
+from noisefloor.adversary.fit.table import LEVEL, FitResult, FitTable, two_sided
 
 __all__ = [
     "LEVEL",
@@ -13,7 +18,7 @@ __all__ = [
     "FitTable",
     "SeenRows",
     "SymbolFit",
-    "joined_results",
+    "row_sums",
     "see_equal",
     "see_order",
     "two_sided",
