@@ -82,8 +82,8 @@ class _Book:
 
     def see_order(self, sent: OutgoingFrame) -> None:
         """Compare the order of rows with that of users, and with the cohort's frame before."""
+        see_order(self.orders, sent.frame.order, MOST_ORDERED)
         order = sent.frame.order[:MOST_ORDERED]
-        see_order(self.orders, order)
         before = self.last_order.get(sent.cohort)
         if before is not None:
             both = min(len(before), len(order)) // 2 * 2
