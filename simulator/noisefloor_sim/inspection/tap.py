@@ -29,6 +29,10 @@ MOST_ORDERED = 2_048
 """Rows of a frame whose order is looked at: a frame that keeps an order keeps it everywhere."""
 
 
+HEADER = frozenset((b"version", b"kind", b"epoch", b"batch"))
+"""What the header of a frame says, and nothing else."""
+
+
 @dataclass(slots=True)
 class _Epoch:
     """What was read of one epoch of a kind, of frames that count."""
@@ -62,6 +66,7 @@ class _Book:
         faults: How often each thing was wrong.
         orders: Tests of the order of rows.
         last_order: Of each cohort's last frame.
+        headers: Kinds whose header was looked at.
     """
 
     flow: Flow
@@ -75,10 +80,25 @@ class _Book:
     faults: dict[str, int] = field(default_factory=dict)
     orders: FitTable = field(default_factory=FitTable)
     last_order: dict[int, Order] = field(default_factory=dict)
+    headers: set[str] = field(default_factory=set)
 
     def blame(self, fault: str) -> None:
         """Note that something was wrong once more."""
         self.faults[fault] = self.faults.get(fault, 0) + 1
+
+    def see_header(self, frame: Frame, data: bytes) -> None:
+        """Compare what a frame carries with what is declared: columns, and entries of the header.
+
+        All headers of a kind have the same entries, or no server reads them: one is enough.
+        """
+        if (declared := self.flow.columns) != (carried := _columns(frame.batch)):
+            self.blame(f"a frame carries {carried} where {declared} is declared")
+        if frame.kind.name not in self.headers:
+            self.headers.add(frame.kind.name)
+            entries = pa.ipc.read_schema(pa.py_buffer(data)).metadata or {}
+            if set(entries) != HEADER:
+                named = ", ".join(sorted(one.decode() for one in entries))
+                self.blame(f"a frame carries the entries {named} in its header")
 
     def see_order(self, sent: OutgoingFrame) -> None:
         """Compare the order of rows with that of users, and with the cohort's frame before."""
@@ -171,8 +191,7 @@ class Tap:
         book.rows += frame.batch.num_rows
         if data != sent.data:
             book.blame("a frame arrived with other bytes than were sent")
-        if (declared := book.flow.columns) != (carried := _columns(frame.batch)):
-            book.blame(f"a frame carries {carried} where {declared} is declared")
+        book.see_header(frame, data)
         if frame.batch.num_rows != len(sent.frame.order):
             book.blame("a frame has another number of rows than was sent")
             return
