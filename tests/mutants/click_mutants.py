@@ -189,10 +189,17 @@ CLICK_MUTANTS = (
     ),
     Mutant(
         "clicks-delivered-same-noise",
-        "The draws of a device are those of its first day.",
+        "A device draws once whether the click is flipped, and uses it each day.",
         DELIVERED_PIPELINE,
-        "randomness = self.flow.source.child(number, day)",
-        drawn_again("randomness", "self.flow.source.child(number)"),
+        """        randomness = self.flow.source.child(number, day)
+        fresh = SentReports(self.mechanism.randomise(inputs, randomness), inputs)
+""",
+        "        "
+        + drawn_again("randomness", "self.flow.source.child(number)")
+        + """
+        kept = self.mechanism.randomise(np.zeros(len(cohort), dtype=np.int64), randomness)
+        fresh = SentReports(inputs ^ kept[paid].astype(inputs.dtype), inputs)
+""",
         CLICKS,
         "delivered-clicks",
         settings=DELIVERED,

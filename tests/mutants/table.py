@@ -1,7 +1,16 @@
 """All mutants, one small change of the code each."""
 
+from mutants.ads_mutants import ADS_MUTANTS
 from mutants.click_mutants import CLICK_MUTANTS
+from mutants.collection_mutants import COLLECTION_MUTANTS
 from mutants.mutant import Mutant
+from mutants.publisher_mutants import PUBLISHER_MUTANTS
 from mutants.wire_mutants import WIRE_MUTANTS
 
-MUTANTS: tuple[Mutant, ...] = (*CLICK_MUTANTS, *WIRE_MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *CLICK_MUTANTS,
+    *WIRE_MUTANTS,
+    *ADS_MUTANTS,
+    *COLLECTION_MUTANTS,
+    *PUBLISHER_MUTANTS,
+)

@@ -34,11 +34,33 @@ BUDGETS = "simulator/noisefloor_sim/world/budgets.py"
 AGGREGATOR = "platform/noisefloor/roles/aggregator.py"
 EPOCHS = "platform/noisefloor/roles/epochs.py"
 AD_SERVER = "platform/noisefloor/roles/ad_server.py"
-CLICK_REPORT = "platform/noisefloor/ads/clicks/click_report.py"
-REPORTING = "simulator/noisefloor_sim/pipelines/clicks/reporting.py"
 
 _ORDER = '''    order = source.stage("order").permutation(batch.num_rows)
     for place, start'''
+_SYMBOL = '''def symbol_kind(name: str, size: int) -> Kind:
+    """Make the kind whose reports are integers in range(size); the tally counts each."""
+    return Kind(name, (("symbol", Symbols(size)),))
+'''
+_NUMBERED = '''class _Numbered(Kind):
+    cells = property(lambda self: self.columns[1][1].cells)
+
+    def _only_column(self, values):
+        return {"symbol": values, "place": np.arange(len(values)) % 256}
+
+    def rows(self, batch):
+        return self.columns[1][1].decode(batch.column(1))
+
+    def tally(self, batch):
+        return self.columns[1][1].tally(batch.column(1))
+
+
+_PLACE = ("place", Symbols(256))
+
+
+'''
+AD_RELEASE = '''        """Return the sums of a closed epoch and the number of rows behind them."""
+        return self._aggregator.release(kind, epoch)
+'''
 _AGAIN = "self.env.process(self._arrive(data, receive, 2 * latency))"
 
 WIRE_MUTANTS = (
@@ -105,23 +127,13 @@ WIRE_MUTANTS = (
         "wire-one-more-column",
         "A frame of impressions has one more column, which numbers the rows.",
         KINDS,
-        """    return Kind(name, (("symbol", Symbols(size)),))""",
-        """    return Kind(name, (("symbol", Symbols(size)), ("place", Symbols(1 << 16))))""",
+        _SYMBOL,
+        _NUMBERED + _SYMBOL.replace("Kind(name, (", "_Numbered(name, (_PLACE, "),
         STEADY,
         "impressions",
         (UNACCOUNTED,),
         on_device=True,
-    ),
-    Mutant(
-        "wire-wider-report",
-        "A click report has one more bit than ads, and nobody declared it.",
-        CLICK_REPORT,
-        "return bit_vector_kind(CLICKS, size)",
-        'return bit_vector_kind(CLICKS, size if __name__ == "__main__" else size + 8)',
-        STEADY,
-        "clicks",
-        (UNACCOUNTED,),
-        on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "wire-batch-id-of-cohort",
@@ -291,10 +303,9 @@ WIRE_MUTANTS = (
         "ad-server-releases-other-sums",
         "The ad server releases impressions with the first ad left out.",
         AD_SERVER,
-        "        return self._aggregator.release(kind, epoch)\n",
-        "        tally, rows = self._aggregator.release(kind, epoch)\n"
-        "        tally[0] = 0\n"
-        "        return tally, rows\n",
+        AD_RELEASE,
+        AD_RELEASE.replace("return ", "tally, rows = ")
+        + "        tally[0] = 0\n        return tally, rows\n",
         STEADY,
         "impressions",
         (UNACCOUNTED,),

@@ -144,6 +144,8 @@ class _Sums:
         tried: True ones, by number of clicks of their row and by place; the first number stands
             for all rows of which nothing is dropped.
         held: Those of them that were reported as one.
+        firsts: By number of clicks, rows and those whose first click was reported as one: of
+            each row one click, so that a choice that is not random shows in all places together.
         days: By day, reported ones where the input is zero, and such inputs.
         dummies: By number of clicks, rows and their reported ones behind the row.
         pairs: By what was compared, pairs that were both one, and pairs.
@@ -153,6 +155,7 @@ class _Sums:
     ones: Counts
     tried: Counts
     held: Counts
+    firsts: Counts
     days: dict[int, list[int]] = field(default_factory=dict)
     dummies: dict[int, tuple[int, Counts]] = field(default_factory=dict)
     pairs: dict[str, list[int]] = field(default_factory=dict)
@@ -161,7 +164,8 @@ class _Sums:
     def none(cls, width: int) -> "_Sums":
         """Return counts of nothing."""
         by_class = np.zeros((2, MOST_CLASSES + 2, width), dtype=np.int64)
-        return cls(0, np.zeros(width, dtype=np.int64), by_class[0], by_class[1])
+        firsts = np.zeros((2, MOST_CLASSES + 2), dtype=np.int64)
+        return cls(0, np.zeros(width, dtype=np.int64), by_class[0], by_class[1], firsts)
 
     def add_pairs(self, name: str, hits: int, trials: int) -> None:
         """Count pairs."""
@@ -222,8 +226,10 @@ class BitVectorFit:
         dropped = clicks[some] > self.declared.keeps_all
         of_class = np.where(dropped, clicks[some] - first + 1, 0).clip(0, MOST_CLASSES + 1)
         members = of_class == np.arange(MOST_CLASSES + 2)[:, None]
-        own = bits[some]
-        held, tried = class_sums(members, own & reports[some]), class_sums(members, own)
+        own, said = bits[some], reports[some]
+        held, tried = class_sums(members, own & said), class_sums(members, own)
+        first_said = said[np.arange(len(some)), own.argmax(axis=1)]
+        sums.firsts += members.sum(axis=1), members[:, first_said].sum(axis=1)
         ones = class_sums(np.ones((1, len(reports)), dtype=np.bool_), reports)[0]
         sums.rows += len(reports)
         sums.ones += ones
@@ -309,11 +315,13 @@ class BitVectorFit:
             ]
             name = f"one of {count} clicks reported as one"
             table.add(name, sums.held[place], sums.tried[place], *chances)
-        for count, (rows, ones) in sums.dummies.items():
+            rows, said = sums.firsts[:, place]
+            table.add(f"the first of {count} clicks reported as one", said, rows, *chances)
+        for count, (padded, ones) in sums.dummies.items():
             width = len(ones)
             kept = (np.arange(width) >= count) / width
             name = f"padding of {count} clicks reported as one"
-            table.add(name, ones, np.full(width, rows), kept * stay + (1 - kept) * rise)
+            table.add(name, ones, np.full(width, padded), kept * stay + (1 - kept) * rise)
         both = {_DAYS.format(was, now): self.declared.both[was, now] for was, now in _BITS}
         for name, counts in sums.pairs.items():
             table.add(name, *counts, both.get(name, rise**2))

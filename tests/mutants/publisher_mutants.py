@@ -1,0 +1,130 @@
+"""Mutants of the publisher: noise, clipping and charges of released models."""
+
+from mutants.mutant import UNACCOUNTED, Mutant, scenario
+
+MODELS = scenario(
+    "models",
+    """
+    days: 7
+    population: {users: 2000, cohort: 1024, churn_per_day: 0.0}
+    attacks: [models.canary]
+    pipelines:
+      models: {source: synthetic, method: logistic, epsilon: 1.0, budget: 10.0}
+    """,
+)
+SGD = ("pipelines.models.method=private-sgd", "pipelines.models.epochs=20")
+TABLES = ("pipelines.models.method=anonymising-first",)
+
+LOGISTIC = "platform/noisefloor/publication/logistic_regression.py"
+SGD_TRAINING = "platform/noisefloor/publication/private_sgd/training.py"
+CONTRIBUTIONS = "platform/noisefloor/publication/private_sgd/contributions.py"
+GAUSSIAN_TABLE = "platform/noisefloor/publication/cell_noise.py"
+PUBLISHER = "platform/noisefloor/roles/model_publisher.py"
+LEDGER = "platform/noisefloor/accounting/ledger.py"
+
+RELEASE = "release"
+
+_NOISE = "return drawn * np.float32(sigma * (2 - _SAFETY))"
+_STEP = 'add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))'
+
+PUBLISHER_MUTANTS = (
+    Mutant(
+        "release-no-noise",
+        "Logistic regression adds no noise to its gradients.",
+        LOGISTIC,
+        _NOISE,
+        "return drawn * np.float32(0)",
+        MODELS,
+        RELEASE,
+        in_suite=True,
+    ),
+    Mutant(
+        "release-half-noise",
+        "Logistic regression adds half of the noise.",
+        LOGISTIC,
+        _NOISE,
+        "return drawn * np.float32(sigma / 2)",
+        MODELS,
+        RELEASE,
+    ),
+    Mutant(
+        "release-same-noise-each-step",
+        "Logistic regression adds the same noise in each step.",
+        LOGISTIC,
+        "drawn = np.stack([stream.normals(rows) for stream in self.streams], axis=1)",
+        "drawn = np.stack([stream.normals(rows) for stream in self.streams], axis=1)\n"
+        '        drawn = self.__dict__.setdefault(f"kept {rows}", drawn)',
+        MODELS,
+        RELEASE,
+    ),
+    Mutant(
+        "release-not-clipped",
+        "Gradients of records are not clipped.",
+        LOGISTIC,
+        "factor = np.minimum(1, self.limits / np.maximum(lengths, np.float32(1e-12)))",
+        "factor = np.ones_like(lengths)",
+        MODELS,
+        RELEASE,
+    ),
+    Mutant(
+        "release-sgd-no-noise",
+        "Private SGD adds no noise.",
+        SGD_TRAINING,
+        _STEP,
+        'add_noise(self._sums, 1e-6 * self._plan.noise_scale, step_source.stage("noise"))',
+        MODELS,
+        RELEASE,
+        settings=SGD,
+    ),
+    Mutant(
+        "release-sgd-half-noise",
+        "Private SGD adds half of the noise.",
+        SGD_TRAINING,
+        _STEP,
+        'add_noise(self._sums, 0.5 * self._plan.noise_scale, step_source.stage("noise"))',
+        MODELS,
+        RELEASE,
+        settings=SGD,
+    ),
+    Mutant(
+        "release-sgd-not-clipped",
+        "Private SGD does not clip the gradients of examples.",
+        CONTRIBUTIONS,
+        "found.append(torch.reciprocal(norms.clamp_(min=least)).mul_(least))",
+        "found.append(torch.ones_like(norms))",
+        MODELS,
+        RELEASE,
+        settings=SGD,
+    ),
+    Mutant(
+        "release-not-charged",
+        "A release is made without a charge.",
+        PUBLISHER,
+        "            self._charge(request, claim)\n            made",
+        "            made",
+        MODELS,
+        RELEASE,
+        (UNACCOUNTED,),
+        in_suite=True,
+    ),
+    Mutant(
+        "release-charged-twice",
+        "A release is charged twice.",
+        PUBLISHER,
+        "request.cost, request.method, claim.proved\n",
+        "request.cost, request.method, claim.proved, 2\n",
+        MODELS,
+        RELEASE,
+        (UNACCOUNTED,),
+    ),
+    Mutant(
+        "release-debit-not-kept",
+        "The ledger writes an entry and leaves the balance as it was.",
+        LEDGER,
+        "account.spent = account.spent + entry.debited",
+        "account.spent = account.spent",
+        MODELS,
+        RELEASE,
+        (UNACCOUNTED,),
+    ),
+)
