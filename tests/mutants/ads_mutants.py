@@ -10,6 +10,7 @@ ADS = scenario(
     budget: 100.0
     population: {users: 4000, cohort: 1024, churn_per_day: 0.0}
     tastes: {source: low-rank}
+    devices: {sync_per_day: 1.0, offline: {start_per_day: 0.0}}
     behaviour: {ads: 20}
     attacks: [ads.audit]
     pipelines:
@@ -105,8 +106,8 @@ ADS_MUTANTS = (
         "training-not-charged",
         "Training reports are sent without a debit.",
         TRAINING,
-        "paid = context.account(cohort).spend(day, FLOW, present, cost) > 0",
-        "paid = present.any(axis=1)",
+        ", present, cost) > 0",
+        ", present, 0) > 0",
         ADS,
         "training",
         (UNACCOUNTED,),
@@ -134,6 +135,7 @@ ADS_MUTANTS = (
         "training",
         settings=LAPLACE,
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "training-gradients-not-clipped",
@@ -184,8 +186,8 @@ ADS_MUTANTS = (
         "Devices report a candidate along their axis at twice the epsilon.",
         AXIS_SIGNS,
         "is_inside = holds.bernoulli(self.hold, count)",
-        "twice = AxisSigns(self.dimension, 2 * self.epsilon, self.spread, self.rows)\n"
-        "            is_inside = holds.bernoulli(twice.hold, count)",
+        "twice = raised_weight(2 * self.epsilon, self.top, self.rows)\n"
+        "            is_inside = holds.bernoulli(twice, count)",
         ADS,
         "training",
         settings=SPECTRAL,
@@ -240,10 +242,12 @@ ADS_MUTANTS = (
     ),
     Mutant(
         "requests-same-noise-each-day",
-        "The draws of a device are those of its first day.",
-        DELIVERY,
-        'randomness = self.source.child("request", cohort.number, day)',
-        drawn_again("randomness", 'self.source.child("request", cohort.number)'),
+        "A device draws once, and uses the draws each day.",
+        SLOTS,
+        "    requests = delivery.request(slots.scores[asked], randomness)\n",
+        "    "
+        + drawn_again("randomness", "SeededSource(*randomness.__reduce__()[1][:-1])", 4)
+        + "\n    requests = delivery.request(slots.scores, randomness)[asked]\n",
         ADS,
         "ad-requests",
         on_device=True,
@@ -258,6 +262,7 @@ ADS_MUTANTS = (
         "ad-requests",
         (UNACCOUNTED,),
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "requests-for-each-slot-one-debit",
@@ -312,6 +317,7 @@ ADS_MUTANTS = (
         "shown-ad-sets",
         settings=SLATE,
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "shown-ads-not-charged",

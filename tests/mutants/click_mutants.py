@@ -162,6 +162,7 @@ CLICK_MUTANTS = (
         "clicks",
         settings=PADDED,
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "clicks-delivered-raw",
@@ -269,6 +270,7 @@ CLICK_MUTANTS = (
         "clicks",
         settings=MEMORY,
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "clicks-not-charged",
@@ -328,6 +330,7 @@ CLICK_MUTANTS = (
         CLICKS,
         "impressions",
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "clicks-not-debiased",
@@ -338,6 +341,7 @@ CLICK_MUTANTS = (
         ESTIMATES,
         "clicks.coverage > 0.8",
         (GATE,),
+        in_suite=True,
     ),
     Mutant(
         "clicks-delivered-not-debiased",

@@ -8,6 +8,7 @@ RECORDS = scenario(
     days: 3
     budget: 100.0
     population: {users: 4000, cohort: 1024, churn_per_day: 0.0}
+    devices: {sync_per_day: 1.0, offline: {start_per_day: 0.0}}
     attacks: [collection.audit]
     pipelines:
       collection:
@@ -43,6 +44,24 @@ _CLASS_LABEL = (
 _DECISION = '{"bits": BinaryResponse(self.epsilon).randomise(decided, source)[:, None]}'
 _ASKED = "granted = context.account(cohort).spend(day, QUESTION, contact, cost, requested)"
 _PAID = "paid = context.account(cohort).spend(day, flow, contact, cost) > 0"
+
+_KIND = "    return record_kind(name, columns | "
+_NUMBERED = '''    from noisefloor.wire import Reduction
+
+    class Numbered(Kind):
+        def encode(self, reports):
+            places = np.arange(len(reports["value_1"])) % 256
+            return Kind.encode(self, {**reports, "place": places})
+
+        def decode(self, batch):
+            read = Kind.decode(self, batch)
+            return {one: read[one] for one in read if one != "place"}
+
+    def record_kind(name, columns):
+        columns = {**columns, "place": Symbols(256)}
+        return Numbered(name, tuple(columns.items()), Reduction.COLLECT)
+
+''' + _KIND
 
 COLLECTION_MUTANTS = (
     Mutant(
@@ -118,17 +137,13 @@ COLLECTION_MUTANTS = (
     ),
     Mutant(
         "records-one-more-column",
-        "A report of a record has one more column: its place among the owners.",
+        "A report of a record has one more column, which numbers the rows.",
         REPORT_COLUMNS,
-        "    def columns(self) -> dict[str, Array]:\n",
-        "    def columns(self) -> dict[str, Array]:\n"
-        '        """Return the columns of their kind, and the label in the open beside them."""\n'
-        "        if self.labels is not None:\n"
-        "            object.__setattr__(self, 'labels', np.arange(len(self.values)) % 2)\n"
-        "        return self._columns()\n\n"
-        "    def _columns(self) -> dict[str, Array]:\n",
+        _KIND,
+        _NUMBERED,
         RECORDS,
         TRAINING,
+        verdicts=(UNACCOUNTED,),
         settings=UNIFIED,
         on_device=True,
     ),
@@ -164,6 +179,7 @@ COLLECTION_MUTANTS = (
         SELECTING,
         settings=SELECTED,
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "selection-label-half-noise",
@@ -210,6 +226,7 @@ COLLECTION_MUTANTS = (
         RECORDS,
         QUESTION,
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "questions-half-noise",
@@ -224,11 +241,11 @@ COLLECTION_MUTANTS = (
     Mutant(
         "questions-same-noise-each-day",
         "The draws of a question are those of the first one.",
-        PHASES,
-        "        rows = self.task.query(self.content, records, self.source.child(*path))\n",
-        "        "
-        + drawn_again("draws", 'self.source.child("question", cohort)')
-        + "\n        rows = self.task.query(self.content, records, draws)\n",
+        TRAINERS,
+        f"        return {_DECISION}\n",
+        "        from noisefloor.randomness import SeededSource\n\n        "
+        + drawn_again("source", 'SeededSource(0, "question")')
+        + f"\n        return {_DECISION}\n",
         RECORDS,
         QUESTION,
         on_device=True,

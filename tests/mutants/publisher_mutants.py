@@ -18,7 +18,7 @@ TABLES = ("pipelines.models.method=anonymising-first",)
 LOGISTIC = "platform/noisefloor/publication/logistic_regression.py"
 SGD_TRAINING = "platform/noisefloor/publication/private_sgd/training.py"
 CONTRIBUTIONS = "platform/noisefloor/publication/private_sgd/contributions.py"
-GAUSSIAN_TABLE = "platform/noisefloor/publication/cell_noise.py"
+ENTRIES = "platform/noisefloor/publication/synthesis/noise_budget.py"
 PUBLISHER = "platform/noisefloor/roles/model_publisher.py"
 LEDGER = "platform/noisefloor/accounting/ledger.py"
 
@@ -65,6 +65,7 @@ PUBLISHER_MUTANTS = (
         "factor = np.ones_like(lengths)",
         MODELS,
         RELEASE,
+        in_suite=True,
     ),
     Mutant(
         "release-sgd-no-noise",
@@ -95,6 +96,16 @@ PUBLISHER_MUTANTS = (
         MODELS,
         RELEASE,
         settings=SGD,
+    ),
+    Mutant(
+        "release-tables-half-noise",
+        "Counts of released tables get half of the noise.",
+        ENTRIES,
+        "return values + (drawn - self.table.reach).reshape(values.shape)",
+        "return values + ((drawn - self.table.reach) // 2).reshape(values.shape)",
+        MODELS,
+        RELEASE,
+        settings=TABLES,
     ),
     Mutant(
         "release-not-charged",

@@ -14,3 +14,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *COLLECTION_MUTANTS,
     *PUBLISHER_MUTANTS,
 )
+
+SUITE = tuple(mutant for mutant in MUTANTS if mutant.in_suite)
+"""Those that the test suite runs, a third: of each flow some."""

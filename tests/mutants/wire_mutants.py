@@ -122,6 +122,7 @@ WIRE_MUTANTS = (
         "clicks",
         (UNACCOUNTED,),
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "wire-one-more-column",
@@ -198,6 +199,7 @@ WIRE_MUTANTS = (
         "clicks",
         (UNACCOUNTED,),
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "network-loses-silently",
@@ -244,6 +246,7 @@ WIRE_MUTANTS = (
         (UNACCOUNTED,),
         settings=("budget=2.0",),
         on_device=True,
+        in_suite=True,
     ),
     Mutant(
         "accounts-price-halved",
@@ -278,6 +281,7 @@ WIRE_MUTANTS = (
         STEADY,
         "clicks",
         (UNACCOUNTED,),
+        in_suite=True,
     ),
     Mutant(
         "aggregator-counts-rows-twice",

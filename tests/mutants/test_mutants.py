@@ -1,0 +1,98 @@
+"""A third of the mutants, each found by the run that it breaks; ``make mutants`` runs all."""
+
+from pathlib import Path
+
+import pytest
+
+from mutants.mutant import BROKEN, GATE, MISFIT, PROJECT, ROOTS, UNACCOUNTED, Mutant
+from mutants.overlay import environment, findings_of, make_copy, run_case
+from mutants.run import main
+from mutants.table import MUTANTS, SUITE
+
+CASES = {mutant.case: mutant.scenario for mutant in SUITE}
+
+
+def test_every_replaced_text_occurs_once_and_is_replaced() -> None:
+    wrong = {mutant.name: mutant.occurrences() for mutant in MUTANTS if mutant.occurrences() != 1}
+    assert not wrong
+    for mutant in MUTANTS:
+        text = (PROJECT / mutant.file).read_text(encoding="utf-8")
+        compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
+        assert mutant.old != mutant.new
+
+
+def test_at_least_thirty_mutants_of_which_a_third_run_here() -> None:
+    names = [mutant.name for mutant in MUTANTS]
+    assert len(set(names)) == len(names) >= 30
+    assert 3 * len(SUITE) >= len(MUTANTS)
+    assert {verdict for mutant in MUTANTS for verdict in mutant.verdicts} <= {
+        MISFIT,
+        UNACCOUNTED,
+        BROKEN,
+        GATE,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", SUITE, ids=lambda one: one.name)
+def test_run_of_a_mutant_ends_with_1_and_names_flow_and_cause(
+    mutant: Mutant, tmp_path: Path
+) -> None:
+    result = run_case(tmp_path / "case", mutant.scenario, mutant.settings, mutant=mutant)
+    found = result.named_by(mutant)
+    assert result.code == 1, result.output
+    assert found is not None, result.output
+    assert found.cause
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join((case[0], *case[1])))
+def test_unchanged_code_ends_with_0_and_nothing_is_found(
+    case: tuple[str, tuple[str, ...]], tmp_path: Path
+) -> None:
+    result = run_case(tmp_path / "case", CASES[case], case[1])
+    assert result.code == 0, result.output
+    assert not result.findings
+
+
+def test_a_copy_has_the_change_and_the_tree_does_not(tmp_path: Path) -> None:
+    mutant = MUTANTS[0]
+    make_copy(tmp_path / "copy", mutant)
+    changed = (tmp_path / "copy" / mutant.file).read_text(encoding="utf-8")
+    own = (PROJECT / mutant.file).read_text(encoding="utf-8")
+    assert mutant.occurrences() == 1
+    assert changed == own.replace(mutant.old, mutant.new) != own
+    others = [name for name in ROOTS if not mutant.file.startswith(name)]
+    assert all((tmp_path / "copy" / name).is_symlink() for name in others)
+    assert str(tmp_path) in environment(tmp_path / "copy")["PYTHONPATH"]
+
+
+def test_findings_are_read_from_what_a_run_prints() -> None:
+    said = (
+        "1 of 2 claims do not hold.\n"
+        "MISFIT training report at p000-1: zeros reported as one: a share of 0 of 9\n"
+        "UNACCOUNTED accounts at p001-2: 3 frames never arrived\n"
+        "gate FAILED: clicks.coverage > 0.8 (fails at 1 of 1: p000-1 (0.16))\n"
+        "gate passed: clicks.error_rms > 0 (holds at all 1)\n"
+    )
+    found = [(one.verdict, one.flow) for one in findings_of(said)]
+    assert found == [
+        (MISFIT, "training report"),
+        (UNACCOUNTED, "accounts"),
+        (GATE, "clicks.coverage > 0.8"),
+    ]
+
+
+def test_the_command_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == [mutant.name for mutant in MUTANTS]
+    assert main(["--list", "--services", "--only", "clicks-raw"]) == 0
+    assert "without noise" in capsys.readouterr().out
+
+
+def test_an_unknown_mutant_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--only", "no-such-mutant"])
+    assert ended.value.code == 2
+    assert "no such mutant" in capsys.readouterr().err
