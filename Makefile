@@ -2,6 +2,8 @@
 # make nightly: all tests with many examples for each property and a fresh seed, which is printed.
 # make fuzz: 1,000 requests to every operation, 100,000 changed frames, 10 minutes of a guided fuzzer;
 # shorter with make fuzz EXAMPLES=50 FRAMES=10000 SECONDS=30.
+# make mutants: break the code on purpose, one change at a time, and show what finds each change;
+# make mutants MUTANTS='--only clicks-raw' runs one, MUTANTS=--services those of devices over the services.
 PYTHON ?= python3
 VENV ?= .venv
 PEERS ?= .venv-peers
@@ -12,8 +14,9 @@ WORKERS ?= 3
 EXAMPLES ?= 1000
 FRAMES ?= 100000
 SECONDS ?= 600
+MUTANTS ?=
 
-.PHONY: run test nightly bench fuzz clean
+.PHONY: run test nightly bench fuzz mutants clean
 
 run: $(VENV)/installed
 	$(BIN)/noisefloor run quickstart --force
@@ -34,6 +37,9 @@ bench: $(VENV)/installed $(PEERS)/installed
 fuzz: $(VENV)/fuzzer
 	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest tests/services/http/test_interfaces.py --examples=$(EXAMPLES)
 	$(BIN)/python tests/fuzz_frames.py --frames=$(FRAMES) --seconds=$(SECONDS)
+
+mutants: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m mutants.run $(MUTANTS)
 
 # The stamp is made last: an interrupted installation starts over.
 $(VENV)/installed: pyproject.toml constraints.txt

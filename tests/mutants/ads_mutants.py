@@ -284,9 +284,9 @@ ADS_MUTANTS = (
         SLATES,
         "places_of(self.selection.randomise(favourites, source), self.slate)",
         "places_of(\n"
-        "            mechanisms.SubsetSelection(self.size, 2 * self.epsilon, self.slate).randomise(\n"
-        "                favourites, source\n"
-        "            ),\n"
+        "            mechanisms.SubsetSelection(\n"
+        "                self.size, 2 * self.epsilon, self.slate\n"
+        "            ).randomise(favourites, source),\n"
         "            self.slate,\n"
         "        )",
         ADS,

@@ -355,4 +355,3 @@ CLICK_MUTANTS = (
         settings=DELIVERED,
     ),
 )
-

@@ -12,7 +12,11 @@ RECORDS = scenario(
     attacks: [collection.audit]
     pipelines:
       collection:
-        {source: synthetic, epsilon: 2.0, method: joint-bayes, questions: protected, askers: everyone}
+        source: synthetic
+        epsilon: 2.0
+        method: joint-bayes
+        questions: protected
+        askers: everyone
     """,
 )
 UNIFIED = (
@@ -46,7 +50,8 @@ _ASKED = "granted = context.account(cohort).spend(day, QUESTION, contact, cost, 
 _PAID = "paid = context.account(cohort).spend(day, flow, contact, cost) > 0"
 
 _KIND = "    return record_kind(name, columns | "
-_NUMBERED = '''    from noisefloor.wire import Reduction
+_NUMBERED = (
+    """    from noisefloor.wire import Reduction
 
     class Numbered(Kind):
         def encode(self, reports):
@@ -61,7 +66,9 @@ _NUMBERED = '''    from noisefloor.wire import Reduction
         columns = {**columns, "place": Symbols(256)}
         return Numbered(name, tuple(columns.items()), Reduction.COLLECT)
 
-''' + _KIND
+"""
+    + _KIND
+)
 
 COLLECTION_MUTANTS = (
     Mutant(
@@ -90,7 +97,9 @@ COLLECTION_MUTANTS = (
         "A report with a positive label is given by owners with that label alone.",
         JOINT,
         _DIGITS,
-        _DIGITS + "\n            if self.labelled:\n                reports[some, -1] &= rows[some][:, -1]",
+        _DIGITS
+        + "\n            if self.labelled:\n"
+        + "                reports[some, -1] &= rows[some][:, -1].astype(np.uint16)",
         RECORDS,
         TRAINING,
         (MISFIT,),
@@ -146,6 +155,7 @@ COLLECTION_MUTANTS = (
         verdicts=(UNACCOUNTED,),
         settings=UNIFIED,
         on_device=True,
+        is_refused=True,
     ),
     Mutant(
         "records-not-charged",
@@ -163,7 +173,8 @@ COLLECTION_MUTANTS = (
         "A report is debited twice.",
         PHASES,
         _PAID,
-        _PAID + "\n        context.account(cohort).spend(day, flow, contact & paid[:, None], cost)",
+        _PAID
+        + "\n        context.account(cohort).spend(day, flow, contact & paid[:, None], cost)",
         RECORDS,
         TRAINING,
         (UNACCOUNTED,),
@@ -186,8 +197,7 @@ COLLECTION_MUTANTS = (
         "Owners send their label at twice the epsilon when attributes are selected.",
         CLASS_SELECTION,
         _CLASS_LABEL,
-        "label = BinaryResponse(2 * self.share).randomise("
-        'records.labels, source.child("label"))',
+        'label = BinaryResponse(2 * self.share).randomise(records.labels, source.child("label"))',
         RECORDS,
         SELECTING,
         settings=SELECTED,

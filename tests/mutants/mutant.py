@@ -13,6 +13,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 MISFIT, UNACCOUNTED, BROKEN, GATE = "misfit", "unaccounted", "broken", "gate"
 """How a run may fail: by a verdict, or by a gate where no verdict speaks of what is broken."""
 
+REFUSED = "refused"
+"""How a run fails whose frames a service does not take."""
+
 
 @dataclass(frozen=True, slots=True)
 class SmallScenario:
@@ -42,6 +45,7 @@ class Mutant:
         verdicts: Verdicts that the run may end with, each of which names the flow.
         settings: Set in the scenario, ``key=value``.
         on_device: Whether a device does it: then it is run against the services, too.
+        is_refused: Whether services refuse what such a device sends, before anything is counted.
         in_suite: Whether the test suite runs it.
     """
 
@@ -55,6 +59,7 @@ class Mutant:
     verdicts: tuple[str, ...] = (MISFIT,)
     settings: tuple[str, ...] = ()
     on_device: bool = False
+    is_refused: bool = False
     in_suite: bool = False
 
     @property

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutants.mutant import GATE, PROJECT, ROOTS, Mutant, SmallScenario
+from mutants.mutant import GATE, PROJECT, REFUSED, ROOTS, Mutant, SmallScenario
 
 _VERDICT = re.compile(r"^(MISFIT|UNACCOUNTED|BROKEN) (.+?) at (\S+): (.*)$", re.MULTILINE)
 _GATE = re.compile(r"^gate FAILED: (.*) \(([^()]*(?:\([^()]*\))?[^()]*)\)$", re.MULTILINE)
+_REFUSED = re.compile(r"^noisefloor: The service at \S+ refused (\S+ \S+): (.*)$", re.MULTILINE)
 
 MOST_S = 600
 """A run that takes longer has stopped making progress."""
@@ -24,7 +25,7 @@ MOST_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a run says is wrong: verdict, flow (or the text of a gate) and cause."""
+    """One thing that a run says is wrong: verdict, flow (or gate, or what is refused), cause."""
 
     verdict: str
     flow: str
@@ -51,6 +52,8 @@ class CaseResult:
         """Return what names the flow of a mutant with a verdict that is expected of it."""
         for found in self.findings:
             if found.verdict in mutant.verdicts and found.flow == mutant.flow:
+                return found
+            if found.verdict == REFUSED and mutant.is_refused:
                 return found
         return None
 
@@ -123,7 +126,7 @@ def run_case(
     )
     seconds = time.monotonic() - begun
     output = done.stdout + done.stderr
-    return CaseResult(done.returncode, tuple(findings_of(done.stdout)), output, seconds)
+    return CaseResult(done.returncode, tuple(findings_of(output)), output, seconds)
 
 
 def environment(copy: Path) -> dict[str, str]:
@@ -135,6 +138,8 @@ def environment(copy: Path) -> dict[str, str]:
 def findings_of(output: str) -> list[Finding]:
     """Return what a run says is wrong."""
     found = [
-        Finding(verdict.lower(), flow, cause) for verdict, flow, _, cause in _VERDICT.findall(output)
+        Finding(verdict.lower(), flow, cause)
+        for verdict, flow, _, cause in _VERDICT.findall(output)
     ]
-    return found + [Finding(GATE, gate, detail) for gate, detail in _GATE.findall(output)]
+    found += [Finding(GATE, gate, detail) for gate, detail in _GATE.findall(output)]
+    return found + [Finding(REFUSED, asked, why) for asked, why in _REFUSED.findall(output)]

@@ -144,15 +144,27 @@ def running_services(folder: Path) -> Iterator[str]:
     """Start all services from unchanged code in a folder, and yield the bus that leads there."""
     make_copy(folder / "copy", None)
     state = folder / "state"
-    command = [sys.executable, "-m", "noisefloor_sim.cli"]
-    options = {"cwd": folder, "env": environment(folder / "copy")}
-    up = [*command, "up", "--folder", str(state), "--durability", "memory", "--experiments"]
-    up += ["--anchor", str(folder / "anchor")]
-    subprocess.run(up, check=True, **options)
+    _command(
+        folder,
+        "up",
+        "--folder",
+        str(state),
+        "--experiments",
+        "--durability",
+        "memory",
+        "--anchor",
+        str(folder / "anchor"),
+    )
     try:
         yield f"services:{state}"
     finally:
-        subprocess.run([*command, "down", "--folder", str(state)], check=True, **options)
+        _command(folder, "down", "--folder", str(state))
+
+
+def _command(folder: Path, *arguments: str) -> None:
+    """Run a command of unchanged code."""
+    command = [sys.executable, "-m", "noisefloor_sim.cli", *arguments]
+    subprocess.run(command, check=True, cwd=folder, env=environment(folder / "copy"))
 
 
 if __name__ == "__main__":

@@ -35,13 +35,13 @@ AGGREGATOR = "platform/noisefloor/roles/aggregator.py"
 EPOCHS = "platform/noisefloor/roles/epochs.py"
 AD_SERVER = "platform/noisefloor/roles/ad_server.py"
 
-_ORDER = '''    order = source.stage("order").permutation(batch.num_rows)
-    for place, start'''
+_ORDER = """    order = source.stage("order").permutation(batch.num_rows)
+    for place, start"""
 _SYMBOL = '''def symbol_kind(name: str, size: int) -> Kind:
     """Make the kind whose reports are integers in range(size); the tally counts each."""
     return Kind(name, (("symbol", Symbols(size)),))
 '''
-_NUMBERED = '''class _Numbered(Kind):
+_NUMBERED = """class _Numbered(Kind):
     cells = property(lambda self: self.columns[1][1].cells)
 
     def _only_column(self, values):
@@ -57,7 +57,7 @@ _NUMBERED = '''class _Numbered(Kind):
 _PLACE = ("place", Symbols(256))
 
 
-'''
+"""
 AD_RELEASE = '''        """Return the sums of a closed epoch and the number of rows behind them."""
         return self._aggregator.release(kind, epoch)
 '''
@@ -122,6 +122,7 @@ WIRE_MUTANTS = (
         "clicks",
         (UNACCOUNTED,),
         on_device=True,
+        is_refused=True,
         in_suite=True,
     ),
     Mutant(
@@ -134,6 +135,7 @@ WIRE_MUTANTS = (
         "impressions",
         (UNACCOUNTED,),
         on_device=True,
+        is_refused=True,
         in_suite=True,
     ),
     Mutant(
