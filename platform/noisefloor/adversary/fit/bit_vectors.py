@@ -143,7 +143,7 @@ class _Sums:
         ones: Reported ones, by place.
         tried: True ones, by number of clicks of their row and by place; the first number stands
             for all rows of which nothing is dropped.
-        held: Those of them that were reported as one.
+        kept: Those of them that were reported as one.
         days: By day, reported ones where the input is zero, and such inputs.
         dummies: By number of clicks, rows and their reported ones behind the row.
         pairs: By what was compared, pairs that were both one, and pairs.
@@ -152,7 +152,7 @@ class _Sums:
     rows: int
     ones: Counts
     tried: Counts
-    held: Counts
+    kept: Counts
     days: dict[int, list[int]] = field(default_factory=dict)
     dummies: dict[int, tuple[int, Counts]] = field(default_factory=dict)
     pairs: dict[str, list[int]] = field(default_factory=dict)
@@ -223,14 +223,14 @@ class BitVectorFit:
         of_class = np.where(dropped, clicks[some] - first + 1, 0).clip(0, MOST_CLASSES + 1)
         members = of_class == np.arange(MOST_CLASSES + 2)[:, None]
         own = bits[some]
-        held, tried = class_sums(members, own & reports[some]), class_sums(members, own)
+        kept, tried = class_sums(members, own & reports[some]), class_sums(members, own)
         ones = class_sums(np.ones((1, len(reports)), dtype=np.bool_), reports)[0]
         sums.rows += len(reports)
         sums.ones += ones
         sums.tried += tried
-        sums.held += held
+        sums.kept += kept
         today = sums.days.setdefault(day, [0, 0])
-        today[0] += int(ones.sum() - held.sum())
+        today[0] += int(ones.sum() - kept.sum())
         today[1] += bits.size - int(tried.sum())
 
     def _dummies(self, sums: _Sums, dummies: Bits, clicks: NDArray[np.int64]) -> None:
@@ -294,13 +294,13 @@ class BitVectorFit:
     def _tests(self, table: FitTable, sums: _Sums) -> None:
         """Turn what was counted into tests."""
         stay, rise, fault = self.declared.stay, self.declared.rise, self.declared.planted
-        zeros, raised = sums.rows - sums.tried.sum(axis=0), sums.ones - sums.held.sum(axis=0)
+        zeros, raised = sums.rows - sums.tried.sum(axis=0), sums.ones - sums.kept.sum(axis=0)
         table.add("zeros reported as one", raised, zeros, rise, fault[1])
         table.add("all zeros reported as one", raised.sum(), zeros.sum(), rise, fault[1])
         for day, counts in sums.days.items():
             table.add(f"zeros reported as one on day {day}", *counts, rise, fault[1])
-        table.add("ones reported as one", sums.held[0], sums.tried[0], stay, fault[0])
-        whole = sums.held[0].sum(), sums.tried[0].sum()
+        table.add("ones reported as one", sums.kept[0], sums.tried[0], stay, fault[0])
+        whole = sums.kept[0].sum(), sums.tried[0].sum()
         table.add("all ones reported as one", *whole, stay, fault[0])
         for place, count in enumerate(self.declared.classes, start=1):
             chances = [
@@ -308,7 +308,7 @@ class BitVectorFit:
                 for pair in ((stay, rise), fault)
             ]
             name = f"one of {count} clicks reported as one"
-            table.add(name, sums.held[place], sums.tried[place], *chances)
+            table.add(name, sums.kept[place], sums.tried[place], *chances)
         for count, (rows, ones) in sums.dummies.items():
             width = len(ones)
             kept = (np.arange(width) >= count) / width

@@ -25,7 +25,7 @@ from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.reporting import (
     CLICK_REPORT,
     ClickReporting,
-    HeldClicks,
+    FreshClicks,
     planned_reports,
 )
 from noisefloor_sim.pipelines.clicks.sending import SentReports
@@ -117,9 +117,9 @@ class DeliveredPipeline(Pipeline):
         fresh = SentReports(self.mechanism.randomise(inputs, randomness), inputs)
         stats.reported += self.mechanism.tally(inputs)[1::2]
         stats.spent += int(np.count_nonzero(paid)) * cost
-        held = HeldClicks(inputs, pairs, inputs[pairs.first] ^ 1, np.ones_like(own))
+        clicks = FreshClicks(inputs, pairs, inputs[pairs.first] ^ 1, np.ones_like(own))
         yield from self.flow.frames(
-            number, day, asked=shown.has, paid=paid, fresh=fresh, held=held
+            number, day, asked=shown.has, paid=paid, fresh=fresh, clicks=clicks
         )
 
     def _witnesses(

@@ -37,7 +37,7 @@ from noisefloor_sim.pipelines.clicks.reporting import (
     CLICK_REPORT,
     PERMANENT,
     ClickReporting,
-    HeldClicks,
+    FreshClicks,
     planned_reports,
 )
 from noisefloor_sim.pipelines.clicks.sending import SentReports
@@ -98,10 +98,10 @@ class ClickPipeline(Pipeline):
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
         stats.spent += int(np.count_nonzero(new)) * self.flow.cost
         other = np.where(pairs.swapped[:, None], own[pairs.first], own[pairs.second])
-        held = HeldClicks(bits, pairs, other, new[paid])
+        clicks = FreshClicks(bits, pairs, other, new[paid])
         asked: Flags = np.asarray(contact.any(axis=1))
         yield from self.flow.frames(
-            cohort.number, day, asked=asked, paid=paid, fresh=fresh, held=held
+            cohort.number, day, asked=asked, paid=paid, fresh=fresh, clicks=clicks
         )
 
     def _witnesses(self, number: int, day: int, own: Flags, shown: Flags) -> WitnessPairs:

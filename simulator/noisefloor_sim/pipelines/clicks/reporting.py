@@ -42,7 +42,7 @@ def planned_reports(named: NamedClaim, days: int) -> tuple[PlannedClaim, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldClicks:
+class FreshClicks:
     """What the fresh reports of a cohort's day are about.
 
     Attributes:
@@ -121,7 +121,7 @@ class ClickReporting:
         asked: Flags,
         paid: Flags,
         fresh: SentReports,
-        held: HeldClicks,
+        clicks: FreshClicks,
     ) -> Iterator[OutgoingFrame]:
         """Send a cohort's reports: fresh ones, old ones again, and forged ones among them.
 
@@ -131,7 +131,7 @@ class ClickReporting:
             asked: Users who have something to report.
             paid: Users who paid for a fresh report.
             fresh: The reports of those.
-            held: What those are about.
+            clicks: What those are about.
         """
         stats = self.days[day]
         stats.fresh += len(fresh.reports)
@@ -141,10 +141,11 @@ class ClickReporting:
             reports = self.forger.join(sent, stats, self.source.child("fakes", cohort, day))
         if len(reports):
             users, repeated = np.flatnonzero(paid), np.flatnonzero(again)
-            clicks = held.clicks, held.pairs, held.other
-            truth = ClickTruth(day, len(paid), users, repeated, *clicks)
+            truth = ClickTruth(
+                day, len(paid), users, repeated, clicks.clicks, clicks.pairs, clicks.other
+            )
             debited = np.zeros(len(reports), dtype=np.bool_)
-            debited[: len(users)] = held.debited
+            debited[: len(users)] = clicks.debited
             randomness = self.source.child("frame", cohort, day)
             yield from outgoing_frames(
                 self.inspected.name,
