@@ -8,6 +8,7 @@ from noisefloor_sim.pipelines.api import (
     PipelineType,
     PlannedClaim,
     PointFindings,
+    Price,
     ServedAds,
 )
 from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
@@ -22,5 +23,6 @@ __all__ = [
     "PipelineType",
     "PlannedClaim",
     "PointFindings",
+    "Price",
     "ServedAds",
 ]

@@ -26,8 +26,9 @@ from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
-from noisefloor_sim.pipelines import Findings, Metric, Pipeline, PipelineType
+from noisefloor_sim.pipelines import Findings, Metric, NamedClaim, Pipeline, PipelineType
 from noisefloor_sim.runs.ad_serving import AdServing
+from noisefloor_sim.runs.user_claims import UserLedger
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
     HOUR_S,
@@ -87,6 +88,12 @@ class RunOutcome:
 
     findings: Mapping[str, Findings]
     world: tuple[Metric, ...]
+    world_claims: tuple[NamedClaim, ...] = ()
+
+    @property
+    def all_findings(self) -> dict[str, Findings]:
+        """The findings of the pipelines, and of the world as ``world``."""
+        return {**self.findings, "world": Findings(self.world, self.world_claims)}
 
 
 class Engine:
@@ -114,6 +121,7 @@ class Engine:
         self.pipelines: dict[str, Pipeline] = {
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
+        self.ledger = UserLedger(scenario, tuple(self.pipelines.values()))
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
         world = None if scenario.behaviour is None else AdWorld.of(scenario)
         self.hosted = (hosting or InProcessHost()).open(self._collection(kinds, world))
@@ -138,7 +146,8 @@ class Engine:
             self.run_days()
             servers = self.hosted.servers
             found = {name: pipeline.finish(servers) for name, pipeline in self.pipelines.items()}
-            return RunOutcome(found, tuple(self._world_metrics()))
+            spent, claims = self.ledger.finish(self.accounts.values())
+            return RunOutcome(found, (*self._world_metrics(), *spent), claims)
         finally:
             self.hosted.close()
 
@@ -174,7 +183,7 @@ class Engine:
             watched = None if self._watched is None else self._watched - cohort.first
             is_here = watched is not None and 0 <= watched < len(cohort)
             self.accounts[cohort.number] = BudgetAccount.open(
-                cohort.owns, budget, watched if is_here else None
+                cohort.owns, budget, watched if is_here else None, first=cohort.first
             )
         return self.accounts[cohort.number]
 
@@ -222,6 +231,7 @@ class Engine:
         yield self.env.timeout((day + 1) * DAY_S)
         for cohort in self.cohorts():
             self._wake(cohort, day)
+        self.ledger.close_day(day, self.accounts.values())
 
     def _wake(self, cohort: Cohort, day: int) -> None:
         number, account = cohort.number, self.account(cohort)

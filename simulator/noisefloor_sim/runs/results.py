@@ -32,7 +32,8 @@ class PointResult:
         settings: Swept keys and their values here, as text.
         seed: Of its random numbers.
         variant: ``paper`` or ``corrected``.
-        findings: By pipeline; ``world`` holds the metrics of the generated world.
+        findings: By pipeline; ``world`` holds metrics of the generated world, and the claim
+            of its heaviest user.
         cpu_s: Processor time; goes to the manifest only.
         peak_mb: Peak memory of the process that ran it.
     """

@@ -4,7 +4,7 @@ What one person releases in a day, flow by flow: claimed, proved, and ready to b
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +17,15 @@ from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
+from noisefloor_sim.pipelines.ads.delivery import (
+    REQUEST,
+    DeliveryPhase,
+    busiest_requests,
+    requests_a_day,
+)
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
+from noisefloor_sim.pipelines.ads.slots import SHOWN
+from noisefloor_sim.pipelines.ads.training import FLOW as REPORT
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.scenario import Scenario
 
@@ -68,6 +75,40 @@ def training_release(training: AdTraining) -> api.DailyRelease:
     return api.DailyRelease(
         "training", times, each, training.claimed, training.guarantee(USER), part
     )
+
+
+IN_THE_OPEN = "ratings in the open"
+
+
+def prices_of(
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+) -> dict[str, api.Price]:
+    """Return the guarantees of one release of each flow.
+
+    Reports of training add up to the training's own guarantee: a user who reports in every round
+    pays for each, and one who reports once, in a round drawn by lot, pays for the worst of them.
+    """
+    asked = delivery.delivery
+    found = {REQUEST: api.Price(asked.claimed, asked.guarantee(USER))}
+    if training.training is not None:
+        whole = training_release(training.training)
+        proved = whole.each[1] if whole.releases > 1 else whole.proved
+        found[REPORT] = api.Price(whole.each[0], proved)
+    elif block_of(scenario).training.method in ("open", "means"):
+        open_ = Guarantee.none("the model is trained from ratings without noise", USER)
+        found[IN_THE_OPEN] = api.Price(open_, open_, is_sent_by_all=True)
+    if delivery.reports is not None:
+        report = delivery.reports.report
+        found[SHOWN] = api.Price(report.claimed, report.guarantee(USER))
+    return found
+
+
+def paper_claim(prices: Mapping[str, api.Price], training: TrainingPhase, days: int) -> Guarantee:
+    """Return what the paper claims of a run: all training, and one request on each day."""
+    claimed = [price.claimed for price in prices.values() if price.is_sent_by_all]
+    if training.training is not None:
+        claimed.append(training.training.claimed)
+    return composed_guarantee([*claimed, *[prices[REQUEST].claimed] * days])
 
 
 def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> api.DailyRelease:

@@ -1,9 +1,10 @@
 """The ad pipeline: a model is trained, ads are asked for and, if need be, sold."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.privacy import Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tasks import TrainingTask
@@ -17,7 +18,9 @@ from noisefloor_sim.pipelines.ads.claims import (
     daily_release_metrics,
     daily_releases,
     other_releases,
+    paper_claim,
     planned_claims,
+    prices_of,
 )
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
@@ -83,6 +86,14 @@ class AdsPipeline(api.Pipeline):
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
+
+    def prices(self) -> Mapping[str, api.Price]:
+        """Return the guarantees of a report of training, of a request, of a shown ad."""
+        return prices_of(self.scenario, self.training, self.delivery)
+
+    def paper_claim(self) -> Guarantee:
+        """Return what the paper claims: training, and one request on each day."""
+        return paper_claim(self.prices(), self.training, self.scenario.days)
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of training, of a request and, with one request a day, of all days."""

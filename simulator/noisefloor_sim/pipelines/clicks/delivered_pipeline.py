@@ -4,7 +4,7 @@ A user reports on one ad a day, that of the first slot on a device in contact, a
 day without such a slot. That a user reports says that there was one: no epsilon speaks of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, LowerBound, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim
+from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim, Price
 from noisefloor_sim.pipelines.clicks.attacks import audited_bound, delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
@@ -123,6 +123,10 @@ class DeliveredPipeline(Pipeline):
             bound = audited_bound(self.mechanism, canaries, source)
         metrics = (*self.flow.metrics(servers, {}), *attacks)
         return Findings(metrics, (self._claim(bound),))
+
+    def prices(self) -> Mapping[str, Price]:
+        """Return the guarantees of a daily report."""
+        return self.flow.prices()
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days."""

@@ -1,19 +1,26 @@
 """The click pipeline: devices report their day's clicks as one protected vector."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import Amount
+from noisefloor.accounting import Amount, sequential
 from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
-from noisefloor.privacy import Claim, LowerBound, Neighbours
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, PlannedClaim
+from noisefloor_sim.pipelines.api import (
+    Findings,
+    Metric,
+    NamedClaim,
+    Pipeline,
+    PlannedClaim,
+    Price,
+)
 from noisefloor_sim.pipelines.clicks import attacks
 from noisefloor_sim.pipelines.clicks.block import (
     block_of,
@@ -23,7 +30,12 @@ from noisefloor_sim.pipelines.clicks.block import (
     vector_report_of,
 )
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
-from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting, planned_reports
+from noisefloor_sim.pipelines.clicks.reporting import (
+    CLICK_REPORT,
+    PERMANENT,
+    ClickReporting,
+    planned_reports,
+)
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity
@@ -95,7 +107,7 @@ class ClickPipeline(Pipeline):
             return paid, int(np.count_nonzero(paid)) * cost
         joined = self.joined.setdefault(number, np.zeros(len(contact), dtype=np.bool_))
         open_ = contact & ~joined[:, None]
-        new = account.spend(day, "permanent click answers", open_, cost) > 0
+        new = account.spend(day, PERMANENT, open_, cost) > 0
         joined |= new
         return joined & contact.any(axis=1), int(np.count_nonzero(new)) * cost
 
@@ -119,6 +131,14 @@ class ClickPipeline(Pipeline):
         if mounts(self.scenario, "audit"):
             bound = attacks.audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
         return Findings(tuple(metrics), self._claims(bound))
+
+    def prices(self) -> Mapping[str, Price]:
+        """Return the guarantees of a daily report, or of all days' permanent answers."""
+        return self.flow.prices()
+
+    def paper_claim(self) -> Guarantee:
+        """Return the sum over days of what the paper claims of one report."""
+        return sequential([self.mechanism.claimed] * self.scenario.days)
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days, which permanent answers cover."""

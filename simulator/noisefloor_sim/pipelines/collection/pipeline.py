@@ -1,11 +1,12 @@
 """The collection pipeline: wearables hold records, a server trains a model, users query it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
@@ -148,6 +149,19 @@ class CollectionPipeline(api.Pipeline):
             source=self.source.child("audit") if self._is_mounted("audit") else None,
         )
         return api.Findings(tuple(metrics), claims)
+
+    def prices(self) -> Mapping[str, api.Price]:
+        """Return the guarantees of a report in either round, and of a question."""
+        costs = self.phases_.costs
+        phases = (costs.selection, costs.training, costs.question)
+        return {
+            flow: api.Price(claim.claimed, claim.proved)
+            for flow, claim in zip(FLOWS, phases, strict=True)
+        }
+
+    def paper_claim(self) -> Guarantee:
+        """Return the epsilon of one phase, which the paper says of the whole."""
+        return Guarantee(self.task.epsilon, Neighbours.USER)
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of each phase and of the whole run.
