@@ -9,7 +9,7 @@ variant what the paper says of the whole.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from noisefloor.accounting import MICRO, product_up, sequential, sum_up
+from noisefloor.accounting import MICRO, sequential, total_as_written
 from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor_sim.pipelines import Metric, NamedClaim, Pipeline, Price
 from noisefloor_sim.scenario import HEAVIEST_USER, Scenario
@@ -106,9 +106,9 @@ class UserLedger:
         each = [(self.prices[flow].proved, count) for flow, count in sent.items()]
         listed = ", ".join(f"{count:,} x {flow}" for flow, count in sent.items())
         return Guarantee(
-            sum_up([product_up(one.epsilon, count) for one, count in each]),
+            total_as_written((one.epsilon, count) for one, count in each),
             _USER,
-            delta=min(1.0, sum_up([product_up(one.delta, count) for one, count in each])),
+            delta=min(1.0, total_as_written((one.delta, count) for one, count in each)),
             reason=f"user {user.user} sent {listed or 'nothing'}",
         )
 

@@ -92,7 +92,9 @@ def test_a_pipeline_that_declares_nothing_may_produce_anything() -> None:
 def test_the_metrics_of_the_world_are_those_that_are_declared() -> None:
     _, _, outcome = simulated(small_world())
     found = {f"world.{metric.name}" for metric in outcome.world}
-    assert {name for name in found if not is_declared(name, SPENDING_METRICS)} == set(WORLD_METRICS)
+    assert {name for name in found if not is_declared(name, SPENDING_METRICS)} == set(
+        WORLD_METRICS
+    )
     assert all(any(is_declared(name, (form,)) for name in found) for form in SPENDING_METRICS)
 
 

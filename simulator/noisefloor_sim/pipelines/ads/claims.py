@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from noisefloor.accounting import Amount, sequential
+from noisefloor.accounting import Amount, sequential_as_written
 from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
 from noisefloor.adversary.audit import RepeatedRelease, joint_bound
 from noisefloor.mechanisms import Mechanism
@@ -41,15 +41,23 @@ def daily_releases(
     day's reports. A user who looks at more pages makes more requests where each impression is
     requested: ``busiest_user`` is how many at most.
     """
-    found = [_request_release(scenario, delivery)]
+    found = []
     if training.training is not None:
-        found.insert(0, training_release(training.training))
+        found.append(training_release(training.training))
     if delivery.reports is not None:
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
         part = RepeatedRelease(report, 0, scenario.ad_behaviour.ads - 1)
         found.append(api.DailyRelease("shown-ad", 1, each, *each, part))
+    beside = debited_micro([*found, *other_releases(scenario)])
+    found.insert(training.training is not None, _request_release(scenario, delivery, beside))
     return found
+
+
+def debited_micro(flows: Sequence[api.DailyRelease]) -> int:
+    """Return what a day's releases are debited; what is sent without noise is not."""
+    paid = [Amount.cost(flow.each[0], flow.releases) for flow in flows if flow.each[0].is_finite]
+    return sum(paid, Amount(0)).micro_epsilon
 
 
 def other_releases(scenario: Scenario) -> list[api.DailyRelease]:
@@ -111,14 +119,31 @@ def paper_claim(prices: Mapping[str, api.Price], training: TrainingPhase, days: 
     return composed_guarantee([*claimed, *[prices[REQUEST].claimed] * days])
 
 
-def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> api.DailyRelease:
+def _request_release(scenario: Scenario, delivery: DeliveryPhase, beside: int) -> api.DailyRelease:
+    """Return the requests of a day, as many as the budget covers beside the other flows.
+
+    One request a day claims what is configured for it. Where each impression is requested, people
+    decide how many there are, and the configuration says no more of a day than the budget does;
+    the paper counts one.
+    """
     asked, times = delivery.delivery, requests_a_day(delivery.statistics)
     each, distribution = (asked.claimed, asked.guarantee(USER)), RequestDistribution(asked)
+    claimed = each[0]
+    if claims_budget(scenario) and claimed.is_finite:
+        claimed = Guarantee(scenario.budget, USER)
+        if delivery.cost:
+            left = Amount.budget(scenario.budget, 0.0).micro_epsilon - beside
+            times = max(1, min(times, left // delivery.cost))
     part = RepeatedRelease(distribution, *distribution.worst_pair(), times)
-    claimed = each[0] if scenario.variant == "paper" else repeated_guarantee(each[0], times)
     return api.DailyRelease(
         "request", times, each, claimed, repeated_guarantee(each[1], times), part
     )
+
+
+def claims_budget(scenario: Scenario) -> bool:
+    """Whether the budget is all that the configuration says of a user's whole day."""
+    is_daily = block_of(scenario).delivery.fresh == "day"
+    return scenario.variant == "corrected" and not is_daily
 
 
 def _plain(one: Guarantee) -> Guarantee:
@@ -133,13 +158,13 @@ def _worst_pair(mechanism: object) -> tuple[object, object]:
 
 def repeated_guarantee(one: Guarantee, times: int) -> Guarantee:
     """Return what is known of so many releases; nothing, if nothing is of one."""
-    return sequential([one] * times) if one.is_finite else one
+    return sequential_as_written([one] * times) if one.is_finite else one
 
 
 def composed_guarantee(parts: list[Guarantee]) -> Guarantee:
     """Return what is known of releases together; nothing, if nothing is of one of them."""
     endless = [one for one in parts if not one.is_finite]
-    return endless[0] if endless else sequential([_plain(one) for one in parts])
+    return endless[0] if endless else sequential_as_written([_plain(one) for one in parts])
 
 
 def daily_release_metrics(
@@ -202,7 +227,7 @@ def claims_of(
 
     return tuple(
         api.NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
-        for name, claimed, proved, parts in _listed(flows, others)
+        for name, claimed, proved, parts in _listed(scenario, flows, others)
     )
 
 
@@ -210,24 +235,22 @@ _PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day":
 
 
 def planned_claims(
-    flows: Sequence[api.DailyRelease],
-    others: Sequence[api.DailyRelease],
-    days: int,
-    *,
-    is_daily: bool,
+    scenario: Scenario, flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
 ) -> tuple[api.PlannedClaim, ...]:
     """Return the claims that are known before the run.
 
+    Where devices make a request for every impression, nothing is known of a whole day: people
+    decide how many there are.
+
     Args:
+        scenario: At one point of a sweep.
         flows: Of a day, before anybody made a request.
         others: Flows of other pipelines, which plan them; here they count in the whole day.
-        days: Of the run.
-        is_daily: Whether devices make one request a day. Where they make one for every
-            impression, nothing is known of a whole day: people decide how many there are.
     """
+    days, is_daily = scenario.days, block_of(scenario).delivery.fresh == "day"
     known = [
         api.PlannedClaim(name, _PER[name], Claim(claimed, proved))
-        for name, claimed, proved, _ in _listed(flows, others)
+        for name, claimed, proved, _ in _listed(scenario, flows, others)
         if is_daily or name != "whole-day"
     ]
     if not is_daily:
@@ -238,13 +261,12 @@ def planned_claims(
         composed_guarantee([getattr(flow, name) for flow in own]) for name in ("claimed", "proved")
     )
     # Each release is rounded up by itself, and what is sent without noise is not debited.
-    paid = [Amount.cost(flow.each[0], flow.releases) for flow in own if flow.claimed.is_finite]
-    debited = sum(paid, Amount(0)).epsilon
+    debited = Amount(debited_micro(own)).epsilon
     return (*known, api.PlannedClaim("whole-run", "run", Claim(claimed, proved), debited))
 
 
 def _listed(
-    flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
+    scenario: Scenario, flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
 ) -> Iterator[tuple[str, Guarantee, Guarantee, list[RepeatedRelease]]]:
     for flow in flows:
         if flow.name != "request":
@@ -253,11 +275,16 @@ def _listed(
         yield flow.name, *flow.each, [flow.single]
         if flow.releases > 1:
             yield "requests-a-day", flow.claimed, flow.proved, [flow.part]
+    every = (*flows, *others)
     claimed, proved = (
-        composed_guarantee([getattr(flow, name) for flow in (*flows, *others)])
+        composed_guarantee([getattr(flow, name) for flow in every])
         for name in ("claimed", "proved")
     )
-    yield "whole-day", claimed, proved, [flow.part for flow in (*flows, *others)]
+    if claims_budget(scenario) and claimed.is_finite:
+        claimed = Guarantee(scenario.budget, USER)
+        if debited_micro(every) > Amount.budget(scenario.budget, 0.0).micro_epsilon:
+            return  # nobody has such a day: the budget does not cover one release of each flow
+    yield "whole-day", claimed, proved, [flow.part for flow in every]
 
 
 def _audited(

@@ -98,8 +98,7 @@ class AdsPipeline(api.Pipeline):
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of training, of a request and, with one request a day, of all days."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
-        others, days = other_releases(self.scenario), self.scenario.days
-        return planned_claims(flows, others, days, is_daily=self.delivery.is_daily)
+        return planned_claims(self.scenario, flows, other_releases(self.scenario))
 
     def finish(self, servers: Servers) -> api.Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""

@@ -143,6 +143,7 @@ class CollectionPipeline(api.Pipeline):
         claims = claims_of(
             self.task,
             columns,
+            budget=self.scenario.budget,
             asked=asked,
             asked_by_owners=self._questions_of_owners(),
             canaries=block.canaries,
@@ -170,8 +171,16 @@ class CollectionPipeline(api.Pipeline):
         """
         costs, asked = self.phases_.costs, self.questions(trained=False)
         by_owners = self._questions_of_owners()
-        claims = phase_claims(self.task, costs, asked=asked, asked_by_owners=by_owners)
-        rounds = sum(costs.of_round(self.task, number) for number in range(self.task.rounds))
+        claims = phase_claims(
+            self.task,
+            costs,
+            budget=self.scenario.budget,
+            asked=asked,
+            asked_by_owners=by_owners,
+        )
+        cap = Amount.budget(self.scenario.budget, 0.0).micro_epsilon
+        covered = range(costs.covered_rounds(self.task, cap))
+        rounds = sum(costs.of_round(self.task, number) for number in covered)
         question = debited(costs.question)
         micro = {"asker": asked * question, "owner": rounds + by_owners * question}
         return tuple(
