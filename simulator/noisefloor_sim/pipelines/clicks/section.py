@@ -227,9 +227,10 @@ def _budget_plot(groups: Groups, axis: Axis) -> Plot:
             days = [float(day + 1) for day in range(len(y))]
             curves.append(Curve(f"{name}, {said}", days, y, role=role, group=name))
     return Plot(
-        "What a mean user has spent",
+        "What a mean user has spent on reports of clicks",
         f"At the largest {axis.word} of the sweep. Debited is what is claimed; where it lies "
-        "below what is proved, the ledger debits too little.",
+        "below what is proved, the ledger debits too little. Of permanent answers it is proved "
+        "for clicks that change.",
         "day",
         "epsilon, summed",
         tuple(curves),
