@@ -12,6 +12,7 @@ from noisefloor_sim.pipelines.api import (
     ServedAds,
 )
 from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
+from noisefloor_sim.pipelines.user_budgets import ledger_section
 
 __all__ = [
     "BLOCKS",
@@ -25,4 +26,5 @@ __all__ = [
     "PointFindings",
     "Price",
     "ServedAds",
+    "ledger_section",
 ]

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from noisefloor.privacy import Claim, ClaimVerdict, Neighbours
-from noisefloor_sim.pipelines import PIPELINES, PointFindings
+from noisefloor_sim.pipelines import PIPELINES, PointFindings, ledger_section
 from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, headline
-from noisefloor_sim.runs.ledger_section import ledger_section
 from noisefloor_sim.runs.results import PointResult
 from noisefloor_sim.runs.runner import Run
 from noisefloor_sim.scenario import WORLD

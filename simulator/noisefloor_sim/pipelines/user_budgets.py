@@ -7,7 +7,7 @@ were written with it, so that they cannot say anything else than the table of cl
 from collections.abc import Sequence
 
 from noisefloor.privacy import Claim
-from noisefloor_sim.pipelines import PointFindings
+from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.plotting import Axis, Groups
 from noisefloor_sim.report import Cell, Curve, Plot, Role, Section, Table
 from noisefloor_sim.scenario import HEAVIEST_USER
