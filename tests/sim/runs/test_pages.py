@@ -1,5 +1,7 @@
 """The claims of a run on its page: replicates share a row, the worst of them is shown."""
 
+from functools import partial
+
 import pytest
 
 from ads_worlds import BITS, ads_world
@@ -15,6 +17,8 @@ from noisefloor_sim.scenario import Scenario
 from simulated_worlds import simulated
 from worlds import small_world, with_clicks
 
+few_ads = partial(ads_world, attacks=["ads.null"])  # the attacks are not what is tested here
+few_records = partial(record_world, attacks=["collection.label"])
 USER, BIT = Neighbours.USER, Neighbours.BIT
 
 
@@ -47,8 +51,8 @@ def test_claims_about_other_neighbours_have_rows_of_their_own() -> None:
 LEDGERS = {
     "memoised": with_clicks(small_world(), form="memoised"),
     "paper": small_world(variant="paper"),
-    "ads and clicks": ads_world({"training": BITS, "delivery": {"fresh": "impression"}}, {}),
-    "collection": record_world({"method": "joint-bayes", "questions": "protected"}),
+    "ads and clicks": few_ads({"training": BITS, "delivery": {"fresh": "impression"}}, {}),
+    "collection": few_records({"method": "joint-bayes", "questions": "protected"}),
 }
 
 
@@ -118,6 +122,6 @@ def test_a_sweep_of_many_curves_draws_the_heaviest_of_them() -> None:
 
 
 def test_where_no_budget_of_a_user_is_spent_there_is_no_ledger_section() -> None:
-    scenario = model_world({"method": "logistic"})
+    scenario = model_world({"method": "logistic"}, attacks=["models.missing-value"])
     point = PointFindings((), scenario, simulated(scenario)[2].all_findings["world"])
     assert ledger_section([point]) == []
