@@ -128,7 +128,9 @@ def _claim(row: Json) -> NamedClaim:
 
     def guarantee(name: str) -> Guarantee:
         epsilon, delta = float(row[name]), float(row[f"{name}_delta"])
-        return Guarantee(epsilon, neighbours, delta=delta, model=model, reason=row["reason"])
+        # The reason is that of the proof; a claim needs one only where it says infinity.
+        reason = row["reason"] if name == "proved" or math.isinf(epsilon) else ""
+        return Guarantee(epsilon, neighbours, delta=delta, model=model, reason=reason)
 
     bound = None
     if row["audited"] is not None:
