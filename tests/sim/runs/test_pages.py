@@ -8,6 +8,7 @@ from ads_worlds import BITS, ads_world
 from collection_runs import record_world
 from model_worlds import model_world
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
+from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.api import Findings, NamedClaim, PointFindings
 from noisefloor_sim.pipelines.user_budgets import MOST_GROUPS, ledger_section
 from noisefloor_sim.report import Plot, Table
@@ -125,3 +126,21 @@ def test_where_no_budget_of_a_user_is_spent_there_is_no_ledger_section() -> None
     scenario = model_world({"method": "logistic"}, attacks=["models.missing-value"])
     point = PointFindings((), scenario, simulated(scenario)[2].all_findings["world"])
     assert ledger_section([point]) == []
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        small_world(budget=0.1),
+        ads_world({"training": BITS}, {}, budget=0.1),
+        few_records({"method": "joint-bayes", "questions": "protected"}, budget=0.1),
+    ],
+    ids=["clicks", "ads", "collection"],
+)
+def test_a_run_in_which_nobody_could_pay_has_a_page(scenario: Scenario) -> None:
+    found = simulated(scenario)[2].all_findings
+    for name in scenario.pipelines:
+        assert PIPELINES[name].section([PointFindings((), scenario, found[name])]).items
+    plot, table = ledger_items(scenario)
+    assert all(y == 0 for curve in plot.curves for y in curve.y)
+    assert table.rows[0][3:8] == ("nothing", 0.0, 0.0, 0.1, "holds")

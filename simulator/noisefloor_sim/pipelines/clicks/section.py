@@ -190,13 +190,14 @@ def _utility_plot(groups: Groups, axis: Axis) -> Plot:
 def _frontier_plots(groups: Groups, axis: Axis) -> list[Plot]:
     curves = []
     for variant, by_place in sorted(groups.items()):
-        x, errors = metric_along_axis(by_place, "error_relative")
-        _, wins = metric_along_axis(by_place, "attack.profiles.success")
-        if not wins:
+        errors = dict(zip(*metric_along_axis(by_place, "error_relative"), strict=True))
+        wins = dict(zip(*metric_along_axis(by_place, "attack.profiles.success"), strict=True))
+        both = [place for place in wins if place in errors]  # without reports there is no error
+        if not both:
             continue
-        labels = [f"{place:g}" for place in x]
-        y = [metric.value for metric in errors]
-        curves.append(Curve(variant, [metric.value for metric in wins], y, labels=labels))
+        labels = [f"{place:g}" for place in both]
+        x, y = [wins[place].value for place in both], [errors[place].value for place in both]
+        curves.append(Curve(variant, x, y, labels=labels))
     if not curves:
         return []
     return [
