@@ -6,8 +6,8 @@
 
 from noisefloor_sim.inspection.flow import (
     Flow,
+    LedgerPrice,
     OutgoingFrame,
-    Price,
     SeenFrame,
     UntestedFlow,
     outgoing_frames,
@@ -24,8 +24,8 @@ from noisefloor_sim.inspection.witnesses import (
 
 __all__ = [
     "Flow",
+    "LedgerPrice",
     "OutgoingFrame",
-    "Price",
     "SeenFrame",
     "Tap",
     "UntestedFlow",

@@ -11,7 +11,13 @@ from noisefloor.randomness import SeededSource, new_run
 from noisefloor.roles import Aggregator
 from noisefloor.wire import Kind, record_kind, symbol_kind
 from noisefloor.wire.columns import Integers, Symbols
-from noisefloor_sim.inspection import OutgoingFrame, Price, Tap, UntestedFlow, outgoing_frames
+from noisefloor_sim.inspection import (
+    LedgerPrice,
+    OutgoingFrame,
+    Tap,
+    UntestedFlow,
+    outgoing_frames,
+)
 from noisefloor_sim.inspection.tap import fingerprint
 
 KIND = symbol_kind("toy", 4)
@@ -36,7 +42,7 @@ def tapped(
 ) -> FlowEvidence:
     """Send a frame twice and close; ``change`` may interfere before it is sent."""
     tap, aggregator = Tap(), Aggregator([kind])
-    tap.open([UntestedFlow("toy", [kind], Price("toy report", 5))], aggregator)
+    tap.open([UntestedFlow("toy", [kind], LedgerPrice("toy report", 5))], aggregator)
     frames = list(frames_of() if sent is None else sent)
     for frame in frames:
         tap.expect(frame)

@@ -33,7 +33,7 @@ def test_the_bound_is_passed_as_rarely_as_it_says() -> None:
     from scipy.stats import binom
 
     for epsilon in (0.5, 2.0):
-        for n in (30, 400):
+        for n in (200, 1_000):
             share = 1 / (1 + math.exp(-epsilon))
             k = np.arange(n + 1)
             passed = [bound_from_guesses(int(one), n).epsilon > epsilon for one in k]

@@ -134,7 +134,7 @@ def test_its_gates_pass_and_its_section_is_drawn(pipelines: Mapping[str, Pipelin
     scenario = loads(SCENARIO, blocks(pipelines))
     points, ran = expand(scenario, blocks(pipelines)), outcomes(pipelines, SCENARIO)
     results = {
-        point.id: PointResult(point.id, "", 5, "corrected", outcome.findings, 0.0, 0.0)
+        point.id: PointResult(point.id, "", 5, "corrected", outcome.all_findings, 0.0, 0.0)
         for point, (_, outcome) in zip(points, ran, strict=True)
     }
     assert all(gate.passed for gate in check_gates(scenario.gates, points, results))

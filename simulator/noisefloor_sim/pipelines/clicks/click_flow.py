@@ -24,7 +24,7 @@ from noisefloor.mechanisms import Reports
 from noisefloor.privacy import LowerBound
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
-from noisefloor_sim.inspection import Flow, Price, SeenFrame, WitnessPairs, WitnessScores
+from noisefloor_sim.inspection import Flow, LedgerPrice, SeenFrame, WitnessPairs, WitnessScores
 
 ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
 """What guards clicks, in any of its forms."""
@@ -150,9 +150,9 @@ class ClickFlow(Flow):
         return self.kind
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> LedgerPrice | None:
         """What the ledger debits for a report: what is claimed of it."""
-        return Price(self.ledger, Amount.cost(self.mechanism.claimed).micro_epsilon)
+        return LedgerPrice(self.ledger, Amount.cost(self.mechanism.claimed).micro_epsilon)
 
     def inspect(self, seen: SeenFrame) -> None:
         """Count fresh reports by what they were made of, and compare those sent again."""

@@ -16,7 +16,7 @@ from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, most_pairs, with_bits
-from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim
+from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim, Price
 from noisefloor_sim.pipelines.clicks.attacks import delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
@@ -149,6 +149,10 @@ class DeliveredPipeline(Pipeline):
         attacks = [m for game in chosen for m in play(self.mechanism, game, canaries, source)]
         metrics = (*self.flow.metrics(servers, {}), *attacks)
         return Findings(metrics, self.flow.audited([self._claim()], evidence))
+
+    def prices(self) -> Mapping[str, Price]:
+        """Return the guarantees of a daily report."""
+        return self.flow.prices()
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days."""

@@ -81,7 +81,10 @@ _WHOLE = "whole model"
 
 
 def claims_of(
-    plans: Sequence[ModelPlan], games: CanaryAudit | None, members: Claim | None
+    plans: Sequence[ModelPlan],
+    games: CanaryAudit | None,
+    members: Claim | None,
+    budget: Guarantee | None = None,
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of a world.
 
@@ -89,14 +92,17 @@ def claims_of(
         plans: Of the releases that were made.
         games: What canaries gave, where the method has one.
         members: Of a small release, audited by shadow models.
+        budget: Of the data set, which is claimed of all releases; None in the paper's variant,
+            which claims the sum of what it claims of each.
     """
     first = plans[0]
     one = games.one.audited(first.proved.delta) if games else None
     rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one))]
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
-        claimed = accounting.sequential([plan.spec.cost for plan in plans])
-        proved = accounting.sequential([plan.proved for plan in plans])
+        claimed = budget or accounting.sequential([plan.spec.cost for plan in plans])
+        # Added up as the ledger of the data set does, which the budget is compared with.
+        proved = accounting.sequential_as_written([plan.proved for plan in plans])
         every = games.every.audited(proved.delta) if games else None
         rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))
     if members is not None:

@@ -1,11 +1,12 @@
 """The pipeline of published models: records come, models go out, and everybody may attack them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from noisefloor.privacy import Claim, FlowEvidence, LowerBound
+from noisefloor.accounting import Amount
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
@@ -26,7 +27,11 @@ from noisefloor_sim.pipelines.models.claims import (
 from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
 from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, model_of
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
-from noisefloor_sim.pipelines.models.publication_request import Planner, covered_releases
+from noisefloor_sim.pipelines.models.publication_request import (
+    Planner,
+    cost_of,
+    covered_releases,
+)
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, Steps
@@ -120,18 +125,29 @@ class ModelsPipeline(api.Pipeline):
         """
         plan = self.holder.planner.at(max(2, self.assignment.owners))
         covered = covered_releases(self.block, len(self.release_days))
-        named = claims_of([plan] * max(1, covered), None, None)
+        named = claims_of([plan] * max(1, covered), None, None, self._data_set_budget())
         whole_run = EVERY if covered > 1 else RELEASE
+        debited = Amount.cost(cost_of(self.block), max(1, covered)).epsilon
         return tuple(
             api.PlannedClaim(
                 one.mechanism,
                 "run" if one.mechanism == EVERY else "release",
                 one.claim,
-                one.claim.claimed.epsilon if one.mechanism == whole_run else None,
+                debited if one.mechanism == whole_run else None,
                 self.block.budget,
             )
             for one in named
         )
+
+    def _data_set_budget(self) -> Guarantee | None:
+        """Return the budget of the data set as a claim of all its releases.
+
+        The paper has no budget: in its variant all releases claim what each of them does.
+        """
+        if self.scenario.variant == "paper":
+            return None
+        cost, delta = cost_of(self.block), self.block.budget_delta
+        return replace(cost, epsilon=self.block.budget, delta=delta)
 
     def _publish(self, context: api.SimulationContext) -> Steps:
         for day in self.release_days:
@@ -155,7 +171,7 @@ class ModelsPipeline(api.Pipeline):
             metrics += inference_attacks.attack_missing_value(releases[-1], models[-1], assignment)
         if self._mounts("nearest") and self.block.method == "synthetic-table":
             metrics += inference_attacks.attack_synthetic(releases[-1], assignment)
-        return metrics, claims_of(plans, games, members)
+        return metrics, claims_of(plans, games, members, self._data_set_budget())
 
     def _mounts(self, game: str) -> bool:
         return self.scenario.mounts("models", game)
