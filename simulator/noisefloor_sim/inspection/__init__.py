@@ -12,6 +12,7 @@ from noisefloor_sim.inspection.flow import (
     UntestedFlow,
     outgoing_frames,
 )
+from noisefloor_sim.inspection.symbol_flow import SymbolFlow, SymbolTruth
 from noisefloor_sim.inspection.tap import Tap
 from noisefloor_sim.inspection.witnesses import (
     WitnessPairs,
@@ -27,6 +28,8 @@ __all__ = [
     "LedgerPrice",
     "OutgoingFrame",
     "SeenFrame",
+    "SymbolFlow",
+    "SymbolTruth",
     "Tap",
     "UntestedFlow",
     "WitnessPairs",
