@@ -12,7 +12,14 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
-from noisefloor.publication import HISTOGRAM, HISTOGRAM_HELP, MEDIA_TYPE, Histogram, check_writable
+from noisefloor.publication import (
+    HISTOGRAM,
+    HISTOGRAM_HELP,
+    MEDIA_TYPE,
+    Histogram,
+    ResidualObserver,
+    check_writable,
+)
 from noisefloor.publication.methods import (
     EXPERIMENT_METHODS,
     MODEL_METHODS,
@@ -45,7 +52,10 @@ _MOST_PLANS = 64
 
 
 def model_method(
-    kind: type[ModelPlan], data_sets: Mapping[str, Records], audit: Audit | None = None
+    kind: type[ModelPlan],
+    data_sets: Mapping[str, Records],
+    audit: Audit | None = None,
+    residuals: ResidualObserver | None = None,
 ) -> PublicationMethod:
     """Make the method that publishes by one of ``publication.methods``.
 
@@ -53,11 +63,13 @@ def model_method(
         kind: Plans the releases.
         data_sets: What is published from, by name.
         audit: Plays the games of canaries for cards, if there is an auditor.
+        residuals: Gets what noise was added to. For simulations alone: ``methods_of``, which
+            services call, has no argument for it.
     """
     plans = _Plans(kind, data_sets)
 
     def release(request: ReleaseRequest, source: Any) -> bytes:  # Any: a Source
-        return plans.of(request).release(data_sets[request.data_set], source)
+        return plans.of(request).release(data_sets[request.data_set], source, residuals)
 
     def describe(request: ReleaseRequest, content: bytes) -> dict[str, Any]:  # Any: JSON
         return model_card(plans.of(request), content, request.digest, audit)

@@ -26,6 +26,7 @@ from noisefloor.publication.methods.model_plan import WHOLE_MODEL, Canary, Model
 from noisefloor.publication.methods.model_spec import ModelSpec, Parameter, ParameterReader
 from noisefloor.publication.methods.noisy_networks import (
     MOST_COORDINATES,
+    AnonymisedLearningPlan,
     LearningFirstPlan,
     network_file,
     read_training,
@@ -41,6 +42,7 @@ __all__ = [
     "MODEL_METHODS",
     "MOST_COORDINATES",
     "WHOLE_MODEL",
+    "AnonymisedLearningPlan",
     "AnonymisingFirstPlan",
     "Canary",
     "GradientCanary",

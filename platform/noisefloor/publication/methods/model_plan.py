@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from noisefloor.privacy import Claim, Guarantee
 from noisefloor.publication.methods.model_spec import ModelSpec
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.randomness import Source
 from noisefloor.tables import Records
@@ -101,8 +102,17 @@ class ModelPlan(ABC):
         return None
 
     @abstractmethod
-    def release(self, records: Records, source: Source) -> bytes:
-        """Return the file that is published; each call is a release of its own."""
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
+        """Return the file that is published; each call is a release of its own.
+
+        Args:
+            records: What it is made of.
+            source: Of all random numbers.
+            residuals: Gets what noise was added to. For simulations alone: no guarantee covers
+                it, and a publisher of real records has none.
+        """
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""

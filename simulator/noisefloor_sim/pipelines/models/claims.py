@@ -6,7 +6,7 @@ What all releases of a data set cost: added up, and tighter where their noise al
 from collections.abc import Sequence
 
 from noisefloor import accounting
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, PrivateSgdPlan
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
@@ -81,7 +81,10 @@ _WHOLE = "whole model"
 
 
 def claims_of(
-    plans: Sequence[ModelPlan], games: CanaryAudit | None, members: Claim | None
+    plans: Sequence[ModelPlan],
+    games: CanaryAudit | None,
+    members: Claim | None,
+    evidence: FlowEvidence | None = None,
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of a world.
 
@@ -89,16 +92,18 @@ def claims_of(
         plans: Of the releases that were made.
         games: What canaries gave, where the method has one.
         members: Of a small release, audited by shadow models.
+        evidence: Of the noise and the ledger of all releases.
     """
     first = plans[0]
+    seen = () if evidence is None else (evidence,)
     one = games.one.audited(first.proved.delta) if games else None
-    rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one))]
+    rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one, evidence=seen))]
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
         claimed = accounting.sequential([plan.spec.cost for plan in plans])
         proved = accounting.sequential([plan.proved for plan in plans])
         every = games.every.audited(proved.delta) if games else None
-        rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))
+        rows.append(NamedClaim(EVERY, Claim(claimed, proved, every, evidence=seen)))
     if members is not None:
         rows.append(NamedClaim(MEMBERS, members))
     return tuple(rows)

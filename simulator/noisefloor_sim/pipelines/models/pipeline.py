@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisefloor.privacy import Claim, LowerBound
+from noisefloor.privacy import Claim, FlowEvidence, LowerBound
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
@@ -27,6 +27,7 @@ from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, model_o
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.pipelines.models.publication_request import Planner, covered_releases
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.models.release_fit import ReleaseFit, fit_releases
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, Steps
 
@@ -101,11 +102,13 @@ class ModelsPipeline(api.Pipeline):
             for number, one in enumerate(releases)
         ]
         plans = [one.plan for one in releases]
-        attacks, claims = self._attacked(models)
+        fit = self._fit()
+        attacks, claims = self._attacked(models, fit.evidence)
         metrics = [
             *accuracy_metrics(releases, models, self.assignment, self.source.child("open")),
             *spent,
             *model_metrics(plans, models[0].parameters),
+            *fit.metrics(),
             *attacks,
             api.Metric("data.users", float(self.assignment.users)),
             api.Metric("data.reused", float(self.assignment.is_reused)),
@@ -138,8 +141,14 @@ class ModelsPipeline(api.Pipeline):
             owners = self.arrivals.by(day) & ~self.assignment.is_test
             self.holder.publish(day, owners)
 
+    def _fit(self) -> ReleaseFit:
+        """Test the noise of all releases, and compare them with the ledger."""
+        residuals = [one.residuals for one in self.holder.releases]
+        faults = self.holder.ledger_faults()
+        return fit_releases(residuals, faults, self.source.child("residuals"))
+
     def _attacked(
-        self, models: list[PublishedModel]
+        self, models: list[PublishedModel], evidence: FlowEvidence
     ) -> tuple[list[api.Metric], tuple[api.NamedClaim, ...]]:
         """Mount the selected attacks, and state the claims with what was audited."""
         releases, assignment = self.holder.releases, self.assignment
@@ -154,7 +163,7 @@ class ModelsPipeline(api.Pipeline):
             metrics += inference_attacks.attack_missing_value(releases[-1], models[-1], assignment)
         if self._mounts("nearest") and self.block.method == "synthetic-table":
             metrics += inference_attacks.attack_synthetic(releases[-1], assignment)
-        return metrics, claims_of(plans, games, members)
+        return metrics, claims_of(plans, games, members, evidence)
 
     def _mounts(self, game: str) -> bool:
         return self.scenario.mounts("models", game)
