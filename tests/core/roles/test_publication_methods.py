@@ -7,11 +7,11 @@ import pytest
 
 from labelled_tables import ADD, SWAP, a_cost, visits
 from noisefloor.accounting import Amount, Ledger
-from noisefloor.adversary.models.canary_audit import audit_canary
+from noisefloor.adversary.models.canary_audit import audit_plan
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded
-from noisefloor.privacy import Guarantee, LowerBound, TrustModel
+from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication import load, load_model
-from noisefloor.publication.methods.model_plan import Canary
+from noisefloor.publication.methods.model_plan import Canary, CanaryBounds
 from noisefloor.publication.methods.registry import MODEL_METHODS
 from noisefloor.randomness import SecureSource
 from noisefloor.roles.model_publisher import (
@@ -34,8 +34,8 @@ PARAMETERS = {
 ROWS: dict[str, list[Any]] = {"age": [17, 70], "country": ["CH", "DE"], "pages": [3, 1]}
 
 
-def quick_audit(canary: Canary, delta: float, seed: str) -> LowerBound:
-    return audit_canary(canary, delta, seed, games=400)
+def quick_audit(canary: Canary, delta: float, seed: str) -> CanaryBounds:
+    return audit_plan(canary, delta, seed, games=400)
 
 
 def a_publisher(budget: float = 100.0, **more: bool) -> tuple[ModelPublisher, Ledger]:
@@ -72,9 +72,13 @@ def test_a_card_says_what_was_published_and_what_is_guaranteed(method: str) -> N
     assert audit["is_audited"] and audit["games_on_each_input"] == 400
     assert audit["epsilon_at_least"] <= whole["proved"]["epsilon"] + 1e-9
     assert audit["confidence"] == 1 - 1e-6
-    # An audit never says "holds": 200 held-out games may show nothing, and then decide nothing.
+    # An audit never says "holds", and 200 held-out games miss noise a quarter too small: blind.
     has_found = audit["epsilon_at_least"] > 0
-    assert audit["verdict"] == ("consistent" if has_found else "undecided")
+    assert audit["null"]["epsilon_at_least"] == 0
+    assert audit["planted"]["fault"] == "noise of 0.75 times the plan's"
+    assert audit["planted"]["epsilon_at_least"] <= audit["planted"]["has_to_exceed"]
+    assert audit["verdict"] == "blind"
+    assert "nothing may be concluded" in audit["meaning"]
     assert audit["found"].startswith("epsilon is at least" if has_found else "nothing found; 200")
     assert audit["ceiling"] > whole["proved"]["epsilon"]
     assert audit["canary"] and audit["data"].startswith("none")

@@ -40,7 +40,7 @@ from noisefloor.adversary.audit.observations import (
     success_from,
     success_of,
 )
-from noisefloor.adversary.audit.one_run import one_run_bound
+from noisefloor.adversary.audit.one_run import has_power, one_run_bound
 from noisefloor.adversary.audit.outcome import AttackOutcome, Indices, draw_truth, score
 from noisefloor.adversary.audit.roc import REPORTED_RATES, RocCurve
 
@@ -68,6 +68,7 @@ __all__ = [
     "counts_table",
     "draw_truth",
     "grouped",
+    "has_power",
     "held_out_bound",
     "is_listable",
     "joint_bound",

@@ -250,7 +250,7 @@ def fit_residuals(
         more: Tests of something else, counted in.
         pooled: The same residuals in other groups, tested too.
     """
-    tests = [*more, *(test for group in (*groups, *pooled) for test in tests_of(group))]
+    tests = [*more, *(test for group in (*groups, *pooled) for test in group_tests(group))]
     worst = min(tests, key=lambda test: test.p_value, default=None)
     smallest = 1.0 if worst is None else min(1.0, len(tests) * worst.p_value)
     return ResidualFit(sum(group.draws for group in groups), len(tests), smallest, worst)
@@ -266,7 +266,7 @@ def rate_test(name: str, hits: int, trials: int, rate: float) -> ResidualTest:
     return ResidualTest(name, _binomial(hits, trials, rate, rate), rate, hits / max(1, trials))
 
 
-def tests_of(group: ResidualGroup) -> list[ResidualTest]:
+def group_tests(group: ResidualGroup) -> list[ResidualTest]:
     """Return all tests of a group; a group without numbers has none."""
     rows = [row for row in group.rows if len(row)]
     if not rows:

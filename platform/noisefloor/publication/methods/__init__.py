@@ -22,7 +22,7 @@ from noisefloor.publication.methods.canaries import (
     ParameterCanary,
 )
 from noisefloor.publication.methods.logistic import LogisticMethodPlan
-from noisefloor.publication.methods.model_plan import WHOLE_MODEL, Canary, ModelPlan
+from noisefloor.publication.methods.model_plan import WHOLE_MODEL, Canary, CanaryBounds, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, Parameter, ParameterReader
 from noisefloor.publication.methods.noisy_networks import (
     MOST_COORDINATES,
@@ -45,6 +45,7 @@ __all__ = [
     "AnonymisedLearningPlan",
     "AnonymisingFirstPlan",
     "Canary",
+    "CanaryBounds",
     "GradientCanary",
     "IncrementCanary",
     "LearningFirstPlan",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.privacy import Claim, Guarantee, LowerBound
 from noisefloor.publication.methods.model_spec import ModelSpec
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import PublishedModel
@@ -60,6 +60,26 @@ class Canary(Protocol):
 
         The noise is drawn by the same routines as that of a release.
         """
+
+    def with_noise(self, share: float) -> "Canary":
+        """Return the same two inputs under a share of the noise: a fault to be planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryBounds:
+    """What the games of a canary showed, and what the same games show of two known cases.
+
+    Attributes:
+        audited: On the noise of the plan.
+        null: On one input twice: anything above 0 is a false alarm.
+        planted: On noise that is too small, with as many games.
+        planted_share: Of the plan's noise, in the planted fault.
+    """
+
+    audited: LowerBound
+    null: LowerBound
+    planted: LowerBound
+    planted_share: float
 
 
 class ModelPlan(ABC):

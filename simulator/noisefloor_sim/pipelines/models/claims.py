@@ -96,8 +96,7 @@ def claims_of(
     """
     first = plans[0]
     seen = () if evidence is None else (evidence,)
-    one = games.one.audited(first.proved.delta) if games else None
-    rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one, evidence=seen))]
+    rows = [NamedClaim(RELEASE, _release_claim(first, games, seen))]
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
         claimed = accounting.sequential([plan.spec.cost for plan in plans])
@@ -107,3 +106,15 @@ def claims_of(
     if members is not None:
         rows.append(NamedClaim(MEMBERS, members))
     return tuple(rows)
+
+
+def _release_claim(
+    plan: ModelPlan, games: CanaryAudit | None, evidence: tuple[FlowEvidence, ...]
+) -> Claim:
+    """Return the claim of one release, with the null and the planted fault of its audit."""
+    cost, proved = plan.spec.cost, plan.proved
+    if games is None:
+        return Claim(cost, proved, evidence=evidence)
+    played = games.one, games.null, games.weak
+    bounds = (scores.audited(proved.delta) for scores in played)
+    return Claim(cost, proved, *bounds, evidence=evidence)

@@ -6,12 +6,12 @@ the game are neighbours in the sense of the guarantee, and the bound is the guar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import one_run_bound
+from noisefloor.adversary.audit import has_power, one_run_bound
 from noisefloor.adversary.models import (
     ShadowRuns,
     fair_members,
@@ -91,7 +91,8 @@ class ShadowModelAttack:
     def audit(self, runs: ShadowRuns, *, alpha: float, delta: float) -> LowerBound:
         """Return the epsilon that the second half of the models proves against the first.
 
-        Every random bit of theirs is a canary of one run of many.
+        Every random bit of theirs is a canary of one run of many. Where delta is not far below
+        alpha the bound has no power: nothing is found, and nothing could have been.
         """
         first = self.models // 2
         kept = _resolved_records(runs.members[:first])
@@ -100,7 +101,8 @@ class ShadowModelAttack:
         draws = targets.members
         if self.is_paired:
             scores, draws = scores[:, ::2] - scores[:, 1::2], draws[:, ::2]
-        return one_run_bound(scores.ravel(), draws.ravel(), alpha=alpha, delta=delta)
+        bound = one_run_bound(scores.ravel(), draws.ravel(), alpha=alpha, delta=delta)
+        return bound if has_power(alpha, delta) else replace(bound, epsilon=0.0, ceiling=0.0)
 
     def metrics(self, runs: ShadowRuns) -> list[Metric]:
         """Return what each attack reached, and a null: members by other random bits."""
@@ -120,9 +122,8 @@ class ShadowModelAttack:
             Metric("shadows.records", float(self.pool.count // 2), n=self.models),
         ]
 
-    def planted_metrics(self) -> list[Metric]:
+    def planted_metrics(self, runs: ShadowRuns) -> list[Metric]:
         """Tell what the attack reaches where it has to succeed."""
-        runs = self.run()
         return [
             auc_metric("planted", membership_curve(ATTACKS["lira"](runs), runs.members)),
             Metric("attack.planted.accuracy_members", runs.accuracy[0]),

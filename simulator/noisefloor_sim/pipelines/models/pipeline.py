@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisefloor.privacy import Claim, FlowEvidence, LowerBound
+from noisefloor.privacy import Claim, FlowEvidence
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
@@ -178,7 +178,7 @@ class ModelsPipeline(api.Pipeline):
         if pool is None:
             return [], None
         plan = self.holder.planner.at(pool.count // 2)
-        metrics, audited = self._membership(plan, pool) if self._mounts("members") else ([], None)
+        metrics, claim = self._membership(plan, pool) if self._mounts("members") else ([], None)
         if self._mounts("missing_record"):
             metrics += inference_attacks.attack_missing_record(
                 plan, pool, self.source.child("missing-record")
@@ -191,16 +191,23 @@ class ModelsPipeline(api.Pipeline):
         if len(self.holder.releases) < 2:
             played = [name for name in played if name != "difference"]
         metrics += differencing_attacks.attack_tables(plan, candidates, randomness, played)
-        return metrics, Claim(plan.spec.cost, plan.proved, audited)
+        return metrics, claim or Claim(plan.spec.cost, plan.proved)
 
-    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[api.Metric], LowerBound]:
-        """Train shadows on a pool of people, and on the same pool without any noise."""
+    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[api.Metric], Claim]:
+        """Train shadows on a pool of people, and on the same pool without any noise.
+
+        The latter is the planted fault of the audit: an audit that misses it is blind.
+        """
         game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()
-        audited = game.audit(runs, alpha=ALPHA, delta=plan.proved.delta)
+        delta = plan.proved.delta
+        audited = game.audit(runs, alpha=ALPHA, delta=delta)
         bare = self.holder.planner.bare(pool.count // 2)
         planted = ShadowModelAttack(bare, pool, self.block.shadows, self.source.child("bare"))
-        return [*game.metrics(runs), *planted.planted_metrics()], audited
+        without = planted.run()
+        found = planted.audit(without, alpha=ALPHA, delta=delta)
+        claim = Claim(plan.spec.cost, plan.proved, audited, planted=found)
+        return [*game.metrics(runs), *planted.planted_metrics(without)], claim
 
     def _pool(self) -> Records | None:
         """Return an even number of records, of people who are not in the data set."""
