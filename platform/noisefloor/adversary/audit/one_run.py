@@ -21,9 +21,9 @@ LARGEST_EPSILON = 30.0
 """No number of guesses that fits in memory proves more."""
 
 WELL_ABOVE = 100
-"""How many times delta the probability of a wrong bound has to be. Under (epsilon, delta) the
-p-value of m guesses has a term of about 0.7 sqrt(m) delta even far above the mean: with thousands
-of guesses it passes anything smaller, whatever the guesses are."""
+"""How many times delta the probability of a wrong bound has to be. If 1/2 + x of the guesses are
+right, delta adds about 2 delta / x to the p-value, however many guesses there are: at a hundred
+times delta an x of 0.02 can be seen, at ten times delta it has to be 0.2."""
 
 _TOLERANCE = 1e-6
 _CHOICES = 24

@@ -6,12 +6,12 @@ the game are neighbours in the sense of the guarantee, and the bound is the guar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import has_power, one_run_bound
+from noisefloor.adversary.audit import one_run_bound
 from noisefloor.adversary.models import (
     ShadowRuns,
     fair_members,
@@ -91,8 +91,7 @@ class ShadowModelAttack:
     def audit(self, runs: ShadowRuns, *, alpha: float, delta: float) -> LowerBound:
         """Return the epsilon that the second half of the models proves against the first.
 
-        Every random bit of theirs is a canary of one run of many. Where delta is not far below
-        alpha the bound has no power: nothing is found, and nothing could have been.
+        Every random bit of theirs is a canary of one run of many.
         """
         first = self.models // 2
         kept = _resolved_records(runs.members[:first])
@@ -101,8 +100,7 @@ class ShadowModelAttack:
         draws = targets.members
         if self.is_paired:
             scores, draws = scores[:, ::2] - scores[:, 1::2], draws[:, ::2]
-        bound = one_run_bound(scores.ravel(), draws.ravel(), alpha=alpha, delta=delta)
-        return bound if has_power(alpha, delta) else replace(bound, epsilon=0.0, ceiling=0.0)
+        return one_run_bound(scores.ravel(), draws.ravel(), alpha=alpha, delta=delta)
 
     def metrics(self, runs: ShadowRuns) -> list[Metric]:
         """Return what each attack reached, and a null: members by other random bits."""

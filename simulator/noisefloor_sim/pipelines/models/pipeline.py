@@ -1,10 +1,11 @@
 """The pipeline of published models: records come, models go out, and everybody may attack them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from noisefloor.adversary.audit import has_power
 from noisefloor.privacy import Claim, FlowEvidence
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
@@ -196,7 +197,8 @@ class ModelsPipeline(api.Pipeline):
     def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[api.Metric], Claim]:
         """Train shadows on a pool of people, and on the same pool without any noise.
 
-        The latter is the planted fault of the audit: an audit that misses it is blind.
+        The latter is the planted fault of the audit: an audit that misses it is blind, and so is
+        one whose confidence is not far above delta. What it found holds all the same.
         """
         game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()
@@ -206,6 +208,8 @@ class ModelsPipeline(api.Pipeline):
         planted = ShadowModelAttack(bare, pool, self.block.shadows, self.source.child("bare"))
         without = planted.run()
         found = planted.audit(without, alpha=ALPHA, delta=delta)
+        if not has_power(ALPHA, delta):
+            found = replace(found, epsilon=0.0)
         claim = Claim(plan.spec.cost, plan.proved, audited, planted=found)
         return [*game.metrics(runs), *planted.planted_metrics(without)], claim
 
