@@ -10,6 +10,7 @@ since where records come and go their number is private itself.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,10 +269,14 @@ class _Descent:
 
     def _longest(self, residuals: Single) -> float:
         """Return the largest norm of one record's clipped gradient in the first table."""
+        errors = (residuals[:, 0].astype(np.float64) ** 2).sum(axis=1)
+        return math.sqrt(float((self._row_squares * errors).max(initial=0.0)))
+
+    @cached_property
+    def _row_squares(self) -> Double:
+        """The squared norm of each centred and scaled row with its 1, for observers."""
         rows = (self.features.astype(np.float64) - self.means[:, 0]) * self.scales[:, 0]
-        squares = (rows**2).sum(axis=1) + 1
-        squares *= (residuals[:, 0].astype(np.float64) ** 2).sum(axis=1)
-        return math.sqrt(float(squares.max(initial=0.0)))
+        return np.asarray((rows**2).sum(axis=1) + 1)
 
     def models(self) -> list[LogisticModel]:
         """Take all steps and return the averages, as weights of features as they are."""
