@@ -294,8 +294,8 @@ class _Descent:
             noised = gradient + noise.transpose(0, 2, 1)
             if self.observe is not None:
                 at = point[:, 0].astype(np.float64)
-                pair = noised.ravel(), gradient.ravel()
-                self.observe(NoisedVector(STEP, *pair, self.longest, at=at))
+                after, before = (one.ravel().astype(np.float64) for one in (noised, gradient))
+                self.observe(NoisedVector(STEP, after, before, self.longest, at=at))
             speed *= np.float32(MOMENTUM)
             speed += noised * np.float32((1 - MOMENTUM) / plan.size)
             point -= np.float32(plan.rate) * speed

@@ -116,5 +116,5 @@ def _release_claim(
     if games is None:
         return Claim(cost, proved, evidence=evidence)
     played = games.one, games.null, games.weak
-    bounds = (scores.audited(proved.delta) for scores in played)
-    return Claim(cost, proved, *bounds, evidence=evidence)
+    one, null, weak = (scores.audited(proved.delta) for scores in played)
+    return Claim(cost, proved, one, null, weak, evidence)
