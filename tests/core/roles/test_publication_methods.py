@@ -235,8 +235,8 @@ def test_methods_of_a_service_have_no_observer_of_residuals() -> None:
     assert "residuals" not in inspect.signature(methods_of).parameters
     assert "residuals" in inspect.signature(model_method).parameters
     for method in methods_of(DATA_SETS, is_experiment=True).values():
-        held = inspect.getclosurevars(method.release).nonlocals
-        assert held.get("residuals") is None
+        kept = inspect.getclosurevars(method.release).nonlocals
+        assert kept.get("residuals") is None
     services = Path(noisefloor_services.__file__).parent
     for file in services.rglob("*.py"):
         for name in ("residuals", "model_method", "NoisedVector", "ResidualObserver"):

@@ -13,12 +13,19 @@ from torch import Tensor
 from labelled_tables import ADD, SCHEMA, SWAP, a_cost, visits
 from model_worlds import model_world, run_model_world
 from noisefloor.accounting import Ledger
+from noisefloor.mechanisms import TwoSidedGeometric
 from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication import NoisedVector, logistic_regression
 from noisefloor.publication.methods import ModelPlan, ModelSpec
 from noisefloor.publication.methods.registry import EXPERIMENT_METHODS, plan_model
 from noisefloor.publication.networks import anonymised_learning, learning_first
-from noisefloor.publication.private_sgd import bookkeeping, contributions, module_checks, training
+from noisefloor.publication.private_sgd import (
+    bookkeeping,
+    contributions,
+    module_checks,
+    subsampled_gaussian,
+    training,
+)
 from noisefloor.publication.synthesis import GaussianEntries, LaplaceEntries
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.roles import ModelPublisher
@@ -35,7 +42,7 @@ CELLS: dict[str, Any] = {"tables": "cells", "columns": "age,country,pages", "row
 
 
 @dataclass(frozen=True)
-class Case:
+class ReleaseCase:
     """A method with settings that give enough draws to find noise a quarter too small."""
 
     method: str
@@ -46,23 +53,23 @@ class Case:
 
 
 CASES = {
-    "private-sgd": Case("private-sgd", parameters=SMALL_SGD),
-    "private-sgd, everybody": Case(
+    "private-sgd": ReleaseCase("private-sgd", parameters=SMALL_SGD),
+    "private-sgd, everybody": ReleaseCase(
         "private-sgd", parameters=SMALL_SGD | {"batch": 400, "epochs": 14}
     ),
-    "logistic": Case("logistic", parameters={"clip": 0.3}),
-    "laplace cells": Case("synthetic-table", 0.0, CELLS, 24),
-    "gaussian cells": Case("synthetic-table", 1e-5, CELLS, 16, ADD),
-    "label histograms": Case(
+    "logistic": ReleaseCase("logistic", parameters={"clip": 0.3}),
+    "laplace cells": ReleaseCase("synthetic-table", 0.0, CELLS, 24),
+    "gaussian cells": ReleaseCase("synthetic-table", 1e-5, CELLS, 16, ADD),
+    "label histograms": ReleaseCase(
         "anonymising-first", 1e-5, {"tables": "label-histograms", "epochs": 1}, 40
     ),
-    "marginal tree": Case("synthetic-table", 0.0, {"rows": 10}, 12),
-    "learning-first": Case("learning-first", 0.0, {"hidden": 8, "epochs": 1}, 12),
-    "anonymised-learning": Case("anonymised-learning", 0.0, {"hidden": 4, "epochs": 3}),
-    "anonymised-learning, clamped": Case(
+    "marginal tree": ReleaseCase("synthetic-table", 0.0, {"rows": 10}, 12),
+    "learning-first": ReleaseCase("learning-first", 0.0, {"hidden": 8, "epochs": 1}, 12),
+    "anonymised-learning": ReleaseCase("anonymised-learning", 0.0, {"hidden": 4, "epochs": 3}),
+    "anonymised-learning, clamped": ReleaseCase(
         "anonymised-learning", 0.0, {"hidden": 4, "epochs": 3, "variant": "clamped"}
     ),
-    "learning-first, paper": Case(
+    "learning-first, paper": ReleaseCase(
         "learning-first", 0.0, {"hidden": 8, "epochs": 1, "variant": "paper"}, 12
     ),
 }
@@ -113,7 +120,7 @@ Fault = Callable[[Patch], None]
 
 def sgd_noise(share: float) -> Fault:
     def plant(patch: Patch) -> None:
-        real = training.add_noise
+        real = subsampled_gaussian.add_noise
         patch.setattr(
             training,
             "add_noise",
@@ -169,7 +176,8 @@ def logistic_noise(share: float) -> Fault:
 
 
 def logistic_reused(patch: Patch) -> None:
-    real, drawn = logistic_regression._Descent._noise, {}
+    real = logistic_regression._Descent._noise
+    drawn: dict[int, Any] = {}
     patch.setattr(
         logistic_regression._Descent,
         "_noise",
@@ -212,13 +220,13 @@ def table_noise(share: float) -> Fault:
 
 def parameter_noise(share: float) -> Fault:
     def plant(patch: Patch) -> None:
-        real = learning_first.TwoSidedGeometric.sampler
+        real = TwoSidedGeometric.sampler
 
         def sampler(self: Any, source: Any) -> Any:
             draw = real(self, source)
             return lambda count: np.rint(share * draw(count)).astype(np.int64)
 
-        patch.setattr(learning_first.TwoSidedGeometric, "sampler", sampler)
+        patch.setattr(TwoSidedGeometric, "sampler", sampler)
 
     return plant
 

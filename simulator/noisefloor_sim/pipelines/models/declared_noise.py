@@ -49,7 +49,7 @@ class DeclaredPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class ReleaseNoise:
     """What is declared of a release.
 
     Attributes:
@@ -61,7 +61,7 @@ class Declaration:
     vectors: Mapping[str, tuple[int, int]]
 
 
-def declaration_of(plan: ModelPlan, records: int) -> Declaration | None:
+def declaration_of(plan: ModelPlan, records: int) -> ReleaseNoise | None:
     """Return what a plan declares for a table of so many records; None if it has no noise."""
     if isinstance(plan, PrivateSgdPlan):
         return _private_sgd(plan)
@@ -76,11 +76,11 @@ def declaration_of(plan: ModelPlan, records: int) -> Declaration | None:
     return None
 
 
-def _single(part: DeclaredPart, vectors: int) -> Declaration:
-    return Declaration({part.group: part}, {part.group: (vectors, vectors)})
+def _single(part: DeclaredPart, vectors: int) -> ReleaseNoise:
+    return ReleaseNoise({part.group: part}, {part.group: (vectors, vectors)})
 
 
-def _private_sgd(plan: PrivateSgdPlan) -> Declaration:
+def _private_sgd(plan: PrivateSgdPlan) -> ReleaseNoise:
     sgd = plan.sgd
     bound = math.hypot(*sgd.clipping.bounds)
     slack = sgd.expected_batch * _SUM_ROUNDING + _FLOATS
@@ -89,7 +89,7 @@ def _private_sgd(plan: PrivateSgdPlan) -> Declaration:
     return _single(DeclaredPart("step", noise, bound, rate if rate < 1 else None), sgd.steps)
 
 
-def _logistic(plan: LogisticMethodPlan) -> Declaration:
+def _logistic(plan: LogisticMethodPlan) -> ReleaseNoise:
     fit = plan.plan
     sums, step = (
         DeclaredNoise(NoiseShape.GAUSSIAN, multiplier * bound, _FLOATS)
@@ -99,10 +99,10 @@ def _logistic(plan: LogisticMethodPlan) -> Declaration:
         "feature sums": DeclaredPart("feature sums", sums, fit.length),
         "step": DeclaredPart("step", step, fit.clip),
     }
-    return Declaration(parts, {"feature sums": (1, 1), "step": (fit.steps, fit.steps)})
+    return ReleaseNoise(parts, {"feature sums": (1, 1), "step": (fit.steps, fit.steps)})
 
 
-def _learning_first(plan: LearningFirstPlan) -> Declaration:
+def _learning_first(plan: LearningFirstPlan) -> ReleaseNoise:
     learning = plan.learning
     shares = learning.parameters if learning.form == "corrected" else 1
     scale = shares * 2 * _GRID_HALF / learning.epsilon
@@ -111,7 +111,7 @@ def _learning_first(plan: LearningFirstPlan) -> Declaration:
     return _single(DeclaredPart("parameters", noise, bound), 1)
 
 
-def _anonymised_learning(plan: AnonymisedLearningPlan, records: int) -> Declaration:
+def _anonymised_learning(plan: AnonymisedLearningPlan, records: int) -> ReleaseNoise:
     learning, training = plan.learning, plan.learning.training
     norm = learning.norm if learning.form == "norm" else None
     # Under substitution a record's part moves by twice its bound, and epochs share epsilon.
@@ -121,7 +121,7 @@ def _anonymised_learning(plan: AnonymisedLearningPlan, records: int) -> Declarat
     return _single(DeclaredPart("step", noise, norm), steps)
 
 
-def _tables(tables: PrivateTables) -> Declaration:
+def _tables(tables: PrivateTables) -> ReleaseNoise:
     made, noises = tables.tables, tables.tables.budget.noises
     declared = {group: _entries(noise) for group, noise in noises.items()}
     if isinstance(made, synthesis.CellHistogram):
@@ -129,7 +129,7 @@ def _tables(tables: PrivateTables) -> Declaration:
     if isinstance(made, synthesis.LabelHistograms):
         names = (*made.columns, *((made.label,) if made.printed else ()))
         part = DeclaredPart("tables", declared["tables"])
-        return Declaration(dict.fromkeys(names, part), {"tables": (len(names), len(names))})
+        return ReleaseNoise(dict.fromkeys(names, part), {"tables": (len(names), len(names))})
     if not isinstance(made, synthesis.MarginalTree):
         raise TypeError(f"{type(made).__name__} declares no noise.")
     parts = dict.fromkeys(made.columns, DeclaredPart("ones", declared["ones"]))
@@ -139,7 +139,7 @@ def _tables(tables: PrivateTables) -> Declaration:
     count = len(made.columns)
     # A forest of n columns has at most n - 1 edges: so many tables of pairs are paid for.
     vectors = {"ones": (count, count), "scores": (1, 1), "twos": (0, count - 1)}
-    return Declaration(parts, vectors)
+    return ReleaseNoise(parts, vectors)
 
 
 def edge_names(tree: synthesis.MarginalTree) -> dict[str, tuple[str, str]]:

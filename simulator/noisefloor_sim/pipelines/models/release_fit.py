@@ -28,7 +28,7 @@ from noisefloor.tables import Records
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.models import noiseless
 from noisefloor_sim.pipelines.models.declared_noise import (
-    Declaration,
+    ReleaseNoise,
     declaration_of,
     edge_names,
 )
@@ -61,7 +61,7 @@ class ReleaseResiduals:
 
     plan: ModelPlan
     records: Records
-    declared: Declaration | None = field(init=False)
+    declared: ReleaseNoise | None = field(init=False)
     noise: dict[str, list[noiseless.Floats]] = field(default_factory=lambda: defaultdict(list))
     drawn: Counter[str] = field(default_factory=Counter)
     causes: dict[str, str] = field(default_factory=dict)
