@@ -58,6 +58,7 @@ CASES = {
         "private-sgd", parameters=SMALL_SGD | {"batch": 400, "epochs": 14}
     ),
     "logistic": ReleaseCase("logistic", parameters={"clip": 0.3}),
+    "logistic, three classes": ReleaseCase("logistic", parameters={"label": "age"}),
     "laplace cells": ReleaseCase("synthetic-table", 0.0, CELLS, 24),
     "gaussian cells": ReleaseCase("synthetic-table", 1e-5, CELLS, 16, ADD),
     "label histograms": ReleaseCase(
