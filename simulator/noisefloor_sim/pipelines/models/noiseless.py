@@ -1,6 +1,6 @@
 """Noiseless recomputations of what releases add noise to, from the records.
 
-They share no code with the releases: counts by sorted cells, gradients record by record in double
+They share no code with the releases: counts from sorted cells, gradients from rows in double
 precision.
 """
 
@@ -17,12 +17,12 @@ from noisefloor.tables import OneHot, Records
 
 Floats = NDArray[np.float64]
 
-_ONE = 1.0
 _CLIP_MARGIN = 3e-3
 """How much shorter than its bound a clipped gradient may be: norms are rounded up before they are
 clipped, by 1e-5 of terms that are at most 20 times the number of columns."""
 
 _FEATURE_FLOOR = 0.05
+"""Added to the mean of a feature before its root is taken, as the plan says."""
 
 
 def counted(records: Records, columns: Sequence[str]) -> Floats:
@@ -67,8 +67,7 @@ class LogisticReference:
         features = np.concatenate(columns, axis=1)
         means = np.clip(noised_sums / plan.size, 0.0, 1.0)
         scaled = (features - means) / np.sqrt(means + _FEATURE_FLOOR)
-        ones = np.full((len(scaled), 1), _ONE)
-        rows = np.concatenate([scaled, ones], axis=1)
+        rows = np.concatenate([scaled, np.ones((len(scaled), 1))], axis=1)
         return cls(plan, rows, np.asarray(records.codes[encoding.label]))
 
     def gradient(self, at: Floats) -> tuple[Floats, float]:
