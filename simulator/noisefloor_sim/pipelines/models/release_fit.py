@@ -35,8 +35,9 @@ from noisefloor_sim.pipelines.models.declared_noise import (
 
 FLOW = "release"
 
-_MOST_NUMBERS = 1 << 20
-"""Residuals of one release that are kept; a fault of a hundredth needs a third of them."""
+_MOST_NUMBERS = 1 << 18
+"""Residuals of one release that are kept, evenly spaced; a scale two hundredths off needs two
+thirds of them."""
 
 _TOLERANCE = 1e-4
 """How far a norm may pass its bound, relatively: norms are sums of rounded squares."""
