@@ -39,7 +39,16 @@ from typing import NamedTuple
 
 
 class NoisefloorError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    ``args`` are the arguments of the constructor: pickle and SimPy, which re-raises what failed a
+    process, make a copy of an error from them. What is shown is ``text``, where there is one.
+    """
+
+    text: str | None = None
+
+    def __str__(self) -> str:
+        return super().__str__() if self.text is None else self.text
 
 
 class BadParameter(NoisefloorError, ValueError):
@@ -52,13 +61,11 @@ class BadParameter(NoisefloorError, ValueError):
     """
 
     def __init__(self, name: str, value: object, rule: str) -> None:
-        super().__init__(f"Expected {name}={value!r} {rule}.")
+        super().__init__(name, value, rule)
+        self.text = f"Expected {name}={value!r} {rule}."
         self.name = name
         self.value = value
         self.rule = rule
-
-    def __reduce__(self) -> tuple[type, tuple[str, object, str]]:
-        return type(self), (self.name, self.value, self.rule)
 
 
 class OutOfDomain(NoisefloorError, ValueError):
@@ -107,16 +114,14 @@ class BudgetExceeded(NoisefloorError):
     def __init__(self, subject: str, short: Sequence[Shortage], reason: str = "") -> None:
         parts = "; ".join(map(str, short)) or "more was spent than it holds"
         parts += f" ({reason})" if reason else ""
-        super().__init__(
+        super().__init__(subject, tuple(short), reason)
+        self.text = (
             f"Budget of {subject} exceeded: {parts}; nothing was spent. "
             "Ask the ledger what spent it, lower the cost, or wait for the next budget."
         )
         self.subject = subject
         self.short = tuple(short)
         self.reason = reason
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[Shortage, ...], str]]:
-        return type(self), (self.subject, self.short, self.reason)
 
 
 class SpendConflict(NoisefloorError):
@@ -145,13 +150,11 @@ class BadFrame(NoisefloorError):
     """
 
     def __init__(self, field: str, rule: str, batch_id: bytes | None = None) -> None:
-        super().__init__(f"Frame: {field} {rule}.")
+        super().__init__(field, rule, batch_id)
+        self.text = f"Frame: {field} {rule}."
         self.field = field
         self.rule = rule
         self.batch_id = batch_id
-
-    def __reduce__(self) -> tuple[type, tuple[str, str, bytes | None]]:
-        return type(self), (self.field, self.rule, self.batch_id)
 
 
 class BusFull(NoisefloorError):
@@ -218,15 +221,13 @@ class BadScenario(NoisefloorError):
             lines.insert(0, f"{file}: Expected a valid scenario, found {number} faults.")
         if number > self.MOST_LISTED:
             lines.append(f"{file}: And {number - self.MOST_LISTED} more.")
-        super().__init__("\n".join(lines))
+        super().__init__(file, self.faults)
+        self.text = "\n".join(lines)
 
     def _line(self, fault: Fault) -> str:
         """Write one fault as file:line: key: rule, leaving out what is not known."""
         place = self.file if fault.line is None else f"{self.file}:{fault.line}"
         return ": ".join(part for part in (place, fault.key, fault.rule) if part)
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[Fault, ...]]]:
-        return type(self), (self.file, self.faults)
 
 
 class ServicesUnavailable(NoisefloorError):
@@ -268,15 +269,11 @@ class MissingExtra(NoisefloorError):
 
     def __init__(self, what: str, libraries: Sequence[str], extra: str) -> None:
         named = ", ".join(libraries)
-        super().__init__(
-            f"{what} needs {named}, not installed here: pip install 'noisefloor[{extra}]'."
-        )
+        super().__init__(what, tuple(libraries), extra)
+        self.text = f"{what} needs {named}, not installed here: pip install 'noisefloor[{extra}]'."
         self.what = what
         self.libraries = tuple(libraries)
         self.extra = extra
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
-        return type(self), (self.what, self.libraries, self.extra)
 
 
 class BadTable(NoisefloorError):
@@ -290,10 +287,8 @@ class BadTable(NoisefloorError):
 
     def __init__(self, file: str, rule: str, column: str | None = None) -> None:
         place = file if column is None else f"{file}: column {column!r}"
-        super().__init__(f"{place}: {rule}")
+        super().__init__(file, rule, column)
+        self.text = f"{place}: {rule}"
         self.file = file
         self.rule = rule
         self.column = column
-
-    def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
-        return type(self), (self.file, self.rule, self.column)

@@ -28,6 +28,7 @@ from noisefloor.roles.publication_methods import (
 )
 from noisefloor.roles.server_interfaces import (
     Aggregation,
+    EpochReleases,
     ImpressionServer,
     PublicationServer,
     TrainingServer,
@@ -49,6 +50,7 @@ __all__ = [
     "CollectionConfig",
     "DataSets",
     "DeadLetter",
+    "EpochReleases",
     "EpochSummary",
     "FrameCounters",
     "FrameOutcome",

@@ -48,12 +48,12 @@ class Aggregation(EpochReleases, Protocol):
         ...
 
 
-class ImpressionServer(Protocol):
-    """Counts which ads were shown."""
+class ImpressionServer(EpochReleases, Protocol):
+    """Counts which ads were shown, and which were requested."""
 
     @property
     def kind(self) -> Kind:
-        """The kind of frame that it counts."""
+        """The kind of frame that carries impressions."""
         ...
 
     @property
@@ -65,16 +65,24 @@ class ImpressionServer(Protocol):
         """Take one frame of impressions."""
         ...
 
+    def apply_requests(self, data: bytes) -> object:
+        """Take one frame of requests; the answer changes nothing that a device shows."""
+        ...
+
     def close(self, epoch: int) -> None:
-        """Freeze an epoch's impressions."""
+        """Freeze an epoch's impressions and requests."""
         ...
 
     def impressions(self, epoch: int) -> Tally:
         """Return the impressions of each ad in a closed epoch."""
         ...
 
+    def requests(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the counts of a kind of requests in a closed epoch, and how many there were."""
+        ...
 
-class TrainingServer(Protocol):
+
+class TrainingServer(EpochReleases, Protocol):
     """Broadcasts a model, counts a round's reports, and trains on them."""
 
     @property

@@ -11,6 +11,7 @@ from base64 import b64decode, b64encode
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor.canonical_json import canonical_json
@@ -21,7 +22,7 @@ from noisefloor.roles.epochs import AggregationLimits, EpochSummary
 from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
 from noisefloor.roles.server_interfaces import EpochReleases
 from noisefloor.tasks import RoundRelease, TrainingTask, answer_queries, kinds_of_task
-from noisefloor.wire import Kind, Reduction
+from noisefloor.wire import Kind, Reduction, Tally
 
 VERSION = 2
 
@@ -94,6 +95,14 @@ class TrainingCoordinator:
         given = release_round(self._aggregator, own, number)
         self._content = self._task.next(number, self._content, given)
         self._number = number + 1
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed round and the number of rows behind them."""
+        return self._aggregator.release(kind, epoch)
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed round collected, sorted by content."""
+        return self._aggregator.release_rows(kind, epoch)
 
     def summary(self, number: int) -> EpochSummary:
         """Return a round in numbers: reports that count, and those that came too late."""

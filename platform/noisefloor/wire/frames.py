@@ -73,6 +73,21 @@ def encode_with_order(
     return seal(kind, epoch, batch.take(pa.array(order)), batch_id, most_bytes=most_bytes), order
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SealedFrame:
+    """A frame as it is sent, with what only a simulation may know of it.
+
+    Attributes:
+        data: The bytes.
+        batch_id: Of the frame.
+        order: Row ``i`` is report ``order[i]``: what the frame exists to hide.
+    """
+
+    data: bytes
+    batch_id: bytes
+    order: Order
+
+
 def split_frames(
     kind: Kind,
     epoch: int,
@@ -87,13 +102,33 @@ def split_frames(
     All reports are permuted together before they are cut, so that a frame does not tell which
     part of the reports it holds.
     """
+    sealed = sealed_frames(
+        kind, epoch, reports, source, most_rows=most_rows, most_bytes=most_bytes
+    )
+    return (frame.data for frame in sealed)
+
+
+def sealed_frames(
+    kind: Kind,
+    epoch: int,
+    reports: object,
+    source: Source,
+    *,
+    most_rows: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+) -> Iterator[SealedFrame]:
+    """Write frames as ``split_frames`` does, and return batch id and order of each as well.
+
+    For a simulation that compares what arrives with what devices hold: neither leaves it.
+    """
     check_count(most_rows, "most_rows", most=MOST_ROWS)
     step = min(most_rows, _rows_within(kind, most_bytes))
     batch = kind.encode(reports)
     order = source.stage("order").permutation(batch.num_rows)
     for place, start in enumerate(range(0, len(order), step)):
-        piece = batch.take(pa.array(order[start : start + step]))
-        yield seal(kind, epoch, piece, _draw_id(source, place), most_bytes=most_bytes)
+        rows, batch_id = order[start : start + step], _draw_id(source, place)
+        data = seal(kind, epoch, batch.take(pa.array(rows)), batch_id, most_bytes=most_bytes)
+        yield SealedFrame(data, batch_id, rows)
 
 
 def seal(

@@ -13,7 +13,7 @@ from noisefloor_sim.report import write
 from noisefloor_sim.scenario import SweepPoint
 
 MOST_LISTED = 8
-"""Ids of points that an error lists."""
+"""Ids of points that an error lists, and faults of a run."""
 
 
 def run(
@@ -82,6 +82,10 @@ def _point(points: Sequence[SweepPoint], given: str) -> SweepPoint:
 def _tell(directory: runs.RunDirectory, found: runs.Run) -> None:
     """Say what came out and where it lies."""
     print(runs.page_of(found).verdict_sentence)
+    for fault in found.faults[:MOST_LISTED]:
+        print(f"{fault.verdict.upper()} {fault.what} at {fault.point}: {fault.cause}")
+    if len(found.faults) > MOST_LISTED:
+        print(f"and {len(found.faults) - MOST_LISTED} more, in manifest.json")
     for gate in found.gates:
         state = "skipped" if gate.skipped else "passed" if gate.passed else "FAILED"
         print(f"gate {state}: {gate.gate} ({gate.detail})")

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
+from noisefloor.ads.training import Single
 from noisefloor.adversary.audit import RepeatedRelease
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.mechanisms import Reports
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, PublicationServer, TrainingServer
 from noisefloor.tasks import TrainingTask
-from noisefloor.wire import Kind
+from noisefloor.wire import Kind, SealedFrame
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
+from noisefloor_sim.inspection import Flow, OutgoingFrame
 from noisefloor_sim.report import Section
 from noisefloor_sim.scenario import PipelineBlock, Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
@@ -92,6 +95,7 @@ class Findings:
 
     metrics: tuple[Metric, ...]
     claims: tuple[NamedClaim, ...]
+    flows: tuple[FlowEvidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,50 @@ class PointFindings:
         return next((found for found in self.findings.metrics if found.name == name), None)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SentRequests:
+    """The fresh requests of a cohort's day, as frames, and what only scoring reads beside them.
+
+    Row ``i`` of a frame is request ``frame.order[i]`` of all of them.
+
+    Attributes:
+        kind: Of the frames.
+        epoch: The day.
+        frames: What is sent to the ad server.
+        requests: As they were drawn: an ad's index, or a row of indices for slates.
+        users: Whose each request is, as a row of the cohort.
+        scores: The raw scores of the cohort's users, from which the requests were drawn.
+    """
+
+    kind: Kind
+    epoch: int
+    frames: tuple[SealedFrame, ...]
+    requests: Reports
+    users: NDArray[np.int64]
+    scores: Single
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentBidRequests:
+    """What the bid requests of a day tell bidders, as frames, and whose impressions they offer.
+
+    Row ``i`` of a frame is impression ``frame.order[i]`` of all of them.
+
+    Attributes:
+        kind: Of the frames.
+        epoch: The day.
+        frames: What is sent to the ad server, which is the exchange.
+        columns: The symbol and the topic of each impression, in the order of sale.
+        users: Whose each impression is; no bidder gets it.
+    """
+
+    kind: Kind
+    epoch: int
+    frames: tuple[SealedFrame, ...]
+    columns: Mapping[str, NDArray[np.int64]]
+    users: NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class ServedAds:
     """What a pipeline that serves ads put into the slots of a cohort's day.
@@ -115,10 +163,14 @@ class ServedAds:
         ad: The ad in each slot.
         is_public: Whether the server sees which ads are shown, because devices request them by
             index. Where it does not, impressions are not counted in the open.
+        requests: Which devices sent for it, if any did.
+        bid_requests: Of a day whose impressions are sold now that all cohorts are served.
     """
 
     ad: NDArray[np.uint16]
     is_public: bool = True
+    requests: SentRequests | None = None
+    bid_requests: SentBidRequests | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +243,18 @@ class SimulationContext(Protocol):
         """Return the budgets of the cohort's users."""
         ...
 
-    def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
+    def send(self, frame: OutgoingFrame, receive: Receiver, *name: str | int) -> None:
         """Start a frame on its way to a role; ``name`` names its stream of chances."""
         ...
 
-    def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
-        """Return the server of a training task, and what brings frames to it."""
+    def learner(
+        self, task: TrainingTask, flows: Iterable[Flow]
+    ) -> tuple[TrainingServer, Receiver]:
+        """Return the server of a training task, and what brings the frames of flows to it."""
+        ...
+
+    def watch(self, flows: Iterable[Flow], receive: Receiver) -> Receiver:
+        """Return a receiver of frames that nothing is released of, such as queries."""
         ...
 
     def publisher(
@@ -216,6 +274,11 @@ class Pipeline(ABC):
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of frames that it sends to the aggregator."""
+        return ()
+
+    @property
+    def request_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of requests that ``serve`` sends to the ad server."""
         return ()
 
     @property
@@ -243,13 +306,23 @@ class Pipeline(ABC):
         """Fill the slots of a cohort's day, if this pipeline serves ads."""
         return None
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+    @property
+    def request_flows(self) -> tuple[Flow, ...]:
+        """What is declared of the requests that it sends to the ad server."""
+        return ()
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """What is declared of the flows that it sends to the aggregator."""
+        return ()
+
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Let a cohort's devices report at the end of a day: frames that go to the aggregator."""
         return iter(())
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[OutgoingFrame]:
         """Report, after ``wake``, on what people were shown and clicked on the day."""
         return iter(())
 
@@ -258,8 +331,13 @@ class Pipeline(ABC):
         return ()
 
     @abstractmethod
-    def finish(self, servers: Servers) -> Findings:
-        """Read what the servers released, let the adversary guess, and score."""
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> Findings:
+        """Read what the servers released, let the adversary guess, and score.
+
+        Args:
+            servers: What was released.
+            evidence: What was seen of each flow, by name.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,24 @@
-"""The ads of a world: who visits, what is shown and clicked, which impressions are counted."""
+"""The ads of a world: who visits, what is requested, shown and clicked, what is counted."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.ads.auction import BID_REQUESTS
+from noisefloor.ads.delivery import AD_REQUESTS
+from noisefloor.adversary.fit import FitResult, FitTable, see_equal
 from noisefloor.randomness import SeededSource
-from noisefloor.roles import ImpressionServer
-from noisefloor.wire import split_frames
-from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor.roles import IMPRESSIONS, ImpressionServer
+from noisefloor.wire import Kind
+from noisefloor_sim.inspection import Flow, OutgoingFrame, SeenFrame, outgoing_frames
 from noisefloor_sim.pipelines import Metric, Pipeline, ServedAds
 from noisefloor_sim.world import (
     AdWorld,
     BudgetAccount,
     Cohort,
     DayActivity,
-    SimulatedNetwork,
     Visits,
     draw_clicks,
     draw_visits,
@@ -38,15 +40,58 @@ class AdCounts:
         return self.views + self.impressions + self.clicks
 
 
+MOST_COMPARED = 4_096
+"""Rows of a frame that are compared one by one: rows are in random order."""
+
+
+@dataclass(slots=True)
+class ImpressionFlow(Flow):
+    """Shown ads: sent as they are, without a word on who saw them.
+
+    Attributes:
+        kind: Of the frames.
+        epochs: The days.
+        table: Where rows that differ from what was shown are counted: there may be none.
+    """
+
+    kind: Kind
+    epochs: range
+    table: FitTable = field(default_factory=FitTable)
+
+    @property
+    def name(self) -> str:
+        """The name of the flow."""
+        return IMPRESSIONS
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The ad's index alone."""
+        return {"symbol": np.min_scalar_type(self.kind.cells - 1).name}
+
+    def kind_at(self, epoch: int) -> Kind:
+        """Return the one kind."""
+        return self.kind
+
+    def inspect(self, seen: SeenFrame) -> None:
+        """Compare the rows with what was shown."""
+        some = slice(0, MOST_COMPARED)
+        shown = np.asarray(seen.truth)[seen.order[some]]
+        see_equal(self.table, "shown ads reported as others", shown, seen.rows[some])
+
+    def fit(self) -> FitResult:
+        """Test that no row differs; noise that is not there cannot be too small."""
+        return replace(self.table.result(), finds_planted=True)
+
+
 class AdServing:
     """Shows ads in one world.
 
     Args:
         world: The ads.
         pipelines: One of them may choose what is shown; without one, ads go by popularity.
-        server: Counts impressions.
-        receive: Brings a frame to that server.
-        network: Carries frames.
+        server: Counts impressions and requests.
+        send: Starts a frame of impressions on its way there; further arguments name its chances.
+        send_requests: The same for a frame of requests.
         source: Of the world's random numbers.
     """
 
@@ -55,24 +100,28 @@ class AdServing:
         world: AdWorld,
         pipelines: Iterable[Pipeline],
         server: ImpressionServer,
-        receive: Receiver,
-        network: SimulatedNetwork,
+        send: Callable[..., None],
+        send_requests: Callable[..., None],
         source: SeededSource,
     ) -> None:
         self.world = world
         self.server = server
         self.counts = AdCounts()
         self._pipelines = tuple(pipelines)
-        self._receive = receive
-        self._network = network
+        self._send = send
+        self._send_requests = send_requests
         self._source = source
 
     def show(
         self, cohort: Cohort, day: int, account: BudgetAccount
     ) -> tuple[DayActivity, ServedAds]:
-        """Return what a cohort was shown and clicked on a day, and who knows of it."""
+        """Return what a cohort was shown and clicked on a day, and who knows of it.
+
+        What its devices request is sent to the ad server.
+        """
         visits = draw_visits(self.world, cohort, day, self._source)
         served = self._serve(cohort, day, visits, account)
+        self._request(served, cohort.number, day)
         activity = draw_clicks(self.world, cohort, visits, served.ad)
         counts = self.counts
         counts.views += int(activity.views.sum())
@@ -86,9 +135,10 @@ class AdServing:
         """Send the ad server the indices of the shown ads, in random order, and nothing else."""
         if not len(ads):
             return
-        draws = self._source.child("impressions", number, day)
-        for place, frame in enumerate(split_frames(self.server.kind, day, ads, draws)):
-            self._network.send(frame, self._receive, "impressions", number, day, place)
+        kind, draws = self.server.kind, self._source.child("impressions", number, day)
+        frames = outgoing_frames(IMPRESSIONS, number, kind, day, ads, draws, truth=ads)
+        for place, frame in enumerate(frames):
+            self._send(frame, "impressions", number, day, place)
 
     def metrics(self, users: int, user_days: int, days: int) -> list[Metric]:
         """Return what was shown and clicked, for each user and day, and what was counted."""
@@ -112,6 +162,17 @@ class AdServing:
             if served is not None:
                 return served
         return ServedAds(visits.popular)
+
+    def _request(self, served: ServedAds, number: int, day: int) -> None:
+        """Send the ad server what was requested. Bid requests are of a day, not of a cohort."""
+        requests, bids = served.requests, served.bid_requests
+        for place, frame in enumerate(() if requests is None else requests.frames):
+            name, paid = AD_REQUESTS, len(frame.order)
+            sent = OutgoingFrame(name, number, frame, requests, paid)
+            self._send_requests(sent, "requests", number, day, place)
+        for place, frame in enumerate(() if bids is None else bids.frames):
+            sent = OutgoingFrame(BID_REQUESTS, day, frame, bids, 0)
+            self._send_requests(sent, "bid-requests", day, place)
 
     def _count_ratings(self, cohort: Cohort) -> None:
         drawn = self.world.tastes.draw_ratings(cohort)

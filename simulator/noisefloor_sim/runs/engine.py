@@ -7,7 +7,7 @@ random numbers are named, the network's too, and the server adds integers.
 Ads are a part of the world only where a pipeline needs them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,6 +15,7 @@ import numpy as np
 import simpy
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.privacy import FlowEvidence
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import (
     CollectionConfig,
@@ -26,8 +27,9 @@ from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
+from noisefloor_sim.inspection import Flow, OutgoingFrame, Tap
 from noisefloor_sim.pipelines import Findings, Metric, Pipeline, PipelineType
-from noisefloor_sim.runs.ad_serving import AdServing
+from noisefloor_sim.runs.ad_serving import AdServing, ImpressionFlow
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
     HOUR_S,
@@ -87,6 +89,7 @@ class RunOutcome:
 
     findings: Mapping[str, Findings]
     world: tuple[Metric, ...]
+    flows: tuple[FlowEvidence, ...] = ()
 
 
 class Engine:
@@ -115,10 +118,18 @@ class Engine:
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
+        requests = [kind for one in self.pipelines.values() for kind in one.request_kinds]
         world = None if scenario.behaviour is None else AdWorld.of(scenario)
-        self.hosted = (hosting or InProcessHost()).open(self._collection(kinds, world))
+        self.hosted = (hosting or InProcessHost()).open(
+            self._collection([*kinds, *requests], world)
+        )
         self.aggregator = self.hosted.servers.aggregator
-        self._to_aggregator = self.hosted.receiver("reports", self.aggregator.apply)
+        self.tap = Tap()
+        for pipeline in self.pipelines.values():
+            self.tap.open(pipeline.flows, self.aggregator)
+        self._to_aggregator = self.hosted.receiver(
+            "reports", self.tap.watch(self.aggregator.apply)
+        )
         self.env = simpy.Environment()
         self.network = SimulatedNetwork(self.env, scenario.network, self.source)
         self.ads = None if world is None else self._serving(world)
@@ -136,9 +147,11 @@ class Engine:
         self._progress = progress
         try:
             self.run_days()
-            servers = self.hosted.servers
-            found = {name: pipeline.finish(servers) for name, pipeline in self.pipelines.items()}
-            return RunOutcome(found, tuple(self._world_metrics()))
+            servers, seen = self.hosted.servers, self._evidence()
+            found = {
+                name: pipeline.finish(servers, seen) for name, pipeline in self.pipelines.items()
+            }
+            return RunOutcome(found, tuple(self._world_metrics()), tuple(seen.values()))
         finally:
             self.hosted.close()
 
@@ -178,14 +191,24 @@ class Engine:
             )
         return self.accounts[cohort.number]
 
-    def send(self, frame: bytes, receive: Receiver, *name: str | int) -> None:
+    def send(self, frame: OutgoingFrame, receive: Receiver, *name: str | int) -> None:
         """Start a frame on its way to a role."""
-        self.network.send(frame, receive, *name)
+        self.tap.expect(frame)
+        self.network.send(frame.data, receive, *name)
 
-    def learner(self, task: TrainingTask) -> tuple[TrainingServer, Receiver]:
-        """Return the server of a training task, and what brings frames to it."""
+    def learner(
+        self, task: TrainingTask, flows: Iterable[Flow]
+    ) -> tuple[TrainingServer, Receiver]:
+        """Return the server of a training task, and what brings the frames of flows to it."""
         learner = self.hosted.learner(task)
-        return learner, self.hosted.receiver(f"course-{task.kind(0).name}", learner.apply)
+        self.tap.open(flows, learner)
+        handle = self.tap.watch(learner.apply)
+        return learner, self.hosted.receiver(f"course-{task.kind(0).name}", handle)
+
+    def watch(self, flows: Iterable[Flow], receive: Receiver) -> Receiver:
+        """Return a receiver of frames that nothing is released of, such as queries."""
+        self.tap.open(flows, None)
+        return self.tap.watch(receive)
 
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
@@ -204,9 +227,25 @@ class Engine:
         server = self.hosted.servers.ad_server
         if server is None:
             raise TypeError("A world with ads needs an ad server.")
-        receive = self.hosted.receiver("impressions", server.apply)
-        pipelines = self.pipelines.values()
-        return AdServing(world, pipelines, server, receive, self.network, self.source)
+        self.tap.open([ImpressionFlow(server.kind, range(self.scenario.days))], server)
+        for pipeline in self.pipelines.values():
+            self.tap.open(pipeline.request_flows, server)
+        shown, requested = (
+            self._sender(self.hosted.receiver(topic, self.tap.watch(handle)))
+            for topic, handle in (
+                ("impressions", server.apply),
+                ("requests", server.apply_requests),
+            )
+        )
+        return AdServing(world, self.pipelines.values(), server, shown, requested, self.source)
+
+    def _sender(self, receive: Receiver) -> Callable[..., None]:
+        """Return what starts a frame on its way to a receiver."""
+
+        def send(frame: OutgoingFrame, *name: str | int) -> None:
+            self.send(frame, receive, *name)
+
+        return send
 
     def _collection(self, kinds: Sequence[Kind], world: AdWorld | None) -> CollectionConfig:
         """Return what the servers of this world collect."""
@@ -232,7 +271,7 @@ class Engine:
             if shown is not None:
                 frames = chain(frames, pipeline.wake_with_ads(cohort, day, shown[0], account))
             for place, frame in enumerate(frames):
-                self.network.send(frame, self._to_aggregator, name, number, day, place)
+                self.send(frame, self._to_aggregator, name, number, day, place)
         if self.ads is not None and shown is not None and shown[1].is_public:
             self.ads.report(shown[0].ad, number, day)
 
@@ -243,6 +282,32 @@ class Engine:
             self.aggregator.close(kind, day)
         if self.ads is not None:
             self.ads.server.close(day)
+
+    def _evidence(self) -> dict[str, FlowEvidence]:
+        """Return what was seen of every flow, and whether all budgets add up."""
+        spent: dict[str, int] = {}
+        gone = 0
+        budget = Amount.budget(self.scenario.budget, 0.0).micro_epsilon
+        for account in self.accounts.values():
+            left = account.device_budgets.left
+            gone += budget * len(left) - int(left.sum())
+            for name, micro in account.spent.items():
+                spent[name] = spent.get(name, 0) + micro
+        seen = self.tap.evidence(spent)
+        faults = []
+        if gone != sum(spent.values()):
+            faults.append(
+                f"flows were debited {sum(spent.values()) / MICRO:.6g} in all, and devices' "
+                f"budgets are less by {gone / MICRO:.6g}"
+            )
+        if self.tap.given_up != self.network.traffic.given_up:
+            faults.append(
+                f"{self.tap.given_up:,} frames never arrived, and the network gave up "
+                f"{self.network.traffic.given_up:,}"
+            )
+        if faults:
+            seen["accounts"] = FlowEvidence("accounts", faults=tuple(faults))
+        return seen
 
     def _world_metrics(self) -> list[Metric]:
         users, days = self.scenario.population.users, self.scenario.days

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from noisefloor.privacy import ClaimVerdict
 from noisefloor_sim import scenario
 from noisefloor_sim.runs.results import PointResult
 
@@ -22,6 +23,44 @@ class GateResult:
     passed: bool
     detail: str
     skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunFault:
+    """Something that fails a run whatever its gates say.
+
+    Attributes:
+        point: Where.
+        what: The flow, or the claim.
+        verdict: Broken, misfit or unaccounted.
+        cause: In words, with figures.
+    """
+
+    point: str
+    what: str
+    verdict: ClaimVerdict
+    cause: str
+
+
+def faults_of(result: PointResult) -> list[RunFault]:
+    """Return what was found at fault at a point: each flow once, and claims that are broken."""
+    faults = [
+        RunFault(result.id, flow.flow, flow.verdict, cause)
+        for found in result.findings.values()
+        for flow in found.flows
+        for cause in flow.causes
+    ]
+    for pipeline, found in result.findings.items():
+        for named in found.claims:
+            claim = named.claim
+            if claim.verdict is ClaimVerdict.BROKEN and claim.audited is not None:
+                cause = (
+                    f"an attacker reached at least {claim.audited.epsilon:.4g} where "
+                    f"{claim.proved.epsilon:.4g} is proved"
+                )
+                where = f"{pipeline}.{named.mechanism}"
+                faults.append(RunFault(result.id, where, claim.verdict, cause))
+    return faults
 
 
 def check_gates(

@@ -11,12 +11,20 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from noisefloor.errors import BadRunDirectory, NoisefloorError
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, TrustModel, number_or_inf
+from noisefloor.privacy import (
+    Claim,
+    FlowEvidence,
+    Guarantee,
+    LowerBound,
+    Neighbours,
+    TrustModel,
+    number_or_inf,
+)
 from noisefloor_sim.pipelines import Findings, Metric, NamedClaim
 from noisefloor_sim.scenario import RUN_FORMAT, format_fault
 
@@ -58,6 +66,7 @@ class PointResult:
                 name: {
                     "metrics": [_metric_json(metric) for metric in found.metrics],
                     "claims": [claim_json(claim) for claim in found.claims],
+                    "flows": [flow_json(flow) for flow in found.flows],
                 }
                 for name, found in sorted(self.findings.items())
             },
@@ -70,6 +79,7 @@ class PointResult:
             name: Findings(
                 tuple(_metric(row) for row in found["metrics"]),
                 tuple(_claim(row) for row in found["claims"]),
+                tuple(_flow(row) for row in found["flows"]),
             )
             for name, found in data["findings"].items()
         }
@@ -117,9 +127,40 @@ def claim_json(named: NamedClaim) -> Json:
         "confidence": None if bound is None else bound.confidence,
         "trials": None if bound is None else bound.trials,
         "ceiling": None if bound is None else number_or_inf(bound.ceiling),
+        "null": _bound_json(claim.null),
+        "planted": _bound_json(claim.planted),
+        "flows": [flow_json(flow) for flow in claim.evidence],
         "verdict": claim.verdict,
         "audit_verdict": claim.audit_verdict,
     }
+
+
+def _bound_json(bound: LowerBound | None) -> Json | None:
+    if bound is None:
+        return None
+    return {
+        "epsilon": number_or_inf(bound.epsilon),
+        "confidence": bound.confidence,
+        "trials": bound.trials,
+        "ceiling": number_or_inf(bound.ceiling),
+    }
+
+
+def _bound(row: Json | None) -> LowerBound | None:
+    if row is None:
+        return None
+    epsilon, confidence = float(row["epsilon"]), float(row["confidence"])
+    return LowerBound(epsilon, confidence, int(row["trials"]), float(row["ceiling"]))
+
+
+def flow_json(flow: FlowEvidence) -> Json:
+    """Return what was seen of a flow as one object, with the verdict."""
+    return {**asdict(flow), "faults": list(flow.faults), "verdict": flow.verdict}
+
+
+def _flow(row: Json) -> FlowEvidence:
+    fields = {name: value for name, value in row.items() if name != "verdict"}
+    return FlowEvidence(**{**fields, "faults": tuple(row["faults"])})
 
 
 def _claim(row: Json) -> NamedClaim:
@@ -133,7 +174,15 @@ def _claim(row: Json) -> NamedClaim:
     if row["audited"] is not None:
         numbers = float(row["audited"]), float(row["confidence"])
         bound = LowerBound(*numbers, int(row["trials"]), float(row["ceiling"]))
-    return NamedClaim(row["mechanism"], Claim(guarantee("claimed"), guarantee("proved"), bound))
+    claim = Claim(
+        guarantee("claimed"),
+        guarantee("proved"),
+        bound,
+        _bound(row["null"]),
+        _bound(row["planted"]),
+        tuple(_flow(one) for one in row["flows"]),
+    )
+    return NamedClaim(row["mechanism"], claim)
 
 
 class RunDirectory:

@@ -23,7 +23,7 @@ from noisefloor_sim.deploy import ServiceAddresses
 from noisefloor_sim.deploy.hosting import BusConnection, RemoteHost
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES, Findings
 from noisefloor_sim.runs.engine import Engine, Progress
-from noisefloor_sim.runs.gating import GateResult, check_gates
+from noisefloor_sim.runs.gating import GateResult, RunFault, check_gates, faults_of
 from noisefloor_sim.runs.results import PointResult, RunDirectory
 from noisefloor_sim.runs.tables import write_tables
 from noisefloor_sim.scenario import (
@@ -59,8 +59,13 @@ class Run:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate held that was checked."""
-        return all(gate.passed or gate.skipped for gate in self.gates)
+        """Whether every gate held that was checked, and nothing was found at fault."""
+        return all(gate.passed or gate.skipped for gate in self.gates) and not self.faults
+
+    @property
+    def faults(self) -> tuple[RunFault, ...]:
+        """What is broken, misfit or unaccounted, at any point: it fails a run without a gate."""
+        return tuple(fault for result in self.in_order() for fault in faults_of(result))
 
     def in_order(self) -> list[PointResult]:
         """Return the results in the order of the points."""
@@ -88,7 +93,7 @@ def simulate(
     hosting = None if services is None else RemoteHost(services)
     with new_run():
         outcome = Engine(scenario, PIPELINES, hosting=hosting).run(progress)
-    findings = {**outcome.findings, "world": Findings(outcome.world, ())}
+    findings = {**outcome.findings, "world": Findings(outcome.world, (), outcome.flows)}
     return PointResult(
         point_id,
         settings,
@@ -192,6 +197,7 @@ def _card(
         "cpu_s": sum(result.cpu_s for result in results.values()),
         "peak_mb": max((result.peak_mb for result in results.values()), default=0.0),
         "gates": [asdict(gate) for gate in gates],
+        "faults": [asdict(one) for result in results.values() for one in faults_of(result)],
     }
 
 

@@ -34,6 +34,7 @@ from noisefloor_sim.scenario.sections import (
     Population,
     Tastes,
     Threat,
+    Witnesses,
 )
 
 MOST_POINTS = 10_000
@@ -141,6 +142,9 @@ class Scenario(BaseModel):
         "is not measured, and a claim whose audit is left out is not audited.",
     )
     threat: Threat = Field(default=Threat(), description="What the adversary sees.")
+    witnesses: Witnesses = Field(
+        default=Witnesses(), description="Users by whom a run's own reports are audited."
+    )
     sweep: Sweep = Field(
         default=Sweep(), description="Dotted keys to lists of values, crossed; seeds: replicates."
     )

@@ -108,6 +108,20 @@ MOST_USERS = 100_000_000
 Hour = Annotated[float, Field(ge=0, lt=24)]
 
 
+class Witnesses(BaseModel):
+    """Users whose secret is decided by a random bit, which the audit has to guess."""
+
+    model_config = FROZEN
+
+    share: float = Field(
+        default=0.03,
+        ge=0,
+        le=0.5,
+        description="Of users who exchange their values in pairs, or do not, by a random bit: no "
+        "sum changes. 0: none, and claims are not audited.",
+    )
+
+
 class Engagement(BaseModel):
     """How much users look at pages: a heavy-tailed number of views a day."""
 

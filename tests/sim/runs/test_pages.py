@@ -25,7 +25,7 @@ def test_the_worst_replicate_is_shown_and_the_confidence_pays_for_the_choice() -
     # The second reached less than the first, but more than is proved of it.
     found = [claim(2.0, 1.5), claim(1.0, 1.2), claim(2.0, 0.0)]
     (row,) = _claims([result(seed, one) for seed, one in enumerate(found)])
-    assert (row.verdict, row.point) == ("refuted", "most of 3 seeds")
+    assert (row.verdict, row.point) == ("broken", "most of 3 seeds")
     assert row.audited is not None
     assert row.audited.epsilon == 1.2
     assert row.audited.confidence == pytest.approx(0.97)

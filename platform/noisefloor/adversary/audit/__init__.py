@@ -43,9 +43,15 @@ from noisefloor.adversary.audit.observations import (
 from noisefloor.adversary.audit.one_run import has_power, one_run_bound
 from noisefloor.adversary.audit.outcome import AttackOutcome, Indices, draw_truth, score
 from noisefloor.adversary.audit.roc import REPORTED_RATES, RocCurve
+from noisefloor.adversary.audit.witness_bound import (
+    WITNESS_ALPHA,
+    bound_from_guesses,
+    guesses_of,
+)
 
 __all__ = [
     "REPORTED_RATES",
+    "WITNESS_ALPHA",
     "AttackOutcome",
     "AuditCase",
     "AuditRow",
@@ -60,6 +66,7 @@ __all__ = [
     "audit",
     "bayes_guess",
     "binomial_distribution",
+    "bound_from_guesses",
     "bound_from_reports",
     "ceiling",
     "check_prior",
@@ -68,6 +75,7 @@ __all__ = [
     "counts_table",
     "draw_truth",
     "grouped",
+    "guesses_of",
     "has_power",
     "held_out_bound",
     "is_listable",

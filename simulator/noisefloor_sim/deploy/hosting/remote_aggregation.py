@@ -9,13 +9,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor.errors import ServicesUnavailable
-from noisefloor.roles import IMPRESSIONS, CollectionConfig, EpochSummary, FrameCounters
+from noisefloor.roles import (
+    IMPRESSIONS,
+    CollectionConfig,
+    EpochSummary,
+    FrameCounters,
+    FrameOutcome,
+    FrameStatus,
+)
 from noisefloor.wire import Kind, Tally
 from noisefloor_sim.deploy.service_client import PATIENCE_S, ServiceAddresses, ServiceClient
 
 FRAME_TYPE = "application/vnd.apache.arrow.stream"
 _FRAME = {"Content-Type": FRAME_TYPE}
-_REFUSED = (409, 410)
+_REFUSED = {409: FrameStatus.DEAD_LETTER, 410: FrameStatus.LATE}
 """The epoch is too far ahead, or closed or full: the services count such frames."""
 
 
@@ -49,9 +56,14 @@ class RemoteAggregation:
             dead_letters=reply["dead_letters"] + dead,
         )
 
-    def apply(self, data: bytes) -> None:
-        """Send one frame, and return once it is promised to be kept, or refused for its epoch."""
-        self._devices.call("POST", "/frames", data, _FRAME, known=_REFUSED)
+    def apply(self, data: bytes) -> FrameOutcome:
+        """Send one frame, and say whether it is promised to be kept or refused for its epoch."""
+        answer = self._devices.call("POST", "/frames", data, _FRAME, known=tuple(_REFUSED))
+        return FrameOutcome(_REFUSED.get(answer.status, FrameStatus.COUNTED))
+
+    def apply_requests(self, data: bytes) -> None:
+        """Send one frame of requests, and return as ``apply`` does."""
+        self._devices.call("POST", "/requests", data, _FRAME, known=_REFUSED)
 
     def close(self, kind: str, epoch: int) -> None:
         """Close an epoch: what was taken before counts. It is repeated until that is counted."""
@@ -109,7 +121,7 @@ class RemoteAggregation:
 
 
 class RemoteImpressions:
-    """Impressions are one kind of the collection.
+    """Impressions and requests are kinds of the collection.
 
     Args:
         aggregation: Who counts.
@@ -119,16 +131,34 @@ class RemoteImpressions:
     def __init__(self, aggregation: RemoteAggregation, collection: CollectionConfig) -> None:
         self._aggregation = aggregation
         self.kind: Kind = collection.kinds[IMPRESSIONS]
+        self._requests = tuple(collection.requests)
         self.counters = FrameCounters()  # those of the collection hold these frames
 
-    def apply(self, data: bytes) -> None:
+    def apply(self, data: bytes) -> FrameOutcome:
         """Send one frame of impressions."""
-        self._aggregation.apply(data)
+        return self._aggregation.apply(data)
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed epoch and the number of rows behind them."""
+        return self._aggregation.release(kind, epoch)
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed epoch collected, sorted by content."""
+        return self._aggregation.release_rows(kind, epoch)
+
+    def apply_requests(self, data: bytes) -> None:
+        """Send one frame of requests."""
+        self._aggregation.apply_requests(data)
 
     def close(self, epoch: int) -> None:
-        """Freeze an epoch's impressions."""
-        self._aggregation.close(IMPRESSIONS, epoch)
+        """Freeze an epoch's impressions and requests."""
+        for kind in (IMPRESSIONS, *self._requests):
+            self._aggregation.close(kind, epoch)
 
     def impressions(self, epoch: int) -> Tally:
         """Return the impressions of each ad in a closed epoch."""
         return self._aggregation.release(IMPRESSIONS, epoch)[0]
+
+    def requests(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the counts of a kind of requests in a closed epoch, and how many there were."""
+        return self._aggregation.release(kind, epoch)

@@ -7,12 +7,14 @@ import time
 from contextlib import ExitStack
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor import roles
 from noisefloor.errors import ServicesRefused, ServicesUnavailable
 from noisefloor.randomness import SecureSource, SeededSource
 from noisefloor.tasks import TrainingTask, kinds_of_task
+from noisefloor.wire import Tally
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import servers
 from noisefloor_sim.deploy.hosting.remote_aggregation import RemoteAggregation, RemoteImpressions
@@ -40,9 +42,17 @@ class RemoteLearner:
         self.counters = roles.FrameCounters()  # those of the collection hold these frames
         self.content: bytes = self._fetched(0)
 
-    def apply(self, data: bytes) -> None:
+    def apply(self, data: bytes) -> roles.FrameOutcome:
         """Send one frame of reports."""
-        self._aggregation.apply(data)
+        return self._aggregation.apply(data)
+
+    def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the sums of a closed round and the number of rows behind them."""
+        return self._aggregation.release(kind, epoch)
+
+    def release_rows(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that a closed round collected, sorted by content."""
+        return self._aggregation.release_rows(kind, epoch)
 
     def close(self, number: int) -> None:
         """Close a round for every kind, its own last, and fetch the broadcast that follows."""

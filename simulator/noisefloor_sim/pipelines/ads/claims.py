@@ -4,7 +4,7 @@ What one person releases in a day, flow by flow: claimed, proved, and ready to b
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from noisefloor.accounting import Amount, sequential
 from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
 from noisefloor.adversary.audit import RepeatedRelease, joint_bound
 from noisefloor.mechanisms import Mechanism
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
@@ -163,6 +163,30 @@ def claims_of(
         api.NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
         for name, claimed, proved, parts in _listed(flows, others)
     )
+
+
+_FLOWS = {
+    "training": ("training",),
+    "request": ("ad-requests",),
+    "requests-a-day": ("ad-requests",),
+    "shown-ad": ("shown-ads",),
+}
+"""The flows that each claim is about; that about the whole day is about all of them."""
+
+
+def with_evidence(
+    claims: Sequence[api.NamedClaim], evidence: Mapping[str, FlowEvidence]
+) -> tuple[api.NamedClaim, ...]:
+    """Return claims with what was seen of the flows that each is about."""
+    return tuple(
+        replace(one, claim=replace(one.claim, evidence=_seen(one.mechanism, evidence)))
+        for one in claims
+    )
+
+
+def _seen(mechanism: str, evidence: Mapping[str, FlowEvidence]) -> tuple[FlowEvidence, ...]:
+    about = _FLOWS.get(mechanism, tuple(evidence))
+    return tuple(evidence[name] for name in about if name in evidence)
 
 
 _PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day": "day"}

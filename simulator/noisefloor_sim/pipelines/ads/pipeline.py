@@ -1,14 +1,18 @@
 """The ad pipeline: a model is trained, ads are asked for and, if need be, sold."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.ads.auction import BID_REQUESTS
+from noisefloor.ads.delivery import AD_REQUESTS
+from noisefloor.privacy import FlowEvidence
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.inspection import Flow, OutgoingFrame, UntestedFlow
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
@@ -18,6 +22,7 @@ from noisefloor_sim.pipelines.ads.claims import (
     daily_releases,
     other_releases,
     planned_claims,
+    with_evidence,
 )
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
@@ -52,6 +57,12 @@ class AdsPipeline(api.Pipeline):
         return self.delivery.kinds
 
     @property
+    def request_kinds(self) -> tuple[Kind, ...]:
+        """Requests for ads and, where impressions are sold, bid requests."""
+        bids = () if self.market is None else (self.market.kind,)
+        return (self.delivery.request_kind, *bids)
+
+    @property
     def training_task(self) -> TrainingTask | None:
         """What the training's server learns."""
         return self.training.task
@@ -76,11 +87,27 @@ class AdsPipeline(api.Pipeline):
         """Let devices ask for ads."""
         self.accounts[cohort.number] = account
         served = self.delivery.serve(world, cohort, day, visits, account)
-        if self.market is not None:
-            self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
-        return served
+        if self.market is None:
+            return served
+        sold = self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
+        return replace(served, bid_requests=sold)
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+    @property
+    def request_flows(self) -> tuple[Flow, ...]:
+        """Requests of devices, and bid requests where impressions are sold."""
+        days = self.scenario.days
+        names = (AD_REQUESTS, BID_REQUESTS)
+        return tuple(
+            UntestedFlow(name, [kind] * days)
+            for name, kind in zip(names, self.request_kinds, strict=False)
+        )
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """Those of delivery."""
+        return self.delivery.flows
+
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 
@@ -90,7 +117,7 @@ class AdsPipeline(api.Pipeline):
         others, days = other_releases(self.scenario), self.scenario.days
         return planned_claims(flows, others, days, is_daily=self.delivery.is_daily)
 
-    def finish(self, servers: Servers) -> api.Findings:
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
         others = other_releases(self.scenario)
@@ -103,7 +130,7 @@ class AdsPipeline(api.Pipeline):
             *([] if self.market is None else self.market.finish()),
         ]
         claims = claims_of(self.scenario, flows, others, self.source)
-        return api.Findings(tuple(metrics), claims)
+        return api.Findings(tuple(metrics), with_evidence(claims, evidence))
 
     def _looks(self) -> list[api.Metric]:
         """Weigh the choices and let the adversary guess: both take a second look at people."""

@@ -17,7 +17,8 @@ from noisefloor.ads.training import Single
 from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
-from noisefloor.wire import Kind, split_frames
+from noisefloor.wire import Kind
+from noisefloor_sim.inspection import OutgoingFrame, outgoing_frames
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.world import BudgetAccount, Cohort, Visits
 
@@ -28,10 +29,19 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FilledSlots:
-    """The ad in each slot, and which slots were filled by a request."""
+    """The ad in each slot, and the requests that were made for them.
+
+    Attributes:
+        ad: In each slot.
+        personal: Which slots were filled by a request.
+        requests: Fresh requests, as they were drawn.
+        users: Whose each of them is, in increasing order.
+    """
 
     ad: Ads
     personal: Flags
+    requests: Reports
+    users: Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,8 @@ def fill_daily(
     asked, user = np.flatnonzero(slots.granted), slots.visits.user
     if not repeat:
         memory.has[:] = False
-    memory.requests[asked] = delivery.request(slots.scores[asked], randomness)
+    requests = delivery.request(slots.scores[asked], randomness)
+    memory.requests[asked] = requests
     memory.has[asked] = True
     personal = slots.is_open & memory.has[user]
     ad = slots.visits.popular.copy()
@@ -106,7 +117,7 @@ def fill_daily(
         ad[personal] = ranked[user[personal], place % width]
     else:
         ad[personal] = memory.requests[user[personal]]
-    return FilledSlots(ad, personal)
+    return FilledSlots(ad, personal, requests, asked)
 
 
 def fill_each(
@@ -145,7 +156,7 @@ def fill_each(
     ad, personal = slots.visits.popular.copy(), np.zeros(len(slots.is_open), dtype=np.bool_)
     ad[places[has]] = given[has]
     personal[places[has]] = True
-    return FilledSlots(ad, personal)
+    return FilledSlots(ad, personal, requests, rows)
 
 
 SHOWN = "shown-ad report"
@@ -194,7 +205,7 @@ class ImpressionReporting:
 
     def frames(
         self, cohort: Cohort, day: int, contact: Flags, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[OutgoingFrame]:
         """Report which ad was drawn, as far as the budget goes."""
         sample = self.samples.pop(cohort.number)
         cost = Amount.cost(self.report.guarantee()).micro_epsilon
@@ -208,7 +219,9 @@ class ImpressionReporting:
             reported_ads, self.source.child("shown", cohort.number, day)
         )
         randomness = self.source.child("shown-frame", cohort.number, day)
-        yield from split_frames(self.kind, day, reports, randomness)
+        yield from outgoing_frames(
+            self.kind.name, cohort.number, self.kind, day, reports, randomness, truth=reported_ads
+        )
 
     def metrics(self, aggregator: Aggregation) -> list[Metric]:
         """Compare estimated with true impressions per ad, and the error with its formula."""

@@ -28,8 +28,8 @@ from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, TrainingServer
 from noisefloor.tasks import AdTask, read_broadcast
-from noisefloor.wire import split_frames
 from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor_sim.inspection import OutgoingFrame, UntestedFlow, outgoing_frames
 from noisefloor_sim.pipelines.ads.block import TrainingBlock, block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.fraud import TrainingFraud, check_pushed, forged_reports
 from noisefloor_sim.pipelines.ads.gradient_noise import GradientNoise
@@ -132,6 +132,7 @@ def _laplace(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) 
 
 DAY_S = 24 * HOUR_S
 FLOW = "training report"
+TRAINING = "training"
 MODEL_SEED = 0
 """Of the public model that training starts from."""
 
@@ -232,7 +233,10 @@ class TrainingPhase:
         self.context = context
         if self.training is None:
             return
-        session = TrainingSession(self.training, *context.learner(AdTask(self.training)), context)
+        kinds = [self.training.kind(number) for number in range(self.training.rounds)]
+        flows = [UntestedFlow(TRAINING, kinds)]
+        learner = context.learner(AdTask(self.training), flows)
+        session = TrainingSession(self.training, *learner, context)
         self.session = session
         for number in range(self.training.rounds):
             self._open()
@@ -320,8 +324,14 @@ class TrainingPhase:
                 some = np.concatenate([some, forged])
             if not len(some):
                 continue
-            randomness = self.source.child("frame", name, cohort.number, number)
-            frames = split_frames(session.training.kind(number), number, some, randomness)
+            randomness, kind = (
+                self.source.child("frame", name, cohort.number, number),
+                session.training.kind(number),
+            )
+            paid = np.arange(len(some)) < np.count_nonzero(rows)
+            frames = outgoing_frames(
+                TRAINING, cohort.number, kind, number, some, randomness, truth=None, paid=paid
+            )
             for place, frame in enumerate(frames):
                 path = ("training", name, cohort.number, number, place)
                 session.context.env.process(_later(session, hours * HOUR_S, frame, path))
@@ -354,7 +364,7 @@ class TrainingPhase:
 
 
 def _later(
-    session: TrainingSession, delay_s: float, frame: bytes, path: tuple[str | int, ...]
+    session: TrainingSession, delay_s: float, frame: OutgoingFrame, path: tuple[str | int, ...]
 ) -> Steps:
     """Send a frame after a delay."""
     yield session.context.env.timeout(delay_s)

@@ -4,7 +4,7 @@ A user reports on one ad a day, that of the first slot on a device in contact, a
 day without such a slot. That a user reports says that there was one: no epsilon speaks of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 
 from noisefloor.ads.clicks import DeliveredClick
 from noisefloor.errors import BadParameter
-from noisefloor.privacy import Claim, LowerBound, Neighbours
+from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, most_pairs, with_bits
 from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim
-from noisefloor_sim.pipelines.clicks.attacks import audited_bound, delivered_games_of, play
+from noisefloor_sim.pipelines.clicks.attacks import delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
+from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
-from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting, planned_reports
+from noisefloor_sim.pipelines.clicks.reporting import (
+    CLICK_REPORT,
+    ClickReporting,
+    FreshClicks,
+    planned_reports,
+)
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity
@@ -97,20 +104,42 @@ class DeliveredPipeline(Pipeline):
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[OutgoingFrame]:
         """Send the day's reports of a cohort."""
         stats, number, cost = self.days[day], cohort.number, self.flow.cost
         contact = self.flow.open_day(cohort, day, activity, account)
         shown = day_ads(activity, contact)
         paid = account.spend(day, CLICK_REPORT, contact & shown.has[:, None], cost) > 0
-        inputs = self.mechanism.symbols(shown.ad[paid], shown.clicked[paid])
+        ads, own = shown.ad[paid], shown.clicked[paid]
+        pairs = self._witnesses(number, day, ads, own)
+        inputs = self.mechanism.symbols(ads, pairs.exchange(own))
         randomness = self.flow.source.child(number, day)
         fresh = SentReports(self.mechanism.randomise(inputs, randomness), inputs)
         stats.reported += self.mechanism.tally(inputs)[1::2]
         stats.spent += int(np.count_nonzero(paid)) * cost
-        yield from self.flow.frames(number, day, asked=shown.has, paid=paid, fresh=fresh)
+        clicks = FreshClicks(inputs, pairs, inputs[pairs.first] ^ 1, np.ones_like(own))
+        yield from self.flow.frames(
+            number, day, asked=shown.has, paid=paid, fresh=fresh, clicks=clicks
+        )
 
-    def finish(self, servers: Servers) -> Findings:
+    def _witnesses(
+        self, number: int, day: int, ads: NDArray[np.uint16], clicked: Flags
+    ) -> WitnessPairs:
+        """Draw pairs of users with the same ad, of whom one clicked it."""
+        most = most_pairs(self.scenario, number)
+        chance = self.flow.source.child("witness", number, day).generator()
+        order = chance.permutation(len(ads))
+        ranks = [_ranked(order[clicked[order] == bit], ads) for bit in (True, False)]
+        _, first, second = np.intersect1d(*(codes for codes, _ in ranks), return_indices=True)
+        lookers, others = ranks[0][1][first], ranks[1][1][second]
+        return with_bits(lookers[:most], others[:most], chance)
+
+    @property
+    def flows(self) -> tuple[ClickFlow, ...]:
+        """The click reports."""
+        return (self.flow.inspected,)
+
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> Findings:
         """Score the estimates against the truth, and the adversary against its canaries."""
         source, canaries = self.flow.source.child("canary"), block_of(self.scenario).canaries
         games = delivered_games_of(
@@ -118,19 +147,26 @@ class DeliveredPipeline(Pipeline):
         )
         chosen = [game for game in games if mounts(self.scenario, game.name)]
         attacks = [m for game in chosen for m in play(self.mechanism, game, canaries, source)]
-        bound = None
-        if mounts(self.scenario, "audit"):
-            bound = audited_bound(self.mechanism, canaries, source)
         metrics = (*self.flow.metrics(servers, {}), *attacks)
-        return Findings(metrics, (self._claim(bound),))
+        return Findings(metrics, self.flow.audited([self._claim()], evidence))
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days."""
-        return planned_reports(self._claim(None), self.scenario.days)
+        return planned_reports(self._claim(), self.scenario.days)
 
-    def _claim(self, bound: LowerBound | None) -> NamedClaim:
+    def _claim(self) -> NamedClaim:
         proved = self.mechanism.guarantee(Neighbours.USER)
-        return NamedClaim("clicks-delivered", Claim(self.mechanism.claimed, proved, bound))
+        return NamedClaim("clicks-delivered", Claim(self.mechanism.claimed, proved))
+
+
+def _ranked(
+    users: NDArray[np.int64], ads: NDArray[np.uint16]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a code for each user, ad and place among those of the ad, and the users behind it."""
+    by_ad = users[np.argsort(ads[users], kind="stable")]
+    shown = ads[by_ad].astype(np.int64)
+    first = np.searchsorted(shown, shown)
+    return shown * (len(ads) + 1) + np.arange(len(shown)) - first, by_ad
 
 
 def build(scenario: Scenario) -> Pipeline:

@@ -32,14 +32,12 @@ from noisefloor.mechanisms import Estimate, Reports, UnaryEncoding
 from noisefloor.randomness import Generator, SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.clicks.click_flow import ClickMechanism
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.estimates import sum_of
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.scenario import Scenario
-
-ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
-"""What guards clicks, in any of its forms."""
 
 Forgery = Literal["maximal", "evasive", "input"]
 

@@ -1,6 +1,6 @@
 """The click pipeline: devices report their day's clicks as one protected vector."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -9,10 +9,19 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
-from noisefloor.privacy import Claim, LowerBound, Neighbours
+from noisefloor.adversary.fit import row_sums
+from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.inspection import (
+    OutgoingFrame,
+    WitnessPairs,
+    draw_pairs,
+    most_pairs,
+    no_pairs,
+    with_bits,
+)
 from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, PlannedClaim
 from noisefloor_sim.pipelines.clicks import attacks
 from noisefloor_sim.pipelines.clicks.block import (
@@ -22,8 +31,15 @@ from noisefloor_sim.pipelines.clicks.block import (
     mounts,
     vector_report_of,
 )
+from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
-from noisefloor_sim.pipelines.clicks.reporting import CLICK_REPORT, ClickReporting, planned_reports
+from noisefloor_sim.pipelines.clicks.reporting import (
+    CLICK_REPORT,
+    PERMANENT,
+    ClickReporting,
+    FreshClicks,
+    planned_reports,
+)
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity
@@ -67,37 +83,62 @@ class ClickPipeline(Pipeline):
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[OutgoingFrame]:
         """Send the day's reports of a cohort."""
         ads, stats = self.scenario.ad_behaviour.ads, self.days[day]
         contact = self.flow.open_day(cohort, day, activity, account)
         known = activity.clicked & contact[activity.user, activity.device]
-        paid, debited = self._pay(cohort.number, account, day, contact)
-        bits = activity.matrix(known, ads)[paid]
-        fresh = self._answer(bits, paid, cohort.number, day)
+        paid, new = self._pay(cohort.number, account, day, contact)
         shown = activity.matrix(np.ones(len(activity.ad), dtype=np.bool_), ads)[paid]
+        own = activity.matrix(known, ads)[paid]
+        pairs = self._witnesses(cohort.number, day, own, shown)
+        bits = pairs.exchange(own)
+        fresh = self._answer(bits, paid, cohort.number, day)
         stats.reported += bits.sum(axis=0)
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
-        stats.spent += debited
+        stats.spent += int(np.count_nonzero(new)) * self.flow.cost
+        other = np.where(pairs.swapped[:, None], own[pairs.first], own[pairs.second])
+        clicks = FreshClicks(bits, pairs, other, new[paid])
         asked: Flags = np.asarray(contact.any(axis=1))
-        yield from self.flow.frames(cohort.number, day, asked=asked, paid=paid, fresh=fresh)
+        yield from self.flow.frames(
+            cohort.number, day, asked=asked, paid=paid, fresh=fresh, clicks=clicks
+        )
+
+    def _witnesses(self, number: int, day: int, own: Flags, shown: Flags) -> WitnessPairs:
+        """Draw pairs who may hold each other's clicks: every sum stays as it is.
+
+        Both were shown what the other clicked, so that no click is on an ad that was not shown;
+        and neither holds more than the form keeps, so that the likelihood is that of the bits.
+        """
+        most = most_pairs(self.scenario, number)
+        if not most:
+            return no_pairs()
+        chance = self.flow.source.child("witness", number, day).generator()
+        clicks, declared = row_sums(own), self.flow.inspected.tests.declared
+        limit = 1 if declared.sampled else declared.keeps_all
+        eligible = np.flatnonzero((clicks > 0) & (clicks <= limit))
+        first, second = draw_pairs(eligible, most, chance)
+        one, other = own[first], own[second]
+        strange = (one & ~shown[second]) | (other & ~shown[first])
+        suits = (one != other).any(axis=1) & ~strange.any(axis=1)
+        return with_bits(first[suits][:most], second[suits][:most], chance)
 
     def _pay(
         self, number: int, account: BudgetAccount, day: int, contact: Flags
-    ) -> tuple[Flags, int]:
-        """Return who may report afresh, and what that was debited.
+    ) -> tuple[Flags, Flags]:
+        """Return who may report afresh, and who was debited for it.
 
         A daily report costs each time; permanent answers are paid for once.
         """
         cost = self.flow.cost
         if isinstance(self.mechanism, ClickReport):
             paid = account.spend(day, CLICK_REPORT, contact, cost) > 0
-            return paid, int(np.count_nonzero(paid)) * cost
+            return paid, paid
         joined = self.joined.setdefault(number, np.zeros(len(contact), dtype=np.bool_))
         open_ = contact & ~joined[:, None]
-        new = account.spend(day, "permanent click answers", open_, cost) > 0
+        new = account.spend(day, PERMANENT, open_, cost) > 0
         joined |= new
-        return joined & contact.any(axis=1), int(np.count_nonzero(new)) * cost
+        return joined & contact.any(axis=1), new
 
     def _answer(self, bits: Flags, paid: Flags, number: int, day: int) -> SentReports:
         """Return the protected reports of those who paid, and what they were made of."""
@@ -111,25 +152,28 @@ class ClickPipeline(Pipeline):
             self.flips[number] = self.mechanism.memorise(len(paid), memory)
         return SentReports(self.mechanism.report(bits, self.flips[number][paid], randomness), bits)
 
-    def finish(self, servers: Servers) -> Findings:
+    @property
+    def flows(self) -> tuple[ClickFlow, ...]:
+        """The click reports."""
+        return (self.flow.inspected,)
+
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> Findings:
         """Score the estimates against the truth, and the adversary against its canaries."""
         source = self.flow.source.child("canary")
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
-        bound = None
-        if mounts(self.scenario, "audit"):
-            bound = attacks.audited_bound(self.mechanism, block_of(self.scenario).canaries, source)
-        return Findings(tuple(metrics), self._claims(bound))
+        claims = self._claims()
+        return Findings(tuple(metrics), self.flow.audited(claims, evidence))
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days, which permanent answers cover."""
-        named = self._claims(None)
+        named = self._claims()
         if isinstance(self.mechanism, ClickReport):
             return planned_reports(named[0], self.scenario.days)
         debited = Amount.cost(self.mechanism.claimed).epsilon
         return tuple(PlannedClaim(one.mechanism, "run", one.claim, debited) for one in named)
 
-    def _claims(self, bound: LowerBound | None) -> tuple[NamedClaim, ...]:
-        claim = Claim(self.mechanism.claimed, self.mechanism.guarantee(Neighbours.USER), bound)
+    def _claims(self) -> tuple[NamedClaim, ...]:
+        claim = Claim(self.mechanism.claimed, self.mechanism.guarantee(Neighbours.USER))
         if isinstance(self.mechanism, ClickReport):
             return (NamedClaim(f"clicks-{self.mechanism.form.value}", claim),)
         changing = Claim(self.mechanism.claimed, self.mechanism.guarantee_changing())

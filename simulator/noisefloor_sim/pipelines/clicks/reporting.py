@@ -1,27 +1,33 @@
 """The way of a day's reports from devices to the server, whatever they hold, and its scores."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import MemoisedClicks
-from noisefloor.privacy import Neighbours
+from noisefloor.mechanisms import Reports
+from noisefloor.privacy import FlowEvidence, Neighbours
 from noisefloor.randomness import SeededSource
-from noisefloor.wire import Kind, split_frames
+from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, outgoing_frames
 from noisefloor_sim.pipelines.api import Metric, NamedClaim, PlannedClaim, repeated_claim
 from noisefloor_sim.pipelines.clicks import day_statistics, estimates
-from noisefloor_sim.pipelines.clicks.block import policy_of
-from noisefloor_sim.pipelines.clicks.fraud import ClickMechanism, Forger, fraud_metrics
+from noisefloor_sim.pipelines.clicks.block import mounts, policy_of
+from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow, ClickMechanism, ClickTruth
+from noisefloor_sim.pipelines.clicks.fraud import Forger, fraud_metrics
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Exhausted, in_contact
 
 CLICK_REPORT = "click report"
 """What the account calls a daily report."""
+
+PERMANENT = "permanent click answers"
+"""What it calls answers that are paid for once."""
 
 Flags = NDArray[np.bool_]
 
@@ -33,6 +39,23 @@ def planned_reports(named: NamedClaim, days: int) -> tuple[PlannedClaim, ...]:
         PlannedClaim(named.mechanism, "day", named.claim),
         PlannedClaim("whole-run", "run", repeated_claim(named.claim, days), debited),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreshClicks:
+    """What the fresh reports of a cohort's day are about.
+
+    Attributes:
+        clicks: Of those who report afresh: rows of bits, or symbols of delivered ads.
+        pairs: Witnesses among them.
+        other: What the first of each pair would hold with the other bit.
+        debited: Whose budget the report was debited from today.
+    """
+
+    clicks: Reports
+    pairs: WitnessPairs
+    other: Reports
+    debited: Flags
 
 
 @dataclass(slots=True)
@@ -49,6 +72,7 @@ class ClickReporting:
         accounts: Of the cohorts that have woken.
         memory: What devices do without budget.
         forger: Of the fakes among them, if there are any.
+        inspected: What is declared of the reports.
     """
 
     scenario: Scenario
@@ -60,6 +84,7 @@ class ClickReporting:
     accounts: dict[int, BudgetAccount] = field(default_factory=dict)
     memory: ReportCache = field(init=False)
     forger: Forger | None = field(init=False)
+    inspected: ClickFlow = field(init=False)
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
@@ -71,6 +96,11 @@ class ClickReporting:
         ]
         self.memory = ReportCache(policy_of(self.scenario))
         self.forger = Forger.of(self.scenario, self.mechanism)
+        is_permanent = isinstance(self.mechanism, MemoisedClicks)
+        ledger = PERMANENT if is_permanent else CLICK_REPORT
+        days = range(self.scenario.days)
+        repeats = self.memory.policy is Exhausted.MEMORY
+        self.inspected = ClickFlow(self.mechanism, self.kind, days, ledger, repeats)
 
     def open_day(
         self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
@@ -84,8 +114,15 @@ class ClickReporting:
         return contact
 
     def frames(
-        self, cohort: int, day: int, *, asked: Flags, paid: Flags, fresh: SentReports
-    ) -> Iterator[bytes]:
+        self,
+        cohort: int,
+        day: int,
+        *,
+        asked: Flags,
+        paid: Flags,
+        fresh: SentReports,
+        clicks: FreshClicks,
+    ) -> Iterator[OutgoingFrame]:
         """Send a cohort's reports: fresh ones, old ones again, and forged ones among them.
 
         Args:
@@ -94,16 +131,32 @@ class ClickReporting:
             asked: Users who have something to report.
             paid: Users who paid for a fresh report.
             fresh: The reports of those.
+            clicks: What those are about.
         """
         stats = self.days[day]
         stats.fresh += len(fresh.reports)
-        sent = self.memory.complete(cohort, asked, paid, fresh, stats)
+        sent, again = self.memory.complete(cohort, asked, paid, fresh, stats)
         reports = sent.reports
         if self.forger is not None:
             reports = self.forger.join(sent, stats, self.source.child("fakes", cohort, day))
         if len(reports):
+            users, repeated = np.flatnonzero(paid), np.flatnonzero(again)
+            truth = ClickTruth(
+                day, len(paid), users, repeated, clicks.clicks, clicks.pairs, clicks.other
+            )
+            debited = np.zeros(len(reports), dtype=np.bool_)
+            debited[: len(users)] = clicks.debited
             randomness = self.source.child("frame", cohort, day)
-            yield from split_frames(self.kind, day, reports, randomness)
+            yield from outgoing_frames(
+                self.inspected.name,
+                cohort,
+                self.kind,
+                day,
+                reports,
+                randomness,
+                truth=truth,
+                paid=debited,
+            )
 
     def metrics(self, servers: Servers, joined: Mapping[int, Flags]) -> list[Metric]:
         """Score what was released, and tell what was spent.
@@ -131,6 +184,22 @@ class ClickReporting:
                 share_randomness=share_randomness,
             ),
         ]
+
+    def audited(
+        self, claims: Sequence[NamedClaim], evidence: Mapping[str, FlowEvidence]
+    ) -> tuple[NamedClaim, ...]:
+        """Return claims with what was seen of the reports; the first with what witnesses prove.
+
+        Args:
+            claims: The first is about one report, or about permanent answers that stay the same.
+            evidence: By flow.
+        """
+        seen = (evidence[self.inspected.name],)
+        found = [replace(one, claim=replace(one.claim, evidence=seen)) for one in claims]
+        if mounts(self.scenario, "audit"):
+            bounds = self.inspected.bounds(self.source.child("planted"))
+            found[0] = replace(found[0], claim=replace(found[0].claim, **bounds))
+        return tuple(found)
 
     @property
     def _days_share_randomness(self) -> bool:

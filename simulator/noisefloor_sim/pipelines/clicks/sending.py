@@ -56,8 +56,8 @@ class ReportCache:
 
     def complete(
         self, cohort: int, asked: Flags, paid: Flags, fresh: SentReports, stats: ClickDayStatistics
-    ) -> SentReports:
-        """Return fresh reports, and behind them those that exhausted devices send again.
+    ) -> tuple[SentReports, Flags]:
+        """Return fresh reports with those that exhausted devices send again, and who does.
 
         Args:
             cohort: Its number.
@@ -69,7 +69,7 @@ class ReportCache:
         without = asked & ~paid
         if self.policy is Exhausted.REFUSE:
             stats.refused += int(np.count_nonzero(without))
-            return fresh
+            return fresh, np.zeros_like(paid)
         if cohort not in self.last:
             self.last[cohort] = LastReports.none(len(paid), fresh)
         last = self.last[cohort]
@@ -77,7 +77,8 @@ class ReportCache:
         again = without & last.has
         stats.repeated += int(np.count_nonzero(again))
         stats.refused += int(np.count_nonzero(without & ~last.has))
-        return SentReports(
+        sent = SentReports(
             np.concatenate([fresh.reports, last.sent.reports[again]]),
             np.concatenate([fresh.inputs, last.sent.inputs[again]]),
         )
+        return sent, again

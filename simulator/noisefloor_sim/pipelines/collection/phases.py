@@ -17,8 +17,9 @@ from noisefloor.randomness import SeededSource
 from noisefloor.roles import TrainingServer
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import MOST_QUERIES, RecordTask
-from noisefloor.wire import Order, encode_with_order, split_frames
+from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor_sim.inspection import Flow, OutgoingFrame, UntestedFlow, outgoing_frames
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.block import block_of
 from noisefloor_sim.pipelines.collection.claims import PhaseCosts, debited
@@ -161,7 +162,11 @@ class CollectionPhases:
     def run(self, context: SimulationContext) -> Steps:
         """Go through the rounds, then let devices ask day by day."""
         self.context = context
-        self.learner, self.receive = context.learner(self.task)
+        flows = [
+            UntestedFlow(self._flow(number), [self.task.kind(number)], first=number)
+            for number in range(self.task.rounds)
+        ]
+        self.learner, self.receive = context.learner(self.task, flows)
         for number in range(self.task.rounds):
             self.statistics.append(CollectionRoundStatistics())
             content = self.learner.content
@@ -175,6 +180,10 @@ class CollectionPhases:
             self.questions.append(QuestionStatistics())
             for cohort in context.cohorts():
                 self._ask(context, self.learner, cohort, day)
+
+    def _flow(self, number: int) -> str:
+        """Return what accounts call the reports of a round."""
+        return REPORTS[number + 2 - self.task.rounds]
 
     def _report(
         self,
@@ -193,7 +202,7 @@ class CollectionPhases:
         takes_part = there >= block_of(self.scenario).drop_out
         contact &= (takes_part & ~people.is_test)[:, None]
         cost = self.costs.of_round(self.task, number)
-        flow = REPORTS[number + 2 - self.task.rounds]
+        flow = self._flow(number)
         paid = context.account(cohort).spend(day, flow, contact, cost) > 0
         reachable = contact.any(axis=1)
         stats.reported += int(np.count_nonzero(paid))
@@ -206,7 +215,8 @@ class CollectionPhases:
         randomness = self.source.child("report", cohort.number, number)
         rows = self.task.report(number, content, people.records[np.flatnonzero(paid)], randomness)
         kind, frames = self.task.kind(number), self.source.child("frame", cohort.number, number)
-        for place, frame in enumerate(split_frames(kind, number, rows, frames)):
+        sent = outgoing_frames(flow, cohort.number, kind, number, rows, frames, truth=None)
+        for place, frame in enumerate(sent):
             context.send(frame, receive, "collection", cohort.number, number, place)
 
     def _ask(
@@ -226,20 +236,30 @@ class CollectionPhases:
         for place, start in enumerate(range(0, len(users), MOST_QUERIES)):
             some = users[start : start + MOST_QUERIES]
             path = ("question", cohort.number, day, place)
-            frame, order = self._frame(people.records[some], day, path)
+            frame = self._frame(cohort.number, people.records[some], day, path)
+            order = frame.frame.order
             truth = people.records.labels[some][order]
             answers = _Answers(learner, stats, truth, people.is_test[some][order])
-            context.send(frame, answers, "collection", *path)
+            receive = context.watch([self._question_flow()], answers)
+            context.send(frame, receive, "collection", *path)
 
-    def _frame(
-        self, records: ScaledRecords, day: int, path: tuple[str | int, ...]
-    ) -> tuple[bytes, Order]:
-        """Return questions about records as one frame, and the order of its rows."""
+    def _question_flow(self) -> Flow:
+        return UntestedFlow(QUESTION, [self._query_kind()] * self.scenario.days)
+
+    def _query_kind(self) -> Kind:
         kind = self.task.query_kind
         if kind is None:
             raise BadParameter("method", self.task.method, "one that answers questions")
+        return kind
+
+    def _frame(
+        self, cohort: int, records: ScaledRecords, day: int, path: tuple[str | int, ...]
+    ) -> OutgoingFrame:
+        """Return questions about records as one frame."""
+        kind, source = self._query_kind(), self.source.child("frame", *path)
         rows = self.task.query(self.content, records, self.source.child(*path))
-        return encode_with_order(kind, day, rows, self.source.child("frame", *path))
+        (frame,) = outgoing_frames(QUESTION, cohort, kind, day, rows, source, truth=None)
+        return frame
 
     @property
     def _today(self) -> QuestionStatistics:

@@ -1,16 +1,18 @@
 """The collection pipeline: wearables hold records, a server trains a model, users query it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.privacy import FlowEvidence
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import RecordTask
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.inspection import OutgoingFrame
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.collection import record_assignment
 from noisefloor_sim.pipelines.collection.attacks import attack
@@ -116,12 +118,12 @@ class CollectionPipeline(api.Pipeline):
         cost = debited(phases.costs.question)
         return max(0, min(requested, budget // cost)) if cost else requested
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Send nothing by itself: what is sent is sent in phases."""
         self.accounts[cohort.number] = account
         return iter(())
 
-    def finish(self, servers: Servers) -> api.Findings:
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the model, let the adversary guess, and state the claims."""
         context, learner = self.phases_.context, self.phases_.learner
         if context is None or learner is None:

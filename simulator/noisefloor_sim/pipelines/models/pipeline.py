@@ -1,6 +1,6 @@
 """The pipeline of published models: records come, models go out, and everybody may attack them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.deploy.hosting import Servers
+from noisefloor_sim.inspection import OutgoingFrame
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.models import differencing_attacks, inference_attacks
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
@@ -87,12 +88,12 @@ class ModelsPipeline(api.Pipeline):
         self.holder.open(context)
         return (self._publish(context),)
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[bytes]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Note whose record arrives; nothing is sent to the aggregator."""
         self.arrivals.note(cohort, day)
         return iter(())
 
-    def finish(self, servers: Servers) -> api.Findings:
+    def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
         releases = self.holder.releases
         spent = spending_metrics(self.holder)

@@ -1,0 +1,39 @@
+"""Inspection: what a run really sent, read where it arrives and compared with the truth.
+
+``flow`` declares what a flow of reports carries and costs, ``tap`` reads and matches frames,
+``witnesses`` are users whose secret is a random bit.
+"""
+
+from noisefloor_sim.inspection.flow import (
+    Flow,
+    OutgoingFrame,
+    Price,
+    SeenFrame,
+    UntestedFlow,
+    outgoing_frames,
+)
+from noisefloor_sim.inspection.tap import Tap
+from noisefloor_sim.inspection.witnesses import (
+    WitnessPairs,
+    WitnessScores,
+    draw_pairs,
+    most_pairs,
+    no_pairs,
+    with_bits,
+)
+
+__all__ = [
+    "Flow",
+    "OutgoingFrame",
+    "Price",
+    "SeenFrame",
+    "Tap",
+    "UntestedFlow",
+    "WitnessPairs",
+    "WitnessScores",
+    "draw_pairs",
+    "most_pairs",
+    "no_pairs",
+    "outgoing_frames",
+    "with_bits",
+]

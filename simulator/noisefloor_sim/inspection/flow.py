@@ -1,0 +1,189 @@
+"""One flow of reports as it is inspected: what is declared of its frames, rows and price."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.adversary.fit import FitResult, FitTable
+from noisefloor.checks import Array
+from noisefloor.randomness import SeededSource
+from noisefloor.wire import Frame, Kind, Order, SealedFrame, sealed_frames
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutgoingFrame:
+    """A frame on its way, and what only scoring may know of it.
+
+    Attributes:
+        flow: The name of the flow.
+        cohort: Whose devices sent it.
+        frame: Bytes, batch id and order of the rows.
+        truth: What the rows were made of, in the order before they were permuted; the flow that
+            inspects the frame reads it.
+        paid: Rows of the frame that a budget was debited for.
+    """
+
+    flow: str
+    cohort: int
+    frame: SealedFrame
+    truth: object
+    paid: int
+
+    @property
+    def data(self) -> bytes:
+        """The bytes, which are all that is sent."""
+        return self.frame.data
+
+
+def outgoing_frames(
+    flow: str,
+    cohort: int,
+    kind: Kind,
+    epoch: int,
+    reports: object,
+    source: SeededSource,
+    *,
+    truth: object,
+    paid: NDArray[np.bool_] | None = None,
+) -> Iterator[OutgoingFrame]:
+    """Write reports as frames, each with what it was made of.
+
+    Args:
+        flow: The name of the flow.
+        cohort: Whose devices send them.
+        kind: Of the frames.
+        epoch: Likewise.
+        reports: As ``wire.split_frames`` takes them.
+        source: Of order and batch ids.
+        truth: What the reports were made of, in their order.
+        paid: Which reports a budget was debited for; all of them if left out.
+    """
+    for frame in sealed_frames(kind, epoch, reports, source):
+        debited = len(frame.order) if paid is None else np.count_nonzero(paid[frame.order])
+        yield OutgoingFrame(flow, cohort, frame, truth, int(debited))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenFrame:
+    """A frame as it arrived, matched to what it was made of.
+
+    Attributes:
+        frame: As decoded from the bytes that arrived.
+        order: Row ``i`` was made of entry ``order[i]`` of the truth.
+        truth: What the sender stated.
+        cohort: Whose devices sent it.
+    """
+
+    frame: Frame
+    order: Order
+    truth: object
+    cohort: int
+
+    @property
+    def rows(self) -> Array:
+        """The reports of a kind of one column."""
+        return self.frame.kind.rows(self.frame.batch)
+
+    def in_order(self) -> tuple[Order, Array]:
+        """Return places in the truth, increasing, and the reports made of them."""
+        rows, last = self.rows, int(self.order.max(initial=-1))
+        if last + 1 == len(rows):  # all that was sent is in this frame
+            placed = np.empty_like(rows)
+            placed[self.order] = rows
+            return np.arange(len(rows)), placed
+        back = np.argsort(self.order)
+        return self.order[back], rows[back]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the ledger has to say of a flow.
+
+    Attributes:
+        ledger: What accounts call it.
+        micro: What a paid report costs, in micro-epsilon: from the mechanism, not from what was
+            debited.
+    """
+
+    ledger: str
+    micro: int
+
+
+class Flow(ABC):
+    """A flow of reports: its frames are read where they arrive, and compared with the truth."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the flow."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, str]:
+        """Every column that a frame may carry, and its type as Arrow writes it."""
+
+    @abstractmethod
+    def kind_at(self, epoch: int) -> Kind:
+        """Return the kind of frame of an epoch."""
+
+    epochs: range
+    """The epochs in which frames are sent."""
+
+    @property
+    def price(self) -> Price | None:
+        """What a report costs; nothing where no budget is debited."""
+        return None
+
+    @abstractmethod
+    def inspect(self, seen: SeenFrame) -> None:
+        """Count what the rows of a frame say of their distribution."""
+
+    @abstractmethod
+    def fit(self) -> FitResult:
+        """Test everything that was counted."""
+
+
+class UntestedFlow(Flow):
+    """A flow whose distribution is not tested: its frames, sums and price are.
+
+    Args:
+        name: Of the flow.
+        kinds: The kind of each epoch.
+        price: What a report costs.
+        first: The first epoch.
+    """
+
+    def __init__(
+        self, name: str, kinds: list[Kind], price: Price | None = None, first: int = 0
+    ) -> None:
+        self._name, self._kinds, self._price = name, kinds, price
+        self.epochs = range(first, first + len(kinds))
+
+    @property
+    def name(self) -> str:
+        """The name of the flow."""
+        return self._name
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Those of the kind."""
+        return {field.name: str(field.type) for field in self._kinds[0].schema}
+
+    def kind_at(self, epoch: int) -> Kind:
+        """Return the kind of an epoch."""
+        return self._kinds[epoch - self.epochs.start]
+
+    @property
+    def price(self) -> Price | None:
+        """What a report costs."""
+        return self._price
+
+    def inspect(self, seen: SeenFrame) -> None:
+        """Count nothing."""
+
+    def fit(self) -> FitResult:
+        """Return that nothing was tested."""
+        return FitTable().result()

@@ -1,0 +1,279 @@
+"""The tap: what crossed is read where it arrives, and compared with what was sent and released.
+
+Frames are matched to what devices held by their batch id, each once however often it arrives. The
+integer tally of the rows that were read has to equal what the server released: so the tap cannot
+look at anything else than what counted. What is read goes to the flow that inspects it; nothing
+else learns the truth, and no server has a tap.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from noisefloor.adversary.fit import FitTable, see_order
+from noisefloor.errors import BadFrame
+from noisefloor.privacy import FlowEvidence
+from noisefloor.roles import EpochReleases, FrameOutcome, FrameStatus
+from noisefloor.wire import Frame, Kind, Order, Reduction, decode_frame
+from noisefloor_sim.deploy.hosting import Receiver
+from noisefloor_sim.inspection.flow import Flow, OutgoingFrame, SeenFrame
+
+_ODD = 0x9E3779B97F4A7C15
+"""Weights of columns in the fingerprint of a row are its odd multiples."""
+
+
+MOST_ORDERED = 2_048
+"""Rows of a frame whose order is looked at: a frame that keeps an order keeps it everywhere."""
+
+
+@dataclass(slots=True)
+class _Epoch:
+    """What was read of one epoch of a kind, of frames that count."""
+
+    rows: int = 0
+    tally: NDArray[np.int64] | None = None
+    fingerprint: int = 0
+
+    def add(self, kind: Kind, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        if kind.reduction is Reduction.SUM:
+            tally = kind.tally(batch)
+            self.tally = tally if self.tally is None else self.tally + tally
+        else:
+            self.fingerprint = (self.fingerprint + fingerprint(kind, batch)) % (1 << 64)
+
+
+@dataclass(slots=True)
+class _Book:
+    """What the tap knows of one flow.
+
+    Attributes:
+        flow: What is declared of it.
+        server: Which released what was counted.
+        expected: Frames that were sent and have not arrived, by batch id.
+        seen: Of every frame that arrived, its bytes' hash.
+        epochs: What was read, by epoch.
+        paid: Reports that a budget was debited for, as devices sent them.
+        sent: Reports that devices sent.
+        rows: Reports that arrived, each once.
+        faults: How often each thing was wrong.
+        orders: Tests of the order of rows.
+        last_order: Of each cohort's last frame.
+    """
+
+    flow: Flow
+    server: EpochReleases | None = None
+    expected: dict[bytes, OutgoingFrame] = field(default_factory=dict)
+    seen: dict[bytes, int] = field(default_factory=dict)
+    epochs: dict[int, _Epoch] = field(default_factory=dict)
+    paid: int = 0
+    sent: int = 0
+    rows: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+    orders: FitTable = field(default_factory=FitTable)
+    last_order: dict[int, Order] = field(default_factory=dict)
+
+    def blame(self, fault: str) -> None:
+        """Note that something was wrong once more."""
+        self.faults[fault] = self.faults.get(fault, 0) + 1
+
+    def see_order(self, sent: OutgoingFrame) -> None:
+        """Compare the order of rows with that of users, and with the cohort's frame before."""
+        order = sent.frame.order[:MOST_ORDERED]
+        see_order(self.orders, order)
+        before = self.last_order.get(sent.cohort)
+        if before is not None:
+            both = min(len(before), len(order)) // 2 * 2
+            signs = [some[:both:2] < some[1:both:2] for some in (before, order)]
+            same = np.count_nonzero(signs[0] == signs[1])
+            self.orders.add("rows in the order of the frame before", same, both // 2, 0.5)
+        self.last_order[sent.cohort] = order
+
+
+class Tap:
+    """Reads what arrives, for all flows of a world."""
+
+    def __init__(self) -> None:
+        self._books: dict[str, _Book] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._flow_of_kind: dict[str, str] = {}
+        self._by_bytes: dict[int, str] = {}
+
+    @property
+    def given_up(self) -> int:
+        """Frames that were sent and never arrived."""
+        return sum(len(book.expected) for book in self._books.values())
+
+    def open(self, flows: Iterable[Flow], server: EpochReleases | None) -> None:
+        """Begin to read flows, once; the server is None if nothing is released of them."""
+        for flow in flows:
+            if flow.name in self._books:
+                continue
+            self._books[flow.name] = _Book(flow, server)
+            for epoch in flow.epochs:
+                kind = flow.kind_at(epoch)
+                self._kinds[kind.name] = kind
+                self._flow_of_kind[kind.name] = flow.name
+
+    def expect(self, frame: OutgoingFrame) -> None:
+        """Note what a device is about to send."""
+        book = self._books[frame.flow]
+        book.expected[frame.frame.batch_id] = frame
+        book.paid += frame.paid
+        book.sent += len(frame.frame.order)
+        self._by_bytes[hash(frame.data)] = frame.flow
+
+    def watch(self, handle: Receiver) -> Receiver:
+        """Return a receiver that hands frames on, and reads them with what became of them."""
+
+        def receive(data: bytes) -> object:
+            outcome = handle(data)
+            self.read(data, outcome)
+            return outcome
+
+        return receive
+
+    def read(self, data: bytes, outcome: object) -> None:
+        """Read a frame that arrived.
+
+        Args:
+            data: The bytes.
+            outcome: What the server made of it.
+        """
+        frame = outcome.frame if isinstance(outcome, FrameOutcome) else None
+        try:
+            # A role in this process has decoded these very bytes; what it counted is compared.
+            frame = frame or decode_frame(data, self._kinds)
+        except BadFrame as error:
+            flow = self._by_bytes.get(hash(data), next(iter(self._books), ""))
+            if flow:
+                self._books[flow].blame(f"a frame carries what its kind does not declare: {error}")
+            return
+        book = self._books[self._flow_of_kind[frame.kind.name]]
+        sent = book.expected.get(frame.batch_id)
+        if frame.batch_id in book.seen:
+            if book.seen[frame.batch_id] != hash(data):
+                book.blame("a frame that is sent again has other bytes than the first time")
+        elif sent is None:
+            book.blame("a frame arrived that no device sent")
+        else:
+            self._take(book, sent, frame, data)
+            if not isinstance(outcome, FrameOutcome) or outcome.status is FrameStatus.COUNTED:
+                book.epochs.setdefault(frame.epoch, _Epoch()).add(frame.kind, frame.batch)
+
+    def _take(self, book: _Book, sent: OutgoingFrame, frame: Frame, data: bytes) -> None:
+        del book.expected[frame.batch_id]
+        self._by_bytes.pop(hash(sent.data), None)
+        book.seen[frame.batch_id] = hash(data)
+        book.rows += frame.batch.num_rows
+        if data != sent.data:
+            book.blame("a frame arrived with other bytes than were sent")
+        if (declared := book.flow.columns) != (carried := _columns(frame.batch)):
+            book.blame(f"a frame carries {carried} where {declared} is declared")
+        if frame.batch.num_rows != len(sent.frame.order):
+            book.blame("a frame has another number of rows than was sent")
+            return
+        book.see_order(sent)
+        book.flow.inspect(SeenFrame(frame, sent.frame.order, sent.truth, sent.cohort))
+
+    def evidence(self, spent: Mapping[str, int]) -> dict[str, FlowEvidence]:
+        """Compare with what servers released and ledgers debited, and make all tests.
+
+        Args:
+            spent: By what accounts call a flow, what it took of all users, in micro-epsilon.
+        """
+        return {name: self._settled(book, spent) for name, book in self._books.items()}
+
+    def _settled(self, book: _Book, spent: Mapping[str, int]) -> FlowEvidence:
+        fit, orders = book.flow.fit(), book.orders.result()
+        faults = [*_said(book.faults), *_released_faults(book), *_ledger_faults(book, spent)]
+        if orders.rejects:
+            faults.append(f"rows keep an order: {orders.worst}")
+        return FlowEvidence(
+            book.flow.name,
+            book.rows,
+            fit.tests,
+            fit.p_value,
+            fit.misfit,
+            tuple(faults),
+            is_blind=not fit.finds_planted,
+        )
+
+
+def _said(faults: Mapping[str, int]) -> list[str]:
+    return [text if times == 1 else f"{text} ({times} times)" for text, times in faults.items()]
+
+
+def _released_faults(book: _Book) -> list[str]:
+    """Compare what was read with what the server released, epoch by epoch."""
+    faults: dict[str, int] = {}
+    if book.server is None:
+        return []
+    for epoch in book.flow.epochs:
+        kind, read = book.flow.kind_at(epoch), book.epochs.get(epoch, _Epoch())
+        if kind.reduction is Reduction.SUM:
+            tally, rows = book.server.release(kind.name, epoch)
+            read_tally = np.zeros_like(tally) if read.tally is None else read.tally
+            is_same = np.array_equal(tally, read_tally)
+        else:
+            batch = book.server.release_rows(kind.name, epoch)
+            rows, is_same = batch.num_rows, fingerprint(kind, batch) == read.fingerprint
+        if rows != read.rows:
+            text = "the server released another number of reports than arrived"
+            faults[text] = faults.get(text, 0) + 1
+        elif not is_same:
+            text = "the server released another sum than that of the reports that arrived"
+            faults[text] = faults.get(text, 0) + 1
+    return _said(faults)
+
+
+def _ledger_faults(book: _Book, spent: Mapping[str, int]) -> list[str]:
+    """Compare the price of all paid reports with what accounts debited for them."""
+    price = book.flow.price
+    if price is None:
+        return []
+    due, debited = book.paid * price.micro, spent.get(price.ledger, 0)
+    if due == debited:
+        return []
+    return [
+        f"{book.paid:,} reports cost {due / 1e6:.6g} in all, and accounts were debited "
+        f"{debited / 1e6:.6g} for them"
+    ]
+
+
+def _columns(batch: pa.RecordBatch) -> dict[str, str]:
+    return {field.name: str(field.type) for field in batch.schema}
+
+
+def fingerprint(kind: Kind, batch: pa.RecordBatch) -> int:
+    """Return a sum over rows that tells two multisets of rows apart, but for chance.
+
+    Not against somebody who looks for two multisets with the same sum: the tap has no adversary.
+    """
+    total = np.zeros(batch.num_rows, dtype=np.uint64)
+    for place, values in enumerate(kind.decode(batch).values()):
+        weight = np.uint64((_ODD * (2 * place + 1)) % (1 << 64))
+        total += _mixed(_words(values) * weight)
+    return int(_mixed(total).sum(dtype=np.uint64))
+
+
+def _words(values: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """Return one word per row."""
+    if values.dtype.kind in "OUS":
+        return np.array([hash(str(one)) & ((1 << 64) - 1) for one in values], dtype=np.uint64)
+    words = values.astype(np.int64).view(np.uint64)
+    if words.ndim == 1:
+        return words
+    weights = _mixed(np.arange(1, words.shape[1] + 1, dtype=np.uint64))
+    return np.asarray(words @ weights)
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread the bits of words (the finaliser of SplitMix64)."""
+    with np.errstate(over="ignore"):
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(words ^ (words >> np.uint64(31)))

@@ -1,0 +1,137 @@
+"""Witnesses: users whose secret is decided by a random bit that only scoring knows.
+
+Two users hold each other's value or their own, by a fair bit of a named stream: every sum stays as
+it is. They go through the same device code, account, frame, network and server as everybody else.
+The adversary is that of the definition: it knows everything but the bit, also which row is a
+witness's, and scores the row by its exact likelihood ratio.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.adversary.audit import bound_from_guesses, guesses_of
+from noisefloor.checks import Floats
+from noisefloor.privacy import LowerBound
+from noisefloor.randomness import Generator
+from noisefloor_sim.scenario import Scenario
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WitnessPairs:
+    """Pairs of users of one cohort who may hold each other's value.
+
+    Attributes:
+        first: The user of each pair who is looked at.
+        second: The other one.
+        swapped: The bit of each pair: whether the two hold each other's value.
+        unused: A bit that was drawn and never used: what a guess is worth against it is null.
+    """
+
+    first: Rows
+    second: Rows
+    swapped: Flags
+    unused: Flags
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def moved(self) -> tuple[Rows, Rows]:
+        """Whose value goes where: of users in the first, to users in the second."""
+        first, second = self.first[self.swapped], self.second[self.swapped]
+        return np.concatenate([first, second]), np.concatenate([second, first])
+
+    def exchange(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return the values of all users, those of swapped pairs exchanged."""
+        if not self.swapped.any():
+            return values
+        source, target = self.moved
+        exchanged = values.copy()
+        exchanged[target] = values[source]
+        return exchanged
+
+
+COHORTS = 256
+"""Witnesses are drawn from the first so many cohorts: they give bounds enough."""
+
+
+def most_pairs(scenario: Scenario, cohort: int) -> int:
+    """Return how many pairs of a cohort's users are witnesses at one time.
+
+    Twice the share in every second cohort, and none in the others: that is faster.
+    """
+    if cohort % 2 or cohort >= COHORTS:
+        return 0
+    size = min(scenario.population.cohort, scenario.population.users)
+    return int(scenario.witnesses.share * size)
+
+
+def no_pairs() -> WitnessPairs:
+    """Return no pair at all."""
+    none, bits = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+    return WitnessPairs(none, none, bits, bits)
+
+
+def draw_pairs(eligible: Rows, most: int, chance: Generator) -> tuple[Rows, Rows]:
+    """Return users in random pairs that share nobody; a caller keeps those that suit it.
+
+    Args:
+        eligible: Users who may be a witness.
+        most: Pairs that will be used; more are drawn, for some may not suit.
+        chance: Of the draw.
+    """
+    order = chance.permutation(len(eligible))
+    half = min(len(order) // 2, 4 * most)
+    return eligible[order[:half]], eligible[order[half : 2 * half]]
+
+
+def with_bits(first: Rows, second: Rows, chance: Generator) -> WitnessPairs:
+    """Draw the bits of pairs."""
+    bits, unused = chance.random((2, len(first))) < 0.5
+    return WitnessPairs(first, second, bits, unused)
+
+
+@dataclass(slots=True)
+class WitnessScores:
+    """Guesses of the bits, counted as they come.
+
+    Attributes:
+        least: Guess only where the log-likelihood ratio is at least this far from 0.
+        counts: Right guesses and guesses: of the bits, of the unused bits, and with the inputs
+            randomised again at a third more epsilon.
+    """
+
+    least: float
+    counts: dict[str, list[int]] = field(
+        default_factory=lambda: {name: [0, 0] for name in ("audited", "null", "planted")}
+    )
+
+    def see(self, scores: Floats, bits: Flags, unused: Flags) -> None:
+        """Count guesses from reports that arrived.
+
+        Args:
+            scores: ln P(report | swapped) - ln P(report | not).
+            bits: Whether the pair was swapped.
+            unused: The bits that were never used.
+        """
+        self._count("audited", scores, bits)
+        self._count("null", scores, unused)
+
+    def see_planted(self, scores: Floats, bits: Flags) -> None:
+        """Count guesses from the same inputs, randomised with too little noise."""
+        self._count("planted", scores, bits)
+
+    def _count(self, name: str, scores: Floats, bits: Flags) -> None:
+        right, made = guesses_of(scores, bits, self.least)
+        self.counts[name][0] += right
+        self.counts[name][1] += made
+
+    def bound(self, name: str) -> LowerBound | None:
+        """Return what the guesses prove; nothing if none was made."""
+        right, made = self.counts[name]
+        return bound_from_guesses(right, made) if made else None
