@@ -4,6 +4,7 @@ Each user sends one symbol an epoch, made of one of a few inputs. Witnesses exch
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from noisefloor_sim.inspection.flow import Flow, LedgerPrice, SeenFrame
 from noisefloor_sim.inspection.witnesses import WitnessPairs, WitnessScores
 
 Values = NDArray[np.integer]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +62,7 @@ class SymbolFlow(Flow):
     planted: Floats
     cost: LedgerPrice
     tests: SymbolFit = field(init=False)
-    seen: list[tuple[Values, Values, Values, Values, Values]] = field(default_factory=list)
+    seen: list[tuple[Values, Values, Values, Flags, Flags]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.tests = SymbolFit(self.declared, self.planted)
@@ -94,8 +96,9 @@ class SymbolFlow(Flow):
         pairs, where = truth.pairs, np.searchsorted(places, truth.pairs.first)
         came = where < len(places)
         came[came] = places[where[came]] == pairs.first[came]
-        columns = (truth.values[pairs.first], truth.other, pairs.swapped, pairs.unused)
-        self.seen.append((reports[where[came]], *(column[came] for column in columns)))
+        actual, other = truth.values[pairs.first][came], truth.other[came]
+        bits = pairs.swapped[came], pairs.unused[came]
+        self.seen.append((reports[where[came]], actual, other, *bits))
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""
@@ -109,8 +112,10 @@ class SymbolFlow(Flow):
         """
         scores = WitnessScores(least=1e-9)
         if self.seen:
-            columns = zip(*self.seen, strict=True)
-            reports, actual, other, swapped, unused = (np.concatenate(one) for one in columns)
+            columns: list[NDArray[Any]] = [
+                np.concatenate(column) for column in zip(*self.seen, strict=True)
+            ]
+            reports, actual, other, swapped, unused = columns
             ends = np.cumsum(self.planted[actual], axis=1)
             drawn = (chance.random((len(actual), 1)) >= ends[:, :-1]).sum(axis=1)
             ratios = [self._ratio(some, actual, other, swapped) for some in (reports, drawn)]
@@ -118,7 +123,7 @@ class SymbolFlow(Flow):
             scores.see_planted(ratios[1], swapped)
         return {name: scores.bound(name) for name in scores.counts}
 
-    def _ratio(self, reports: Values, actual: Values, other: Values, swapped: Values) -> Floats:
+    def _ratio(self, reports: Values, actual: Values, other: Values, swapped: Flags) -> Floats:
         """Return ln P(report | swapped) - ln P(report | not), of each witness."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.declared)

@@ -163,11 +163,11 @@ class _Sums:
         by_class = np.zeros((2, MOST_CLASSES + 2, width), dtype=np.int64)
         return cls(0, np.zeros(width, dtype=np.int64), by_class[0], by_class[1])
 
-    def add_pairs(self, name: str, hits: int, trials: int) -> None:
-        """Count pairs."""
+    def add_pairs(self, name: str, both: Bits, pairs: Bits) -> None:
+        """Count pairs that are both one, and pairs."""
         counts = self.pairs.setdefault(name, [0, 0])
-        counts[0] += hits
-        counts[1] += trials
+        counts[0] += int(np.count_nonzero(both))
+        counts[1] += int(np.count_nonzero(pairs))
 
 
 @dataclass(slots=True)
@@ -246,8 +246,7 @@ class BitVectorFit:
         left, right = slice(0, half), slice(half, 2 * half)
         zeros = ~(seen.bits[:, left] | seen.bits[:, right])
         both = seen.reports[:, left] & seen.reports[:, right] & zeros
-        counts = np.count_nonzero(both), np.count_nonzero(zeros)
-        sums.add_pairs("two zeros of a row both one", *counts)
+        sums.add_pairs("two zeros of a row both one", both, zeros)
 
     def _frames(self, sums: _Sums, rows: SeenRows, seen: _Seen) -> None:
         """Compare frames of two cohorts: noise that is used for both shows here."""
@@ -261,7 +260,7 @@ class BitVectorFit:
     def _pairs(self, sums: _Sums, name: str, one: _Seen, other: _Seen) -> None:
         zeros = ~(one.bits | other.bits)
         both = one.reports & other.reports & zeros
-        sums.add_pairs(name, np.count_nonzero(both), np.count_nonzero(zeros))
+        sums.add_pairs(name, both, zeros)
 
     def _over_days(self, sums: _Sums, rows: SeenRows, seen: _Seen) -> None:
         """Compare one user's bit on two days: reused noise shows here, or fresh answers."""
@@ -280,8 +279,7 @@ class BitVectorFit:
         for was in (0, 1):
             for later in (0, 1):
                 cells = (then.bits == was) & (now.bits == later)
-                counts = np.count_nonzero(both & cells), np.count_nonzero(cells & usable)
-                sums.add_pairs(_DAYS.format(was, later), *counts)
+                sums.add_pairs(_DAYS.format(was, later), both & cells, cells & usable)
 
     def result(self, level: float = LEVEL) -> FitResult:
         """Make all tests."""
@@ -298,7 +296,8 @@ class BitVectorFit:
         table.add("zeros reported as one", raised, zeros, rise, fault[1])
         table.add("all zeros reported as one", raised.sum(), zeros.sum(), rise, fault[1])
         for day, counts in sums.days.items():
-            table.add(f"zeros reported as one on day {day}", *counts, rise, fault[1])
+            name = f"zeros reported as one on day {day}"
+            table.add(name, counts[0], counts[1], rise, fault[1])
         table.add("ones reported as one", sums.kept[0], sums.tried[0], stay, fault[0])
         whole = sums.kept[0].sum(), sums.tried[0].sum()
         table.add("all ones reported as one", *whole, stay, fault[0])
@@ -315,8 +314,8 @@ class BitVectorFit:
             name = f"padding of {count} clicks reported as one"
             table.add(name, ones, np.full(width, rows), kept * stay + (1 - kept) * rise)
         both = {_DAYS.format(was, now): self.declared.both[was, now] for was, now in _BITS}
-        for name, counts in sums.pairs.items():
-            table.add(name, *counts, both.get(name, rise**2))
+        for name, (hits, pairs) in sums.pairs.items():
+            table.add(name, hits, pairs, both.get(name, rise**2))
 
 
 _DAYS = "a bit of {}, then {}, both times one"

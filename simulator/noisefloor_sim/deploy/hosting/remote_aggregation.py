@@ -63,7 +63,7 @@ class RemoteAggregation:
 
     def apply_requests(self, data: bytes) -> None:
         """Send one frame of requests, and return as ``apply`` does."""
-        self._devices.call("POST", "/requests", data, _FRAME, known=_REFUSED)
+        self._devices.call("POST", "/requests", data, _FRAME, known=tuple(_REFUSED))
 
     def close(self, kind: str, epoch: int) -> None:
         """Close an epoch: what was taken before counts. It is repeated until that is counted."""

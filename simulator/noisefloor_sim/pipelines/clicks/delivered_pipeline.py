@@ -130,7 +130,7 @@ class DeliveredPipeline(Pipeline):
         chance = self.flow.source.child("witness", number, day).generator()
         order = chance.permutation(len(ads))
         ranks = [_ranked(order[clicked[order] == bit], ads) for bit in (True, False)]
-        _, first, second = np.intersect1d(*(codes for codes, _ in ranks), return_indices=True)
+        _, first, second = np.intersect1d(ranks[0][0], ranks[1][0], return_indices=True)
         lookers, others = ranks[0][1][first], ranks[1][1][second]
         return with_bits(lookers[:most], others[:most], chance)
 

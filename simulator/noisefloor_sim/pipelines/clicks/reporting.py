@@ -217,7 +217,13 @@ class ClickReporting:
         found = [replace(one, claim=replace(one.claim, evidence=seen)) for one in claims]
         if mounts(self.scenario, "audit"):
             bounds = self.inspected.bounds(self.source.child("planted"))
-            found[0] = replace(found[0], claim=replace(found[0].claim, **bounds))
+            claim = replace(
+                found[0].claim,
+                audited=bounds["audited"],
+                null=bounds["null"],
+                planted=bounds["planted"],
+            )
+            found[0] = replace(found[0], claim=claim)
         return tuple(found)
 
     @property
