@@ -63,6 +63,5 @@ def _simulated(text: str, order: tuple[int, ...] | None) -> tuple[Scenario, Engi
     with new_run():
         engine = Engine(scenario, PIPELINES, order=order)
         outcome = engine.run()
-    world = {"world": Findings(outcome.world, ())}
-    assert undeclared_names(scenario, {**outcome.findings, **world}) == []
+    assert undeclared_names(scenario, outcome.all_findings) == []
     return scenario, engine, outcome

@@ -100,19 +100,19 @@ def _aggregator(start: ProgramContext) -> "Service":
 
 
 def _model_publisher(start: ProgramContext) -> "Service":
-    from noisefloor.adversary.models import audit_canary
+    from noisefloor.adversary.models import audit_plan
     from noisefloor.roles import methods_of
     from noisefloor_services import publisher
     from noisefloor_services.publisher import read_data_sets
 
     records = read_data_sets(start.given.data_set, start.given.data_folder)
-    methods = methods_of(records, audit_canary)
+    methods = methods_of(records, audit_plan)
     return publisher.create(
         start.settings,
         methods,
         data_sets=records,
         environment=start.environment,
-        audit=audit_canary,
+        audit=audit_plan,
     )
 
 

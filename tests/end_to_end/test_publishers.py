@@ -118,6 +118,13 @@ def test_all_but_the_noise_is_as_in_memory(services: ServiceAddresses, method: s
     ]
     assert repr(chosen[0]) == repr(chosen[1])
     assert len(chosen[0]) > 10
+    local_seen, remote_seen = (
+        found.findings["models"].claims[0].claim.evidence[0] for found in (here, outcome)
+    )
+    assert (local_seen.causes, remote_seen.causes) == ((), ())
+    assert (local_seen.tests > 0) == (method != "plain")
+    # A service hands out nothing: its noise is not tested, and nothing is said of it.
+    assert (remote_seen.tests, remote_seen.verdict) == (0, "blind")
     counted = {
         name: number - before[name] for name, number in outcomes(services.publisher).items()
     }

@@ -28,6 +28,8 @@ from noisefloor.accounting.entries import (
     StatementLine,
     debit_of,
     entry_of,
+    sequential_as_written,
+    total_as_written,
 )
 from noisefloor.accounting.ledger import LARGEST_BUDGET, Ledger
 from noisefloor.accounting.snapshot import LedgerContents, decode_ledger, encode_ledger
@@ -57,7 +59,9 @@ __all__ = [
     "parallel",
     "product_up",
     "sequential",
+    "sequential_as_written",
     "success",
     "sum_up",
+    "total_as_written",
     "true_positive_rate",
 ]

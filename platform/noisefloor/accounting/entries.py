@@ -8,11 +8,11 @@ What a spend becomes before it is booked, in any ledger: whole units, or a refus
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from noisefloor.accounting.composition import check_compatible
+from noisefloor.accounting.composition import check_compatible, sequential
 from noisefloor.checks import check_count
 from noisefloor.errors import BudgetExceeded, Shortage
 from noisefloor.privacy import Guarantee
@@ -148,6 +148,33 @@ def _quotient(units: int, whole: int) -> float:
 def as_written(number: float) -> Fraction:
     """Return the rational that a person would have written for the float."""
     return Fraction(repr(float(number)))
+
+
+def total_as_written(amounts: Iterable[tuple[float, int]]) -> float:
+    """Add numbers, each taken so often, as a ledger reads them: three times 0.1 is 0.3.
+
+    The floats themselves may add up to more, and a budget of 0.3 would seem to be passed. The
+    result, as written, is never below the sum of what was written.
+    """
+    exact = sum((as_written(value) * count for value, count in amounts), Fraction(0))
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if as_written(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def sequential_as_written(guarantees: Iterable[Guarantee]) -> Guarantee:
+    """Add guarantees as ``sequential`` does, their epsilons and deltas as a ledger reads them."""
+    parts = list(guarantees)
+    whole = sequential(parts)
+    if not whole.is_finite:
+        return whole
+    return replace(
+        whole,
+        epsilon=total_as_written((part.epsilon, 1) for part in parts),
+        delta=min(1.0, total_as_written((part.delta, 1) for part in parts)),
+    )
 
 
 def proved_amount(proved: Guarantee, count: int) -> tuple[Amount | None, str]:

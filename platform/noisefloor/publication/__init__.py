@@ -2,13 +2,14 @@
 
 ``histogram`` counts with exact integer noise (``cell_noise``), ``methods`` are the ways to
 publish a classifier, ``published_model`` is what comes of them, ``tensors`` writes and reads the
-files that are published. The methods of a publisher are listed in
-``noisefloor.roles.publication_methods``.
+files that are published, and ``noised_vectors`` are what simulations may see of a release. The
+methods of a publisher are listed in ``noisefloor.roles.publication_methods``.
 """
 
 from noisefloor.publication.cell_noise import CellNoise
 from noisefloor.publication.histogram import HISTOGRAM, HISTOGRAM_HELP, Histogram
 from noisefloor.publication.logistic_regression import LogisticPlan
+from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.publication.published_model import (
     ClassificationScores,
     PublishedModel,
@@ -31,7 +32,9 @@ __all__ = [
     "ClassificationScores",
     "Histogram",
     "LogisticPlan",
+    "NoisedVector",
     "PublishedModel",
+    "ResidualObserver",
     "check_writable",
     "classification_scores",
     "load",

@@ -10,6 +10,7 @@ since where records come and go their number is private itself.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from noisefloor.accounting import GaussianNoise, epsilon_at, noise_multiplier_fo
 from noisefloor.checks import check_count, check_finite, check_probability
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, TrustModel
+from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.randomness import Source
 from noisefloor.tables import Examples
 
@@ -34,6 +36,9 @@ _SAFETY = 1 - 1e-6
 
 _ROWS = 1 << 12
 """Rows that are summed up in double precision at once."""
+
+FEATURE_SUMS, STEP = "feature sums", "step"
+"""What an observer knows the noised sums by."""
 
 Single = NDArray[np.float32]
 Double = NDArray[np.float64]
@@ -149,10 +154,18 @@ class LogisticPlan:
         step = self.multipliers[1] * self.clip / self.size
         return min(LONGEST_STEP, WANDERING / (step * math.sqrt(self.steps / 3)))
 
-    def fit(self, examples: Examples, source: Source) -> LogisticModel:
-        """Return private weights; each call is a release of its own."""
+    def fit(
+        self, examples: Examples, source: Source, residuals: ResidualObserver | None = None
+    ) -> LogisticModel:
+        """Return private weights; each call is a release of its own.
+
+        Args:
+            examples: All of them.
+            source: Random bits.
+            residuals: Gets all sums before and after their noise; for simulations alone.
+        """
         everybody = np.ones((1, len(examples)), dtype=np.bool_)
-        return self.fit_tables(examples, everybody, [source])[0]
+        return self._fitted(examples, everybody, [source], residuals)[0]
 
     def fit_tables(
         self, examples: Examples, members: Members, sources: Sequence[Source]
@@ -164,9 +177,18 @@ class LogisticPlan:
             members: For each table, which examples it has.
             sources: Random bits of each table.
         """
+        return self._fitted(examples, members, sources, None)
+
+    def _fitted(
+        self,
+        examples: Examples,
+        members: Members,
+        sources: Sequence[Source],
+        residuals: ResidualObserver | None,
+    ) -> list[LogisticModel]:
         self._check(examples, members, sources)
         features = _shortened(examples.features, self.length)
-        descent = _Descent(self, features, examples.labels, members, sources)
+        descent = _Descent(self, features, examples.labels, members, sources, residuals)
         return descent.models()
 
     def _check(self, examples: Examples, members: Members, sources: Sequence[Source]) -> None:
@@ -190,7 +212,10 @@ class _Descent:
         labels: NDArray[np.int64],
         members: Members,
         sources: Sequence[Source],
+        residuals: ResidualObserver | None = None,
     ) -> None:
+        self.observe = residuals
+        self.longest = 0.0
         self.plan, self.features, self.tables = plan, features, len(sources)
         self.heads = 1 if plan.classes == 2 else plan.classes
         self.streams = [source.stage("noise") for source in sources]
@@ -208,8 +233,12 @@ class _Descent:
 
     def _noisy_means(self) -> Single:
         plan = self.plan
-        sums = summed(self.features, self.present)
-        sums += self._noise(plan.width, plan.multipliers[0] * plan.length)
+        clean = summed(self.features, self.present)
+        sums = clean + self._noise(plan.width, plan.multipliers[0] * plan.length)
+        if self.observe is not None:
+            rows = np.sqrt((self.features.astype(np.float64) ** 2).sum(axis=1))
+            longest = float(rows.max(initial=0.0))
+            self.observe(NoisedVector(FEATURE_SUMS, sums.ravel(), clean.ravel(), longest))
         return np.clip(sums / plan.size, 0, 1).astype(np.float32)
 
     def _limits(self) -> Single:
@@ -231,10 +260,23 @@ class _Descent:
         lengths = np.sqrt((residuals**2).sum(axis=2)) if self.heads > 1 else abs(residuals[..., 0])
         factor = np.minimum(1, self.limits / np.maximum(lengths, np.float32(1e-12)))
         residuals *= (factor * self.present)[:, :, None]
+        if self.observe is not None:
+            self.longest = self._longest(residuals)
         totals = residuals.sum(axis=0, dtype=np.float64)
         sums = summed(self.features, residuals.reshape(len(residuals), -1)).reshape(raw.shape)
         sums -= self.means[:, :, None] * totals
         return self.scales[:, :, None] * sums, totals
+
+    def _longest(self, residuals: Single) -> float:
+        """Return the largest norm of one record's clipped gradient in the first table."""
+        errors = (residuals[:, 0].astype(np.float64) ** 2).sum(axis=1)
+        return math.sqrt(float((self._row_squares * errors).max(initial=0.0)))
+
+    @cached_property
+    def _row_squares(self) -> Double:
+        """The squared norm of each centred and scaled row with its 1, for observers."""
+        rows = (self.features.astype(np.float64) - self.means[:, 0]) * self.scales[:, 0]
+        return np.asarray((rows**2).sum(axis=1) + 1)
 
     def models(self) -> list[LogisticModel]:
         """Take all steps and return the averages, as weights of features as they are."""
@@ -249,9 +291,13 @@ class _Descent:
             gradient = np.concatenate([sums, totals[None]])
             noise = self._noise((plan.width + 1) * self.heads, sigma)
             noise = noise.reshape(plan.width + 1, self.heads, self.tables)
-            gradient += noise.transpose(0, 2, 1)
+            noised = gradient + noise.transpose(0, 2, 1)
+            if self.observe is not None:
+                at = point[:, 0].astype(np.float64)
+                after, before = (one.ravel().astype(np.float64) for one in (noised, gradient))
+                self.observe(NoisedVector(STEP, after, before, self.longest, at=at))
             speed *= np.float32(MOMENTUM)
-            speed += gradient * np.float32((1 - MOMENTUM) / plan.size)
+            speed += noised * np.float32((1 - MOMENTUM) / plan.size)
             point -= np.float32(plan.rate) * speed
             if step >= first:
                 mean += point / np.float32(plan.steps - first)

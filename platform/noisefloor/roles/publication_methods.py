@@ -11,12 +11,20 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
-from noisefloor.publication import HISTOGRAM, HISTOGRAM_HELP, MEDIA_TYPE, Histogram, check_writable
+from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, LowerBound, Neighbours
+from noisefloor.publication import (
+    HISTOGRAM,
+    HISTOGRAM_HELP,
+    MEDIA_TYPE,
+    Histogram,
+    ResidualObserver,
+    check_writable,
+)
 from noisefloor.publication.methods import (
     EXPERIMENT_METHODS,
     MODEL_METHODS,
     Canary,
+    CanaryBounds,
     ModelPlan,
     ModelSpec,
     Parameter,
@@ -25,7 +33,7 @@ from noisefloor.roles.artefact import claim_fields
 from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
 from noisefloor.tables import Records
 
-Audit: TypeAlias = Callable[[Canary, float, str], LowerBound]
+Audit: TypeAlias = Callable[[Canary, float, str], CanaryBounds]
 """Plays a canary's game at a delta with a named stream; see ``adversary.models.canary_audit``."""
 
 LOADING = (
@@ -45,7 +53,10 @@ _MOST_PLANS = 64
 
 
 def model_method(
-    kind: type[ModelPlan], data_sets: Mapping[str, Records], audit: Audit | None = None
+    kind: type[ModelPlan],
+    data_sets: Mapping[str, Records],
+    audit: Audit | None = None,
+    residuals: ResidualObserver | None = None,
 ) -> PublicationMethod:
     """Make the method that publishes by one of ``publication.methods``.
 
@@ -53,11 +64,13 @@ def model_method(
         kind: Plans the releases.
         data_sets: What is published from, by name.
         audit: Plays the games of canaries for cards, if there is an auditor.
+        residuals: Gets what noise was added to. For simulations alone: ``methods_of``, which
+            services call, has no argument for it.
     """
     plans = _Plans(kind, data_sets)
 
     def release(request: ReleaseRequest, source: Any) -> bytes:  # Any: a Source
-        return plans.of(request).release(data_sets[request.data_set], source)
+        return plans.of(request).release(data_sets[request.data_set], source, residuals)
 
     def describe(request: ReleaseRequest, content: bytes) -> dict[str, Any]:  # Any: JSON
         return model_card(plans.of(request), content, request.digest, audit)
@@ -112,7 +125,7 @@ def model_card(
     Everything follows from the plan, the published bytes, and a stream that both name.
     """
     digest = hashlib.sha256(content).hexdigest()
-    bound = _audited(plan, f"{seed} {digest}", audit)
+    found = _audited(plan, f"{seed} {digest}", audit)
     described = plan.describe(content)
     is_model = "parameter_count" in described
     return {
@@ -126,23 +139,27 @@ def model_card(
             }
             for one in plan.claims
         ],
-        "audit": _audit_fields(plan, bound, audit),
+        "audit": _audit_fields(plan, found, audit),
         "loading": list(LOADING if is_model else TABLE_LOADING),
     }
 
 
-def _audited(plan: ModelPlan, seed: str, audit: Audit | None) -> LowerBound | None:
+def _audited(plan: ModelPlan, seed: str, audit: Audit | None) -> CanaryBounds | None:
     if audit is None or plan.canary is None:
         return None
     return audit(plan.canary, plan.proved.delta, seed)
 
 
 def _audit_fields(
-    plan: ModelPlan, bound: LowerBound | None, audit: Audit | None
+    plan: ModelPlan, found: CanaryBounds | None, audit: Audit | None
 ) -> dict[str, Any]:  # Any: JSON
-    if plan.canary is None or bound is None:
+    """Write what an audit found, beside a null and a planted fault: what it is worth."""
+    if plan.canary is None or found is None:
         why = "this publisher has no auditor" if audit is None else "no game is known"
         return {"is_audited": False, "why": why}
+    bound = found.audited
+    claim = Claim(plan.spec.cost, plan.proved, bound, found.null, found.planted)
+    verdict = claim.audit_verdict
     return {
         "is_audited": True,
         "epsilon_at_least": bound.epsilon,
@@ -152,11 +169,36 @@ def _audit_fields(
         "held_out": bound.trials,
         "ceiling": bound.ceiling,
         "found": bound.reading,
-        "verdict": Claim(plan.spec.cost, plan.proved, bound).audit_verdict,
+        "null": {"inputs": "one input twice", **_bound_fields(found.null)},
+        "planted": {
+            "fault": f"noise of {found.planted_share:g} times the plan's",
+            **_bound_fields(found.planted),
+            "has_to_exceed": min(claim.claimed.epsilon, claim.proved.epsilon),
+        },
+        "verdict": verdict,
+        "meaning": _MEANINGS.get(verdict, _CONTRADICTED),
         "canary": plan.canary.text,
         "data": "none: the game is played with the noise of the plan, and not with records",
     }
 
+
+def _bound_fields(bound: LowerBound) -> dict[str, Any]:  # Any: JSON
+    return {"epsilon_at_least": bound.epsilon, "found": bound.reading}
+
+
+_CONTRADICTED = "The audit contradicts what is proved or claimed."
+_MEANINGS: Mapping[ClaimVerdict | None, str] = MappingProxyType(
+    {
+        ClaimVerdict.BLIND: (
+            "The audit missed the planted fault, or raised a false alarm: nothing may be "
+            "concluded from it. The guarantee rests on the proof alone."
+        ),
+        ClaimVerdict.UNDECIDED: "The audit found nothing. The guarantee rests on the proof alone.",
+        ClaimVerdict.CONSISTENT: (
+            "The audit found the planted fault, and nothing that contradicts the proof."
+        ),
+    }
+)
 
 DataSets: TypeAlias = Mapping[str, Records]
 

@@ -6,12 +6,13 @@
 
 from noisefloor_sim.inspection.flow import (
     Flow,
+    LedgerPrice,
     OutgoingFrame,
-    Price,
     SeenFrame,
     UntestedFlow,
     outgoing_frames,
 )
+from noisefloor_sim.inspection.symbol_flow import SymbolFlow, SymbolTruth
 from noisefloor_sim.inspection.tap import Tap
 from noisefloor_sim.inspection.witnesses import (
     WitnessPairs,
@@ -24,9 +25,11 @@ from noisefloor_sim.inspection.witnesses import (
 
 __all__ = [
     "Flow",
+    "LedgerPrice",
     "OutgoingFrame",
-    "Price",
     "SeenFrame",
+    "SymbolFlow",
+    "SymbolTruth",
     "Tap",
     "UntestedFlow",
     "WitnessPairs",

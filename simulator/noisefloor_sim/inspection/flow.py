@@ -99,7 +99,7 @@ class SeenFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class LedgerPrice:
     """What the ledger has to say of a flow.
 
     Attributes:
@@ -133,7 +133,7 @@ class Flow(ABC):
     """The epochs in which frames are sent."""
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> LedgerPrice | None:
         """What a report costs; nothing where no budget is debited."""
         return None
 
@@ -157,7 +157,7 @@ class UntestedFlow(Flow):
     """
 
     def __init__(
-        self, name: str, kinds: list[Kind], price: Price | None = None, first: int = 0
+        self, name: str, kinds: list[Kind], price: LedgerPrice | None = None, first: int = 0
     ) -> None:
         self._name, self._kinds, self._price = name, kinds, price
         self.epochs = range(first, first + len(kinds))
@@ -177,7 +177,7 @@ class UntestedFlow(Flow):
         return self._kinds[epoch - self.epochs.start]
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> LedgerPrice | None:
         """What a report costs."""
         return self._price
 

@@ -239,7 +239,9 @@ def _released_faults(book: _Book) -> list[str]:
             is_same = np.array_equal(tally, read_tally)
         else:
             batch = book.server.release_rows(kind.name, epoch)
-            rows, is_same = batch.num_rows, fingerprint(kind, batch) == read.fingerprint
+            is_same = batch.schema.equals(kind.schema)
+            is_same = is_same and fingerprint(kind, batch) == read.fingerprint
+            rows = batch.num_rows
         if rows != read.rows:
             text = "the server released another number of reports than arrived"
             faults[text] = faults.get(text, 0) + 1

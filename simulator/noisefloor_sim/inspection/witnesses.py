@@ -7,6 +7,7 @@ witness's, and scores the row by its exact likelihood ratio.
 """
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from noisefloor_sim.scenario import Scenario
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +48,7 @@ class WitnessPairs:
         first, second = self.first[self.swapped], self.second[self.swapped]
         return np.concatenate([first, second]), np.concatenate([second, first])
 
-    def exchange(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def exchange(self, values: NDArray[Value]) -> NDArray[Value]:
         """Return the values of all users, those of swapped pairs exchanged."""
         if not self.swapped.any():
             return values

@@ -8,11 +8,13 @@ from noisefloor_sim.pipelines.api import (
     PipelineType,
     PlannedClaim,
     PointFindings,
+    Price,
     SentBidRequests,
     SentRequests,
     ServedAds,
 )
 from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
+from noisefloor_sim.pipelines.user_budgets import ledger_section
 
 __all__ = [
     "BLOCKS",
@@ -24,7 +26,9 @@ __all__ = [
     "PipelineType",
     "PlannedClaim",
     "PointFindings",
+    "Price",
     "SentBidRequests",
     "SentRequests",
     "ServedAds",
+    "ledger_section",
 ]

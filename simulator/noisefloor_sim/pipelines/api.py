@@ -84,6 +84,22 @@ class PlannedClaim:
     budget: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The guarantees of one release that a user pays for, or of what all send in the open.
+
+    Attributes:
+        claimed: What the configuration or the paper says of one release.
+        proved: What follows from the mechanism.
+        is_sent_by_all: Whether every user sends it once without the account being asked: what is
+            sent without noise has nothing to debit.
+    """
+
+    claimed: Guarantee
+    proved: Guarantee
+    is_sent_by_all: bool = False
+
+
 def repeated_claim(claim: Claim, times: int) -> Claim:
     """Return a claim about so many releases of one kind, by adding up."""
     return Claim(sequential([claim.claimed] * times), sequential([claim.proved] * times))
@@ -325,6 +341,20 @@ class Pipeline(ABC):
     ) -> Iterator[OutgoingFrame]:
         """Report, after ``wake``, on what people were shown and clicked on the day."""
         return iter(())
+
+    def prices(self) -> Mapping[str, Price]:
+        """Return the guarantees of one release of each flow, by the flow's name in the account.
+
+        A flow that spends and has no price counts as one without any guarantee.
+        """
+        return {}
+
+    def paper_claim(self) -> Guarantee | None:
+        """Return what the paper claims of one user over the whole run; None if it is nothing.
+
+        It is used in the paper's variant; elsewhere the scenario's budget is the claim.
+        """
+        return None
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims that are known before the run; the same figures as after it."""

@@ -28,8 +28,9 @@ from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
 from noisefloor_sim.inspection import Flow, OutgoingFrame, Tap
-from noisefloor_sim.pipelines import Findings, Metric, Pipeline, PipelineType
+from noisefloor_sim.pipelines import Findings, Metric, NamedClaim, Pipeline, PipelineType
 from noisefloor_sim.runs.ad_serving import AdServing, ImpressionFlow
+from noisefloor_sim.runs.user_claims import UserLedger
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
     HOUR_S,
@@ -89,7 +90,13 @@ class RunOutcome:
 
     findings: Mapping[str, Findings]
     world: tuple[Metric, ...]
+    world_claims: tuple[NamedClaim, ...] = ()
     flows: tuple[FlowEvidence, ...] = ()
+
+    @property
+    def all_findings(self) -> dict[str, Findings]:
+        """The findings of the pipelines, and of the world as ``world``."""
+        return {**self.findings, "world": Findings(self.world, self.world_claims, self.flows)}
 
 
 class Engine:
@@ -117,6 +124,7 @@ class Engine:
         self.pipelines: dict[str, Pipeline] = {
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
+        self.ledger = UserLedger(scenario, tuple(self.pipelines.values()))
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
         requests = [kind for one in self.pipelines.values() for kind in one.request_kinds]
         world = None if scenario.behaviour is None else AdWorld.of(scenario)
@@ -151,7 +159,9 @@ class Engine:
             found = {
                 name: pipeline.finish(servers, seen) for name, pipeline in self.pipelines.items()
             }
-            return RunOutcome(found, tuple(self._world_metrics()), tuple(seen.values()))
+            spent, claims = self.ledger.finish(self.accounts.values())
+            flows = tuple(seen.values())
+            return RunOutcome(found, (*self._world_metrics(), *spent), claims, flows)
         finally:
             self.hosted.close()
 
@@ -187,7 +197,7 @@ class Engine:
             watched = None if self._watched is None else self._watched - cohort.first
             is_here = watched is not None and 0 <= watched < len(cohort)
             self.accounts[cohort.number] = BudgetAccount.open(
-                cohort.owns, budget, watched if is_here else None
+                cohort.owns, budget, watched if is_here else None, first=cohort.first
             )
         return self.accounts[cohort.number]
 
@@ -261,6 +271,7 @@ class Engine:
         yield self.env.timeout((day + 1) * DAY_S)
         for cohort in self.cohorts():
             self._wake(cohort, day)
+        self.ledger.close_day(day, self.accounts.values())
 
     def _wake(self, cohort: Cohort, day: int) -> None:
         number, account = cohort.number, self.account(cohort)

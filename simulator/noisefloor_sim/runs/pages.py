@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from noisefloor.privacy import Claim, ClaimVerdict, Neighbours
-from noisefloor_sim.pipelines import PIPELINES, PointFindings
+from noisefloor_sim.pipelines import PIPELINES, PointFindings, ledger_section
 from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, headline
 from noisefloor_sim.runs.results import PointResult
 from noisefloor_sim.runs.runner import Run
+from noisefloor_sim.scenario import WORLD
 
 _WORLD = {
     "views_per_user_day": "Page views per user and day",
@@ -44,7 +45,7 @@ def page_of(run: Run) -> Page:
         headline(claims),
         run.passed,
         claims,
-        [*sections, _world(run.in_order())],
+        [*sections, *ledger_section(_findings(run, WORLD)), _world(run.in_order())],
         RunCard(_card_lines(run.card)),
         warnings,
     )
@@ -72,11 +73,15 @@ def _shown(settings: str) -> str:
 def _claim_row(
     mechanism: str, pipeline: str, variant: str, point: str, replicates: Sequence[Claim]
 ) -> ClaimRow:
-    """Show the worst replicate, by verdict and then by audit; the confidence pays for choosing."""
+    """Show the worst replicate, by verdict, audit and proof; the confidence pays for choosing."""
     order = list(ClaimVerdict)
     worst = max(
         replicates,
-        key=lambda one: (-order.index(one.verdict), one.audited.epsilon if one.audited else 0.0),
+        key=lambda one: (
+            -order.index(one.verdict),
+            one.audited.epsilon if one.audited else 0.0,
+            one.proved.epsilon,
+        ),
     )
     bound, seeds = worst.audited, len(replicates)
     if bound is not None:

@@ -40,7 +40,8 @@ class PointResult:
         settings: Swept keys and their values here, as text.
         seed: Of its random numbers.
         variant: ``paper`` or ``corrected``.
-        findings: By pipeline; ``world`` holds the metrics of the generated world.
+        findings: By pipeline; ``world`` holds metrics of the generated world, and the claim
+            of its heaviest user.
         cpu_s: Processor time; goes to the manifest only.
         peak_mb: Peak memory of the process that ran it.
     """
@@ -168,7 +169,9 @@ def _claim(row: Json) -> NamedClaim:
 
     def guarantee(name: str) -> Guarantee:
         epsilon, delta = float(row[name]), float(row[f"{name}_delta"])
-        return Guarantee(epsilon, neighbours, delta=delta, model=model, reason=row["reason"])
+        # The reason is that of the proof; a claim needs one only where it says infinity.
+        reason = row["reason"] if name == "proved" or math.isinf(epsilon) else ""
+        return Guarantee(epsilon, neighbours, delta=delta, model=model, reason=reason)
 
     bound = None
     if row["audited"] is not None:

@@ -21,7 +21,7 @@ from noisefloor.checks import check_count
 from noisefloor.randomness import new_run
 from noisefloor_sim.deploy import ServiceAddresses
 from noisefloor_sim.deploy.hosting import BusConnection, RemoteHost
-from noisefloor_sim.pipelines import BLOCKS, PIPELINES, Findings
+from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.runs.engine import Engine, Progress
 from noisefloor_sim.runs.gating import GateResult, RunFault, check_gates, faults_of
 from noisefloor_sim.runs.results import PointResult, RunDirectory
@@ -93,13 +93,12 @@ def simulate(
     hosting = None if services is None else RemoteHost(services)
     with new_run():
         outcome = Engine(scenario, PIPELINES, hosting=hosting).run(progress)
-    findings = {**outcome.findings, "world": Findings(outcome.world, (), outcome.flows)}
     return PointResult(
         point_id,
         settings,
         scenario.seed,
         scenario.variant,
-        findings,
+        outcome.all_findings,
         time.process_time() - start,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )

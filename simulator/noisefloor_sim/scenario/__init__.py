@@ -29,7 +29,13 @@ from noisefloor_sim.scenario.json_schema import schema_text
 from noisefloor_sim.scenario.loading import LoadedScenario, load, load_points, loads
 from noisefloor_sim.scenario.model import Scenario, Sweep
 from noisefloor_sim.scenario.needs import Needs, fetch_line, install_line, is_cached, needs_of
-from noisefloor_sim.scenario.result_names import WORLD_METRICS, is_declared
+from noisefloor_sim.scenario.result_names import (
+    HEAVIEST_USER,
+    SPENDING_METRICS,
+    WORLD,
+    WORLD_METRICS,
+    is_declared,
+)
 from noisefloor_sim.scenario.sections import Behaviour, Devices, Network, Population, Tastes
 from noisefloor_sim.scenario.shipped_files import (
     find_scenario,
@@ -42,8 +48,11 @@ from noisefloor_sim.scenario.sweep import SweepPoint, expand
 __all__ = [
     "FORMATS",
     "FROZEN",
+    "HEAVIEST_USER",
     "RUN_FORMAT",
     "SCENARIO_FORMAT",
+    "SPENDING_METRICS",
+    "WORLD",
     "WORLD_METRICS",
     "Attack",
     "Attacks",

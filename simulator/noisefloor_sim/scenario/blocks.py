@@ -106,6 +106,8 @@ class PipelineBlock(BaseModel):
     attacks: ClassVar[Attacks] = {}
     needs_ads: ClassVar[bool] = False
     """Whether the pipeline needs what people are shown and click; a world has ads if one does."""
+    spends_budgets: ClassVar[bool] = True
+    """Whether users pay for releases from their own budgets; a data set may have one instead."""
     metric_names: ClassVar[tuple[str, ...]] = ("*",)
     """The metrics that the pipeline can produce, for gates; ``*`` stands for anything."""
     claim_names: ClassVar[tuple[str, ...]] = ("*",)

@@ -22,6 +22,21 @@ WORLD_METRICS = tuple(
         *("frames_late", "frames_dead", "longest_queue"),
     )
 )
+SPENDING_METRICS = tuple(
+    f"world.{user}_user.{name}"
+    for user in ("mean", "heaviest")
+    for name in ("debited", "proved", "debited.day_*", "proved.day_*")
+) + tuple(
+    f"world.heaviest_user.{name}"
+    for name in ("number", "own_debited", "most_debited", "releases.*")
+)
+"""What users have spent: in worlds with a pipeline that takes from their budgets."""
+
+WORLD = "world"
+"""What the findings of the world are called, beside those of the pipelines."""
+
+HEAVIEST_USER = "heaviest-user"
+"""The claim about the user of whose releases in the whole run the most is proved."""
 
 
 _LISTED = "No name is near it; metrics.csv and privacy.json of a run list what there is."
@@ -35,14 +50,19 @@ def is_declared(name: str, declared: tuple[str, ...]) -> bool:
 def metric_names(pipelines: Mapping[str, PipelineBlock]) -> tuple[str, ...]:
     """Return what a world with these pipelines measures, with the pipeline's name before it."""
     own = [f"{name}.{one}" for name, block in pipelines.items() for one in block.metric_names]
-    return (*own, *WORLD_METRICS)
+    return (*own, *WORLD_METRICS, *(SPENDING_METRICS if _spends(pipelines) else ()))
+
+
+def _spends(pipelines: Mapping[str, PipelineBlock]) -> bool:
+    return any(block.spends_budgets for block in pipelines.values())
 
 
 def claim_names(pipelines: Mapping[str, PipelineBlock]) -> tuple[str, ...]:
     """Return the mechanisms that these pipelines make claims about, as gates select them."""
-    return tuple(
+    own = [
         f"claims.{name}.{one}" for name, block in pipelines.items() for one in block.claim_names
-    )
+    ]
+    return (*own, *([f"claims.{WORLD}.{HEAVIEST_USER}"] if _spends(pipelines) else ()))
 
 
 def unknown_results(gate: Gate, pipelines: Mapping[str, PipelineBlock]) -> Iterator[str]:
@@ -51,11 +71,15 @@ def unknown_results(gate: Gate, pipelines: Mapping[str, PipelineBlock]) -> Itera
         yield from _unknown("metric", gate.metric, metric_names(pipelines))
         return
     pipeline, mechanism, neighbours = (*gate.selector, "*", "*")[:3]
-    chosen = pipelines if pipeline == "*" else {pipeline: pipelines[pipeline]}
-    if mechanism != "*":
-        declared = [f"claims.{one}" for block in chosen.values() for one in block.claim_names]
-        if not is_declared(f"claims.{mechanism}", tuple(declared)):
-            yield from _unknown("claim", f"claims.{pipeline}.{mechanism}", claim_names(chosen))
+    names = [
+        name
+        for name in claim_names(pipelines)
+        if pipeline == "*" or name.startswith(f"claims.{pipeline}.")
+    ]
+    if mechanism != "*" or not names:
+        declared = tuple(f"claims.{name.split('.', 2)[2]}" for name in names)
+        if not is_declared(f"claims.{mechanism}", declared):
+            yield from _unknown("claim", f"claims.{pipeline}.{mechanism}", tuple(names))
     if neighbours != "*":
         yield from _unknown("relation", neighbours, tuple(one.value for one in Neighbours))
 

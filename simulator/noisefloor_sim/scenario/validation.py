@@ -26,7 +26,7 @@ from noisefloor_sim.scenario.formats import SCENARIO_FORMAT, format_fault
 from noisefloor_sim.scenario.gates import ClaimGate, Gate, applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import MOST_ATTACKS, Scenario
-from noisefloor_sim.scenario.result_names import unknown_results
+from noisefloor_sim.scenario.result_names import WORLD, unknown_results
 
 _MOST_ERRORS = 100
 """Errors that are listed; looking for the nearest name takes time."""
@@ -253,8 +253,8 @@ def _gate_flaws(scenario: Scenario) -> Iterator[Flaw]:
         for condition in gate.filters:
             if not has(data, split(condition.key)):
                 yield Flaw(("gates", index), unknown_key(condition.key, data))
-        if isinstance(gate, ClaimGate) and gate.selector[0] not in ("*", *scenario.pipelines):
-            names = sorted(scenario.pipelines)
+        names = sorted([WORLD, *scenario.pipelines])
+        if isinstance(gate, ClaimGate) and gate.selector[0] not in ("*", *names):
             yield Flaw(("gates", index), unknown("pipeline", gate.selector[0], names))
             continue
         for rule in unknown_results(gate, scenario.pipelines):

@@ -1,7 +1,7 @@
 """The simulated world: people and their budgets, the network and, where there are any, ads.
 
-``population`` and ``budgets`` are in every world, and so is ``network``. ``behaviour`` (visits,
-impressions, clicks) and ``tastes`` are there only if a pipeline needs ads.
+``population``, ``budgets`` and ``spending`` are in every world, and so is ``network``.
+``behaviour`` (visits, impressions, clicks) and ``tastes`` are there only if a pipeline needs ads.
 """
 
 from noisefloor_sim.world.behaviour import (
@@ -15,6 +15,7 @@ from noisefloor_sim.world.behaviour import (
 from noisefloor_sim.world.budgets import BudgetAccount, Exhausted, SpendRecord, in_contact
 from noisefloor_sim.world.network import HOUR_S, SimulatedNetwork, Steps, TrafficCounts
 from noisefloor_sim.world.population import DEVICES, Cohort, cohort_sizes, make_cohort
+from noisefloor_sim.world.spending import SpendingSummary, UserSpending, summarise
 from noisefloor_sim.world.tastes import TasteModel
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "Exhausted",
     "SimulatedNetwork",
     "SpendRecord",
+    "SpendingSummary",
     "Steps",
     "TasteModel",
     "TrafficCounts",
+    "UserSpending",
     "Visits",
     "click_chances",
     "cohort_sizes",
@@ -37,4 +40,5 @@ __all__ = [
     "draw_visits",
     "in_contact",
     "make_cohort",
+    "summarise",
 ]

@@ -83,23 +83,35 @@ class BudgetAccount:
     Attributes:
         device_budgets: What is left.
         owned: How many devices each user has.
+        budget: What each user had, in micro-epsilon.
+        first: The number of the first user in the population.
         spent: What each flow has taken from all users together, in micro-epsilon.
+        releases: How many releases each user has paid for, by flow.
         watched: The user whose spends are written down, if any.
         lines: What was written down.
     """
 
     device_budgets: DeviceBudgets
     owned: NDArray[np.int64]
+    budget: int = 0
+    first: int = 0
     spent: dict[str, int] = field(default_factory=dict)
+    releases: dict[str, NDArray[np.uint32]] = field(default_factory=dict)
     watched: int | None = None
     lines: list[SpendRecord] = field(default_factory=list)
 
     @classmethod
     def open(
-        cls, owns: NDArray[np.bool_], budget: int, watched: int | None = None
+        cls, owns: NDArray[np.bool_], budget: int, watched: int | None = None, *, first: int = 0
     ) -> "BudgetAccount":
-        """Open the account of a cohort."""
-        return cls(DeviceBudgets.open(owns, budget), owns.sum(axis=1), watched=watched)
+        """Open the account of a cohort, whose first user has a number in the population."""
+        opened = DeviceBudgets.open(owns, budget)
+        return cls(opened, owns.sum(axis=1), budget, first, watched=watched)
+
+    @property
+    def debited(self) -> Micro:
+        """What each user has been debited, over all flows and devices, in micro-epsilon."""
+        return np.asarray(self.budget - self.device_budgets.left.sum(axis=1))
 
     def spend(
         self,
@@ -112,6 +124,9 @@ class BudgetAccount:
         """Debit a flow's cost as often as it is wanted and covered; return how often."""
         granted = self.device_budgets.spend(contact, cost, requested)
         self.spent[what] = self.spent.get(what, 0) + int(granted.sum()) * cost
+        if what not in self.releases:
+            self.releases[what] = np.zeros(len(granted), dtype=np.uint32)
+        self.releases[what] += granted.astype(np.uint32)
         if self.watched is not None and contact[self.watched].any():
             got = int(granted[self.watched])
             asked = int(np.broadcast_to(requested, granted.shape)[self.watched])

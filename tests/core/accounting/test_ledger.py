@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisefloor.accounting import Amount, Ledger, StatementLine
+from noisefloor.accounting import (
+    Amount,
+    Ledger,
+    StatementLine,
+    sequential_as_written,
+    sum_up,
+    total_as_written,
+)
 from noisefloor.errors import (
     BadParameter,
     BadSnapshot,
@@ -352,3 +359,21 @@ def test_a_budget_that_is_no_budget_is_refused() -> None:
     for epsilon, delta in [(-1.0, 0.0), (math.inf, 0.0), (math.nan, 0.0), (1.0, 1.5), (1e10, 0)]:
         with pytest.raises(BadParameter):
             Ledger(epsilon, delta, neighbours=USER)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e6), st.integers(0, 1000)), max_size=6))
+def test_numbers_add_up_as_they_are_written(amounts: list[tuple[float, int]]) -> None:
+    exact = sum((Fraction(repr(value)) * count for value, count in amounts), Fraction(0))
+    found = total_as_written(amounts)
+    assert Fraction(repr(found)) >= exact
+    assert found <= math.nextafter(float(exact), math.inf)
+
+
+def test_a_budget_of_three_tenths_covers_three_releases_of_one_tenth() -> None:
+    assert total_as_written([(0.1, 3)]) == 0.3
+    assert sum_up([0.1] * 3) > 0.3
+    tenth = Guarantee(0.1, Neighbours.USER, delta=0.1)
+    whole = sequential_as_written([tenth] * 3)
+    assert (whole.epsilon, whole.delta) == (0.3, 0.3)
+    assert not sequential_as_written([tenth, Guarantee.none("open", Neighbours.USER)]).is_finite
+    assert math.isinf(total_as_written([(1e308, 10)]))

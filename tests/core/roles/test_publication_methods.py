@@ -1,26 +1,31 @@
 """Models through the publisher: what is proved is charged, and the card says all of it."""
 
+import inspect
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import noisefloor_services
 from labelled_tables import ADD, SWAP, a_cost, visits
 from noisefloor.accounting import Amount, Ledger
-from noisefloor.adversary.models.canary_audit import audit_canary
+from noisefloor.adversary.models.canary_audit import audit_plan
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded
-from noisefloor.privacy import Guarantee, LowerBound, TrustModel
+from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication import load, load_model
-from noisefloor.publication.methods.model_plan import Canary
+from noisefloor.publication.methods.model_plan import Canary, CanaryBounds
 from noisefloor.publication.methods.registry import MODEL_METHODS
-from noisefloor.randomness import SecureSource
+from noisefloor.publication.private_sgd import subsampled_gaussian, training
+from noisefloor.publication.synthesis import LaplaceEntries
+from noisefloor.randomness import SecureSource, SeededSource
 from noisefloor.roles.model_publisher import (
     MemoryArtefactStore,
     ModelPublisher,
     PublicationState,
     ReleaseRequest,
 )
-from noisefloor.roles.publication_methods import LOADING, methods_of
+from noisefloor.roles.publication_methods import LOADING, methods_of, model_method
 
 DATA_SETS = {"visits": visits(400)}
 PARAMETERS = {
@@ -34,8 +39,8 @@ PARAMETERS = {
 ROWS: dict[str, list[Any]] = {"age": [17, 70], "country": ["CH", "DE"], "pages": [3, 1]}
 
 
-def quick_audit(canary: Canary, delta: float, seed: str) -> LowerBound:
-    return audit_canary(canary, delta, seed, games=400)
+def quick_audit(canary: Canary, delta: float, seed: str) -> CanaryBounds:
+    return audit_plan(canary, delta, seed, games=400)
 
 
 def a_publisher(budget: float = 100.0, **more: bool) -> tuple[ModelPublisher, Ledger]:
@@ -72,9 +77,13 @@ def test_a_card_says_what_was_published_and_what_is_guaranteed(method: str) -> N
     assert audit["is_audited"] and audit["games_on_each_input"] == 400
     assert audit["epsilon_at_least"] <= whole["proved"]["epsilon"] + 1e-9
     assert audit["confidence"] == 1 - 1e-6
-    # An audit never says "holds": 200 held-out games may show nothing, and then decide nothing.
+    # An audit never says "holds", and 200 held-out games miss noise a quarter too small: blind.
     has_found = audit["epsilon_at_least"] > 0
-    assert audit["verdict"] == ("consistent" if has_found else "undecided")
+    assert audit["null"]["epsilon_at_least"] == 0
+    assert audit["planted"]["fault"] == "noise of 0.75 times the plan's"
+    assert audit["planted"]["epsilon_at_least"] <= audit["planted"]["has_to_exceed"]
+    assert audit["verdict"] == "blind"
+    assert "nothing may be concluded" in audit["meaning"]
     assert audit["found"].startswith("epsilon is at least" if has_found else "nothing found; 200")
     assert audit["ceiling"] > whole["proved"]["epsilon"]
     assert audit["canary"] and audit["data"].startswith("none")
@@ -167,3 +176,68 @@ def test_another_relation_than_that_of_the_budget_does_not_tell_how_many_rows_th
         with pytest.raises(BadParameter, match="the relation of the budget") as refused:
             ask(request)
         assert "400" not in str(refused.value)
+
+
+def audit_of(method: str, games: int, cost: Guarantee, **more: Any) -> dict[str, Any]:
+    """Return the audit on the card of a release."""
+
+    def play(canary: Canary, delta: float, seed: str) -> CanaryBounds:
+        return audit_plan(canary, delta, seed, games=games)
+
+    ledger = Ledger(100.0, 1e-4, neighbours=SWAP, model=TrustModel.CENTRAL)
+    methods = methods_of(DATA_SETS, play).values()
+    publisher = ModelPublisher(ledger, MemoryArtefactStore(), methods, data_sets=DATA_SETS)
+    source = SeededSource(5, "card", games)
+    card = publisher.publish(a_request(method, cost, **more), source).card
+    found: dict[str, Any] = card["audit"]
+    return found
+
+
+@pytest.mark.parametrize("share", [1.0, 0.75])
+def test_the_card_of_private_sgd_is_blind_and_says_so(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its games miss noise a quarter too small, so that its card concludes nothing from them."""
+    real = subsampled_gaussian.add_noise
+    for module in (subsampled_gaussian, training):
+        monkeypatch.setattr(
+            module, "add_noise", lambda sums, scale, source: real(sums, share * scale, source)
+        )
+    found = audit_of("private-sgd", 40_000, a_cost(1.0, SWAP), batch=400)
+    assert 0 < found["epsilon_at_least"] < found["planted"]["has_to_exceed"]
+    assert found["planted"]["epsilon_at_least"] < found["planted"]["has_to_exceed"]
+    assert found["verdict"] == "blind"
+    assert "nothing may be concluded" in found["meaning"]
+
+
+def test_a_card_with_power_finds_its_planted_fault_and_a_broken_publisher(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Laplace noise of one column; a bound above the proof is false with probability 1e-6."""
+    cells: dict[str, Any] = {"tables": "cells", "columns": "age"}
+    found = audit_of("synthetic-table", 40_000, a_cost(1.0, SWAP, 0.0), **cells)
+    assert found["planted"]["epsilon_at_least"] > 1 >= found["planted"]["has_to_exceed"]
+    assert (found["verdict"], found["null"]["epsilon_at_least"]) == ("consistent", 0)
+    assert "found the planted fault" in found["meaning"]
+    real = LaplaceEntries.add
+
+    def half(self: LaplaceEntries, values: Any, source: Any) -> Any:
+        return values + (real(self, values, source) - values) // 2
+
+    monkeypatch.setattr(LaplaceEntries, "add", half)
+    broken = audit_of("synthetic-table", 40_001, a_cost(1.0, SWAP, 0.0), **cells)
+    assert broken["verdict"] == "broken"
+    assert "contradicts" in broken["meaning"]
+
+
+def test_methods_of_a_service_have_no_observer_of_residuals() -> None:
+    """What noise was added to leaves a release only in simulations."""
+    assert "residuals" not in inspect.signature(methods_of).parameters
+    assert "residuals" in inspect.signature(model_method).parameters
+    for method in methods_of(DATA_SETS, is_experiment=True).values():
+        kept = inspect.getclosurevars(method.release).nonlocals
+        assert kept.get("residuals") is None
+    services = Path(noisefloor_services.__file__).parent
+    for file in services.rglob("*.py"):
+        for name in ("residuals", "model_method", "NoisedVector", "ResidualObserver"):
+            assert name not in file.read_text(), f"{file.name} mentions {name}"

@@ -45,8 +45,10 @@ def test_the_corrected_day_keeps_what_it_claims(fresh: str) -> None:
     releases = simulated.value("day.request.releases")
     assert (releases > 1) is (fresh == "impression")
     whole = simulated.claim("whole-day")
-    assert whole.claimed.epsilon == pytest.approx(2.0 + releases)
-    assert whole.proved.epsilon <= whole.claimed.epsilon
+    # Training, a request and a report of clicks are configured at 1 each; of as many requests as
+    # people want, the configuration says no more than the budget.
+    assert whole.claimed.epsilon == (3.0 if fresh == "day" else 1_000.0)
+    assert whole.proved.epsilon == pytest.approx(2.0 + releases)
     for named in simulated.found.claims:
         assert named.claim.audited is not None
         assert named.claim.audited.epsilon <= named.claim.proved.epsilon
@@ -65,15 +67,39 @@ def test_the_busiest_user_costs_more_than_the_day_says_and_metrics_show_it() -> 
     assert most == max(stats.most for stats in asked)
 
 
-def test_the_flows_of_a_day_add_up_to_its_claim() -> None:
-    for variant in ("paper", "corrected"):
-        simulated = day(variant, "impression")
-        for kind in ("claimed", "proved"):
-            flows = [
-                simulated.value(f"day.{it}.{kind}") for it in ("training", "request", "clicks")
-            ]
-            whole_day = getattr(simulated.claim("whole-day"), kind).epsilon
+@pytest.mark.parametrize("variant", ["paper", "corrected"])
+@pytest.mark.parametrize("fresh", ["day", "impression"])
+def test_the_flows_of_a_day_add_up_to_its_claim(variant: str, fresh: str) -> None:
+    simulated = day(variant, fresh)
+    for kind in ("claimed", "proved"):
+        flows = [simulated.value(f"day.{it}.{kind}") for it in ("training", "request", "clicks")]
+        whole_day = getattr(simulated.claim("whole-day"), kind).epsilon
+        if (variant, fresh, kind) == ("corrected", "impression", "claimed"):
+            assert whole_day == simulated.value("day.request.claimed") == 1_000.0
+        else:
             assert sum(flows) == pytest.approx(whole_day)
+
+
+@pytest.mark.parametrize("budget", [1.5, 3.1, 7.3, 12.0])
+def test_a_day_claims_the_budget_and_never_what_it_turned_out_to_cost(budget: float) -> None:
+    simulated = run_ads_world(
+        ads_world(
+            {"epsilon": 1.0, "training": BITS, "delivery": {"fresh": "impression"}},
+            CLICKS,
+            budget=budget,
+        )
+    )
+    claims = {named.mechanism: named.claim for named in simulated.found.claims}
+    # Who takes part in everything needs 3, and a little as costs are rounded up: with less, nobody
+    # has such a day.
+    assert ("whole-day" in claims) is (budget > 3.0)
+    for name in {"whole-day", "requests-a-day"} & set(claims):
+        assert claims[name].claimed.epsilon == budget
+        assert claims[name].verdict == "holds"
+    if budget > 3.0:
+        releases = simulated.value("day.request.releases")
+        assert releases <= budget - 2.0
+        assert claims["whole-day"].proved.epsilon == pytest.approx(2.0 + releases)
 
 
 def test_a_slate_costs_its_report_as_well() -> None:

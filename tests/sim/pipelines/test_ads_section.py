@@ -61,7 +61,8 @@ def test_a_users_day_is_listed_flow_by_flow_and_adds_up() -> None:
     assert asked[6] == pytest.approx(asked[2] * asked[4])  # type: ignore[operator]  # numbers
     assert rows[curve, "ad requests, busiest user"][2] > asked[2]  # type: ignore[operator]  # numbers
     corrected = rows["corrected, fresh impression", "ad requests"]
-    assert corrected[5] == pytest.approx(corrected[2] * corrected[3])  # type: ignore[operator]  # numbers
+    assert corrected[6] == pytest.approx(corrected[2] * corrected[4])  # type: ignore[operator]  # numbers
+    assert corrected[5] == rows["corrected, fresh impression", "the whole day"][5] == 1_000.0
 
 
 def test_a_single_point_is_drawn() -> None:

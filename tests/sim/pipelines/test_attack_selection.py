@@ -16,6 +16,7 @@ from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.ads import attacks as ads_attacks
 from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import attacks as click_attacks
+from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.report import ClaimRow, Table, headline
@@ -149,7 +150,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         monkeypatch.setattr(owner, name, run)
 
     noted(ads_attacks, "play_pair")
-    noted(click_attacks, "bound_from_reports")
+    noted(ClickFlow, "bounds")
     noted(click_attacks, "bayes_guess")
     noted(records, "attack_tuple")
     noted(CanaryAudit, "play")
@@ -163,7 +164,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         ("ads", "activity", set()),
         ("ads", "rating", {"play_pair"}),
         ("clicks", "delivered", set()),
-        ("clicks", "audit", {"bound_from_reports"}),
+        ("clicks", "audit", {"bounds"}),
         ("clicks", "profiles", {"bayes_guess"}),
         ("collection", "attribute", set()),
         ("collection", "record", {"attack_tuple"}),

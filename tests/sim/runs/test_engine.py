@@ -52,7 +52,7 @@ ROUGH = with_section(
 def test_cohorts_in_another_order_write_the_same_bytes(tmp_path: Path) -> None:
     for name, order in (("straight", None), ("backwards", [5, 4, 3, 2, 1, 0])):
         outcome, _ = run(CLEAN, order)
-        findings = {**outcome.findings, "world": Findings(outcome.world, ())}
+        findings = outcome.all_findings
         result = PointResult("p0", "", CLEAN.seed, CLEAN.variant, findings, 0.0, 0.0)
         directory = RunDirectory(tmp_path / name)
         directory.create("", force=False, resume=False)

@@ -35,7 +35,7 @@ def test_a_run_has_its_metrics_claims_and_verdict(finished: nf.FinishedRun) -> N
     assert finished.run.card["seeds"] == [5]
     assert finished.report.is_file()
     assert finished.summary in finished.report.read_text(encoding="utf-8")
-    assert len(finished.claims) == 4
+    assert len(finished.claims) == 8  # of the report and of the heaviest user, at each point
     with (finished.folder / "metrics.csv").open(newline="") as file:
         written = list(csv.DictReader(file))
     rows = finished.rows()

@@ -81,7 +81,7 @@ def test_the_directory_holds_what_is_promised(scenario: Path, tmp_path: Path) ->
     assert tuple(table.column_names) == COLUMNS  # seed and variant, which are swept, are there
     assert table.num_rows == len((out / "metrics.csv").read_text().splitlines()) - 1
     claims = json.loads((out / "privacy.json").read_text())
-    assert len(claims) == 4
+    assert len(claims) == 8  # of the report and of the heaviest user, at each point
     assert {claim["verdict"] for claim in claims} == {"holds", "overclaimed"}
     card = json.loads((out / "manifest.json").read_text())
     assert card["points"] == 4
@@ -94,9 +94,9 @@ def test_a_value_set_on_a_swept_key_is_what_runs(scenario: Path, tmp_path: Path)
     out, words = tmp_path / "out", ["--set", "variant=corrected", "--set", "sweep.seeds=1"]
     ran = CliRunner().invoke(commands.app, ["run", str(scenario), "--out", str(out), *words])
     assert ran.exit_code == 0, ran.output
-    assert [claim["variant"] for claim in json.loads((out / "privacy.json").read_text())] == [
-        "corrected"
-    ]
+    claims = json.loads((out / "privacy.json").read_text())
+    assert {claim["variant"] for claim in claims} == {"corrected"}
+    assert [claim["pipeline"] for claim in claims] == ["clicks", "world"]
     text = (out / "scenario.yaml").read_text()
     assert "\nvariant: corrected\n" in text
     assert "  variant:" not in text  # no axis is left of it

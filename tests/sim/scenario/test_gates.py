@@ -156,7 +156,7 @@ def test_a_gate_is_meant_for_points_that_meet_its_conditions(
 
 def test_gates_name_keys_and_pipelines_that_exist() -> None:
     assert complaint(MINIMAL, "gates:", "- claims.* holds", "- claims.tooy holds") == (
-        "s.yaml:8: gates.1: Unknown pipeline 'tooy'. Did you mean 'toy'? Allowed: toy."
+        "s.yaml:8: gates.1: Unknown pipeline 'tooy'. Did you mean 'toy'? Allowed: toy, world."
     )
     said = complaint(MINIMAL, "gates: [toy.rmse < 1 where epsilon == 1]")
     assert said.startswith(

@@ -7,7 +7,7 @@ from noisefloor.errors import BadScenario
 from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim
-from noisefloor_sim.scenario import WORLD_METRICS, Scenario, loads
+from noisefloor_sim.scenario import SPENDING_METRICS, WORLD_METRICS, Scenario, is_declared, loads
 from sim.scenario.toy import MINIMAL
 from sim.scenario.toy import scenario as toy_scenario
 from simulated_worlds import simulated
@@ -91,7 +91,11 @@ def test_a_pipeline_that_declares_nothing_may_produce_anything() -> None:
 
 def test_the_metrics_of_the_world_are_those_that_are_declared() -> None:
     _, _, outcome = simulated(small_world())
-    assert {f"world.{metric.name}" for metric in outcome.world} == set(WORLD_METRICS)
+    found = {f"world.{metric.name}" for metric in outcome.world}
+    assert {name for name in found if not is_declared(name, SPENDING_METRICS)} == set(
+        WORLD_METRICS
+    )
+    assert all(any(is_declared(name, (form,)) for name in found) for form in SPENDING_METRICS)
 
 
 def test_a_result_without_a_declared_name_is_found() -> None:

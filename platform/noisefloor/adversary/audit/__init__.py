@@ -40,7 +40,7 @@ from noisefloor.adversary.audit.observations import (
     success_from,
     success_of,
 )
-from noisefloor.adversary.audit.one_run import one_run_bound
+from noisefloor.adversary.audit.one_run import has_power, one_run_bound
 from noisefloor.adversary.audit.outcome import AttackOutcome, Indices, draw_truth, score
 from noisefloor.adversary.audit.roc import REPORTED_RATES, RocCurve
 from noisefloor.adversary.audit.witness_bound import (
@@ -76,6 +76,7 @@ __all__ = [
     "draw_truth",
     "grouped",
     "guesses_of",
+    "has_power",
     "held_out_bound",
     "is_listable",
     "joint_bound",

@@ -20,6 +20,11 @@ from noisefloor.privacy import LowerBound
 LARGEST_EPSILON = 30.0
 """No number of guesses that fits in memory proves more."""
 
+WELL_ABOVE = 100
+"""How many times delta the probability of a wrong bound has to be. If 1/2 + x of the guesses are
+right, delta adds about 2 delta / x to the p-value, however many guesses there are: at a hundred
+times delta an x of 0.02 can be seen, at ten times delta it has to be 0.2."""
+
 _TOLERANCE = 1e-6
 _CHOICES = 24
 """How many numbers of guesses are tried on the half that chooses."""
@@ -82,6 +87,12 @@ class MembershipGuesses:
         """Return the bound with its confidence; the trials are the guesses."""
         most = MembershipGuesses(self.made, self.made, self.canaries).epsilon(alpha, delta)
         return LowerBound(self.epsilon(alpha, delta), 1 - alpha, self.made, most)
+
+
+def has_power(alpha: float, delta: float) -> bool:
+    """Tell whether a one-run audit can find anything: delta is 0, or alpha is well above it."""
+    check_probability(alpha, "alpha")
+    return delta == 0 or alpha >= WELL_ABOVE * delta
 
 
 def guess_members(scores: Floats, members: NDArray[np.bool_], made: int) -> MembershipGuesses:

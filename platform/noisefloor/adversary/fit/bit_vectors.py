@@ -143,7 +143,7 @@ class _Sums:
         ones: Reported ones, by place.
         tried: True ones, by number of clicks of their row and by place; the first number stands
             for all rows of which nothing is dropped.
-        held: Those of them that were reported as one.
+        kept: Those of them that were reported as one.
         firsts: By number of clicks, rows and those whose first click was reported as one: of
             each row one click, so that a choice that is not random shows in all places together.
         days: By day, reported ones where the input is zero, and such inputs.
@@ -154,7 +154,7 @@ class _Sums:
     rows: int
     ones: Counts
     tried: Counts
-    held: Counts
+    kept: Counts
     firsts: Counts
     days: dict[int, list[int]] = field(default_factory=dict)
     dummies: dict[int, tuple[int, Counts]] = field(default_factory=dict)
@@ -167,11 +167,11 @@ class _Sums:
         firsts = np.zeros((2, MOST_CLASSES + 2), dtype=np.int64)
         return cls(0, np.zeros(width, dtype=np.int64), by_class[0], by_class[1], firsts)
 
-    def add_pairs(self, name: str, hits: int, trials: int) -> None:
-        """Count pairs."""
+    def add_pairs(self, name: str, both: Bits, pairs: Bits) -> None:
+        """Count pairs that are both one, and pairs."""
         counts = self.pairs.setdefault(name, [0, 0])
-        counts[0] += hits
-        counts[1] += trials
+        counts[0] += int(np.count_nonzero(both))
+        counts[1] += int(np.count_nonzero(pairs))
 
 
 @dataclass(slots=True)
@@ -227,16 +227,16 @@ class BitVectorFit:
         of_class = np.where(dropped, clicks[some] - first + 1, 0).clip(0, MOST_CLASSES + 1)
         members = of_class == np.arange(MOST_CLASSES + 2)[:, None]
         own, said = bits[some], reports[some]
-        held, tried = class_sums(members, own & said), class_sums(members, own)
+        kept, tried = class_sums(members, own & said), class_sums(members, own)
         first_said = said[np.arange(len(some)), own.argmax(axis=1)]
         sums.firsts += members.sum(axis=1), members[:, first_said].sum(axis=1)
         ones = class_sums(np.ones((1, len(reports)), dtype=np.bool_), reports)[0]
         sums.rows += len(reports)
         sums.ones += ones
         sums.tried += tried
-        sums.held += held
+        sums.kept += kept
         today = sums.days.setdefault(day, [0, 0])
-        today[0] += int(ones.sum() - held.sum())
+        today[0] += int(ones.sum() - kept.sum())
         today[1] += bits.size - int(tried.sum())
 
     def _dummies(self, sums: _Sums, dummies: Bits, clicks: NDArray[np.int64]) -> None:
@@ -252,8 +252,7 @@ class BitVectorFit:
         left, right = slice(0, half), slice(half, 2 * half)
         zeros = ~(seen.bits[:, left] | seen.bits[:, right])
         both = seen.reports[:, left] & seen.reports[:, right] & zeros
-        counts = np.count_nonzero(both), np.count_nonzero(zeros)
-        sums.add_pairs("two zeros of a row both one", *counts)
+        sums.add_pairs("two zeros of a row both one", both, zeros)
 
     def _frames(self, sums: _Sums, rows: SeenRows, seen: _Seen) -> None:
         """Compare frames of two cohorts: noise that is used for both shows here."""
@@ -267,7 +266,7 @@ class BitVectorFit:
     def _pairs(self, sums: _Sums, name: str, one: _Seen, other: _Seen) -> None:
         zeros = ~(one.bits | other.bits)
         both = one.reports & other.reports & zeros
-        sums.add_pairs(name, np.count_nonzero(both), np.count_nonzero(zeros))
+        sums.add_pairs(name, both, zeros)
 
     def _over_days(self, sums: _Sums, rows: SeenRows, seen: _Seen) -> None:
         """Compare one user's bit on two days: reused noise shows here, or fresh answers."""
@@ -286,8 +285,7 @@ class BitVectorFit:
         for was in (0, 1):
             for later in (0, 1):
                 cells = (then.bits == was) & (now.bits == later)
-                counts = np.count_nonzero(both & cells), np.count_nonzero(cells & usable)
-                sums.add_pairs(_DAYS.format(was, later), *counts)
+                sums.add_pairs(_DAYS.format(was, later), both & cells, cells & usable)
 
     def result(self, level: float = LEVEL) -> FitResult:
         """Make all tests."""
@@ -300,13 +298,14 @@ class BitVectorFit:
     def _tests(self, table: FitTable, sums: _Sums) -> None:
         """Turn what was counted into tests."""
         stay, rise, fault = self.declared.stay, self.declared.rise, self.declared.planted
-        zeros, raised = sums.rows - sums.tried.sum(axis=0), sums.ones - sums.held.sum(axis=0)
+        zeros, raised = sums.rows - sums.tried.sum(axis=0), sums.ones - sums.kept.sum(axis=0)
         table.add("zeros reported as one", raised, zeros, rise, fault[1])
         table.add("all zeros reported as one", raised.sum(), zeros.sum(), rise, fault[1])
         for day, counts in sums.days.items():
-            table.add(f"zeros reported as one on day {day}", *counts, rise, fault[1])
-        table.add("ones reported as one", sums.held[0], sums.tried[0], stay, fault[0])
-        whole = sums.held[0].sum(), sums.tried[0].sum()
+            name = f"zeros reported as one on day {day}"
+            table.add(name, counts[0], counts[1], rise, fault[1])
+        table.add("ones reported as one", sums.kept[0], sums.tried[0], stay, fault[0])
+        whole = sums.kept[0].sum(), sums.tried[0].sum()
         table.add("all ones reported as one", *whole, stay, fault[0])
         for place, count in enumerate(self.declared.classes, start=1):
             chances = [
@@ -314,7 +313,7 @@ class BitVectorFit:
                 for pair in ((stay, rise), fault)
             ]
             name = f"one of {count} clicks reported as one"
-            table.add(name, sums.held[place], sums.tried[place], *chances)
+            table.add(name, sums.kept[place], sums.tried[place], *chances)
             rows, said = sums.firsts[:, place]
             table.add(f"the first of {count} clicks reported as one", said, rows, *chances)
         for count, (padded, ones) in sums.dummies.items():
@@ -323,8 +322,8 @@ class BitVectorFit:
             name = f"padding of {count} clicks reported as one"
             table.add(name, ones, np.full(width, padded), kept * stay + (1 - kept) * rise)
         both = {_DAYS.format(was, now): self.declared.both[was, now] for was, now in _BITS}
-        for name, counts in sums.pairs.items():
-            table.add(name, *counts, both.get(name, rise**2))
+        for name, (hits, pairs) in sums.pairs.items():
+            table.add(name, hits, pairs, both.get(name, rise**2))
 
 
 _DAYS = "a bit of {}, then {}, both times one"

@@ -24,14 +24,21 @@ class SymbolFit:
     declared: Floats
     planted: Floats | None = None
     table: FitTable = field(default_factory=FitTable)
+    _declared: Floats = field(init=False)
+    _planted: Floats | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._declared = self.declared.reshape(-1)
+        self._planted = None if self.planted is None else self.planted.reshape(-1)
 
     def see(self, inputs: Symbols, reports: Symbols) -> None:
         """Count the reports by input and by output."""
         rows, columns = self.declared.shape
         codes = inputs.astype(np.int64) * columns + reports
-        counts = np.bincount(codes, minlength=rows * columns).reshape(rows, columns)
-        tried = np.broadcast_to(counts.sum(axis=1, keepdims=True), counts.shape)
-        self.table.add("symbols by input and report", counts, tried, self.declared, self.planted)
+        counts = np.bincount(codes, minlength=rows * columns)
+        tried = np.repeat(counts.reshape(rows, columns).sum(axis=1), columns)
+        name = "symbols by input and report"
+        self.table.add(name, counts, tried, self._declared, self._planted)
 
 
 def see_equal(table: FitTable, name: str, inputs: NDArray[np.generic], reports: object) -> None:

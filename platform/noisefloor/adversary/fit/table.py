@@ -95,8 +95,8 @@ class FitTable:
             found = self.cells[name] = _Cells(zeros, zeros.copy(), chance, fault, declared)
         elif found.given is not declared and not np.array_equal(found.given, declared):
             raise BadParameter("declared", name, "the same at each call")
-        found.hits += hits
-        found.trials += trials
+        np.add(found.hits, hits, out=found.hits)
+        np.add(found.trials, trials, out=found.trials)
 
     def merge(self, other: "FitTable") -> None:
         """Add the counts of another table, such as that of another shard."""

@@ -1,6 +1,6 @@
 """Attacks on trained models: shadow models, and canaries that see the noise."""
 
-from noisefloor.adversary.models.canary_audit import audit_canary, games_for
+from noisefloor.adversary.models.canary_audit import audit_canary, audit_plan, games_for
 from noisefloor.adversary.models.shadow_attacks import (
     MembershipCurve,
     lira,
@@ -13,6 +13,7 @@ __all__ = [
     "MembershipCurve",
     "ShadowRuns",
     "audit_canary",
+    "audit_plan",
     "fair_members",
     "games_for",
     "lira",

@@ -15,11 +15,26 @@ from noisefloor.adversary.releases.nearest_records import (
 )
 from noisefloor.adversary.releases.noise_distributions import CellNoiseDistribution
 from noisefloor.adversary.releases.reconstruction_bounds import as_substitution, candidate_bound
+from noisefloor.adversary.releases.residuals import (
+    DeclaredNoise,
+    NoiseShape,
+    ResidualFit,
+    ResidualGroup,
+    ResidualTest,
+    finds_quarter_less,
+    fit_residuals,
+    rate_test,
+)
 
 __all__ = [
     "CellNoiseDistribution",
     "Codes",
+    "DeclaredNoise",
     "InformedGame",
+    "NoiseShape",
+    "ResidualFit",
+    "ResidualGroup",
+    "ResidualTest",
     "WeeklyRelease",
     "area_margin",
     "area_under_curve",
@@ -28,8 +43,11 @@ __all__ = [
     "attack_nearest",
     "blind_game",
     "candidate_bound",
+    "finds_quarter_less",
+    "fit_residuals",
     "gaussian_pair_success",
     "guess_by_confidence",
     "newcomer_game",
     "population_prior",
+    "rate_test",
 ]

@@ -22,10 +22,11 @@ from noisefloor.publication.methods.canaries import (
     ParameterCanary,
 )
 from noisefloor.publication.methods.logistic import LogisticMethodPlan
-from noisefloor.publication.methods.model_plan import WHOLE_MODEL, Canary, ModelPlan
+from noisefloor.publication.methods.model_plan import WHOLE_MODEL, Canary, CanaryBounds, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, Parameter, ParameterReader
 from noisefloor.publication.methods.noisy_networks import (
     MOST_COORDINATES,
+    AnonymisedLearningPlan,
     LearningFirstPlan,
     network_file,
     read_training,
@@ -41,8 +42,10 @@ __all__ = [
     "MODEL_METHODS",
     "MOST_COORDINATES",
     "WHOLE_MODEL",
+    "AnonymisedLearningPlan",
     "AnonymisingFirstPlan",
     "Canary",
+    "CanaryBounds",
     "GradientCanary",
     "IncrementCanary",
     "LearningFirstPlan",

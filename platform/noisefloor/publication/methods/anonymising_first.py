@@ -15,6 +15,7 @@ from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.methods.private_tables import PrivateTables, release_tensors
 from noisefloor.publication.networks import DenseNetwork, NetworkTraining, train
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.tensors import read_metadata, read_tensors, write_tensors
 from noisefloor.randomness import Source
 from noisefloor.tables import Examples, Records, schema_fields
@@ -71,9 +72,11 @@ is Gaussian, without one Laplace."""
         """A record that is in every table, or not: the model tells no more than the tables."""
         return self.tables.canary
 
-    def release(self, records: Records, source: Source) -> bytes:
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
-        _, rows = self.tables.release(records, source)
+        _, rows = self.tables.release(records, source, residuals=residuals)
         examples = self.tables.encoding.examples(rows)
         network = train_until_finite(examples, self.training, source.child("training"))
         return noisy_networks.network_file(self.tables.encoding, network)
@@ -142,10 +145,13 @@ Laplace."""
         """A record that is in every table, or not."""
         return self.tables.canary
 
-    def release(self, records: Records, source: Source) -> bytes:
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         columns = len(self.tables.encoding.schema.columns)
-        made, rows = self.tables.release(records, source, MOST_BYTES // 4 // columns)
+        most = MOST_BYTES // 4 // columns
+        made, rows = self.tables.release(records, source, most, residuals)
         encoding = self.tables.encoding
         about = {
             "form": FORM,

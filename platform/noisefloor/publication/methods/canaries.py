@@ -8,11 +8,12 @@ The canary of noisy tables: a record that is in every one of them, or not.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.mechanisms import GaussianTable
 from noisefloor.privacy import Neighbours
 from noisefloor.publication import synthesis
 from noisefloor.publication.methods.model_plan import LogRatios
@@ -52,6 +53,10 @@ class TableCanary:
             self._played(games, source.child("out"), 0),
         )
 
+    def with_noise(self, share: float) -> "TableCanary":
+        """Return the same records under a share of the noise."""
+        return TableCanary([(_scaled(noise, share), change) for noise, change in self.groups])
+
     def _played(self, games: int, source: Source, is_in: int) -> LogRatios:
         total = np.zeros(games)
         for number, (noise, change) in enumerate(self.groups):
@@ -59,6 +64,16 @@ class TableCanary:
             seen = noise.add(truth, source.child("group", number))
             total += (_log_pmf(noise, seen - change.step) - _log_pmf(noise, seen)).sum(axis=1)
         return total
+
+
+def _scaled(noise: synthesis.EntryNoise, share: float) -> synthesis.EntryNoise:
+    """Return integer noise of a share of the scale."""
+    if isinstance(noise, synthesis.LaplaceEntries):
+        return synthesis.LaplaceEntries(
+            replace(noise.mechanism, epsilon=noise.mechanism.epsilon / share)
+        )
+    assert isinstance(noise, synthesis.GaussianEntries)
+    return synthesis.GaussianEntries(GaussianTable(noise.table.sigma * share))
 
 
 def _log_pmf(noise: synthesis.EntryNoise, values: NDArray[np.int64]) -> LogRatios:
@@ -118,6 +133,10 @@ class GradientCanary:
             self._played(games, source.child("in"), first),
             self._played(games, source.child("out"), second),
         )
+
+    def with_noise(self, share: float) -> "GradientCanary":
+        """Return the same gradients under a share of the noise."""
+        return GradientCanary(self.plan.with_noise(self.plan.noise_multiplier * share))
 
     @property
     def shifts(self) -> tuple[float, float]:
@@ -193,6 +212,10 @@ class NormalCanary:
             self._played(games, source.child("out").stage("noise"), second, second),
         )
 
+    def with_noise(self, share: float) -> "NormalCanary":
+        """Return the same record under a share of the noise."""
+        return replace(self, multipliers=tuple(share * one for one in self.multipliers))
+
     def _played(self, games: int, noise_source: Source, truth: float, second: float) -> LogRatios:
         total = np.zeros(games)
         for multiplier in self.multipliers:
@@ -231,6 +254,10 @@ class ParameterCanary:
             self._played(games, source.child("in"), 1),
             self._played(games, source.child("out"), -1),
         )
+
+    def with_noise(self, share: float) -> "ParameterCanary":
+        """Return the same parameters under a share of the noise."""
+        return ParameterCanary(replace(self.learning, epsilon=self.learning.epsilon / share))
 
     def _played(self, games: int, source: Source, sign: int) -> LogRatios:
         learning, count = self.learning, self.learning.parameters
@@ -284,6 +311,10 @@ class IncrementCanary:
             self._played(games, source.child("in"), 1),
             self._played(games, source.child("out"), -1),
         )
+
+    def with_noise(self, share: float) -> "IncrementCanary":
+        """Return the same increments under a share of the noise."""
+        return replace(self, epsilon=self.epsilon / share)
 
     def _played(self, games: int, source: Source, sign: int) -> LogRatios:
         noise_source = source.stage("noise")

@@ -12,6 +12,7 @@ from noisefloor.publication.logistic_regression import LogisticPlan
 from noisefloor.publication.methods.canaries import NormalCanary
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import Floats, Layer, PublishedModel
 from noisefloor.randomness import Source
 from noisefloor.tables import Records
@@ -88,10 +89,13 @@ needed where the relation is record-add-remove. The cost needs a delta."""
             sums *= math.sqrt(2)
         return NormalCanary((sums, *[step] * self.plan.steps), relation)
 
-    def release(self, records: Records, source: Source) -> bytes:
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         encoding = self.spec.encoding
-        model = self.plan.fit(encoding.examples(records), source.child("training"))
+        examples = encoding.examples(records)
+        model = self.plan.fit(examples, source.child("training"), residuals)
         return PublishedModel(encoding, (_layer(model.weights, model.bias),)).written()
 
 

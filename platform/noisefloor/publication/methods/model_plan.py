@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.privacy import Claim, Guarantee, LowerBound
 from noisefloor.publication.methods.model_spec import ModelSpec
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.randomness import Source
 from noisefloor.tables import Records
@@ -60,6 +61,26 @@ class Canary(Protocol):
         The noise is drawn by the same routines as that of a release.
         """
 
+    def with_noise(self, share: float) -> "Canary":
+        """Return the same two inputs under a share of the noise: a fault to be planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryBounds:
+    """What the games of a canary showed, and what the same games show of two known cases.
+
+    Attributes:
+        audited: On the noise of the plan.
+        null: On one input twice: anything above 0 is a false alarm.
+        planted: On noise that is too small, with as many games.
+        planted_share: Of the plan's noise, in the planted fault.
+    """
+
+    audited: LowerBound
+    null: LowerBound
+    planted: LowerBound
+    planted_share: float
+
 
 class ModelPlan(ABC):
     """A release that is fixed before any record is looked at.
@@ -101,8 +122,17 @@ class ModelPlan(ABC):
         return None
 
     @abstractmethod
-    def release(self, records: Records, source: Source) -> bytes:
-        """Return the file that is published; each call is a release of its own."""
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
+        """Return the file that is published; each call is a release of its own.
+
+        Args:
+            records: What it is made of.
+            source: Of all random numbers.
+            residuals: Gets what noise was added to. For simulations alone: no guarantee covers
+                it, and a publisher of real records has none.
+        """
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""

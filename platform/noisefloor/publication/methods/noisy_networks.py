@@ -13,6 +13,7 @@ from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.networks import IncrementForm as IncrementForm
 from noisefloor.publication.networks import ParameterForm as ParameterForm
 from noisefloor.publication.networks import train as train_plain
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.randomness import Source
 from noisefloor.tables import OneHot, Records
@@ -168,13 +169,15 @@ safetensors. Parameters: `label`; `bound`, the threshold of every parameter (def
         """A record that moves every parameter over its whole range."""
         return ParameterCanary(self.learning)
 
-    def release(self, records: Records, source: Source) -> bytes:
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         examples = self.spec.encoding.examples(records)
         training_source = source.child("training")
         # Unchecked: that a release failed would be seen, and this network is not noised yet.
         clean = train_plain(examples, self.training, training_source, is_checked=False)
-        noisy = self.learning.release(clean, source.child("release"))
+        noisy = self.learning.release(clean, source.child("release"), residuals)
         return network_file(self.spec.encoding, noisy)
 
 
@@ -255,8 +258,10 @@ whether noisy sums are clamped (default true); {_VARIANT_HELP}"""
         count = 1 if self.variant == CORRECTED else min(self.count, MOST_COORDINATES)
         return IncrementCanary(self.learning.epsilon / epochs, epochs, count)
 
-    def release(self, records: Records, source: Source) -> bytes:
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         examples = self.spec.encoding.examples(records)
-        network = self.learning.train(examples, source.child("training"))
+        network = self.learning.train(examples, source.child("training"), residuals)
         return network_file(self.spec.encoding, network)

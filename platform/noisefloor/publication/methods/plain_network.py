@@ -12,6 +12,7 @@ from noisefloor.publication.methods import noisy_networks
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.networks import NetworkTraining, train
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.randomness import Source
 from noisefloor.tables import Records
 
@@ -52,8 +53,10 @@ class PlainPlan(ModelPlan):
         """How it is trained, with defaults filled in."""
         return noisy_networks.training_fields(self.training)
 
-    def release(self, records: Records, source: Source) -> bytes:
-        """Return the file that is published."""
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
+        """Return the file that is published; there is no noise to be observed."""
         examples = self.spec.encoding.examples(records)
         network = train(examples, self.training, source.child("training"))
         return noisy_networks.network_file(self.spec.encoding, network)

@@ -11,6 +11,7 @@ from noisefloor.privacy import Guarantee
 from noisefloor.publication.methods.canaries import GradientCanary
 from noisefloor.publication.methods.model_plan import ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
+from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import Flat, SgdPlan
 from noisefloor.publication.published_model import Layer, PublishedModel
 from noisefloor.randomness import Source
@@ -89,7 +90,9 @@ delta."""
         """A gradient of the largest norm, at every step."""
         return GradientCanary(self.sgd)
 
-    def release(self, records: Records, source: Source) -> bytes:
+    def release(
+        self, records: Records, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         from noisefloor.publication.private_sgd import initialise, train
 
@@ -99,7 +102,7 @@ delta."""
         initialise(module, source.child("weights"))
         labels = examples.labels.copy()  # torch takes no array that it may not write to
         training_source = source.child("training")
-        train(module, examples.features, labels, self.sgd, training_source)
+        train(module, examples.features, labels, self.sgd, training_source, residuals=residuals)
         return PublishedModel(encoding, _layers(module)).written()
 
 

@@ -15,6 +15,7 @@ from noisefloor.publication.cell_noise import changed_cells
 from noisefloor.publication.histogram import MOST_CELLS
 from noisefloor.publication.methods.canaries import TableCanary
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
+from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.randomness import Source
 from noisefloor.tables import OneHot, Records, Schema
 
@@ -101,10 +102,24 @@ class PrivateTables:
         return TableCanary([(noises[name], change) for name, change in self.changes.items()])
 
     def release(
-        self, records: Records, source: Source, most: int = MOST_ROWS
+        self,
+        records: Records,
+        source: Source,
+        most: int = MOST_ROWS,
+        residuals: ResidualObserver | None = None,
     ) -> tuple[synthesis.Synthesiser, Records]:
-        """Return the noisy tables and synthetic records of them."""
+        """Return the noisy tables and synthetic records of them.
+
+        Args:
+            records: What is counted.
+            source: Of all random numbers.
+            most: How many synthetic records there may be.
+            residuals: Gets the noisy tables; for simulations alone.
+        """
         made = self.tables.release(records, source.child("tables"))
+        if residuals is not None:
+            for name, table in made.tables.items():
+                residuals(NoisedVector(name, table.astype(np.float64).ravel()))
         count = min(max(1, round(made.size)), most) if self.rows is None else self.rows
         return made, made.sample(count, source.child("rows"))
 

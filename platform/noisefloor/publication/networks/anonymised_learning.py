@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisefloor.accounting import product_up
 from noisefloor.checks import check_count, check_finite
@@ -29,6 +30,7 @@ from noisefloor.publication.networks.dense import (
     TrainingBatch,
     train,
 )
+from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.randomness import Source
 from noisefloor.tables import Examples
 
@@ -204,23 +206,44 @@ class AnonymisedLearning:
         times = parameters if self.form == "clipped" else 1
         return Guarantee(product_up(self.epsilon, times), SUBSTITUTE, model=TrustModel.CENTRAL)
 
-    def train(self, examples: Examples, source: Source) -> DenseNetwork:
-        """Return a network that was trained on the examples, with noise."""
+    def train(
+        self, examples: Examples, source: Source, residuals: ResidualObserver | None = None
+    ) -> DenseNetwork:
+        """Return a network that was trained on the examples, with noise.
+
+        Args:
+            examples: With features in [0, 1].
+            source: Of weights, batches and noise.
+            residuals: Gets the sum of every batch before and after its noise; for simulations
+                alone.
+        """
         low, high = float(examples.features.min()), float(examples.features.max())
         if not (low >= 0 and high <= 1):
             raise OutOfDomain("Expected features in [0, 1]; a feature lies outside.")
-        return train(examples, self.training, source, self.increments_of)
 
-    def increments_of(self, shape: NetworkShape, source: Source) -> Increments:
+        def increments(shape: NetworkShape, noise_source: Source) -> Increments:
+            return self.increments_of(shape, noise_source, residuals)
+
+        return train(examples, self.training, source, increments)
+
+    def increments_of(
+        self, shape: NetworkShape, source: Source, residuals: ResidualObserver | None = None
+    ) -> Increments:
         """Return the step that adds up a batch with noise drawn from the source."""
-        return _Step(self, shape, source)
+        return _Step(self, shape, source, residuals)
 
 
 class _Step:
     """Adds up batches with noise; buffers are kept between calls."""
 
-    def __init__(self, learning: AnonymisedLearning, shape: NetworkShape, source: Source) -> None:
-        self._learning, self._source = learning, source
+    def __init__(
+        self,
+        learning: AnonymisedLearning,
+        shape: NetworkShape,
+        source: Source,
+        residuals: ResidualObserver | None = None,
+    ) -> None:
+        self._learning, self._source, self._observe = learning, source, residuals
         self._both = NetworkPass(shape, learning.training.batch)
         self._total, self._reach, self._zero = np.zeros((3, shape.count), np.float32)
         self._totals, self._reaches = shape.views(self._total), shape.views(self._reach)
@@ -241,11 +264,33 @@ class _Step:
         if not is_printed and not math.isfinite(self._total @ self._total):
             zero_non_finite(self._both)
             self._both.sums(self._totals)
+        clean = None if self._observe is None else self._total.astype(np.float64)
         self._total += noise
+        if clean is not None:
+            self._hand_out(clean)
         if self._learning.clamps:
             np.maximum(self._total, -self._reach, out=self._total)
             np.minimum(self._total, self._reach, out=self._total)
         return self._total
+
+    def _hand_out(self, clean: NDArray[np.float64]) -> None:
+        """Show an observer what noise was added to, and how much of it is one record's."""
+        is_norm = self._learning.form == "norm"
+        if self._observe is None:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            longest = largest_norm(self._both) if is_norm else None
+        unit = self._noise_unit()
+        noised = self._total.astype(np.float64)
+        self._observe(NoisedVector("step", noised, clean, longest, unit=unit))
+
+    def _noise_unit(self) -> NDArray[np.float64] | None:
+        """Return what the noise's factor is multiplied by; None for the plan's norm."""
+        if self._learning.form == "norm":
+            return None
+        if self._learning.form == "widths" and self._ranges is not None:
+            return np.full(len(self._total), total_range(self._ranges))
+        return np.maximum(self._reach, 0).astype(np.float64)
 
     def _printed_scale(self, network: DenseNetwork) -> Floats:
         """Set how far a record is thought to reach, and return the scale of the noise."""
@@ -324,6 +369,15 @@ def norms_of(both: NetworkPass) -> Floats:
         signals = signal @ np.ones(signal.shape[1], np.float32)
         total += signals * (np.abs(error) @ np.ones(error.shape[1], np.float32))
     return total
+
+
+def largest_norm(both: NetworkPass) -> float:
+    """Return the largest L1 norm of one record's increments, from all products of its factors."""
+    totals = sum(
+        np.abs(here, dtype=np.float64).sum(axis=1) * np.abs(error, dtype=np.float64).sum(axis=1)
+        for here, error in zip(both.inputs, both.errors, strict=True)
+    )
+    return float(np.max(totals, initial=0.0))
 
 
 def clip_norms(both: NetworkPass, norm: np.float32) -> None:

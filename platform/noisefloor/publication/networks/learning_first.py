@@ -14,6 +14,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import TwoSidedGeometric
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.networks.dense import DenseNetwork, Floats
+from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.randomness import Source
 
 ParameterForm: TypeAlias = Literal["printed", "clamped", "corrected"]
@@ -97,11 +98,25 @@ class LearningFirst:
         whole = product_up(one.epsilon, self.parameters)
         return Guarantee(whole, SUBSTITUTE, model=TrustModel.CENTRAL)
 
-    def release(self, clean: DenseNetwork, source: Source) -> DenseNetwork:
-        """Return the network with fresh noise in every parameter."""
+    def release(
+        self, clean: DenseNetwork, source: Source, residuals: ResidualObserver | None = None
+    ) -> DenseNetwork:
+        """Return the network with fresh noise in every parameter.
+
+        Args:
+            clean: The trained network.
+            source: Of the noise.
+            residuals: Gets the parameters on the grid, before and after the noise; for simulations
+                alone.
+        """
         if clean.shape.count != self.parameters:
             raise BadParameter("parameters", self.parameters, f"== {clean.shape.count}")
-        noisy = self._grid(clean.vector) + self.noise.sampler(source)(self.parameters)
+        places = self._grid(clean.vector)
+        noisy = places + self.noise.sampler(source)(self.parameters)
+        if residuals is not None:
+            before, after = places.astype(np.float64), noisy.astype(np.float64)
+            longest = float(np.abs(before).max(initial=0.0))
+            residuals(NoisedVector("parameters", after, before, longest))
         return DenseNetwork(clean.shape, self._values(np.clip(noisy, -HALF_STEPS, HALF_STEPS)))
 
     def log_likelihoods(self, released: Floats, clean: Floats) -> NDArray[np.float64]:

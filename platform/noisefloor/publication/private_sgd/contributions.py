@@ -258,6 +258,33 @@ class ClippedBatch(NamedTuple):
                 contribution.add(self.factors[group])
 
 
+class LongestPart:
+    """The largest norm of one example's clipped gradient in a step; for observers.
+
+    Attributes:
+        norm: Of the clipped gradients, by their norms before and their factors.
+        place: Whose gradient was the longest before it was clipped.
+    """
+
+    __slots__ = ("_square", "norm", "place")
+
+    def __init__(self) -> None:
+        self._square, self.norm = -1.0, 0.0
+        self.place: int | None = None
+
+    def note(self, clipped: ClippedBatch, places: Tensor) -> None:
+        """Look at the clipped gradients of some examples."""
+        if not len(places):
+            return
+        squares, factors = (
+            torch.stack(one).double() for one in (clipped.squares, clipped.factors)
+        )
+        self.norm = max(self.norm, float((squares * factors.square()).sum(0).max().sqrt()))
+        largest, index = squares.sum(0).max(0)
+        if float(largest) > self._square:
+            self._square, self.place = float(largest), int(places[int(index)])
+
+
 _MARGIN = 1 - 2.0**-18
 """Bounds are kept to with room for the rounding of norms, factors and products."""
 

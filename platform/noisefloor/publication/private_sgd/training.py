@@ -15,9 +15,10 @@ from torch.nn import functional
 
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot, OutOfDomain
+from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.publication.private_sgd import training
 from noisefloor.publication.private_sgd.bookkeeping import BookKeeping, Loss, find_untapped_layers
-from noisefloor.publication.private_sgd.contributions import NonFiniteExamples
+from noisefloor.publication.private_sgd.contributions import LongestPart, NonFiniteExamples
 from noisefloor.publication.private_sgd.module_checks import (
     ModuleDryRun,
     as_batch,
@@ -158,6 +159,8 @@ class PrivateTraining:
         per_example: Take the slow road, whatever the layers are.
         public_examples: Inputs and targets of at least two examples that are nobody's, for the
             dry run; made up from shapes and types if left out.
+        residuals: Gets the sum of every step before and after its noise, and the largest norm of
+            one example's part in it. For simulations alone: no guarantee covers these numbers.
     """
 
     def __init__(
@@ -172,6 +175,7 @@ class PrivateTraining:
         micro_batch: int = 4096,
         per_example: bool = False,
         public_examples: tuple[Arrays, Arrays] | None = None,
+        residuals: ResidualObserver | None = None,
     ) -> None:
         check_module(module)
         self._module, self._plan, self._source, self._loss = module, plan, source, loss
@@ -188,6 +192,8 @@ class PrivateTraining:
         self._averaged_from = plan.steps - round(plan.averaging * plan.steps)
         self._average = torch.zeros_like(self._weights) if plan.averaging else None
         self._step = 0
+        self._longest = None if residuals is None else LongestPart()
+        self._residuals = residuals
         self._without = tuple(find_untapped_layers(module, self._flat))
         road = PerExample if self._without or per_example else BookKeeping
         self._road = road(module, self._flat, self._sums, loss=loss, clipping=plan.clipping)
@@ -235,7 +241,10 @@ class PrivateTraining:
         places = poisson_sample(self._plan, count, step_source.stage("sample"))
         for part in micro_batches(places, count, self._most):
             self._add(part)
+        clean = None if self._residuals is None else self._sums.clone()
         add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))
+        if clean is not None:
+            self._hand_out(clean, count if places is None else len(places))
         # Not divided by the size of the sample: that depends on which records there are.
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
 
@@ -252,6 +261,24 @@ class PrivateTraining:
                     self._add_some(half)
         else:
             clipped.add()
+            if self._longest is not None:
+                self._longest.note(clipped, self._places(part))
+
+    def _hand_out(self, clean: Tensor, taken: int) -> None:
+        """Show an observer what noise was added to, and the longest part of one example in it."""
+        longest, observe = self._longest, self._residuals
+        if longest is None or observe is None:
+            return
+        noised = self._sums.clone()
+        if longest.place is not None:
+            # What this example really adds: its factor may be right and not be used.
+            self._sums.zero_()
+            self._add(torch.tensor([longest.place]))
+            longest.norm = max(longest.norm, float(torch.linalg.vector_norm(self._sums.double())))
+            self._sums.copy_(noised)
+        before, after = (one.double().numpy() for one in (clean, noised))
+        observe(NoisedVector("step", after, before, longest.norm, taken))
+        self._longest = LongestPart()
 
     def _add_some(self, places: Tensor) -> None:
         if len(places):
@@ -328,6 +355,7 @@ def train(
     micro_batch: int = 4096,
     per_example: bool = False,
     public_examples: tuple[Arrays, Arrays] | None = None,
+    residuals: ResidualObserver | None = None,
 ) -> SgdReport:
     """Train a module privately, in place; the arguments are those of ``PrivateTraining``.
 
@@ -350,6 +378,7 @@ def train(
         micro_batch=micro_batch,
         per_example=per_example,
         public_examples=public_examples,
+        residuals=residuals,
     ) as training:
         training.run()
         return training.finish()

@@ -58,12 +58,15 @@ class RemoteAggregation:
 
     def apply(self, data: bytes) -> FrameOutcome:
         """Send one frame, and say whether it is promised to be kept or refused for its epoch."""
-        answer = self._devices.call("POST", "/frames", data, _FRAME, known=tuple(_REFUSED))
-        return FrameOutcome(_REFUSED.get(answer.status, FrameStatus.COUNTED))
+        return self._sent("/frames", data)
 
-    def apply_requests(self, data: bytes) -> None:
+    def apply_requests(self, data: bytes) -> FrameOutcome:
         """Send one frame of requests, and return as ``apply`` does."""
-        self._devices.call("POST", "/requests", data, _FRAME, known=_REFUSED)
+        return self._sent("/requests", data)
+
+    def _sent(self, path: str, data: bytes) -> FrameOutcome:
+        answer = self._devices.call("POST", path, data, _FRAME, known=tuple(_REFUSED))
+        return FrameOutcome(_REFUSED.get(answer.status, FrameStatus.COUNTED))
 
     def close(self, kind: str, epoch: int) -> None:
         """Close an epoch: what was taken before counts. It is repeated until that is counted."""
@@ -146,9 +149,9 @@ class RemoteImpressions:
         """Return the rows that a closed epoch collected, sorted by content."""
         return self._aggregation.release_rows(kind, epoch)
 
-    def apply_requests(self, data: bytes) -> None:
+    def apply_requests(self, data: bytes) -> FrameOutcome:
         """Send one frame of requests."""
-        self._aggregation.apply_requests(data)
+        return self._aggregation.apply_requests(data)
 
     def close(self, epoch: int) -> None:
         """Freeze an epoch's impressions and requests."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from noisefloor.accounting import Amount, sequential
+from noisefloor.accounting import Amount, sequential_as_written
 from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
 from noisefloor.adversary.audit import RepeatedRelease, joint_bound
 from noisefloor.mechanisms import Mechanism
@@ -17,8 +17,15 @@ from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neigh
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
+from noisefloor_sim.pipelines.ads.delivery import (
+    REQUEST,
+    DeliveryPhase,
+    busiest_requests,
+    requests_a_day,
+)
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
+from noisefloor_sim.pipelines.ads.slots import SHOWN
+from noisefloor_sim.pipelines.ads.training import FLOW as REPORT
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.scenario import Scenario
 
@@ -34,15 +41,23 @@ def daily_releases(
     day's reports. A user who looks at more pages makes more requests where each impression is
     requested: ``busiest_user`` is how many at most.
     """
-    found = [_request_release(scenario, delivery)]
+    found = []
     if training.training is not None:
-        found.insert(0, training_release(training.training))
+        found.append(training_release(training.training))
     if delivery.reports is not None:
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
         part = RepeatedRelease(report, 0, scenario.ad_behaviour.ads - 1)
         found.append(api.DailyRelease("shown-ad", 1, each, *each, part))
+    beside = debited_micro([*found, *other_releases(scenario)])
+    found.insert(training.training is not None, _request_release(scenario, delivery, beside))
     return found
+
+
+def debited_micro(flows: Sequence[api.DailyRelease]) -> int:
+    """Return what a day's releases are debited; what is sent without noise is not."""
+    paid = [Amount.cost(flow.each[0], flow.releases) for flow in flows if flow.each[0].is_finite]
+    return sum(paid, Amount(0)).micro_epsilon
 
 
 def other_releases(scenario: Scenario) -> list[api.DailyRelease]:
@@ -70,14 +85,65 @@ def training_release(training: AdTraining) -> api.DailyRelease:
     )
 
 
-def _request_release(scenario: Scenario, delivery: DeliveryPhase) -> api.DailyRelease:
+IN_THE_OPEN = "ratings in the open"
+
+
+def prices_of(
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+) -> dict[str, api.Price]:
+    """Return the guarantees of one release of each flow.
+
+    Reports of training add up to the training's own guarantee: a user who reports in every round
+    pays for each, and one who reports once, in a round drawn by lot, pays for the worst of them.
+    """
+    asked = delivery.delivery
+    found = {REQUEST: api.Price(asked.claimed, asked.guarantee(USER))}
+    if training.training is not None:
+        whole = training_release(training.training)
+        proved = whole.each[1] if whole.releases > 1 else whole.proved
+        found[REPORT] = api.Price(whole.each[0], proved)
+    elif block_of(scenario).training.method in ("open", "means"):
+        open_ = Guarantee.none("the model is trained from ratings without noise", USER)
+        found[IN_THE_OPEN] = api.Price(open_, open_, is_sent_by_all=True)
+    if delivery.reports is not None:
+        report = delivery.reports.report
+        found[SHOWN] = api.Price(report.claimed, report.guarantee(USER))
+    return found
+
+
+def paper_claim(prices: Mapping[str, api.Price], training: TrainingPhase, days: int) -> Guarantee:
+    """Return what the paper claims of a run: all training, and one request on each day."""
+    claimed = [price.claimed for price in prices.values() if price.is_sent_by_all]
+    if training.training is not None:
+        claimed.append(training.training.claimed)
+    return composed_guarantee([*claimed, *[prices[REQUEST].claimed] * days])
+
+
+def _request_release(scenario: Scenario, delivery: DeliveryPhase, beside: int) -> api.DailyRelease:
+    """Return the requests of a day, as many as the budget covers beside the other flows.
+
+    One request a day claims what is configured for it. Where each impression is requested, people
+    decide how many there are, and the configuration says no more of a day than the budget does;
+    the paper counts one.
+    """
     asked, times = delivery.delivery, requests_a_day(delivery.statistics)
     each, distribution = (asked.claimed, asked.guarantee(USER)), RequestDistribution(asked)
+    claimed = each[0]
+    if claims_budget(scenario) and claimed.is_finite:
+        claimed = Guarantee(scenario.budget, USER)
+        if delivery.cost:
+            left = Amount.budget(scenario.budget, 0.0).micro_epsilon - beside
+            times = max(1, min(times, left // delivery.cost))
     part = RepeatedRelease(distribution, *distribution.worst_pair(), times)
-    claimed = each[0] if scenario.variant == "paper" else repeated_guarantee(each[0], times)
     return api.DailyRelease(
         "request", times, each, claimed, repeated_guarantee(each[1], times), part
     )
+
+
+def claims_budget(scenario: Scenario) -> bool:
+    """Whether the budget is all that the configuration says of a user's whole day."""
+    is_daily = block_of(scenario).delivery.fresh == "day"
+    return scenario.variant == "corrected" and not is_daily
 
 
 def _plain(one: Guarantee) -> Guarantee:
@@ -92,13 +158,13 @@ def _worst_pair(mechanism: object) -> tuple[object, object]:
 
 def repeated_guarantee(one: Guarantee, times: int) -> Guarantee:
     """Return what is known of so many releases; nothing, if nothing is of one."""
-    return sequential([one] * times) if one.is_finite else one
+    return sequential_as_written([one] * times) if one.is_finite else one
 
 
 def composed_guarantee(parts: list[Guarantee]) -> Guarantee:
     """Return what is known of releases together; nothing, if nothing is of one of them."""
     endless = [one for one in parts if not one.is_finite]
-    return endless[0] if endless else sequential([_plain(one) for one in parts])
+    return endless[0] if endless else sequential_as_written([_plain(one) for one in parts])
 
 
 def daily_release_metrics(
@@ -161,7 +227,7 @@ def claims_of(
 
     return tuple(
         api.NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
-        for name, claimed, proved, parts in _listed(flows, others)
+        for name, claimed, proved, parts in _listed(scenario, flows, others)
     )
 
 
@@ -193,24 +259,22 @@ _PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day":
 
 
 def planned_claims(
-    flows: Sequence[api.DailyRelease],
-    others: Sequence[api.DailyRelease],
-    days: int,
-    *,
-    is_daily: bool,
+    scenario: Scenario, flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
 ) -> tuple[api.PlannedClaim, ...]:
     """Return the claims that are known before the run.
 
+    Where devices make a request for every impression, nothing is known of a whole day: people
+    decide how many there are.
+
     Args:
+        scenario: At one point of a sweep.
         flows: Of a day, before anybody made a request.
         others: Flows of other pipelines, which plan them; here they count in the whole day.
-        days: Of the run.
-        is_daily: Whether devices make one request a day. Where they make one for every
-            impression, nothing is known of a whole day: people decide how many there are.
     """
+    days, is_daily = scenario.days, block_of(scenario).delivery.fresh == "day"
     known = [
         api.PlannedClaim(name, _PER[name], Claim(claimed, proved))
-        for name, claimed, proved, _ in _listed(flows, others)
+        for name, claimed, proved, _ in _listed(scenario, flows, others)
         if is_daily or name != "whole-day"
     ]
     if not is_daily:
@@ -221,13 +285,12 @@ def planned_claims(
         composed_guarantee([getattr(flow, name) for flow in own]) for name in ("claimed", "proved")
     )
     # Each release is rounded up by itself, and what is sent without noise is not debited.
-    paid = [Amount.cost(flow.each[0], flow.releases) for flow in own if flow.claimed.is_finite]
-    debited = sum(paid, Amount(0)).epsilon
+    debited = Amount(debited_micro(own)).epsilon
     return (*known, api.PlannedClaim("whole-run", "run", Claim(claimed, proved), debited))
 
 
 def _listed(
-    flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
+    scenario: Scenario, flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
 ) -> Iterator[tuple[str, Guarantee, Guarantee, list[RepeatedRelease]]]:
     for flow in flows:
         if flow.name != "request":
@@ -236,11 +299,16 @@ def _listed(
         yield flow.name, *flow.each, [flow.single]
         if flow.releases > 1:
             yield "requests-a-day", flow.claimed, flow.proved, [flow.part]
+    every = (*flows, *others)
     claimed, proved = (
-        composed_guarantee([getattr(flow, name) for flow in (*flows, *others)])
+        composed_guarantee([getattr(flow, name) for flow in every])
         for name in ("claimed", "proved")
     )
-    yield "whole-day", claimed, proved, [flow.part for flow in (*flows, *others)]
+    if claims_budget(scenario) and claimed.is_finite:
+        claimed = Guarantee(scenario.budget, USER)
+        if debited_micro(every) > Amount.budget(scenario.budget, 0.0).micro_epsilon:
+            return  # nobody has such a day: the budget does not cover one release of each flow
+    yield "whole-day", claimed, proved, [flow.part for flow in every]
 
 
 def _audited(

@@ -20,7 +20,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind, sealed_frames
-from noisefloor_sim.inspection import Flow, OutgoingFrame, Price, UntestedFlow
+from noisefloor_sim.inspection import Flow, LedgerPrice, OutgoingFrame, UntestedFlow
 from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
 from noisefloor_sim.pipelines.ads.slots import (
@@ -304,7 +304,7 @@ class DeliveryPhase:
         """What is declared of reports of shown ads."""
         if self.reports is None:
             return ()
-        price = Price(SHOWN, Amount.cost(self.reports.report.claimed).micro_epsilon)
+        price = LedgerPrice(SHOWN, Amount.cost(self.reports.report.claimed).micro_epsilon)
         kinds = [self.reports.kind] * self.scenario.days
         return (UntestedFlow(self.reports.kind.name, kinds, price),)
 

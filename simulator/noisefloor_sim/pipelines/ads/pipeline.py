@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.ads.auction import BID_REQUESTS
 from noisefloor.ads.delivery import AD_REQUESTS
-from noisefloor.privacy import FlowEvidence
+from noisefloor.privacy import FlowEvidence, Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tasks import TrainingTask
@@ -21,7 +21,9 @@ from noisefloor_sim.pipelines.ads.claims import (
     daily_release_metrics,
     daily_releases,
     other_releases,
+    paper_claim,
     planned_claims,
+    prices_of,
     with_evidence,
 )
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
@@ -111,11 +113,18 @@ class AdsPipeline(api.Pipeline):
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 
+    def prices(self) -> Mapping[str, api.Price]:
+        """Return the guarantees of a report of training, of a request, of a shown ad."""
+        return prices_of(self.scenario, self.training, self.delivery)
+
+    def paper_claim(self) -> Guarantee:
+        """Return what the paper claims: training, and one request on each day."""
+        return paper_claim(self.prices(), self.training, self.scenario.days)
+
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of training, of a request and, with one request a day, of all days."""
         flows = daily_releases(self.scenario, self.training, self.delivery)
-        others, days = other_releases(self.scenario), self.scenario.days
-        return planned_claims(flows, others, days, is_daily=self.delivery.is_daily)
+        return planned_claims(self.scenario, flows, other_releases(self.scenario))
 
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""

@@ -100,7 +100,8 @@ def ledger_tables(groups: plotting.Groups) -> Iterator[Table]:
             "Epsilon of everything that one user releases on the day of training. The paper's sum "
             "counts one request and one bit of clicks; what is proved counts what is sent. "
             "Requests are those of a mean user on the busiest day, rounded up; the busiest user's "
-            "stand below, and are not in the sum.",
+            "stand below, and are not in the sum. Where each impression is requested, a corrected "
+            "day claims the budget.",
             (
                 "curve",
                 "flow",
@@ -128,10 +129,11 @@ def _day(point: PointFindings) -> Iterator[tuple[Cell, ...]]:
     flows = {flow: figures for flow, figures in found.items() if figures is not None}
     for flow, figures in flows.items():
         yield _FLOWS[flow], int(figures[0]), *figures[1:]
-    if not flows:
-        return
-    claimed, proved = (sum(figures[place] for figures in flows.values()) for place in (3, 4))
-    yield "the whole day", sum(int(it[0]) for it in flows.values()), None, None, claimed, proved
+    releases = sum(int(figures[0]) for figures in flows.values())
+    for named in point.findings.claims:
+        if named.mechanism == "whole-day":
+            figures = [named.claim.claimed.epsilon, named.claim.proved.epsilon]
+            yield "the whole day", releases, None, None, *figures
     most, busiest = (point.metric(f"day.busiest_user.{name}") for name in ("releases", "proved"))
     if most is not None and busiest is not None:
         each = flows["request"][1:3] if "request" in flows else (None, None)

@@ -15,20 +15,16 @@ from noisefloor.accounting import binary_success
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
 from noisefloor.adversary.audit import (
     bayes_guess,
-    bound_from_reports,
     majority_success,
     pair_success,
     vector_success,
 )
 from noisefloor.distributions import ONE
 from noisefloor.mechanisms import Reports
-from noisefloor.privacy import LowerBound, Neighbours
+from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.scoring import proportion_metric
-
-ALPHA = 1e-5
-"""The probability that an audited bound is wrong."""
 
 Bits = NDArray[np.bool_]
 
@@ -221,19 +217,3 @@ def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -
         Metric("attack.all_days.closed_form", clicks.bit_success(), n=canaries),
         Metric("attack.all_days.bound", float(binary_success(proved)), n=canaries),
     ]
-
-
-def audited_bound(
-    report: ClickReport | MemoisedClicks | DeliveredClick, canaries: int, source: SeededSource
-) -> LowerBound:
-    """Return the epsilon that the worst two profiles prove, from canaries of their own."""
-    pair: tuple[object, object]
-    if isinstance(report, MemoisedClicks):
-        pair = (np.ones(report.ads, dtype=np.bool_), np.zeros(report.ads, dtype=np.bool_))
-    else:
-        pair = report.worst_pairs(Neighbours.USER)[0]
-    inputs = [np.repeat(np.asarray(value)[None], canaries, axis=0) for value in pair]
-    reports = [
-        report.randomise(rows, source.child("audit", place)) for place, rows in enumerate(inputs)
-    ]
-    return bound_from_reports(report, reports, pair, alpha=ALPHA)

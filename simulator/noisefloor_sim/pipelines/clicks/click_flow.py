@@ -24,7 +24,7 @@ from noisefloor.mechanisms import Reports
 from noisefloor.privacy import LowerBound
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
-from noisefloor_sim.inspection import Flow, Price, SeenFrame, WitnessPairs, WitnessScores
+from noisefloor_sim.inspection import Flow, LedgerPrice, SeenFrame, WitnessPairs, WitnessScores
 
 ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
 """What guards clicks, in any of its forms."""
@@ -150,9 +150,9 @@ class ClickFlow(Flow):
         return self.kind
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> LedgerPrice | None:
         """What the ledger debits for a report: what is claimed of it."""
-        return Price(self.ledger, Amount.cost(self.mechanism.claimed).micro_epsilon)
+        return LedgerPrice(self.ledger, Amount.cost(self.mechanism.claimed).micro_epsilon)
 
     def inspect(self, seen: SeenFrame) -> None:
         """Count fresh reports by what they were made of, and compare those sent again."""
@@ -211,9 +211,9 @@ class ClickFlow(Flow):
         came = where < len(rows)
         came[came] = rows[where[came]] == pairs.first[came]
         if came.any():
-            where, held, other = where[came], clicks[where[came]], truth.other[came]
+            where, actual, other = where[came], clicks[where[came]], truth.other[came]
             self.witnesses.append(
-                (fresh[where], held, other, pairs.swapped[came], pairs.unused[came])
+                (fresh[where], actual, other, pairs.swapped[came], pairs.unused[came])
             )
 
     def fit(self) -> FitResult:
@@ -229,12 +229,12 @@ class ClickFlow(Flow):
         # Scores are 0 or far from it: every guess that the report gives reason for is made.
         scores = WitnessScores(least=1e-9)
         if self.witnesses:
-            reports, held, other, swapped, unused = (
+            reports, actual, other, swapped, unused = (
                 np.concatenate(column) for column in zip(*self.witnesses, strict=True)
             )
-            # ``held`` is the partner's value where the pair is swapped, the own one otherwise.
-            for bits, drawn in ((swapped, reports), (None, self._planted(held, source))):
-                ratio = self._log_ratio(drawn, held, other)
+            # ``actual`` is the partner's value where the pair is swapped, the own one otherwise.
+            for bits, drawn in ((swapped, reports), (None, self._planted(actual, source))):
+                ratio = self._log_ratio(drawn, actual, other)
                 towards = np.where(swapped, -ratio, ratio)
                 if bits is None:
                     scores.see_planted(towards, swapped)
@@ -242,29 +242,31 @@ class ClickFlow(Flow):
                     scores.see(towards, swapped, unused)
         return {name: scores.bound(name) for name in scores.counts}
 
-    def _planted(self, held: Reports, source: SeededSource) -> Reports:
+    def _planted(self, actual: Reports, source: SeededSource) -> Reports:
         """Randomise the witnesses' inputs again, with noise a quarter too small."""
         mechanism = self.mechanism
         if isinstance(mechanism, MemoisedClicks):
             larger = replace(
                 mechanism, epsilon=PLANTED * mechanism.epsilon, first=PLANTED * mechanism.first
             )
-            return larger.report(held, larger.memorise(len(held), source.child("memory")), source)
-        return replace(mechanism, epsilon=PLANTED * mechanism.epsilon).randomise(held, source)
+            return larger.report(
+                actual, larger.memorise(len(actual), source.child("memory")), source
+            )
+        return replace(mechanism, epsilon=PLANTED * mechanism.epsilon).randomise(actual, source)
 
-    def _log_ratio(self, reports: Reports, held: Reports, other: Reports) -> Floats:
-        """Return ln P(report | other) - ln P(report | held), of each witness."""
+    def _log_ratio(self, reports: Reports, actual: Reports, other: Reports) -> Floats:
+        """Return ln P(report | other) - ln P(report | actual), of each witness."""
         declared = self.tests.declared
-        reports, held, other = (self._as_bits(one) for one in (reports, held, other))
+        reports, actual, other = (self._as_bits(one) for one in (reports, actual, other))
         if declared.sampled:
-            return _sampled_ratio(declared, reports, held, other)
+            return _sampled_ratio(declared, reports, actual, other)
         ones = np.array([declared.rise, declared.stay])
         logs = np.log([1 - ones, ones])  # by report, then by bit
-        found, at = reports.astype(np.intp), [bits.astype(np.intp) for bits in (other, held)]
+        found, at = reports.astype(np.intp), [bits.astype(np.intp) for bits in (other, actual)]
         return np.asarray((logs[found, at[0]] - logs[found, at[1]]).sum(axis=1))
 
 
-def _sampled_ratio(declared: BitDistribution, reports: Bits, held: Bits, other: Bits) -> Floats:
+def _sampled_ratio(declared: BitDistribution, reports: Bits, actual: Bits, other: Bits) -> Floats:
     """Return the ratio where one place of one click and its padding is picked.
 
     Padding that comes behind one click begins with its second place: the first stands for it.
@@ -272,7 +274,7 @@ def _sampled_ratio(declared: BitDistribution, reports: Bits, held: Bits, other: 
     odds = np.where(
         reports, declared.stay / declared.rise, (1 - declared.stay) / (1 - declared.rise)
     )
-    width = held.shape[1]
+    width = actual.shape[1]
     padding = odds[:, width + 1 :].sum(axis=1)
-    picked = [(odds[:, :width] * bits).sum(axis=1) for bits in (other, held)]
+    picked = [(odds[:, :width] * bits).sum(axis=1) for bits in (other, actual)]
     return np.asarray(np.log(picked[0] + padding) - np.log(picked[1] + padding))

@@ -16,7 +16,7 @@ from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, most_pairs, with_bits
-from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim
+from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim, Price
 from noisefloor_sim.pipelines.clicks.attacks import delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
@@ -25,7 +25,7 @@ from noisefloor_sim.pipelines.clicks.pipeline import ClickPipeline
 from noisefloor_sim.pipelines.clicks.reporting import (
     CLICK_REPORT,
     ClickReporting,
-    HeldClicks,
+    FreshClicks,
     planned_reports,
 )
 from noisefloor_sim.pipelines.clicks.sending import SentReports
@@ -117,9 +117,9 @@ class DeliveredPipeline(Pipeline):
         fresh = SentReports(self.mechanism.randomise(inputs, randomness), inputs)
         stats.reported += self.mechanism.tally(inputs)[1::2]
         stats.spent += int(np.count_nonzero(paid)) * cost
-        held = HeldClicks(inputs, pairs, inputs[pairs.first] ^ 1, np.ones_like(own))
+        clicks = FreshClicks(inputs, pairs, inputs[pairs.first] ^ 1, np.ones_like(own))
         yield from self.flow.frames(
-            number, day, asked=shown.has, paid=paid, fresh=fresh, held=held
+            number, day, asked=shown.has, paid=paid, fresh=fresh, clicks=clicks
         )
 
     def _witnesses(
@@ -130,7 +130,7 @@ class DeliveredPipeline(Pipeline):
         chance = self.flow.source.child("witness", number, day).generator()
         order = chance.permutation(len(ads))
         ranks = [_ranked(order[clicked[order] == bit], ads) for bit in (True, False)]
-        _, first, second = np.intersect1d(*(codes for codes, _ in ranks), return_indices=True)
+        _, first, second = np.intersect1d(ranks[0][0], ranks[1][0], return_indices=True)
         lookers, others = ranks[0][1][first], ranks[1][1][second]
         return with_bits(lookers[:most], others[:most], chance)
 
@@ -149,6 +149,10 @@ class DeliveredPipeline(Pipeline):
         attacks = [m for game in chosen for m in play(self.mechanism, game, canaries, source)]
         metrics = (*self.flow.metrics(servers, {}), *attacks)
         return Findings(metrics, self.flow.audited([self._claim()], evidence))
+
+    def prices(self) -> Mapping[str, Price]:
+        """Return the guarantees of a daily report."""
+        return self.flow.prices()
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days."""

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import Amount
+from noisefloor.accounting import Amount, sequential
 from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
 from noisefloor.adversary.fit import row_sums
-from noisefloor.privacy import Claim, FlowEvidence, Neighbours
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
@@ -22,7 +22,14 @@ from noisefloor_sim.inspection import (
     no_pairs,
     with_bits,
 )
-from noisefloor_sim.pipelines.api import Findings, Metric, NamedClaim, Pipeline, PlannedClaim
+from noisefloor_sim.pipelines.api import (
+    Findings,
+    Metric,
+    NamedClaim,
+    Pipeline,
+    PlannedClaim,
+    Price,
+)
 from noisefloor_sim.pipelines.clicks import attacks
 from noisefloor_sim.pipelines.clicks.block import (
     block_of,
@@ -37,7 +44,7 @@ from noisefloor_sim.pipelines.clicks.reporting import (
     CLICK_REPORT,
     PERMANENT,
     ClickReporting,
-    HeldClicks,
+    FreshClicks,
     planned_reports,
 )
 from noisefloor_sim.pipelines.clicks.sending import SentReports
@@ -98,10 +105,10 @@ class ClickPipeline(Pipeline):
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
         stats.spent += int(np.count_nonzero(new)) * self.flow.cost
         other = np.where(pairs.swapped[:, None], own[pairs.first], own[pairs.second])
-        held = HeldClicks(bits, pairs, other, new[paid])
+        clicks = FreshClicks(bits, pairs, other, new[paid])
         asked: Flags = np.asarray(contact.any(axis=1))
         yield from self.flow.frames(
-            cohort.number, day, asked=asked, paid=paid, fresh=fresh, held=held
+            cohort.number, day, asked=asked, paid=paid, fresh=fresh, clicks=clicks
         )
 
     def _witnesses(self, number: int, day: int, own: Flags, shown: Flags) -> WitnessPairs:
@@ -163,6 +170,14 @@ class ClickPipeline(Pipeline):
         metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
         claims = self._claims()
         return Findings(tuple(metrics), self.flow.audited(claims, evidence))
+
+    def prices(self) -> Mapping[str, Price]:
+        """Return the guarantees of a daily report, or of all days' permanent answers."""
+        return self.flow.prices()
+
+    def paper_claim(self) -> Guarantee:
+        """Return the sum over days of what the paper claims of one report."""
+        return sequential([self.mechanism.claimed] * self.scenario.days)
 
     def planned_claims(self) -> tuple[PlannedClaim, ...]:
         """Return the claims of a daily report and of all days, which permanent answers cover."""

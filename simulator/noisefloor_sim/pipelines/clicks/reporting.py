@@ -9,12 +9,18 @@ from numpy.typing import NDArray
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import MemoisedClicks
 from noisefloor.mechanisms import Reports
-from noisefloor.privacy import FlowEvidence, Neighbours
+from noisefloor.privacy import FlowEvidence, Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, outgoing_frames
-from noisefloor_sim.pipelines.api import Metric, NamedClaim, PlannedClaim, repeated_claim
+from noisefloor_sim.pipelines.api import (
+    Metric,
+    NamedClaim,
+    PlannedClaim,
+    Price,
+    repeated_claim,
+)
 from noisefloor_sim.pipelines.clicks import day_statistics, estimates
 from noisefloor_sim.pipelines.clicks.block import mounts, policy_of
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow, ClickMechanism, ClickTruth
@@ -23,11 +29,8 @@ from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Exhausted, in_contact
 
-CLICK_REPORT = "click report"
-"""What the account calls a daily report."""
-
-PERMANENT = "permanent click answers"
-"""What it calls answers that are paid for once."""
+CLICK_REPORT, PERMANENT = "click report", "permanent click answers"
+"""What the account calls a daily report, and the answers that stand for all days."""
 
 Flags = NDArray[np.bool_]
 
@@ -42,7 +45,7 @@ def planned_reports(named: NamedClaim, days: int) -> tuple[PlannedClaim, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldClicks:
+class FreshClicks:
     """What the fresh reports of a cohort's day are about.
 
     Attributes:
@@ -102,6 +105,22 @@ class ClickReporting:
         repeats = self.memory.policy is Exhausted.MEMORY
         self.inspected = ClickFlow(self.mechanism, self.kind, days, ledger, repeats)
 
+    @property
+    def proved(self) -> Guarantee:
+        """What is proved of what a user pays for at once.
+
+        Permanent answers are paid for once and cover all days; people's clicks change, so it is
+        the guarantee for clicks that do.
+        """
+        if isinstance(self.mechanism, MemoisedClicks):
+            return self.mechanism.guarantee_changing()
+        return self.mechanism.guarantee(Neighbours.USER)
+
+    def prices(self) -> dict[str, Price]:
+        """Return the guarantees of a daily report, or of the permanent answers of all days."""
+        flow = PERMANENT if isinstance(self.mechanism, MemoisedClicks) else CLICK_REPORT
+        return {flow: Price(self.mechanism.claimed, self.proved)}
+
     def open_day(
         self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
     ) -> Flags:
@@ -121,7 +140,7 @@ class ClickReporting:
         asked: Flags,
         paid: Flags,
         fresh: SentReports,
-        held: HeldClicks,
+        clicks: FreshClicks,
     ) -> Iterator[OutgoingFrame]:
         """Send a cohort's reports: fresh ones, old ones again, and forged ones among them.
 
@@ -131,7 +150,7 @@ class ClickReporting:
             asked: Users who have something to report.
             paid: Users who paid for a fresh report.
             fresh: The reports of those.
-            held: What those are about.
+            clicks: What those are about.
         """
         stats = self.days[day]
         stats.fresh += len(fresh.reports)
@@ -141,10 +160,11 @@ class ClickReporting:
             reports = self.forger.join(sent, stats, self.source.child("fakes", cohort, day))
         if len(reports):
             users, repeated = np.flatnonzero(paid), np.flatnonzero(again)
-            clicks = held.clicks, held.pairs, held.other
-            truth = ClickTruth(day, len(paid), users, repeated, *clicks)
+            truth = ClickTruth(
+                day, len(paid), users, repeated, clicks.clicks, clicks.pairs, clicks.other
+            )
             debited = np.zeros(len(reports), dtype=np.bool_)
-            debited[: len(users)] = held.debited
+            debited[: len(users)] = clicks.debited
             randomness = self.source.child("frame", cohort, day)
             yield from outgoing_frames(
                 self.inspected.name,
@@ -167,7 +187,7 @@ class ClickReporting:
         name, days = self.kind.name, len(self.days)
         found = estimates.released_estimates(self.mechanism, servers.aggregator, name, days)
         shown = np.sum([servers.impressions(day) for day in range(days)], axis=0)
-        proved = self.mechanism.guarantee(Neighbours.USER).epsilon / self.mechanism.epsilon
+        proved = self.proved.epsilon / self.mechanism.epsilon
         users, share_randomness = self.scenario.population.users, self._days_share_randomness
         return [
             *estimates.estimate_metrics(found, self.days),
@@ -197,7 +217,13 @@ class ClickReporting:
         found = [replace(one, claim=replace(one.claim, evidence=seen)) for one in claims]
         if mounts(self.scenario, "audit"):
             bounds = self.inspected.bounds(self.source.child("planted"))
-            found[0] = replace(found[0], claim=replace(found[0].claim, **bounds))
+            claim = replace(
+                found[0].claim,
+                audited=bounds["audited"],
+                null=bounds["null"],
+                planted=bounds["planted"],
+            )
+            found[0] = replace(found[0], claim=claim)
         return tuple(found)
 
     @property

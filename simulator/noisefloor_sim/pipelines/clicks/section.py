@@ -190,13 +190,14 @@ def _utility_plot(groups: Groups, axis: Axis) -> Plot:
 def _frontier_plots(groups: Groups, axis: Axis) -> list[Plot]:
     curves = []
     for variant, by_place in sorted(groups.items()):
-        x, errors = metric_along_axis(by_place, "error_relative")
-        _, wins = metric_along_axis(by_place, "attack.profiles.success")
-        if not wins:
+        errors = dict(zip(*metric_along_axis(by_place, "error_relative"), strict=True))
+        wins = dict(zip(*metric_along_axis(by_place, "attack.profiles.success"), strict=True))
+        both = [place for place in wins if place in errors]  # without reports there is no error
+        if not both:
             continue
-        labels = [f"{place:g}" for place in x]
-        y = [metric.value for metric in errors]
-        curves.append(Curve(variant, [metric.value for metric in wins], y, labels=labels))
+        labels = [f"{place:g}" for place in both]
+        x, y = [wins[place].value for place in both], [errors[place].value for place in both]
+        curves.append(Curve(variant, x, y, labels=labels))
     if not curves:
         return []
     return [
@@ -227,9 +228,10 @@ def _budget_plot(groups: Groups, axis: Axis) -> Plot:
             days = [float(day + 1) for day in range(len(y))]
             curves.append(Curve(f"{name}, {said}", days, y, role=role, group=name))
     return Plot(
-        "What a mean user has spent",
+        "What a mean user has spent on reports of clicks",
         f"At the largest {axis.word} of the sweep. Debited is what is claimed; where it lies "
-        "below what is proved, the ledger debits too little.",
+        "below what is proved, the ledger debits too little. Of permanent answers it is proved "
+        "for clicks that change.",
         "day",
         "epsilon, summed",
         tuple(curves),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from noisefloor.accounting import Amount, sequential
+from noisefloor.accounting import Amount, sequential_as_written
 from noisefloor.adversary.audit import RepeatedRelease, ceiling, joint_bound
 from noisefloor.collection import collecting, collection_claim, selection_claim
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, Piecewise
@@ -59,6 +59,14 @@ class PhaseCosts:
         is_selection = isinstance(task.selector, collecting.ReportingSelector) and number == 0
         return debited(self.selection if is_selection else self.training)
 
+    def covered_rounds(self, task: RecordTask, budget: int) -> int:
+        """Return how many rounds, from the first, a budget in micro-epsilon covers."""
+        for number in range(task.rounds):
+            budget -= self.of_round(task, number)
+            if budget < 0:
+                return number
+        return task.rounds
+
 
 def debited(claim: Claim) -> int:
     """Return what a release is debited, in micro-epsilon."""
@@ -82,6 +90,7 @@ def claims_of(
     task: RecordTask,
     columns: Sequence[int],
     *,
+    budget: float,
     asked: int,
     asked_by_owners: int,
     canaries: int,
@@ -92,6 +101,7 @@ def claims_of(
     Args:
         task: What was run.
         columns: The attributes that were chosen.
+        budget: Of a user.
         asked: How often who did not train may ask the server; 0: the model is on the device.
         asked_by_owners: How often an owner of a training record may, besides.
         canaries: Runs of each audit on either of two inputs.
@@ -99,7 +109,10 @@ def claims_of(
     """
     selection, training = _selection_parts(task), _training_parts(task, columns, asks=False)
     question = _training_parts(task, columns, asks=True)
-    sent = [selection, training, *([_times(question, asked_by_owners)] * bool(asked_by_owners))]
+    costs = PhaseCosts.of(task, columns)
+    rounds = [selection, training]
+    sent = rounds[: _phases(task, costs, budget)]
+    sent += [_times(question, asked_by_owners)] * bool(asked_by_owners)
     parts: dict[str, list[ReleasedParts]] = {
         "selection": [selection],
         "training": [training],
@@ -107,8 +120,7 @@ def claims_of(
     }
     if asked:
         parts |= {"question": [question], "asker": [_times(question, asked)]}
-    costs = PhaseCosts.of(task, columns)
-    named = phase_claims(task, costs, asked=asked, asked_by_owners=asked_by_owners)
+    named = phase_claims(task, costs, budget=budget, asked=asked, asked_by_owners=asked_by_owners)
     if source is None:
         return tuple(NamedClaim(name, claim) for name, claim in named.items())
     audits = {name: _audited(parts[name], canaries, source.child(name)) for name in named}
@@ -117,14 +129,28 @@ def claims_of(
     )
 
 
+def _phases(task: RecordTask, costs: PhaseCosts, budget: float) -> int:
+    """Return how many of selection and training an owner takes part in: the budget decides.
+
+    A selection without a round of its own costs nothing, and is always the first.
+    """
+    covered = costs.covered_rounds(task, Amount.budget(budget, 0.0).micro_epsilon)
+    return covered + 2 - task.rounds
+
+
 def phase_claims(
-    task: RecordTask, costs: PhaseCosts, *, asked: int, asked_by_owners: int
+    task: RecordTask, costs: PhaseCosts, *, budget: float, asked: int, asked_by_owners: int
 ) -> dict[str, Claim]:
     """Return what is claimed and proved of each phase, of who only asks, and of an owner.
+
+    Of a phase its epsilon is claimed. Of all that one person sends the configuration says no more
+    than the budget does, and the paper says the epsilon of one phase. An owner whose budget covers
+    no phase sends nothing, and there is no claim.
 
     Args:
         task: What is run.
         costs: Of its phases.
+        budget: Of a user.
         asked: How often who did not train may ask the server.
         asked_by_owners: How often an owner of a training record may, besides.
     """
@@ -134,18 +160,27 @@ def phase_claims(
     rows["training"] = [costs.training]
     if asked:
         rows |= {"question": [costs.question], "asker": [costs.question] * asked}
-    rows["owner"] = [costs.selection, costs.training, *[costs.question] * asked_by_owners]
-    # The paper's epsilon is that of one phase, and is said of the whole.
-    said = Guarantee(task.epsilon, Neighbours.USER) if task.variant == "paper" else None
-    return {name: _whole(claims, said) for name, claims in rows.items()}
+    phases = [costs.selection, costs.training][: _phases(task, costs, budget)]
+    if costs.covered_rounds(task, Amount.budget(budget, 0.0).micro_epsilon):
+        rows["owner"] = [*phases, *[costs.question] * asked_by_owners]
+    is_paper = task.variant == "paper"
+    said = Guarantee(task.epsilon if is_paper else budget, _USER)
+    return {
+        name: _person(claims, said, is_paper=is_paper)
+        if name in ("asker", "owner")
+        else Claim(claims[0].claimed, claims[0].proved)
+        for name, claims in rows.items()
+    }
 
 
-def _whole(claims: Sequence[Claim], said: Guarantee | None) -> Claim:
-    """Return the claims of several phases as one: phases add up."""
-    if len(claims) == 1:
-        return Claim(claims[0].claimed, claims[0].proved)
-    claimed = said or sequential([one.claimed for one in claims])
-    return Claim(claimed, sequential([one.proved for one in claims]))
+def _person(claims: Sequence[Claim], said: Guarantee, *, is_paper: bool) -> Claim:
+    """Return the claim of all that one person sends: what is proved of each adds up.
+
+    Only the paper says an epsilon of a whole of which some part is sent without noise.
+    """
+    open_ = [one.claimed for one in claims if not one.claimed.is_finite]
+    claimed = open_[0] if open_ and not is_paper else said
+    return Claim(claimed, sequential_as_written([one.proved for one in claims]))
 
 
 def _audited(phases: Sequence[ReleasedParts], canaries: int, source: SeededSource) -> LowerBound:

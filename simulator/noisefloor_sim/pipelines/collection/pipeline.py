@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.accounting import MICRO, Amount
-from noisefloor.privacy import FlowEvidence
+from noisefloor.privacy import FlowEvidence, Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
@@ -144,12 +144,26 @@ class CollectionPipeline(api.Pipeline):
         claims = claims_of(
             self.task,
             columns,
+            budget=self.scenario.budget,
             asked=asked,
             asked_by_owners=self._questions_of_owners(),
             canaries=block.canaries,
             source=self.source.child("audit") if self._is_mounted("audit") else None,
         )
         return api.Findings(tuple(metrics), claims)
+
+    def prices(self) -> Mapping[str, api.Price]:
+        """Return the guarantees of a report in either round, and of a question."""
+        costs = self.phases_.costs
+        phases = (costs.selection, costs.training, costs.question)
+        return {
+            flow: api.Price(claim.claimed, claim.proved)
+            for flow, claim in zip(FLOWS, phases, strict=True)
+        }
+
+    def paper_claim(self) -> Guarantee:
+        """Return the epsilon of one phase, which the paper says of the whole."""
+        return Guarantee(self.task.epsilon, Neighbours.USER)
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of each phase and of the whole run.
@@ -158,8 +172,16 @@ class CollectionPipeline(api.Pipeline):
         """
         costs, asked = self.phases_.costs, self.questions(trained=False)
         by_owners = self._questions_of_owners()
-        claims = phase_claims(self.task, costs, asked=asked, asked_by_owners=by_owners)
-        rounds = sum(costs.of_round(self.task, number) for number in range(self.task.rounds))
+        claims = phase_claims(
+            self.task,
+            costs,
+            budget=self.scenario.budget,
+            asked=asked,
+            asked_by_owners=by_owners,
+        )
+        cap = Amount.budget(self.scenario.budget, 0.0).micro_epsilon
+        covered = range(costs.covered_rounds(self.task, cap))
+        rounds = sum(costs.of_round(self.task, number) for number in covered)
         question = debited(costs.question)
         micro = {"asker": asked * question, "owner": rounds + by_owners * question}
         return tuple(

@@ -50,6 +50,7 @@ class ModelsBlock(PipelineBlock):
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
+    spends_budgets: ClassVar[bool] = False  # the data set has a budget, and its ledger
     attacks: ClassVar[Attacks] = ATTACKS
 
     source: PlainText = Field(

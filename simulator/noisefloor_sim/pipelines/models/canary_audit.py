@@ -25,6 +25,9 @@ from noisefloor_sim.pipelines.scoring import attack_metrics
 ALPHA = 1e-5
 """The probability that an audited bound is wrong."""
 
+WEAK_SHARE = 0.75
+"""Of the noise, in the fault that decides whether an audit of one release is blind."""
+
 _MOST_WORK = 3_000_000
 """Random numbers or so, on each input of one game."""
 
@@ -63,6 +66,7 @@ class CanaryAudit:
         every: Games on all releases together, by somebody who is in all of them.
         null: Games on one input twice.
         planted: Games on a fault.
+        weak: Games on the first release with noise a quarter too small.
         draws: How many draws were had for one charge in it.
     """
 
@@ -71,6 +75,7 @@ class CanaryAudit:
     every: GameScores
     null: GameScores
     planted: GameScores
+    weak: GameScores
     draws: int
 
     @classmethod
@@ -103,7 +108,8 @@ class CanaryAudit:
         planted = [
             _played(faulty or plans[0], tried, source.child("planted", at)) for at in range(draws)
         ]
-        return cls(plans, weeks[0], _sum(weeks), GameScores(*null), _sum(planted), draws)
+        weak = GameScores(*first.with_noise(WEAK_SHARE).scores(count, source.child("weak")))
+        return cls(plans, weeks[0], _sum(weeks), GameScores(*null), _sum(planted), weak, draws)
 
     @property
     def proved(self) -> Guarantee:

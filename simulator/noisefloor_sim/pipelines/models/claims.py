@@ -6,7 +6,7 @@ What all releases of a data set cost: added up, and tighter where their noise al
 from collections.abc import Sequence
 
 from noisefloor import accounting
-from noisefloor.privacy import Claim, Guarantee
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, PrivateSgdPlan
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
@@ -81,7 +81,11 @@ _WHOLE = "whole model"
 
 
 def claims_of(
-    plans: Sequence[ModelPlan], games: CanaryAudit | None, members: Claim | None
+    plans: Sequence[ModelPlan],
+    games: CanaryAudit | None,
+    members: Claim | None,
+    budget: Guarantee | None = None,
+    evidence: FlowEvidence | None = None,
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of a world.
 
@@ -89,16 +93,32 @@ def claims_of(
         plans: Of the releases that were made.
         games: What canaries gave, where the method has one.
         members: Of a small release, audited by shadow models.
+        budget: Of the data set, which is claimed of all releases; None in the paper's variant,
+            which claims the sum of what it claims of each.
+        evidence: Of the noise and the ledger of all releases.
     """
     first = plans[0]
-    one = games.one.audited(first.proved.delta) if games else None
-    rows = [NamedClaim(RELEASE, Claim(first.spec.cost, first.proved, one))]
+    seen = () if evidence is None else (evidence,)
+    rows = [NamedClaim(RELEASE, _release_claim(first, games, seen))]
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
-        claimed = accounting.sequential([plan.spec.cost for plan in plans])
-        proved = accounting.sequential([plan.proved for plan in plans])
+        claimed = budget or accounting.sequential([plan.spec.cost for plan in plans])
+        # Added up as the ledger of the data set does, which the budget is compared with.
+        proved = accounting.sequential_as_written([plan.proved for plan in plans])
         every = games.every.audited(proved.delta) if games else None
-        rows.append(NamedClaim(EVERY, Claim(claimed, proved, every)))
+        rows.append(NamedClaim(EVERY, Claim(claimed, proved, every, evidence=seen)))
     if members is not None:
         rows.append(NamedClaim(MEMBERS, members))
     return tuple(rows)
+
+
+def _release_claim(
+    plan: ModelPlan, games: CanaryAudit | None, evidence: tuple[FlowEvidence, ...]
+) -> Claim:
+    """Return the claim of one release, with the null and the planted fault of its audit."""
+    cost, proved = plan.spec.cost, plan.proved
+    if games is None:
+        return Claim(cost, proved, evidence=evidence)
+    played = games.one, games.null, games.weak
+    one, null, weak = (scores.audited(proved.delta) for scores in played)
+    return Claim(cost, proved, one, null, weak, evidence)

@@ -20,6 +20,7 @@ from noisefloor_sim.pipelines.api import SimulationContext
 from noisefloor_sim.pipelines.models import publication_request
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.models.release_fit import ReleaseResiduals, ledger_faults
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import Cohort, in_contact
 
@@ -85,6 +86,7 @@ class Release:
         spent: Epsilon debited so far, this one included.
         left: What is left of the budget.
         proved: Epsilon proved so far, by adding up.
+        residuals: What its noise was added to, where the publisher runs in this process.
     """
 
     day: int
@@ -95,6 +97,7 @@ class Release:
     spent: float
     left: float
     proved: float
+    residuals: ReleaseResiduals
 
 
 @dataclass(slots=True)
@@ -107,6 +110,7 @@ class DataHolder:
         planner: Plans releases.
         source: Of the noise of releases, where the publisher runs in this process.
         publisher: Charges and releases; set by ``open``.
+        residuals: Of the release that is being made, for scoring.
         releases: What was published.
         refused: The days of releases that the budget did not cover.
         empty: The days by which fewer than two records had arrived.
@@ -117,6 +121,7 @@ class DataHolder:
     planner: publication_request.Planner
     source: SeededSource
     publisher: roles.PublicationServer = field(init=False)
+    residuals: ReleaseResiduals = field(init=False)
     releases: list[Release] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
@@ -126,7 +131,7 @@ class DataHolder:
         message = publication_request.data_set_message(
             self.block, self.scenario.variant, self.assignment.encoding
         )
-        self.publisher = context.publisher(message, self.source, self.planner.methods)
+        self.publisher = context.publisher(message, self.source, self._methods)
 
     def publish(self, day: int, owners: NDArray[np.bool_]) -> None:
         """Publish a model of the records that arrived, or note that it was refused."""
@@ -134,13 +139,14 @@ class DataHolder:
             self.empty.append(day)
             return
         number, size = len(self.releases) + len(self.refused), self._size(day, owners)
-        self.publisher.update(self.assignment.records[owners])
+        records, plan = self.assignment.records[owners], self.planner.at(size)
+        self.residuals = ReleaseResiduals(plan, records)
+        self.publisher.update(records)
         try:
             artefact = self.publisher.publish(self._request(number, size))
         except BudgetExceeded:
             self.refused.append(day)
             return
-        plan = self.planner.at(size)
         check_card(artefact, plan)
         account, subject = self.account(), self.publisher.data_set
         self.releases.append(
@@ -153,12 +159,22 @@ class DataHolder:
                 account.spent(subject).epsilon,
                 account.left(subject).epsilon,
                 account.proved(subject).epsilon,
+                self.residuals,
             )
         )
+
+    def _methods(self, data_sets: roles.DataSets) -> tuple[roles.PublicationMethod, ...]:
+        """Return the method of a publisher in this process, with the observer of its noise."""
+        return self.planner.methods(data_sets, self.residuals)
 
     def account(self) -> Ledger:
         """Return the ledger of the data set."""
         return self.publisher.account()
+
+    def ledger_faults(self) -> tuple[str, ...]:
+        """Say where the ledger's entries are not those of the releases that were made."""
+        stored = {str(one.card["publication_id"]): one.plan for one in self.releases}
+        return ledger_faults(stored, self.account(), self.publisher.data_set)
 
     @property
     def block(self) -> ModelsBlock:

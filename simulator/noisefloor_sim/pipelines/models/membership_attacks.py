@@ -120,9 +120,8 @@ class ShadowModelAttack:
             Metric("shadows.records", float(self.pool.count // 2), n=self.models),
         ]
 
-    def planted_metrics(self) -> list[Metric]:
+    def planted_metrics(self, runs: ShadowRuns) -> list[Metric]:
         """Tell what the attack reaches where it has to succeed."""
-        runs = self.run()
         return [
             auc_metric("planted", membership_curve(ATTACKS["lira"](runs), runs.members)),
             Metric("attack.planted.accuracy_members", runs.accuracy[0]),

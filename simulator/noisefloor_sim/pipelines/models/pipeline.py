@@ -1,11 +1,13 @@
 """The pipeline of published models: records come, models go out, and everybody may attack them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from noisefloor.privacy import Claim, FlowEvidence, LowerBound
+from noisefloor.accounting import Amount
+from noisefloor.adversary.audit import has_power
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
@@ -26,8 +28,13 @@ from noisefloor_sim.pipelines.models.claims import (
 from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
 from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, model_of
 from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
-from noisefloor_sim.pipelines.models.publication_request import Planner, covered_releases
+from noisefloor_sim.pipelines.models.publication_request import (
+    Planner,
+    cost_of,
+    covered_releases,
+)
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.models.release_fit import ReleaseFit, fit_releases
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, Steps
 
@@ -96,22 +103,24 @@ class ModelsPipeline(api.Pipeline):
         releases = self.holder.releases
         spent = spending_metrics(self.holder)
         if not releases:
-            return api.Findings(tuple(spent), ())
+            return api.Findings(tuple(spent), (), (self._fit().evidence,))
         models = [
             model_of(self.block.method, one.content, self.source.child("recipient", number))
             for number, one in enumerate(releases)
         ]
         plans = [one.plan for one in releases]
-        attacks, claims = self._attacked(models)
+        fit = self._fit()
+        attacks, claims = self._attacked(models, fit.evidence)
         metrics = [
             *accuracy_metrics(releases, models, self.assignment, self.source.child("open")),
             *spent,
             *model_metrics(plans, models[0].parameters),
+            *fit.metrics(),
             *attacks,
             api.Metric("data.users", float(self.assignment.users)),
             api.Metric("data.reused", float(self.assignment.is_reused)),
         ]
-        return api.Findings(tuple(metrics), claims)
+        return api.Findings(tuple(metrics), claims, (fit.evidence,))
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of one release, and of all that the budget of the data set covers.
@@ -120,18 +129,29 @@ class ModelsPipeline(api.Pipeline):
         """
         plan = self.holder.planner.at(max(2, self.assignment.owners))
         covered = covered_releases(self.block, len(self.release_days))
-        named = claims_of([plan] * max(1, covered), None, None)
+        named = claims_of([plan] * max(1, covered), None, None, self._data_set_budget())
         whole_run = EVERY if covered > 1 else RELEASE
+        debited = Amount.cost(cost_of(self.block), max(1, covered)).epsilon
         return tuple(
             api.PlannedClaim(
                 one.mechanism,
                 "run" if one.mechanism == EVERY else "release",
                 one.claim,
-                one.claim.claimed.epsilon if one.mechanism == whole_run else None,
+                debited if one.mechanism == whole_run else None,
                 self.block.budget,
             )
             for one in named
         )
+
+    def _data_set_budget(self) -> Guarantee | None:
+        """Return the budget of the data set as a claim of all its releases.
+
+        The paper has no budget: in its variant all releases claim what each of them does.
+        """
+        if self.scenario.variant == "paper":
+            return None
+        cost, delta = cost_of(self.block), self.block.budget_delta
+        return replace(cost, epsilon=self.block.budget, delta=delta)
 
     def _publish(self, context: api.SimulationContext) -> Steps:
         for day in self.release_days:
@@ -139,8 +159,14 @@ class ModelsPipeline(api.Pipeline):
             owners = self.arrivals.by(day) & ~self.assignment.is_test
             self.holder.publish(day, owners)
 
+    def _fit(self) -> ReleaseFit:
+        """Test the noise of all releases, and compare them with the ledger."""
+        residuals = [one.residuals for one in self.holder.releases]
+        faults = self.holder.ledger_faults()
+        return fit_releases(residuals, faults, self.source.child("residuals"))
+
     def _attacked(
-        self, models: list[PublishedModel]
+        self, models: list[PublishedModel], evidence: FlowEvidence
     ) -> tuple[list[api.Metric], tuple[api.NamedClaim, ...]]:
         """Mount the selected attacks, and state the claims with what was audited."""
         releases, assignment = self.holder.releases, self.assignment
@@ -155,7 +181,7 @@ class ModelsPipeline(api.Pipeline):
             metrics += inference_attacks.attack_missing_value(releases[-1], models[-1], assignment)
         if self._mounts("nearest") and self.block.method == "synthetic-table":
             metrics += inference_attacks.attack_synthetic(releases[-1], assignment)
-        return metrics, claims_of(plans, games, members)
+        return metrics, claims_of(plans, games, members, self._data_set_budget(), evidence)
 
     def _mounts(self, game: str) -> bool:
         return self.scenario.mounts("models", game)
@@ -170,7 +196,7 @@ class ModelsPipeline(api.Pipeline):
         if pool is None:
             return [], None
         plan = self.holder.planner.at(pool.count // 2)
-        metrics, audited = self._membership(plan, pool) if self._mounts("members") else ([], None)
+        metrics, claim = self._membership(plan, pool) if self._mounts("members") else ([], None)
         if self._mounts("missing_record"):
             metrics += inference_attacks.attack_missing_record(
                 plan, pool, self.source.child("missing-record")
@@ -183,16 +209,26 @@ class ModelsPipeline(api.Pipeline):
         if len(self.holder.releases) < 2:
             played = [name for name in played if name != "difference"]
         metrics += differencing_attacks.attack_tables(plan, candidates, randomness, played)
-        return metrics, Claim(plan.spec.cost, plan.proved, audited)
+        return metrics, claim or Claim(plan.spec.cost, plan.proved)
 
-    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[api.Metric], LowerBound]:
-        """Train shadows on a pool of people, and on the same pool without any noise."""
+    def _membership(self, plan: ModelPlan, pool: Records) -> tuple[list[api.Metric], Claim]:
+        """Train shadows on a pool of people, and on the same pool without any noise.
+
+        The latter is the planted fault of the audit: an audit that misses it is blind, and so is
+        one whose confidence is not far above delta. What it found holds all the same.
+        """
         game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
         runs = game.run()
-        audited = game.audit(runs, alpha=ALPHA, delta=plan.proved.delta)
+        delta = plan.proved.delta
+        audited = game.audit(runs, alpha=ALPHA, delta=delta)
         bare = self.holder.planner.bare(pool.count // 2)
         planted = ShadowModelAttack(bare, pool, self.block.shadows, self.source.child("bare"))
-        return [*game.metrics(runs), *planted.planted_metrics()], audited
+        without = planted.run()
+        found = planted.audit(without, alpha=ALPHA, delta=delta)
+        if not has_power(ALPHA, delta):
+            found = replace(found, epsilon=0.0)
+        claim = Claim(plan.spec.cost, plan.proved, audited, planted=found)
+        return [*game.metrics(runs), *planted.planted_metrics(without)], claim
 
     def _pool(self) -> Records | None:
         """Return an even number of records, of people who are not in the data set."""

@@ -6,6 +6,7 @@ from typing import cast
 
 from noisefloor.accounting import Amount
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.publication import ResidualObserver
 from noisefloor.publication.methods import (
     EXPERIMENT_METHODS,
     MODEL_METHODS,
@@ -135,8 +136,15 @@ class Planner:
         parameters = _method_parameters(self.block, PlainPlan.NAME)
         return PlainPlan.of(ModelSpec(self.encoding, cost_of(self.block), size, parameters))
 
-    def methods(self, data_sets: DataSets) -> tuple[PublicationMethod]:
-        """Return the publisher's method for some records; it uses the plans that are here."""
+    def methods(
+        self, data_sets: DataSets, residuals: ResidualObserver | None = None
+    ) -> tuple[PublicationMethod]:
+        """Return the publisher's method for some records; it uses the plans that are here.
+
+        Args:
+            data_sets: The records.
+            residuals: Gets what noise was added to.
+        """
         # It has all that is used of a kind of plans.
         kind = cast("type[ModelPlan]", self)
-        return (model_method(kind, data_sets),)
+        return (model_method(kind, data_sets, residuals=residuals),)

@@ -18,6 +18,7 @@ METRIC_NAMES = (
     "spent.claimed.release_*",
     *(f"model.{name}" for name in ("parameters", "claimed", "delta", "proved")),
     *("data.users", "data.reused"),
+    *(f"residuals.{name}" for name in ("draws", "tests", "p_value", "planted_found")),
     *("shadows.accuracy_members", "shadows.accuracy_others", "shadows.records"),
     *(
         f"attack.{game}.{name}"

@@ -109,6 +109,25 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
     )
 
 
+def noise_table(groups: Groups, axis: Axis) -> Table:
+    """Show what the tests of the noise of all releases found."""
+    names = (
+        "residuals.draws",
+        "residuals.tests",
+        "residuals.p_value",
+        "residuals.planted_found",
+    )
+    return Table(
+        "Whether releases carry the declared noise",
+        "What was released less a noiseless recomputation, over the declared scale, against the "
+        "declared distribution. P-value: the smallest of all tests times their number; 1e-9 or "
+        "less is a misfit. Planted: 1 where as many draws of noise a quarter too small would have "
+        "been rejected, 0 where they would not and nothing may be concluded.",
+        ("curve", axis.word, "draws", "tests", "p-value", "planted fault found"),
+        mean_rows(groups, names),
+    )
+
+
 def release_table(groups: Groups, axis: Axis) -> Table:
     """Show how many releases were made and refused, and what all of them cost."""
     names = (
@@ -174,8 +193,12 @@ def _plots(groups: Groups, axis: Axis, points: Sequence[PointFindings]) -> list[
 
 
 def _tables(groups: Groups, axis: Axis) -> list[Table]:
-    """Return the tables; of attacks only where some were mounted."""
-    attacks = [attack_table(groups, axis), auditor_table(groups, axis)]
+    """Return the tables; of attacks and of noise only where there are figures."""
+    attacks = [
+        attack_table(groups, axis),
+        auditor_table(groups, axis),
+        noise_table(groups, axis),
+    ]
     mounted = [
         table
         for table in attacks

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from noisefloor.adversary.audit.one_run import MembershipGuesses, guess_members, one_run_bound
+from noisefloor.adversary.audit.one_run import (
+    MembershipGuesses,
+    guess_members,
+    has_power,
+    one_run_bound,
+)
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 
@@ -134,3 +139,21 @@ def test_counts_that_cannot_be_are_refused() -> None:
         one_run_bound(np.array([np.nan, 1.0]), np.array([True, False]), alpha=0.1)
     with pytest.raises(BadParameter, match="members"):
         guess_members(np.zeros(3), np.array([True, False]), 1)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "delta", "expected"),
+    [(1e-5, 0.0, True), (1e-5, 1e-6, False), (1e-5, 1e-7, True), (1e-6, 1e-6, False)],
+)
+def test_an_audit_has_power_where_delta_is_zero_or_far_below_alpha(
+    alpha: float, delta: float, expected: bool
+) -> None:
+    assert has_power(alpha, delta) is expected
+
+
+def test_without_power_many_guesses_that_are_mostly_right_prove_nothing() -> None:
+    """11,000 right of 20,000 is epsilon 0.2: found at delta 0, and not at a tenth of alpha."""
+    guesses = MembershipGuesses(11_000, 20_000, 20_000)
+    assert guesses.epsilon(1e-5) > 0.1
+    assert guesses.epsilon(1e-5, 1e-6) == 0
+    assert guesses.epsilon(1e-5, 1e-8) > 0.05

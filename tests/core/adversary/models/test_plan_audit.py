@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from labelled_tables import ADD, SCHEMA, SWAP, a_cost
-from noisefloor.adversary.models.canary_audit import audit_canary, games_for
+from noisefloor.adversary.models.canary_audit import audit_canary, audit_plan, games_for
 from noisefloor.privacy import Neighbours
 from noisefloor.publication.methods.canaries import (
     GradientCanary,
@@ -168,3 +168,46 @@ def test_the_draws_follow_from_the_seed() -> None:
         with new_run():
             found.append(audit_canary(canary, 0.0, "again", games=2_000))
     assert found[0] == found[1]
+
+
+EVERY_CANARY: list[Canary] = [
+    sgd(4.0, ADD, batch=60),
+    NormalCanary((4.0,) * 10, SWAP),
+    ParameterCanary(LearningFirst(1.0, 20, "corrected")),
+    IncrementCanary(0.1, 10),
+    *(
+        canary
+        for delta in (0.0, 1e-5)
+        if (
+            canary := plan_model(
+                "synthetic-table",
+                ModelSpec.read(SCHEMA, a_cost(1.0, SWAP, delta), {"label": "buys"}),
+            ).canary
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("canary", EVERY_CANARY, ids=lambda one: type(one).__name__)
+def test_a_share_of_the_noise_makes_games_easier(canary: Canary) -> None:
+    """Half of the noise at least doubles the squared distance: 400 games a side see that.
+
+    Honest means differ by less than five standard errors; the share of 1 is the same game.
+    """
+    same, weak = canary.with_noise(1.0), canary.with_noise(0.5)
+    assert same.text == canary.text and weak.work == canary.work
+    name = f"{type(canary).__name__} {canary.work}"
+    inside, outside = weak.scores(400, SeededSource(3, "weak", name))
+    plain, other = canary.scores(400, SeededSource(3, "plain", name))
+    assert (inside - outside).mean() > (plain - other).mean()
+
+
+def test_an_audit_comes_with_a_null_and_a_planted_fault() -> None:
+    """At delta 0 twenty thousand games find noise a quarter too small; each alarm has 1e-6."""
+    found = audit_plan(IncrementCanary(1.0, 1), 0.0, "worth", games=40_000)
+    assert found.null.epsilon == 0
+    assert found.audited.epsilon <= 1 < found.planted.epsilon
+    assert found.planted_share == 0.75
+    assert found.audited.trials == found.planted.trials == 20_000
+    few = audit_plan(IncrementCanary(1.0, 1), 0.0, "few", games=400)
+    assert few.planted.epsilon < 1
