@@ -117,7 +117,7 @@ class DeliveredPipeline(Pipeline):
         fresh = SentReports(self.mechanism.randomise(inputs, randomness), inputs)
         stats.reported += self.mechanism.tally(inputs)[1::2]
         stats.spent += int(np.count_nonzero(paid)) * cost
-        clicks = FreshClicks(inputs, pairs, inputs[pairs.first] ^ 1, np.ones_like(own))
+        clicks = FreshClicks(inputs, pairs, inputs[pairs.first] ^ 1)
         yield from self.flow.frames(
             number, day, asked=shown.has, paid=paid, fresh=fresh, clicks=clicks
         )

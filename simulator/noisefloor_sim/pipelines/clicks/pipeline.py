@@ -105,7 +105,7 @@ class ClickPipeline(Pipeline):
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
         stats.spent += int(np.count_nonzero(new)) * self.flow.cost
         other = np.where(pairs.swapped[:, None], own[pairs.first], own[pairs.second])
-        clicks = FreshClicks(bits, pairs, other, new[paid])
+        clicks = FreshClicks(bits, pairs, other)
         asked: Flags = np.asarray(contact.any(axis=1))
         yield from self.flow.frames(
             cohort.number, day, asked=asked, paid=paid, fresh=fresh, clicks=clicks

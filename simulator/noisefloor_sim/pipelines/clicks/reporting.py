@@ -52,13 +52,11 @@ class FreshClicks:
         clicks: Of those who report afresh: rows of bits, or symbols of delivered ads.
         pairs: Witnesses among them.
         other: What the first of each pair would hold with the other bit.
-        debited: Whose budget the report was debited from today.
     """
 
     clicks: Reports
     pairs: WitnessPairs
     other: Reports
-    debited: Flags
 
 
 @dataclass(slots=True)
@@ -76,6 +74,7 @@ class ClickReporting:
         memory: What devices do without budget.
         forger: Of the fakes among them, if there are any.
         inspected: What is declared of the reports.
+        senders: Who of each cohort has sent a report from permanent answers.
     """
 
     scenario: Scenario
@@ -88,6 +87,7 @@ class ClickReporting:
     memory: ReportCache = field(init=False)
     forger: Forger | None = field(init=False)
     inspected: ClickFlow = field(init=False)
+    senders: dict[int, Flags] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "clicks")
@@ -163,8 +163,8 @@ class ClickReporting:
             truth = ClickTruth(
                 day, len(paid), users, repeated, clicks.clicks, clicks.pairs, clicks.other
             )
-            debited = np.zeros(len(reports), dtype=np.bool_)
-            debited[: len(users)] = clicks.debited
+            due = np.zeros(len(reports), dtype=np.bool_)
+            due[: len(users)] = self._due(cohort, paid)[users]
             randomness = self.source.child("frame", cohort, day)
             yield from outgoing_frames(
                 self.inspected.name,
@@ -174,8 +174,17 @@ class ClickReporting:
                 reports,
                 randomness,
                 truth=truth,
-                paid=debited,
+                paid=due,
             )
+
+    def _due(self, cohort: int, fresh: Flags) -> Flags:
+        """Return whose fresh report has to be paid for: each, and permanent answers once."""
+        if not isinstance(self.mechanism, MemoisedClicks):
+            return fresh
+        senders = self.senders.setdefault(cohort, np.zeros_like(fresh))
+        due = fresh & ~senders
+        senders |= fresh
+        return due
 
     def metrics(self, servers: Servers, joined: Mapping[int, Flags]) -> list[Metric]:
         """Score what was released, and tell what was spent.
