@@ -6,7 +6,18 @@ from typing import Any
 
 from noisefloor.privacy import Claim, ClaimVerdict, Neighbours
 from noisefloor_sim.pipelines import PIPELINES, PointFindings
-from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, headline
+from noisefloor_sim.report import (
+    CheckRow,
+    CheckState,
+    ClaimRow,
+    Page,
+    RunCard,
+    Section,
+    Table,
+    headline,
+)
+from noisefloor_sim.runs.answers import FindingResult
+from noisefloor_sim.runs.gating import GateResult
 from noisefloor_sim.runs.results import PointResult
 from noisefloor_sim.runs.runner import Run
 
@@ -36,18 +47,28 @@ def page_of(run: Run) -> Page:
     sections = [
         PIPELINES[name].section(_findings(run, name)) for name in sorted(run.scenario.pipelines)
     ]
-    warnings = [f"Gate {gate.gate}: {gate.detail}." for gate in run.gates if not gate.passed]
+    failed = sum(not gate.passed and not gate.skipped for gate in run.gates)
     return Page(
         run.scenario.name,
         run.scenario.question,
         run.scenario.expectation,
-        headline(claims),
+        headline(claims, failed_gates=failed, gates=len(run.gates)),
         run.passed,
         claims,
         [*sections, _world(run.in_order())],
         RunCard(_card_lines(run.card)),
-        warnings,
+        findings=[_finding_row(one) for one in run.findings],
+        gates=[_gate_row(gate) for gate in run.gates],
     )
+
+
+def _finding_row(found: FindingResult) -> CheckRow:
+    return CheckRow(found.text, "true" if found.is_true else "false", found.detail)
+
+
+def _gate_row(gate: GateResult) -> CheckRow:
+    state: CheckState = "skipped" if gate.skipped else "true" if gate.passed else "false"
+    return CheckRow(gate.gate, state, gate.detail)
 
 
 def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
@@ -109,7 +130,7 @@ def _world(results: Sequence[PointResult]) -> Section:
             rows.append((words, min(values), max(values)))
     table = Table(
         "The generated world",
-        "Points with the same seed have the same people; what differs is how they are protected.",
+        "The least and the largest value over the points of the sweep.",
         ("What", "least over the points", "most"),
         rows,
     )

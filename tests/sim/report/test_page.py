@@ -14,7 +14,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from noisefloor.privacy import LowerBound
-from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, page
+from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, page, readings
 from sim.report import sample
 
 PLOTS = 7
@@ -101,16 +101,17 @@ def test_question_verdict_and_claims_come_first_then_sections_then_run_card(
     places = [
         texts.index(text)
         for text in (
-            "quickstart", sample.page().question, "As expected", sample.page().verdict_sentence,
+            "quickstart", sample.page().question, "Gates: 2 passed, 1 skipped",
+            sample.page().findings[0].text, sample.page().verdict_sentence,
             "Claimed, proved, audited", "✗ Overclaimed", "What an attacker learns",
-            sample.attack_plot().title, sample.attack_plot().reading, "Who exhausted the budget",
+            sample.attack_plot().title, readings.caption(sample.attack_plot()), "Who exhausted the budget",
             "peak memory", "212 MB",
         )
     ]  # fmt: skip
     contents = texts.index("On this page")
-    assert places[:6] == sorted(places[:6])
-    assert places[7:] == sorted(places[7:])
-    assert places[5] < contents < places[7]
+    assert places[:7] == sorted(places[:7])
+    assert places[8:] == sorted(places[8:])
+    assert places[6] < texts.index("Gates") < contents < places[8]
 
 
 def test_every_plot_has_a_title_a_legend_a_reading_and_its_numbers(outline: Outline) -> None:
@@ -227,15 +228,15 @@ def test_a_bare_page_says_that_there_is_nothing() -> None:
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     there = tmp_path / "report.html"
-    page.write(bare(name="old"), there)
+    page.write(bare(question="old?"), there)
     with pytest.raises(UndefinedError):
         page.write(replace(bare(), run_card=None), there)  # type: ignore[arg-type]  # on purpose
-    assert "<h1>old</h1>" in there.read_text("utf-8")
+    assert "<h1>old?</h1>" in there.read_text("utf-8")
     assert list(tmp_path.iterdir()) == [there]
 
 
 def test_names_with_lone_surrogates_can_be_written(tmp_path: Path) -> None:
-    page.write(bare(name="a\ud800b", run_card=RunCard([("k\x00", "v")])), tmp_path / "r.html")
+    page.write(bare(question="a\ud800b", run_card=RunCard([("k\x00", "v")])), tmp_path / "r.html")
     assert "<h1>a\ufffdb</h1>" in (tmp_path / "r.html").read_text("utf-8")
 
 
