@@ -33,6 +33,12 @@ _VALUES: dict[str, Any] = {
     "pipelines": {"clicks": {"epsilon": 1.0, "form": "one-click", "canaries": 4000}},
     "sweep": {"seeds": 1, "pipelines.clicks.epsilon": [0.5, 1.0, 2.0]},
     "gates": ["claims.clicks.* holds where variant == corrected"],
+    "findings": [
+        {
+            "sentence": "Counts are off by {clicks.error_relative} of their mean.",
+            "when": "clicks.error_relative < 1 where pipelines.clicks.epsilon >= 2",
+        }
+    ],
 }
 
 

@@ -154,9 +154,9 @@ def _has_broken(page: Page) -> bool:
 
 
 def _check(row: CheckRow) -> View:
-    """Describe a finding or a gate; the mark is said in words as well."""
+    """Describe a finding or a gate; for gates the mark is said in words as well."""
     tone = _CHECKS[row.state]
-    words = {"true": "true", "false": "not true", "skipped": "skipped"}
+    words = {"true": "passed", "false": "failed", "skipped": "skipped"}
     mark = "\N{EN DASH}" if row.state == "skipped" else _MARKS[tone]
     word = words[row.state]
     return {"text": row.text, "detail": row.detail, "tone": tone, "mark": mark, "word": word}
@@ -226,7 +226,9 @@ def _plot(plot: Plot, serial: int) -> View:
     return {
         "id": serial,
         "title": plot.title,
-        "reading": readings.caption(plot),
+        "caption": readings.caption(plot),
+        "describes": plot.describes,
+        "seen": " ".join(readings.true_readings(plot)),
         "x_label": plot.x_label,
         "y_label": plot.y_label,
         "curves": [{"name": curve.name, "style": look} for curve, look in named],
@@ -262,9 +264,9 @@ def _numbers(plot: Plot) -> View:
 
 
 def _table(table: Table) -> View:
-    return {"title": table.title, "reading": readings.caption(table)} | _cells(
-        table.header, table.rows
-    )
+    seen = " ".join(readings.true_readings(table))
+    named: View = {"title": table.title, "describes": table.describes, "seen": seen}
+    return named | _cells(table.header, table.rows)
 
 
 def _cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> View:

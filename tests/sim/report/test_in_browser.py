@@ -19,7 +19,21 @@ pytestmark = [
         reason=f"none of {', '.join(chromium.NAMES)} is there: apt-get install chromium",
     ),
 ]
-WIDTHS = (1280, 375)
+WIDTHS = (1280, 390)
+
+
+OVERLAPS = """(() => {
+  const kinds = 'h1, h2, h3, header p, main > section > p, .checks .sign, .checks .said, '
+    + '.claims th, .claims td, figcaption, .legend li, .axis, .canvas, dl div';
+  const found = Array.from(document.querySelectorAll(kinds));
+  const shown = found.map((one) => [one, one.getBoundingClientRect()])
+    .filter(([, box]) => box.width && box.height);
+  return shown.flatMap(([one, a], place) => shown.slice(place + 1).filter(([other, b]) =>
+    !one.contains(other) && !other.contains(one)
+    && a.left + 1 < b.right && b.left + 1 < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom
+  ).map(([other]) => one.className + one.tagName + ' on ' + other.className + other.tagName));
+})()"""
+"""Pairs of texts and figures that cover each other."""
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +91,38 @@ def test_the_page_never_scrolls_sideways(tab: Chromium, report: Path, width: int
 def test_verdict_and_worst_claim_are_on_the_first_screen(tab: Chromium, report: Path) -> None:
     tab.open(report, width=1280, height=800)
     bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
-    assert tab.ask(bottom.format(".verdict")) < 400
-    assert tab.ask(bottom.format(".claims tbody tr:nth-child(2)")) < 800
+    assert tab.ask(bottom.format(".verdict")) < 480
+    assert tab.ask(bottom.format(".claims tbody tr:nth-child(1)")) < 800
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_question_and_findings_are_seen_before_anything_is_scrolled(
+    tab: Chromium, report: Path, width: int
+) -> None:
+    tab.open(report, width=width, height=800)
+    seen = tab.ask(
+        "Array.from(document.querySelectorAll('h1, .findings .sign, .findings .said'), (one) => {"
+        "const box = one.getBoundingClientRect(); "
+        "return box.width > 0 && box.top >= 0 && box.bottom < 800 ? one.innerText : null; })"
+    )
+    question, *findings = seen
+    assert question == sample.page().question
+    assert findings[::2] == ["✓", "✗"]
+    assert [text.split("  ")[0] for text in findings[1::2]] == [
+        sample.page().findings[0].text,
+        f"{sample.page().findings[1].text} {sample.page().findings[1].detail}",
+    ]
+    gates = tab.ask("document.querySelectorAll('#gates li').length")
+    assert gates == len(sample.page().gates)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_texts_of_the_page_do_not_overlap(tab: Chromium, report: Path, width: int) -> None:
+    tab.open(report, width=width)
+    overlaps = tab.ask(OVERLAPS)
+    assert overlaps == []
+    tab.ask("document.querySelector('#gates').style.marginTop = '-60px'")
+    assert tab.ask(OVERLAPS) != []  # the question finds what is planted
 
 
 @pytest.mark.parametrize("width", WIDTHS)
