@@ -81,7 +81,7 @@ ENDING = ("broken", "refuted", "accused", "misfit", "unaccounted")
 
 
 @pytest.mark.parametrize("failed", [0, 1])
-def test_no_failed_run_reads_as_if_all_claims_held(failed: int) -> None:
+def test_no_failed_run_reads_as_if_every_claim_holds(failed: int) -> None:
     rows = [replace(row(1, 1, 0.5, variant=v), verdict=one) for one in VERDICTS for v in ("a", "")]
     for some in itertools.chain.from_iterable(
         itertools.combinations(rows, size) for size in (1, 2, 3)
