@@ -57,7 +57,7 @@ def _triples(plot: Plot, role: str) -> list[tuple[float, float, float]]:
     """Return value, lower end and line wherever a measured curve and a line meet."""
     solid = [curve for curve in plot.curves if curve.role == "measured"]
     mine = {curve.group or curve.name for curve in solid}
-    found = []
+    found: list[tuple[float, float, float]] = []
     for curve in solid:
         lines = [one for one in plot.curves if one.role == role]
         own = [one for one in lines if (one.group or one.name) == (curve.group or curve.name)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from noisefloor_sim.pipelines import BLOCKS
-from noisefloor_sim.report import Curve, Plot, readings
+from noisefloor_sim.report import Curve, Plot, Reading, readings
 from noisefloor_sim.runs import Run, page_of
 from noisefloor_sim.runs.answers import check_findings
 from noisefloor_sim.runs.gating import check_gates
@@ -89,8 +89,10 @@ def _raised(curve: Curve) -> Curve:
     """Return a measured curve above everything; other lines as they are."""
     if curve.role != "measured":
         return curve
-    ends = {name: [one + 9 for one in getattr(curve, name) or curve.y] for name in ("low", "high")}
-    return replace(curve, y=[one + 9 for one in curve.y], **ends)
+    y, low, high = (
+        [one + 9 for one in ends or curve.y] for ends in (curve.y, curve.low, curve.high)
+    )
+    return replace(curve, y=y, low=low, high=high)
 
 
 def test_a_caption_that_is_not_true_of_the_data_is_found() -> None:
@@ -99,7 +101,7 @@ def test_a_caption_that_is_not_true_of_the_data_is_found() -> None:
         Curve("a", (1.0,), (0.9,), (0.8,), (1.0,), group="g"),
         Curve("b", (1.0,), (0.5,), role="bound", group="g"),
     )
-    lie = readings.Reading("None of 1 measured values is above the bound.", lambda _: {})
+    lie: Reading[Plot] = Reading("None of 1 measured values is above the bound.", lambda _: {})
     plot = Plot("t", "d.", "x", "y", (bound, claimed), readings=((lie,),))
     assert list(false_captions(plot)) == [
         "t: expected '1 of 1 measured values' in 'd. None of 1 measured values is above the "

@@ -9,6 +9,8 @@ from noisefloor_sim.report import Plot, readings
 from worlds import small_world
 
 DAYS = 3
+UNUSED = dict.fromkeys(("fresh", "repeated", "refused"), 0.0)
+"""What the section draws besides."""
 
 
 def ledger(debited: float, proved: float, changing: float | None = None) -> Plot:
@@ -16,7 +18,7 @@ def ledger(debited: float, proved: float, changing: float | None = None) -> Plot
     scenario = small_world(days=DAYS)
     metrics = [
         Metric(f"{name}.day_{day}", each * (day + 1))
-        for name, each in (("spent", debited), ("spent_proved", proved))
+        for name, each in (UNUSED | {"spent": debited, "spent_proved": proved}).items()
         for day in range(DAYS)
     ]
     said = Guarantee(4.0, Neighbours.USER)
