@@ -132,12 +132,12 @@ def _policy(scripts: Sequence[str]) -> str:
 def _badge(page: Page) -> str:
     """Say in a few words whether the run passed: what failed first, then what passed."""
     failed = sum(row.state == "false" for row in page.gates)
-    if _has_broken(page):
-        return (
-            f"Failed: {sum(map(wording.ends_a_run, page.claims))} claims contradicted by the run"
-        )
-    if failed:
-        return f"Failed: {failed} of {len(page.gates)} gates"
+    broken = sum(map(wording.ends_a_run, page.claims))
+    faults = [f"{failed} of {len(page.gates)} gates"] if failed else []
+    if broken:
+        faults.insert(0, f"{broken} claim{'s' if broken > 1 else ''} contradicted by the run")
+    if faults:
+        return f"Failed: {', '.join(faults)}"
     if page.verdict_ok is None:
         return "Undecided"
     if page.gates and page.verdict_ok:

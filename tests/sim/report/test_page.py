@@ -256,7 +256,7 @@ def test_a_page_with_a_claim_that_ends_a_run_never_shows_a_passed_run(verdict: s
     rows = [*sample.claims(), replace(sample.claims()[0], verdict=verdict, cause="clicks: raw")]
     made = Outline(page.render(bare(claims=rows, gates=[GATES["passed"]])))
     assert made.count("div", "bad") == 1
-    assert "Failed: 1 claims contradicted by the run" in made.texts
+    assert "Failed: 1 claim contradicted by the run" in made.texts
     assert "Gates: 1 passed" not in made.texts
 
 

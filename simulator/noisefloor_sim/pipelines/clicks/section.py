@@ -298,8 +298,8 @@ def _budget_plot(groups: Groups, axis: Axis) -> Plot:
         curves += _changing(name, point)
     return Plot(
         "What a mean user has spent",
-        f"At the largest {axis.word} of the sweep. Debited is what is claimed of the reports that "
-        f"a mean user sent up to a day, beside what is proved of them.{_changing_note(curves)}",
+        f"At the largest value of {axis.word} in the sweep. Debited is what is claimed of the "
+        f"reports that a mean user sent up to a day, beside what is proved of them.{_changing_note(curves)}",
         "day",
         "epsilon, summed",
         tuple(curves),
@@ -313,7 +313,7 @@ def _changing_note(curves: Sequence[Curve]) -> str:
     """Say what the second proof of permanent answers is about, where it is drawn."""
     if not any(curve.name.endswith(_IF_CHANGING) for curve in curves):
         return ""
-    return " Of permanent answers a second line is proved: reports on every day of other clicks."
+    return " Permanent answers have a second bound: that of a user whose clicks change every day."
 
 
 _IF_CHANGING = ", proved if clicks change"
