@@ -66,7 +66,7 @@ def render(page: Page) -> str:
     has_plots = any(isinstance(item, Plot) for section in page.sections for item in section.items)
     scripts = [*([_plotly()] if has_plots else []), _template_text("page.js")]
     claims = wording.worst_first(page.claims)
-    tone = "bad" if _has_broken(page) else _TONES[page.verdict_ok]
+    tone = "bad" if _has_failed(page) else _TONES[page.verdict_ok]
     return (
         _environment()
         .get_template("page.html")
@@ -149,8 +149,9 @@ def _badge(page: Page) -> str:
     return "Passed" if page.verdict_ok else "Failed"
 
 
-def _has_broken(page: Page) -> bool:
-    return any(map(wording.ends_a_run, page.claims))
+def _has_failed(page: Page) -> bool:
+    is_broken = any(map(wording.ends_a_run, page.claims))
+    return is_broken or any(row.state == "false" for row in page.gates)
 
 
 def _check(row: CheckRow) -> View:

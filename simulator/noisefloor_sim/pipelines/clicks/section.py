@@ -299,7 +299,8 @@ def _budget_plot(groups: Groups, axis: Axis) -> Plot:
     return Plot(
         "What a mean user has spent",
         f"At the largest value of {axis.word} in the sweep. Debited is what is claimed of the "
-        f"reports that a mean user sent up to a day, beside what is proved of them.{_changing_note(curves)}",
+        "reports that a mean user sent up to a day, beside what is proved of them."
+        f"{_changing_note(curves)}",
         "day",
         "epsilon, summed",
         tuple(curves),
