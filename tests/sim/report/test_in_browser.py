@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noisefloor_sim.report import Section, Table, page
+from noisefloor_sim.report import Curve, Plot, Section, Table, page
 from noisefloor_sim.report.spec import Page
 from sim.report import chromium, hostile, sample
 from sim.report.chromium import Chromium
@@ -27,7 +27,7 @@ OVERLAPS = """(() => {
     + '.claims th, .claims td, figcaption, .legend li, .axis, .canvas, dl div';
   const found = Array.from(document.querySelectorAll(kinds));
   const shown = found.map((one) => [one, one.getBoundingClientRect()])
-    .filter(([, box]) => box.width && box.height);
+    .filter(([one, box]) => one.checkVisibility() && box.width && box.height);
   return shown.flatMap(([one, a], place) => shown.slice(place + 1).filter(([other, b]) =>
     !one.contains(other) && !other.contains(one)
     && a.left + 1 < b.right && b.left + 1 < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom
@@ -131,7 +131,8 @@ def test_labels_of_an_axis_do_not_overlap(tab: Chromium, report: Path, width: in
     overlaps = tab.ask(
         """Array.from(document.querySelectorAll('.canvas')).flatMap((canvas) =>
           ['.xtick text', '.ytick text', '.textpoint text'].flatMap((kind) => {
-            const found = Array.from(canvas.querySelectorAll(kind));
+            const found = Array.from(canvas.querySelectorAll(kind))
+              .filter((text) => text.style.visibility !== 'hidden');
             const boxes = found.map((text) => text.getBoundingClientRect());
             return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) =>
               a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom
@@ -139,6 +140,22 @@ def test_labels_of_an_axis_do_not_overlap(tab: Chromium, report: Path, width: in
           }))"""
     )
     assert overlaps == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_of_labels_that_cover_each_other_the_first_is_shown(
+    tab: Chromium, tmp_path: Path, width: int
+) -> None:
+    near = Curve("a", [1.0, 1.001, 2.0], [1.0, 1.001, 2.0], labels=["first", "second", "far"])
+    cloud = Plot("t", "d.", "x", "y", [near], kind="scatter")
+    page.write(
+        Page("n", "q?", "", "v.", True, (), [Section("s", "", [cloud])]), tmp_path / "l.html"
+    )
+    tab.open(tmp_path / "l.html", width=width)
+    shown = "Array.from(document.querySelectorAll('.textpoint text')).filter("
+    shown += "(one) => one.style.visibility !== 'hidden').map((one) => one.textContent)"
+    assert tab.ask(shown) == ["first", "far"]
+    assert tab.complaints == []
 
 
 def test_a_click_on_the_legend_hides_a_curve_with_its_band(tab: Chromium, report: Path) -> None:

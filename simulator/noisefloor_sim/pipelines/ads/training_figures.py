@@ -133,7 +133,7 @@ def _rounds(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         if curves:
             yield Plot(
                 title,
-                f"At the largest value of {axis.word} in the sweep, over all rounds of a training.",
+                f"At the largest value of {axis.word} in the sweep, over all rounds of training.",
                 "round",
                 label,
                 curves,
