@@ -16,7 +16,7 @@ FEWER = {"collection-epsilon": ("sweep.pipelines.collection.epsilon=[2.0, 10.0]"
 """Shorter sweeps, where the shipped ones are long."""
 
 BY_SIZE = ("collection.accuracy",)
-"""Gates that need as many owners as the file has."""
+"""Gates and findings that need as many owners as the file has."""
 
 
 def test_there_are_scenarios_on_records() -> None:
