@@ -80,7 +80,7 @@ def _audit_table(results: Sequence[PointResult]) -> Table:
     return Table(
         "What bounds from attacks are worth",
         "Null is the bound against bits that were never used: above 0 it would be a false alarm. "
-        "The planted fault is noise a quarter too small. Where it is not found, the bound confirms "
+        "The planted fault is noise a quarter too small. Where it is not found, the bound says "
         "nothing, and the fit of the reports decides where it has power.",
         _AUDITS,
         rows,
