@@ -37,13 +37,13 @@ def test_an_owner_who_asks_pays_for_each_question() -> None:
 
 
 def test_the_printed_transformation_has_no_epsilon() -> None:
-    found = simulated("paper", epsilon=2.0)
+    found = simulated("paper", epsilon=1.0)
     claim = found.claim("training")
-    assert claim.claimed.epsilon == 2.0
+    assert claim.claimed.epsilon == 1.0
     assert math.isinf(claim.proved.epsilon)
     assert "class 0" in claim.proved.reason
     assert claim.audited is not None
-    assert claim.audited.epsilon > 2.0
+    assert claim.audited.epsilon > 1.0
     assert claim.verdict == found.claim("owner").verdict == "overclaimed"
     assert found.value("attack.class_zero.success") > 0.5
 

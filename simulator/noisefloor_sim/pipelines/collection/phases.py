@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import TrainingServer
-from noisefloor.tasks import MOST_QUERIES, RecordTask
+from noisefloor.tasks import MOST_QUERIES, FittedModel, RecordTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Receiver
 from noisefloor_sim.inspection import outgoing_frames
@@ -127,6 +127,8 @@ class CollectionPhases:
         questions: Of the days on which questions are asked.
         trained: Who of each cohort took part in training.
         content: The fitted model, as it was when training closed.
+        columns: The attributes that it is about.
+        model: The same model, read.
         flows: What is declared of the reports of each phase, by its name in claims.
         witnesses: Who may report about whose record.
     """
@@ -141,6 +143,8 @@ class CollectionPhases:
     trained: dict[int, Flags] = field(default_factory=dict)
     context: SimulationContext | None = None
     content: bytes = b""
+    columns: tuple[int, ...] = ()
+    model: FittedModel | None = None
     learner: TrainingServer | None = None
     receive: Receiver | None = None
     flows: dict[str, RecordFlow] = field(default_factory=dict)
@@ -184,6 +188,8 @@ class CollectionPhases:
             yield context.env.timeout(block_of(self.scenario).round_h * HOUR_S)
             self.learner.close(number)
         self.content = self.learner.content
+        self.columns = self.task.columns(self.content)
+        self.model = self.task.fitted_model(self.content)
         for day in self.days_to_ask:
             yield context.env.timeout(max(0.0, day * DAY_S - context.env.now))
             self.questions.append(QuestionStatistics())
@@ -259,11 +265,10 @@ class CollectionPhases:
         places = exchanged_places(len(cohort), witnesses)
         users = np.repeat(np.arange(len(cohort)), granted)
         records, is_test = people.records[places[users]], people.is_test[places[users]]
-        columns, model = self.task.columns(self.content), self.task.fitted_model(self.content)
         for place, start in enumerate(range(0, len(users), MOST_QUERIES)):
             some = slice(start, start + MOST_QUERIES)
             path = ("question", cohort.number, day, place)
-            truth = RecordTruth(users, records, start, columns, model, witnesses)
+            truth = RecordTruth(users, records, start, self.columns, self.model, witnesses)
             rows = self.task.query(self.content, records[some], self.source.child(*path))
             (frame,) = outgoing_frames(
                 QUESTION,

@@ -166,7 +166,7 @@ class CollectionPipeline(api.Pipeline):
     def _bounds(self, columns: tuple[int, ...]) -> dict[str, Bounds]:
         """Return what witnesses prove of each claim."""
         flows, planted = self.phases_.flows, planted_task(self.task)
-        model = self.task.fitted_model(self.content)
+        model = self.phases_.model or self.task.fitted_model(self.content)
         steps: dict[str, Step] = {}
         if planted is not None:
             trainer, selector = planted.trainer, planted.selector

@@ -5,6 +5,7 @@ device: neither its classes nor its grid, its label or its decision.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +47,14 @@ def _classes(attribute: Attribute, most: int, values: Floats) -> Inputs:
     return np.maximum(np.ceil(shifted * most / 2).astype(np.int64), 1) - 1
 
 
+@lru_cache(maxsize=1 << 13)
 def _group_of_place(count: int, most: int) -> Inputs:
     """Return the class of each place of a list: equally many places in each."""
     size = min(count, most)
     return np.asarray(((np.arange(count) + 1) * size + count - 1) // count - 1)
 
 
+@lru_cache(maxsize=1 << 13)
 def _centres(attribute: Attribute, most: int) -> Floats:
     """Return the middle of each class: of a part of the range, or of the places in a group."""
     if isinstance(attribute, Categorical):

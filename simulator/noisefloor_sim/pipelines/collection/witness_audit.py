@@ -105,7 +105,7 @@ def _scores(phase: AuditedPhase, group: str, source: SeededSource) -> PairScores
         drawn = phase.planted(reports.records, source)
         planted = _ratios(phase, reports, {name: np.asarray(one) for name, one in drawn.items()})
     epoch = reports.epoch if group == DAY else np.zeros_like(reports.epoch)
-    key = np.column_stack([reports.cohort, epoch, reports.pair])
+    key = (reports.cohort << 40) + (epoch << 24) + reports.pair
     return PairScores(key, reports.number == 0, arrived, planted, reports.swapped, reports.unused)
 
 
@@ -140,7 +140,7 @@ def bounds_of(parts: Sequence[PairScores | None], *, only_first: bool = False) -
     def joined(name: str) -> Array:
         return np.concatenate([getattr(one, name)[one.first | (not only_first)] for one in some])
 
-    _, first, place = np.unique(joined("key"), axis=0, return_index=True, return_inverse=True)
+    _, first, place = np.unique(joined("key"), return_index=True, return_inverse=True)
     sums = []
     for name in ("arrived", "planted"):
         total = np.zeros(len(first))
