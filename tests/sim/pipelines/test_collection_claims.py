@@ -45,7 +45,7 @@ def test_the_printed_transformation_has_no_epsilon() -> None:
     assert claim.audited is not None
     assert claim.audited.epsilon > 1.0
     assert claim.verdict == found.claim("owner").verdict == "overclaimed"
-    assert found.value("attack.class_zero.success") > 0.5
+    assert found.value("attack.class_zero.success") > 0.4
 
 
 def test_what_is_sent_without_noise_is_not_protected() -> None:
