@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from noisefloor.privacy import ClaimVerdict
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import RecordTask
+from noisefloor_sim.cli import commands
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.collection import answer_distributions as declared
 from noisefloor_sim.pipelines.collection import phases
 from noisefloor_sim.pipelines.collection import reference_inputs as reference
 from noisefloor_sim.runs.engine import Engine, RunOutcome
-from noisefloor_sim.scenario import Scenario
+from noisefloor_sim.scenario import Scenario, scenario_text
 from noisefloor_sim.world import SimulatedNetwork
 from record_worlds import mixed_schema, two_groups
 
@@ -273,15 +275,30 @@ def test_too_few_users_for_a_witness_are_not_audited() -> None:
         assert named.claim.verdict is ClaimVerdict.HOLDS
 
 
-def test_a_damaged_question_ends_the_run_as_the_error_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def damaged_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut off the end of every question on its way."""
     honest = SimulatedNetwork.send
 
     def send(self: SimulatedNetwork, data: bytes, receive: Any, *name: str | int) -> None:
-        is_question = "question" in name
-        honest(self, data[:-9] if is_question else data, receive, *name)
+        honest(self, data[:-9] if "question" in name else data, receive, *name)
 
     monkeypatch.setattr(SimulatedNetwork, "send", send)
+
+
+@pytest.mark.usefixtures("damaged_questions")
+def test_a_damaged_question_ends_the_run_as_the_error_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(BadFrame):
         run(small("joint-bayes"))
+    file = tmp_path / "damaged.yaml"
+    file.write_text(scenario_text(small("joint-bayes")))
+    words = ["noisefloor", "run", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as ended:
+        commands.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.endswith("noisefloor: Frame: frame does not stop at the end mark.\n")
+    assert "Traceback" not in said
