@@ -6,7 +6,7 @@ is. The ratios of a user's reports are added up over all rounds: that is the cla
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ TRAINING = "training"
 LEDGER = "training report"
 """What accounts call a report."""
 
-MOST_REPORTS = 1 << 15
+MOST_REPORTS = 1 << 17
 """Reports of a round whose noise is tested, those of the first cohorts."""
 
 MOST_SPECTRAL = 1 << 14
@@ -54,6 +54,9 @@ MOST_SPECTRAL = 1 << 14
 
 MOST_GRADIENTS = 1 << 13
 """The same where a report has many numbers, which are all tested."""
+
+FEWEST_COHORTS = 2
+"""Cohorts that are tested however large they are: noise that two of them share shows only so."""
 
 UNIT = 2.0**-32
 """Ratios are added up in these steps: whole numbers have the same sum in any order."""
@@ -90,17 +93,15 @@ class TrainingTruth:
         number: Of the round.
         sent: The broadcast that they answer.
         size: Users in the cohort.
-        count: Honest reports of the cohort in this round, over all frames.
-        places: The place of each honest report of the frame among those.
-        users: The user of each honest report.
-        held: What each honest report is about.
+        places: The place of each honest report of the frame among those of the round.
+        users: The user of each honest report of the round.
+        held: What each honest report of the round is about.
         witnesses: Of the cohort in this round.
     """
 
     number: int
     sent: Broadcast
     size: int
-    count: int
     places: Rows
     users: Rows
     held: training_reference.HeldRatings
@@ -108,17 +109,28 @@ class TrainingTruth:
 
     def part(self, rows: NDArray[np.bool_]) -> "TrainingTruth":
         """Return the truth of those reports of the round that are sent together."""
-        places = np.flatnonzero(rows)
-        return TrainingTruth(
-            self.number,
-            self.sent,
-            self.size,
-            self.count,
-            places,
-            self.users[places],
-            self.held[places],
-            self.witnesses,
-        )
+        return replace(self, places=np.flatnonzero(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrivedWitnesses:
+    """Reports of witnesses that came in one frame.
+
+    Attributes:
+        key: Cohort and group of the pairs.
+        sent: The broadcast that they answer.
+        ids: Which of the pairs.
+        reports: Of the first of each.
+        held: What those are about.
+        other: What they would be about with the other bit.
+    """
+
+    key: tuple[int, int]
+    sent: Broadcast
+    ids: Rows
+    reports: Reports
+    held: training_reference.HeldRatings
+    other: training_reference.HeldRatings
 
 
 @dataclass(slots=True)
@@ -133,8 +145,7 @@ class TrainingFlow(Flow):
         reference: What is declared of the reports.
         tests: Of the fit.
         drawn: Pairs of users, by cohort and group.
-        sums: Of each pair, the ratios that were added up: of reports that arrived, and of planted
-            ones, in units.
+        arrived: By round, what came of witnesses: their pairs, reports and inputs.
         tastes: Of each cohort, where devices remember them over rounds.
     """
 
@@ -145,7 +156,7 @@ class TrainingFlow(Flow):
     reference: training_reference.ReportReference = field(init=False)
     tests: UniformFit = field(default_factory=UniformFit)
     drawn: dict[tuple[int, int], WitnessPairs] = field(default_factory=dict)
-    sums: dict[tuple[int, int], NDArray[np.int64]] = field(default_factory=dict)
+    arrived: dict[int, list[ArrivedWitnesses]] = field(default_factory=dict)
     tastes: dict[int, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -213,7 +224,6 @@ class TrainingFlow(Flow):
             # Who reports in all rounds is drawn in the first of them.
             is_first = number == group
             self.drawn[key] = self._draw(key, users, ratings) if is_first else no_pairs()
-            self.sums[key] = np.zeros((2, len(self.drawn[key])), dtype=np.int64)
         drawn = self.drawn[key]
         places = [np.searchsorted(users, some) for some in (drawn.first, drawn.second)]
         report = np.ones(len(drawn), dtype=np.bool_)
@@ -266,8 +276,7 @@ class TrainingFlow(Flow):
         )
         if is_stepped:
             held, witnesses = self._stepped(cohort, size, sent, users, held, witnesses)
-        count = len(users)
-        return TrainingTruth(number, sent, size, count, np.arange(count), users, held, witnesses)
+        return TrainingTruth(number, sent, size, np.arange(len(users)), users, held, witnesses)
 
     def _stepped(
         self,
@@ -309,17 +318,17 @@ class TrainingFlow(Flow):
         truth = seen.truth
         if not isinstance(truth, TrainingTruth):
             raise TypeError("Training reports come with their ratings.")
-        back = np.argsort(seen.order)
-        rows, reports = seen.order[back], seen.rows[back]
-        honest = rows < len(truth.places)
-        rows, reports = rows[honest], reports[honest]
+        rows = np.flatnonzero(seen.order < len(truth.places))
         if not len(rows):
             return
-        source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
-        self.reference.see_all(self.tests.table, reports, truth.held[rows])
+        reports, places = seen.rows, truth.places[seen.order[rows]]
+        if isinstance(self.reference, training_reference.LaplaceReference):
+            self.reference.see_bits(self.tests.table, reports[rows], truth.held.rated[places])
         if self._is_tested(seen.cohort, truth.number):
-            self._test(seen.cohort, truth, rows, reports, source)
-        self._score(seen.cohort, truth, truth.places[rows], reports, source)
+            # Back in the order of the devices: draws come in this order.
+            back = np.argsort(places)
+            self._test(seen, truth, places[back], reports[rows[back]])
+        self._keep_witnesses(seen.cohort, truth, places, reports[rows])
 
     def _is_tested(self, cohort: int, number: int) -> bool:
         """Whether a cohort is among the first, which are enough."""
@@ -331,53 +340,52 @@ class TrainingFlow(Flow):
         elif self.reports_once:
             share = 1 / training.rounds
         size = min(self.scenario.population.cohort, self.scenario.population.users)
-        return cohort * size * share < most
+        return cohort < FEWEST_COHORTS or cohort * size * share < most
 
     def _test(
-        self, cohort: int, truth: TrainingTruth, rows: Rows, reports: Reports, source: SeededSource
+        self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports
     ) -> None:
-        draws = source.child("transform").generator().random((len(rows), 2))
-        held = truth.held[rows]
+        """Transform reports, in the order of their places, and count them."""
+        source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
+        draws, held = source.generator().random((len(places), 2)), truth.held[places]
         found = self.reference.transformed(truth.number, truth.sent, reports, held, draws)
         for name, values, fault in found.named:
             self.tests.see(name, values, fault)
-        rows = rows[: len(found.values)]
+        places = places[: len(found.values)]
         self.tests.see_frame(
             SeenUniforms(
-                cohort,
+                seen.cohort,
                 truth.number,
                 truth.size,
-                truth.count,
-                truth.users[rows],
-                truth.places[rows],
+                len(truth.users),
+                truth.users[places],
+                places,
                 found.values,
             )
         )
 
-    def _score(
-        self,
-        cohort: int,
-        truth: TrainingTruth,
-        places: Rows,
-        reports: Reports,
-        source: SeededSource,
+    def _keep_witnesses(
+        self, cohort: int, truth: TrainingTruth, places: Rows, reports: Reports
     ) -> None:
-        """Add up the ratios of witnesses whose report is in this frame."""
-        witnesses, number, sent = truth.witnesses, truth.number, truth.sent
-        where = np.searchsorted(places, witnesses.pairs.first)
-        came = where < len(places)
-        came[came] = places[where[came]] == witnesses.pairs.first[came]
-        if not came.any():
+        """Keep the reports of witnesses that are in this frame."""
+        witnesses = truth.witnesses
+        if not len(witnesses.ids):
             return
-        some = np.flatnonzero(came)
-        held, other = witnesses.held[some], witnesses.other[some]
-        again = self.reference.planted(number, sent, held, source.child("planted"))
-        sums = self.sums[cohort, witnesses.group]
-        for row, drawn in enumerate((reports[where[some]], again)):
-            ratio = self.reference.log_likelihood(number, sent, drawn, other)
-            ratio -= self.reference.log_likelihood(number, sent, drawn, held)
-            towards = np.where(witnesses.pairs.swapped[some], -ratio, ratio)
-            sums[row, witnesses.ids[some]] += np.rint(towards / UNIT).astype(np.int64)
+        row_of = np.full(len(truth.users), -1)
+        row_of[places] = np.arange(len(places))
+        rows = row_of[witnesses.pairs.first]
+        some = np.flatnonzero(rows >= 0)
+        if len(some):
+            self.arrived.setdefault(truth.number, []).append(
+                ArrivedWitnesses(
+                    (cohort, witnesses.group),
+                    truth.sent,
+                    witnesses.ids[some],
+                    reports[rows[some]],
+                    witnesses.held[some],
+                    witnesses.other[some],
+                )
+            )
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""
@@ -386,9 +394,36 @@ class TrainingFlow(Flow):
     def bounds(self) -> dict[str, LowerBound | None]:
         """Return what witnesses prove of the whole training: audited, null, and planted."""
         keys = sorted(self.drawn)
+        starts = np.cumsum([0, *(len(self.drawn[key]) for key in keys)])
+        start_of = dict(zip(keys, starts.tolist(), strict=False))
         swapped, unused = (
-            np.concatenate([np.zeros(0, np.bool_), *(getattr(self.drawn[key], name) for key in keys)])
+            np.concatenate([_NO_BITS, *(getattr(self.drawn[key], name) for key in keys)])
             for name in ("swapped", "unused")
         )
-        sums = np.concatenate([np.zeros((2, 0)), *(self.sums[key] * UNIT for key in keys)], axis=1)
-        return summed_bounds(sums[0], sums[1], swapped, unused)
+        sums = np.zeros((2, len(swapped)), dtype=np.int64)
+        for number, parts in sorted(self.arrived.items()):
+            parts.sort(key=lambda part: (part.key, int(part.ids[0])))
+            ids = np.concatenate([start_of[part.key] + part.ids for part in parts])
+            for row, ratio in enumerate(self._ratios(number, parts)):
+                towards = np.where(swapped[ids], -ratio, ratio)
+                np.add.at(sums[row], ids, np.rint(towards / UNIT).astype(np.int64))
+        return summed_bounds(sums[0] * UNIT, sums[1] * UNIT, swapped, unused)
+
+    def _ratios(self, number: int, parts: list[ArrivedWitnesses]) -> tuple[Floats, Floats]:
+        """Return ln P(report | other) - ln P(report | held): as arrived, and planted."""
+        sent, reference = parts[0].sent, self.reference
+        held, other = (
+            training_reference.HeldRatings.joined([getattr(part, name) for part in parts])
+            for name in ("held", "other")
+        )
+        reports = np.concatenate([part.reports for part in parts])
+        again = reference.planted(number, sent, held, self.source.child("planted", number))
+        first, second = (
+            reference.log_likelihood(number, sent, drawn, other)
+            - reference.log_likelihood(number, sent, drawn, held)
+            for drawn in (reports, again)
+        )
+        return first, second
+
+
+_NO_BITS = np.zeros(0, dtype=np.bool_)

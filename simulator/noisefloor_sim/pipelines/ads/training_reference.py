@@ -18,7 +18,7 @@ distribution, and its log-likelihood, up to what does not depend on the data.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,6 +86,16 @@ class HeldRatings:
         tastes = None if self.tastes is None else self.tastes[rows]
         return HeldRatings(self.rated[rows], self.rating[rows], tastes)
 
+    @classmethod
+    def joined(cls, parts: Sequence["HeldRatings"]) -> "HeldRatings":
+        """Return several one after the other; all have tastes, or none has."""
+        tastes = [part.tastes for part in parts if part.tastes is not None]
+        return cls(
+            np.concatenate([part.rated for part in parts]),
+            np.concatenate([part.rating for part in parts]),
+            np.concatenate(tastes) if tastes else None,
+        )
+
     def above(self, base: Floats) -> Floats:
         """Return ratings less a base, and 0 where there are none."""
         return np.where(self.rated, self.rating.astype(np.float64) - base, 0.0)
@@ -124,10 +134,6 @@ class ReportReference(Protocol):
         self, number: int, sent: Broadcast, held: HeldRatings, source: SeededSource
     ) -> Reports:
         """Return reports with noise a quarter too small."""
-        ...
-
-    def see_all(self, table: FitTable, reports: Reports, held: HeldRatings) -> None:
-        """Count what is cheap to count, of every report."""
         ...
 
 
@@ -196,17 +202,22 @@ class BitReference:
         return ridge_tastes(model, held, self.training.ridge, 1.0)
 
     def values(self, sent: Broadcast, cells: NDArray[np.int64], held: HeldRatings) -> Floats:
-        """Return the clipped gradient of each report's cell, in units of the clip."""
-        model, wide, each = sent.model, sent.model.dimension, np.arange(len(cells))
-        tastes = self.tastes(model, held)
+        """Return the clipped gradient of each report's cell, in units of the clip.
+
+        It is 0 where the ad is not rated: most tastes are not needed.
+        """
         ad, place = np.divmod(cells, self.training.width)
+        some = np.flatnonzero(held.rated[np.arange(len(cells)), ad])
+        model, held, ad, place = sent.model, held[some], ad[some], place[some]
+        tastes, each = self.tastes(model, held), np.arange(len(some))
         predicted = _base(model)[ad] + (tastes * model.factors[ad]).sum(axis=1)
         error = held.rating[each, ad].astype(np.float64) - predicted
         # Everybody's taste for an offset is 1.
-        with_one = np.concatenate([tastes, np.ones((len(cells), 1))], axis=1)
-        gradient = -2 * with_one[each, np.minimum(place, wide)] * error
-        gradient = np.where(held.rated[each, ad], gradient, 0.0)
-        return np.clip(gradient / self.training.clip, -1.0, 1.0)
+        with_one = np.concatenate([tastes, np.ones((len(some), 1))], axis=1)
+        gradient = -2 * with_one[each, place] * error
+        values = np.zeros(len(cells))
+        values[some] = np.clip(gradient / self.training.clip, -1.0, 1.0)
+        return values
 
     def _one(self, values: Floats, bit: OneBitMean) -> Floats:
         """Return the probability of a one."""
@@ -254,9 +265,6 @@ class BitReference:
         larger = OneBitMean(PLANTED * self.training.bit.one_bit.epsilon)
         one = self._one(self.values(sent, cells, held), larger)
         return np.asarray(2 * cells + (draw.random(len(held)) < one))
-
-    def see_all(self, table: FitTable, reports: Reports, held: HeldRatings) -> None:
-        """Count nothing: the bit needs its gradient."""
 
 
 PAIRED_NUMBERS = 8
@@ -310,9 +318,9 @@ class LaplaceReference:
         named = (("a gradient's number", values, laplace_fault(PLANTED)),)
         return Transformed(values[:, :PAIRED_NUMBERS], named)
 
-    def see_all(self, table: FitTable, reports: Reports, held: HeldRatings) -> None:
+    def see_bits(self, table: FitTable, reports: Reports, rated: Flags) -> None:
         """Count the bits that are flipped, ad by ad and all together."""
-        flips = np.asarray(reports)[:, :, 0].astype(np.bool_) ^ held.rated
+        flips = np.asarray(reports)[:, :, 0].astype(np.bool_) ^ rated
         lie, fault = self._flip(1.0), self._flip(PLANTED)
         counts, tried = flips.sum(axis=0), np.full(flips.shape[1], len(flips))
         table.add("rated ads reported as others", counts, tried, lie, fault)
@@ -337,8 +345,8 @@ class LaplaceReference:
     ) -> Reports:
         """Draw bits and noise with noise a quarter too small."""
         grid = self.grid(sent, held)
-        rate = self.training.noise.distribution.rate * 4 / 3
-        noise = TwoSidedGeometric(rate).sampler(source.child("noise"))(grid.size)
+        larger = TwoSidedGeometric(self.training.noise.distribution.rate * 4 / 3)
+        noise = larger.sampler(source.child("noise"))(grid.size)
         reports = np.empty((*held.rated.shape, 1 + grid.shape[2]), dtype=np.int64)
         flips = source.child("flips").generator().random(held.rated.shape) < self._flip(PLANTED)
         reports[:, :, 0] = held.rated ^ flips
@@ -444,9 +452,6 @@ class SpectralReference:
         length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
         unit = vectors / np.maximum(length, _LEAST_LENGTH)
         return larger.randomise(unit.astype(np.float32), source)
-
-    def see_all(self, table: FitTable, reports: Reports, held: HeldRatings) -> None:
-        """Count nothing: a report needs the ranks of its candidates."""
 
 
 def _candidates(mechanism: DirectionSigns | AxisSigns) -> int:
