@@ -34,7 +34,10 @@ SYMBOLS = symbol_kind("symbols", 300)
 GRID = grid_kind("grid", -5, 70_000)
 NOTES = record_kind("notes", {"age": Integers(0, 120), "note": Text(12)})
 PAIRS = kinds_from_sizes({"rating-directions": {"size": 6}})["rating-directions"]
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CLICKS, SYMBOLS, GRID, NOTES, PAIRS)}
+SLATES = kinds_from_sizes({"ad-slates": {"size": 5, "slate": 2}})["ad-slates"]
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind for kind in (CLICKS, SYMBOLS, GRID, NOTES, PAIRS, SLATES)
+}
 END = b"\xff\xff\xff\xff\0\0\0\0"
 FIELDS = {
     *("frame", "header", "epoch", "batch id", "batch"),
@@ -48,6 +51,7 @@ REPORTS: Mapping[str, object] = {
     "grid": np.array([-5, 70_000, 0, 1]),
     "notes": {"age": np.arange(5), "note": ["", "a", "bc", "déf", "ghij"]},
     "rating-directions": np.eye(6, dtype=np.bool_),
+    "ad-slates": np.array([[0, 1], [3, 4]]),
 }
 GOOD = tuple(
     seal(kind, epoch, kind.encode(REPORTS[name]), bytes([epoch] * 16))

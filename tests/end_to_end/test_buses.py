@@ -95,6 +95,47 @@ def test_services_learn_the_same_model(services: RemoteHost, method: str) -> Non
     assert repr(there) == repr(here)
 
 
+REQUESTS = f"""
+name: requests
+question: Are requests counted alike, wherever they are counted?
+seed: 8
+days: 2
+grace_h: 0.2
+population: {{users: 1000, cohort: 256}}
+behaviour: {{ads: 8}}
+{LOSSY}
+pipelines:
+  ads: {{training: {{method: open}}, BLOCK}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "kinds"),
+    [
+        ("delivery: {choice: slate, fresh: impression}", ("ad-slates",)),
+        ("auction: {run: true}", ("ad-requests", "bid-requests")),
+    ],
+)
+def test_requests_are_counted_alike(
+    services: RemoteHost, block: str, kinds: tuple[str, ...]
+) -> None:
+    text, found = REQUESTS.replace("BLOCK", block), []
+    for hosting in (None, services):
+        with new_run():
+            engine = Engine(loads(text, BLOCKS), PIPELINES, hosting=hosting)
+            try:
+                engine.run_days()
+                ads = engine.ads
+                assert ads is not None
+                released = [ads.server.requests(kind, day) for kind in kinds for day in (0, 1)]
+                world = repr(engine._world_metrics())
+            finally:
+                engine.hosted.close()
+        found.append(([(tally.tolist(), rows) for tally, rows in released], world))
+    assert found[1] == found[0]
+    assert all(rows for _, rows in found[0][0])
+
+
 RUN = """
 name: two-buses
 question: Does a run write the same files, whatever carries its frames?

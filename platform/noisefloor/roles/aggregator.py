@@ -10,7 +10,7 @@ frame that comes to this state machine nevertheless has the outcome that it has 
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -61,9 +61,14 @@ class Aggregator:
         """The dead letters that are kept, sorted by key."""
         return tuple(self._letters[key] for key in sorted(self._letters))
 
-    def apply(self, data: bytes) -> FrameOutcome:
-        """Take one frame as it came, and say what became of it."""
-        outcome = self._judge(data)
+    def apply(self, data: bytes, kinds: Mapping[str, Kind] | None = None) -> FrameOutcome:
+        """Take one frame as it came, and say what became of it.
+
+        Args:
+            data: The frame.
+            kinds: Those that are accepted here, some of its own; by default all of them.
+        """
+        outcome = self._judge(data, self._kinds if kinds is None else kinds)
         self._counters = self._counters.plus(outcome.status)
         return outcome
 
@@ -115,9 +120,9 @@ class Aggregator:
         made._windows = contents.windows
         return made
 
-    def _judge(self, data: bytes) -> FrameOutcome:
+    def _judge(self, data: bytes, kinds: Mapping[str, Kind]) -> FrameOutcome:
         try:
-            frame = decode_frame(data, self._kinds, most_bytes=self._limits.frame_bytes)
+            frame = decode_frame(data, kinds, most_bytes=self._limits.frame_bytes)
         except BadFrame as error:
             return self._bury(data, error.batch_id, str(error))
         window = self._windows[frame.kind.name]

@@ -12,7 +12,7 @@ from typing import Any
 from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count, check_types
 from noisefloor.errors import BadCollection, BadParameter
-from noisefloor.roles.ad_server import IMPRESSIONS, Ad, Catalogue
+from noisefloor.roles.ad_server import IMPRESSIONS, Ad, Catalogue, request_kinds
 from noisefloor.roles.kind_registry import kind_description, kinds_from_sizes
 from noisefloor.tasks import TrainingTask, kinds_of_task, task_description, task_from_description
 from noisefloor.wire import MOST_EPOCH, Kind
@@ -28,7 +28,7 @@ class CollectionConfig:
     Attributes:
         catalogue: Ads in order; None where no ads are shown, and no impressions are counted.
         kinds: Kinds of report by name; impressions of the catalogue and the reports of the
-            training task are always among them.
+            training task are always among them. Requests are for the ads of the catalogue.
         first_epoch: The oldest epoch that is open at the start.
         namespace: First part of every key in Redis.
         task: The training over closed rounds, if any; a round is an epoch.
@@ -54,6 +54,12 @@ class CollectionConfig:
             if self.kinds.get(name, kind) != kind:
                 raise BadParameter("kinds", name, "as catalogue and training task declare it")
         object.__setattr__(self, "kinds", {**needed, **self.kinds})
+        request_kinds(self.kinds.values(), self.catalogue)
+
+    @property
+    def requests(self) -> dict[str, Kind]:
+        """The kinds of requests among the kinds, by name."""
+        return request_kinds(self.kinds.values(), self.catalogue)
 
     @classmethod
     def read(cls, path: Path) -> "CollectionConfig":

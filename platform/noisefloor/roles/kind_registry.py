@@ -10,7 +10,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from noisefloor.ads import clicks, training
+from noisefloor.ads import auction, clicks, delivery, training
 from noisefloor.collection import collecting, encoding
 from noisefloor.errors import BadParameter
 from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
@@ -22,6 +22,9 @@ KindBuilder = Callable[..., Kind]
 KIND_BUILDERS: Mapping[str, KindBuilder] = MappingProxyType(
     {
         IMPRESSIONS: impressions_kind,
+        delivery.AD_REQUESTS: delivery.ad_requests_kind,
+        delivery.AD_SLATES: delivery.ad_slates_kind,
+        auction.BID_REQUESTS: auction.bid_requests_kind,
         clicks.CLICKS: clicks.clicks_kind,
         clicks.SHOWN_ADS: clicks.shown_ads_kind,
         clicks.SHOWN_AD_SETS: clicks.shown_ad_sets_kind,
@@ -45,6 +48,7 @@ COLUMN_TYPES: Mapping[str, Callable[..., Column]] = MappingProxyType(
         "symbols": Symbols,
         "integers": Integers,
         "text": Text,
+        "slate-rows": delivery.SlateRows,
         "sign-pairs": training.SignPairs,
         "gradient-rows": training.GradientRows,
     }

@@ -49,11 +49,11 @@ class Aggregation(EpochReleases, Protocol):
 
 
 class ImpressionServer(EpochReleases, Protocol):
-    """Counts which ads were shown."""
+    """Counts which ads were shown, and which were requested."""
 
     @property
     def kind(self) -> Kind:
-        """The kind of frame that it counts."""
+        """The kind of frame that carries impressions."""
         ...
 
     @property
@@ -65,12 +65,20 @@ class ImpressionServer(EpochReleases, Protocol):
         """Take one frame of impressions."""
         ...
 
+    def apply_requests(self, data: bytes) -> object:
+        """Take one frame of requests; the answer changes nothing that a device shows."""
+        ...
+
     def close(self, epoch: int) -> None:
-        """Freeze an epoch's impressions."""
+        """Freeze an epoch's impressions and requests."""
         ...
 
     def impressions(self, epoch: int) -> Tally:
         """Return the impressions of each ad in a closed epoch."""
+        ...
+
+    def requests(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the counts of a kind of requests in a closed epoch, and how many there were."""
         ...
 
 

@@ -114,7 +114,9 @@ class Bits:
         packed, counts = self._packed(array), np.zeros(self.size, dtype=np.int64)
         for rows in blocks(len(packed), self.size):
             bits = np.unpackbits(packed[rows], axis=1, count=self.size, bitorder="little")
-            counts += bits.sum(axis=0, dtype=np.uint32)
+            # Exact, since a frame has fewer than 2**24 rows; ten times as fast as a sum.
+            ones = np.ones(len(bits), dtype=np.float32)
+            counts += (ones @ bits.astype(np.float32)).astype(np.int64)
         return counts
 
     def _packed(self, array: pa.Array) -> NDArray[np.uint8]:

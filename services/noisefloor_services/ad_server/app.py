@@ -37,6 +37,9 @@ often it is sent. After no answer, 429 or 503 send the **same bytes** again, whe
 epoch is closed or full: drop the frame. It does not count, unless it was taken before and only the
 answer was lost. No request needs a token, and none is looked at.
 
+`POST /frames` takes frames of every kind of the collection. `POST /requests` takes frames of
+requests and of nothing else, under the same rules; a single request may also be sent as JSON.
+
 Collections that are registered at the aggregator are served under `/collections/NAME`, each with
 all routes and a description of its own: `/collections/NAME/openapi.json`.
 """

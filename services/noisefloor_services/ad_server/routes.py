@@ -12,7 +12,7 @@ from pydantic import Field
 from noisefloor.errors import BusFull, NotFitted, OutOfDomain
 from noisefloor.roles import IMPRESSIONS, Catalogue
 from noisefloor.tasks import MOST_QUERIES
-from noisefloor.wire import MOST_BYTES, Kind, decode_frame
+from noisefloor.wire import Kind
 from noisefloor.wire.messages import AdRequest, AdResponse, CatalogueAd, SingleReport, TokenRequest
 from noisefloor_services import http
 from noisefloor_services.ad_server.state import TOKEN_HEADER, AdServerState
@@ -102,15 +102,28 @@ def _add_requests(router: APIRouter, shared: AdServerState) -> None:
     @router.post(
         "/requests",
         tags=["device"],
-        summary="Ask for one ad by its index (counted as an impression), or for a slate.",
-        description="Of a request for one ad its index is counted, and nothing else; sent again, "
-        "it counts again. Of a slate nothing is counted: which ad was shown is the device's to "
-        "report, protected.",
-        openapi_extra=http.openapi_json_body(AdRequest),
+        summary="Ask for one ad by its index (counted as an impression), or for a slate; or send "
+        "a frame of requests, which are counted as such.",
+        description="JSON: of a request for one ad its index is counted, and nothing else; sent "
+        "again, it counts again. Of a slate nothing is counted: which ad was shown is the "
+        "device's to report, protected. A frame: of the kinds `ad-requests`, `ad-slates` and "
+        "`bid-requests` of the collection; it counts once, and the answer is empty, since devices "
+        "hold the catalogue.",
+        openapi_extra=http.openapi_json_body(AdRequest, or_frame=True) | _TOKEN,
         response_model=AdResponse,
-        responses={**_NO_ADS, **_EPOCH, 429: _TAKEN[429], **http.UNAVAILABLE},
+        responses={
+            **_TAKEN,
+            202: {"description": "A frame was taken: it counts, once. The answer is empty."},
+            400: {"description": "Not a frame of requests; `field` and `rule` say why."},
+            403: {"description": "Frames take a one-use token here, and none that admits this."},
+            **_NO_ADS,
+        },
     )
     async def requests(request: Request) -> Response:
+        if http.is_frame(request):
+            data = await request.body()
+            await shared.take_frame(data, _token(request, shared), shared.requests)
+            return _ACCEPTED
         ad_request = await http.json_body(request, AdRequest)
         if (ad_request.index is None) == (ad_request.slate is None):
             raise HTTPException(422, "Expected either index or slate.")
@@ -161,24 +174,19 @@ def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
 
 
 def _add_frames(router: APIRouter, shared: AdServerState) -> None:
-    most_bytes = min(shared.settings.body_bytes, MOST_BYTES)
-
     @router.post(
         "/frames",
         tags=["device"],
         status_code=202,
         summary="Send a frame of up to thousands of reports.",
+        description="Every kind of the collection is taken here; frames of requests as well.",
         openapi_extra=http.openapi_frame_body() | _TOKEN,
         responses={400: {"description": "Not a frame; `field` and `rule` say why."}, **_TAKEN},
         response_class=Response,
     )
     async def frames(request: Request) -> Response:
         data = await http.frame_body(request)
-        frame = decode_frame(data, shared.kinds, most_bytes=most_bytes)
-        if shared.settings.report_tokens:
-            token = request.headers.get(TOKEN_HEADER)
-            await shared.admit(token, frame.epoch, frame.batch_id)
-        await shared.take(data, frame)
+        await shared.take_frame(data, _token(request, shared), shared.kinds)
         return _ACCEPTED
 
 
@@ -221,6 +229,11 @@ def _add_tokens(router: APIRouter, shared: AdServerState) -> None:
         if not shared.settings.report_tokens:
             raise HTTPException(404, "Reports take no tokens here.")
         return shared.tokens(epoch).issue(requested.count)
+
+
+def _token(request: Request, shared: AdServerState) -> str | None:
+    """Return the one-use token of a request, if tokens are looked at."""
+    return request.headers.get(TOKEN_HEADER) if shared.settings.report_tokens else None
 
 
 def _columns(kind: Kind, report: object) -> dict[str, list[object]]:

@@ -20,7 +20,7 @@ from noisefloor.errors import BusFull, NoisefloorError, NotFitted
 from noisefloor.randomness import Source
 from noisefloor.roles import Catalogue, CollectionConfig
 from noisefloor.tasks import TrainingTask, answer_queries
-from noisefloor.wire import Frame, Kind, seal
+from noisefloor.wire import MOST_BYTES, Frame, Kind, decode_frame, seal
 from noisefloor_services import store
 from noisefloor_services.ad_server.report_tokens import ReportTokens
 from noisefloor_services.http import Readiness
@@ -94,6 +94,8 @@ class AdServerState:
         self.task = collection.task
         self.predictions = predictions
         self.kinds: Mapping[str, Kind] = collection.kinds
+        self.requests: Mapping[str, Kind] = collection.requests
+        self.most_bytes = min(settings.body_bytes, MOST_BYTES)
         self.layout = store.Layout(collection.namespace, settings.partitions)
         self.source = source
         self.readiness = readiness
@@ -157,6 +159,16 @@ class AdServerState:
             raise
         self.frames.add(frame.kind.name)
         self.reports.add(frame.kind.name, frame.batch.num_rows)
+
+    async def take_frame(self, data: bytes, token: str | None, kinds: Mapping[str, Kind]) -> None:
+        """Check a frame of one of the kinds and its token, and hand it to Redis.
+
+        Raises:
+            BadFrame: It is none, or of another kind.
+        """
+        frame = decode_frame(data, kinds, most_bytes=self.most_bytes)
+        await self.admit(token, frame.epoch, frame.batch_id)
+        await self.take(data, frame)
 
     async def take_one(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> None:
         """Hand one report to Redis, as a frame of one row."""

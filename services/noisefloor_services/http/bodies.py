@@ -61,9 +61,14 @@ _JSON_TYPE = "application/json"
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
+def is_frame(request: Request) -> bool:
+    """Tell whether a body is called a frame."""
+    return header(request.scope["headers"], b"content-type")[:1] == _FRAME_TYPES
+
+
 async def frame_body(request: Request) -> bytes:
     """Return a body that is called a frame."""
-    if header(request.scope["headers"], b"content-type")[:1] != _FRAME_TYPES:
+    if not is_frame(request):
         raise HTTPException(415, f"Expected a body of type {FRAME_TYPE}.")
     return await request.body()
 
@@ -83,13 +88,20 @@ async def json_body(request: Request, model: type[_Body]) -> _Body:
         raise RequestValidationError(found) from None
 
 
-def openapi_json_body(model: type[BaseModel]) -> dict[str, Any]:  # Any: JSON
-    """Describe a body of JSON for the interface."""
+_FRAME_SCHEMA = {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}
+
+
+def openapi_json_body(
+    model: type[BaseModel],
+    *,
+    or_frame: bool = False,
+) -> dict[str, Any]:  # Any: JSON
+    """Describe a body of JSON for the interface, or of either type."""
     content = {_JSON_TYPE: {"schema": model.model_json_schema()}}
+    content |= _FRAME_SCHEMA if or_frame else {}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def openapi_frame_body() -> dict[str, Any]:  # Any: JSON
     """Describe a body that is a frame for the interface."""
-    content = {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": True, "content": dict(_FRAME_SCHEMA)}}

@@ -89,6 +89,16 @@ class SeenFrame:
         """The reports of a kind of one column."""
         return self.frame.kind.rows(self.frame.batch)
 
+    def in_order(self) -> tuple[Order, Array]:
+        """Return places in the truth, increasing, and the reports made of them."""
+        rows, last = self.rows, int(self.order.max(initial=-1))
+        if last + 1 == len(rows):  # all that was sent is in this frame
+            placed = np.empty_like(rows)
+            placed[self.order] = rows
+            return np.arange(len(rows)), placed
+        back = np.argsort(self.order)
+        return self.order[back], rows[back]
+
 
 @dataclass(frozen=True, slots=True)
 class Price:

@@ -8,6 +8,8 @@ from noisefloor_sim.pipelines.api import (
     PipelineType,
     PlannedClaim,
     PointFindings,
+    SentBidRequests,
+    SentRequests,
     ServedAds,
 )
 from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
@@ -22,5 +24,7 @@ __all__ = [
     "PipelineType",
     "PlannedClaim",
     "PointFindings",
+    "SentBidRequests",
+    "SentRequests",
     "ServedAds",
 ]

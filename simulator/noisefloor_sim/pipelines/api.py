@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
+from noisefloor.ads.training import Single
 from noisefloor.adversary.audit import RepeatedRelease
+from noisefloor.mechanisms import Reports
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, PublicationServer, TrainingServer
 from noisefloor.tasks import TrainingTask
-from noisefloor.wire import Kind
+from noisefloor.wire import Kind, SealedFrame
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
 from noisefloor_sim.inspection import Flow, OutgoingFrame
@@ -109,6 +111,50 @@ class PointFindings:
         return next((found for found in self.findings.metrics if found.name == name), None)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SentRequests:
+    """The fresh requests of a cohort's day, as frames, and what only scoring reads beside them.
+
+    Row ``i`` of a frame is request ``frame.order[i]`` of all of them.
+
+    Attributes:
+        kind: Of the frames.
+        epoch: The day.
+        frames: What is sent to the ad server.
+        requests: As they were drawn: an ad's index, or a row of indices for slates.
+        users: Whose each request is, as a row of the cohort.
+        scores: The raw scores of the cohort's users, from which the requests were drawn.
+    """
+
+    kind: Kind
+    epoch: int
+    frames: tuple[SealedFrame, ...]
+    requests: Reports
+    users: NDArray[np.int64]
+    scores: Single
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentBidRequests:
+    """What the bid requests of a day tell bidders, as frames, and whose impressions they offer.
+
+    Row ``i`` of a frame is impression ``frame.order[i]`` of all of them.
+
+    Attributes:
+        kind: Of the frames.
+        epoch: The day.
+        frames: What is sent to the ad server, which is the exchange.
+        columns: The symbol and the topic of each impression, in the order of sale.
+        users: Whose each impression is; no bidder gets it.
+    """
+
+    kind: Kind
+    epoch: int
+    frames: tuple[SealedFrame, ...]
+    columns: Mapping[str, NDArray[np.int64]]
+    users: NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class ServedAds:
     """What a pipeline that serves ads put into the slots of a cohort's day.
@@ -117,10 +163,14 @@ class ServedAds:
         ad: The ad in each slot.
         is_public: Whether the server sees which ads are shown, because devices request them by
             index. Where it does not, impressions are not counted in the open.
+        requests: Which devices sent for it, if any did.
+        bid_requests: Of a day whose impressions are sold now that all cohorts are served.
     """
 
     ad: NDArray[np.uint16]
     is_public: bool = True
+    requests: SentRequests | None = None
+    bid_requests: SentBidRequests | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +277,11 @@ class Pipeline(ABC):
         return ()
 
     @property
+    def request_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of requests that ``serve`` sends to the ad server."""
+        return ()
+
+    @property
     def training_task(self) -> TrainingTask | None:
         """What a server trains from rounds of reports, if anything."""
         return None
@@ -250,6 +305,11 @@ class Pipeline(ABC):
     ) -> ServedAds | None:
         """Fill the slots of a cohort's day, if this pipeline serves ads."""
         return None
+
+    @property
+    def request_flows(self) -> tuple[Flow, ...]:
+        """What is declared of the requests that it sends to the ad server."""
+        return ()
 
     @property
     def flows(self) -> tuple[Flow, ...]:

@@ -118,8 +118,11 @@ class Engine:
             name: types[name].build(scenario) for name in sorted(scenario.pipelines)
         }
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
+        requests = [kind for one in self.pipelines.values() for kind in one.request_kinds]
         world = None if scenario.behaviour is None else AdWorld.of(scenario)
-        self.hosted = (hosting or InProcessHost()).open(self._collection(kinds, world))
+        self.hosted = (hosting or InProcessHost()).open(
+            self._collection([*kinds, *requests], world)
+        )
         self.aggregator = self.hosted.servers.aggregator
         self.tap = Tap()
         for pipeline in self.pipelines.values():
@@ -225,12 +228,24 @@ class Engine:
         if server is None:
             raise TypeError("A world with ads needs an ad server.")
         self.tap.open([ImpressionFlow(server.kind, range(self.scenario.days))], server)
-        receive = self.hosted.receiver("impressions", self.tap.watch(server.apply))
+        for pipeline in self.pipelines.values():
+            self.tap.open(pipeline.request_flows, server)
+        shown, requested = (
+            self._sender(self.hosted.receiver(topic, self.tap.watch(handle)))
+            for topic, handle in (
+                ("impressions", server.apply),
+                ("requests", server.apply_requests),
+            )
+        )
+        return AdServing(world, self.pipelines.values(), server, shown, requested, self.source)
+
+    def _sender(self, receive: Receiver) -> Callable[..., None]:
+        """Return what starts a frame on its way to a receiver."""
 
         def send(frame: OutgoingFrame, *name: str | int) -> None:
             self.send(frame, receive, *name)
 
-        return AdServing(world, self.pipelines.values(), server, send, self.source)
+        return send
 
     def _collection(self, kinds: Sequence[Kind], world: AdWorld | None) -> CollectionConfig:
         """Return what the servers of this world collect."""

@@ -114,7 +114,7 @@ class Witnesses(BaseModel):
     model_config = FROZEN
 
     share: float = Field(
-        default=0.02,
+        default=0.03,
         ge=0,
         le=0.5,
         description="Of users who exchange their values in pairs, or do not, by a random bit: no "

@@ -1,4 +1,4 @@
-"""The ad server hands out a catalogue known by its hash, and counts impressions exactly."""
+"""The ad server hands out a catalogue known by its hash; impressions and requests count once."""
 
 import dataclasses
 import json
@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisefloor.ads.auction import bid_requests_kind
+from noisefloor.ads.delivery import ad_requests_kind, ad_slates_kind
 from noisefloor.errors import BadParameter, BadSnapshot, EpochOpen
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.roles import Ad, AdServer, Catalogue, FrameStatus, impressions_kind
-from noisefloor.wire import encode_frame, symbol_kind
+from noisefloor.wire import Kind, Symbols, encode_frame, record_kind, symbol_kind
 
 ADS = (Ad("shoes-1", 0, 1_500), Ad("books", 2), Ad("travel", 1, 20))
 CATALOGUE = Catalogue(1, ADS)
@@ -108,3 +110,86 @@ def test_a_restored_server_goes_on_counting() -> None:
     assert restored.impressions(0).tolist() == [0, 2, 1]
     with pytest.raises(BadSnapshot):
         AdServer.restore(server.snapshot(), Catalogue(1, ADS[:2]))
+
+
+REQUESTS = (ad_requests_kind(3), bid_requests_kind(3, 2))
+
+
+def requested(epoch: int, indices: list[int], seed: int) -> bytes:
+    with new_run():
+        return encode_frame(REQUESTS[0], epoch, np.array(indices), SeededSource(seed))
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=8), st.data())
+def test_requests_are_counted_once_in_any_order_apart_from_impressions(
+    batches: list[list[int]], data: st.DataObject
+) -> None:
+    server = AdServer(CATALOGUE, requests=REQUESTS)
+    frames = [requested(0, indices, seed) for seed, indices in enumerate(batches)]
+    for frame in data.draw(st.permutations(frames + frames)):
+        server.apply_requests(frame)
+    server.close(0)
+    flat = [index for indices in batches for index in indices]
+    tally, rows = server.requests("ad-requests", 0)
+    assert (tally.tolist(), rows) == ([flat.count(index) for index in range(3)], len(flat))
+    assert server.counters.duplicates == len(batches)
+    assert server.impressions(0).tolist() == [0, 0, 0]
+
+
+def test_slates_and_bid_requests_are_counted_by_ad_symbol_and_topic() -> None:
+    kinds = (ad_slates_kind(3, 2), bid_requests_kind(3, 2))
+    server = AdServer(CATALOGUE, requests=kinds)
+    slates, sold = np.array([[0, 1], [0, 2]]), {"symbol": [3, 1, 1], "topic": [0, 1, 1]}
+    with new_run():
+        server.apply_requests(encode_frame(kinds[0], 0, slates, SeededSource(0)))
+        server.apply_requests(encode_frame(kinds[1], 0, sold, SeededSource(1)))
+    server.close(0)
+    assert server.requests("ad-slates", 0)[0].tolist() == [2, 1, 1]
+    assert server.requests("bid-requests", 0)[0].tolist() == [0, 2, 0, 1, 1, 2]
+
+
+def test_requests_close_with_the_day() -> None:
+    server = AdServer(CATALOGUE, requests=REQUESTS)
+    assert server.apply_requests(requested(0, [1], 0)).status is FrameStatus.COUNTED
+    with pytest.raises(EpochOpen):
+        server.requests("ad-requests", 0)
+    server.close(0)
+    assert server.apply_requests(requested(0, [1], 1)).status is FrameStatus.LATE
+    assert server.apply_requests(requested(1, [1], 2)).status is FrameStatus.COUNTED
+    assert server.requests("ad-requests", 0)[0].tolist() == [0, 1, 0]
+    assert server.requests("bid-requests", 0)[1] == 0
+
+
+def test_only_requests_are_taken_as_requests() -> None:
+    server = AdServer(CATALOGUE, requests=REQUESTS)
+    assert server.apply_requests(shown(0, [1], 0)).status is FrameStatus.DEAD_LETTER
+    assert server.apply(shown(0, [1], 0)).status is FrameStatus.COUNTED
+    assert server.apply(requested(0, [1], 1)).status is FrameStatus.COUNTED
+    assert AdServer(CATALOGUE).apply(requested(0, [1], 1)).status is FrameStatus.DEAD_LETTER
+    assert server.counters.is_conserved
+
+
+def test_requests_are_restored() -> None:
+    server = AdServer(CATALOGUE, requests=REQUESTS)
+    server.apply_requests(requested(0, [1, 1], 0))
+    restored = AdServer.restore(server.snapshot(), CATALOGUE, requests=REQUESTS)
+    assert restored.apply_requests(requested(0, [1, 1], 0)).status is FrameStatus.DUPLICATE
+    restored.close(0)
+    assert restored.requests("ad-requests", 0)[1] == 2
+    with pytest.raises(BadSnapshot):
+        AdServer.restore(server.snapshot(), CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ad_requests_kind(4),
+        ad_slates_kind(4, 2),
+        bid_requests_kind(2, 2),
+        symbol_kind("clicks", 3),
+        record_kind("ad-requests", {"symbol": Symbols(3)}),
+    ],
+)
+def test_requests_are_for_the_ads_of_the_catalogue(kind: Kind) -> None:
+    with pytest.raises(BadParameter):
+        AdServer(CATALOGUE, requests=[kind])

@@ -24,6 +24,8 @@ from wrong_types import leaves, replaced, wrong_types
 
 SIZES: dict[str, dict[str, int]] = {
     "gradient-noise": {"ads": 4, "dimension": 3},
+    "ad-slates": {"size": 6, "slate": 2},
+    "bid-requests": {"ads": 6, "topics": 3},
     "joint-rows": {"attributes": 6, "classes": 4, "chosen": 2},
     "decisions": {},
     "asked-values": {"attributes": 6, "chosen": 2, "values": 9, "labels": 2},
@@ -103,6 +105,17 @@ def test_a_document_without_anything_to_collect_is_refused() -> None:
     assert not CollectionConfig().kinds
     with pytest.raises(BadCollection, match=r"needs a catalogue, a kind of report or a course\."):
         CollectionConfig.parse(CollectionConfig().content)
+
+
+def test_requests_are_kinds_of_the_catalogue_s_ads() -> None:
+    kinds = kind_registry.kinds_from_sizes({"ad-requests": {"size": 8}, "clicks": {"size": 8}})
+    collection = CollectionConfig(CATALOGUE, kinds)
+    assert list(collection.requests) == ["ad-requests"]
+    assert CollectionConfig.parse(collection.content) == collection
+    other = kind_registry.kinds_from_sizes({"ad-slates": {"size": 7, "slate": 2}})
+    for catalogue, wrong in ((None, kinds), (CATALOGUE, other)):
+        with pytest.raises(BadParameter, match="kinds"):
+            CollectionConfig(catalogue, wrong)
 
 
 def test_kinds_are_as_catalogue_and_task_have_them() -> None:

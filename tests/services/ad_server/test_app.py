@@ -10,12 +10,15 @@ import httpx
 import numpy as np
 import pytest
 from fastapi import FastAPI
+from numpy.typing import NDArray
 from redis import Redis
 
 from live_apps import Live, bearer, credentials, live, prepared
-from noisefloor.randomness import SecureSource
-from noisefloor.roles import Aggregator
+from noisefloor.ads.delivery import ad_requests_kind, ad_slates_kind
+from noisefloor.randomness import SecureSource, SeededSource, new_run
+from noisefloor.roles import AdServer, Aggregator, FrameStatus, kinds_from_sizes
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
+from noisefloor.wire import joined
 from noisefloor.wire.frames import encode_frame
 from noisefloor_services import ad_server
 from noisefloor_services.http.bodies import FRAME_TYPE
@@ -154,6 +157,107 @@ def test_the_short_way_of_a_request_answers_like_its_route(
         assert one.headers == other.headers
     assert [one.status_code for one in short] == [200, 200] + [422] * 7
     assert {"index", "ad_id", "topic", "price_floor_micros"} == set(short[0].json()["ads"][0])
+
+
+REQUESTS = kinds_from_sizes({"ad-requests": {"size": 5}, "ad-slates": {"size": 5, "slate": 2}})
+REQUESTING = replace(COLLECTION, kinds={**COLLECTION.kinds, **REQUESTS}, namespace="requesting")
+
+
+@pytest.fixture
+def requesting(settings: Settings) -> Iterator[Live]:
+    with live(ad_server.create(prepared(settings, REQUESTING), REQUESTING)) as running:
+        running.wait_ready()
+        yield running
+
+
+def request_frames(epoch: int, number: int) -> list[bytes]:
+    """Return a frame of each kind of requests, the same for equal numbers."""
+    with new_run():
+        source = SeededSource(number, epoch)
+        ads = source.child("ads").below(5, 7)
+        slates = np.sort(source.child("slates").permutation(5)[:2])[None]
+        return [
+            encode_frame(REQUESTS["ad-requests"], epoch, ads, source.child("one")),
+            encode_frame(REQUESTS["ad-slates"], epoch, slates, source.child("two")),
+        ]
+
+
+def request_frame_of(ads: NDArray[np.uint8]) -> bytes:
+    """Return a frame of any number of requests, as no honest writer would make it."""
+    kind, end = REQUESTS["ad-requests"], 8
+    honest = encode_frame(kind, 0, ads[:1], SecureSource())
+    start = len(honest) - end - joined(kind, [kind.encode(ads[:1])]).serialize().size
+    rows: bytes = joined(kind, [kind.encode(ads)]).serialize().to_pybytes()
+    return honest[:start] + rows + honest[-end:]
+
+
+def test_frames_of_requests_count_as_the_role_counts_them(
+    requesting: Live, settings: Settings
+) -> None:
+    assert REQUESTING.catalogue is not None
+    role = AdServer(REQUESTING.catalogue, requests=REQUESTS.values())
+    for number in range(10):
+        for data in request_frames(0, number):
+            role.apply_requests(data)
+            for path in ("/requests", "/frames", "/requests")[: 1 + number % 3]:
+                answer = requesting("POST", path, content=data, headers=FRAME)
+                assert (answer.status_code, answer.content) == (202, b"")
+    store = a_store(settings, REQUESTING)
+    Worker(store).drain(patience_s=20)
+    for name in (*REQUESTS, "impressions"):
+        store.close(name, 0)
+    role.close(0)
+    for name in REQUESTS:
+        ours, theirs = store.release(name, 0), role.requests(name, 0)
+        assert (ours[0].tobytes(), ours[1]) == (theirs[0].tobytes(), theirs[1])
+    assert store.release("impressions", 0)[1] == 0
+    late = request_frames(0, 99)[0]
+    assert role.apply_requests(late).status is FrameStatus.LATE
+    assert requesting("POST", "/requests", content=late, headers=FRAME).status_code == 410
+    numbers = requesting("GET", "/metrics", headers=bearer(Role.READ)).text
+    assert 'noisefloor_frames_accepted{kind="ad-requests"} 19' in numbers
+
+
+def test_what_is_no_frame_of_requests_is_refused_and_nothing_is_kept(
+    requesting: Live, app: Live, settings: Settings
+) -> None:
+    one, slate = request_frames(0, 1)
+    with new_run():
+        source = SeededSource(7)
+        wide = encode_frame(ad_requests_kind(6), 0, np.array([5]), source.child("wide"))
+        full = encode_frame(ad_slates_kind(5, 3), 0, np.array([[0, 1, 2]]), source.child("full"))
+        long = request_frame_of(np.zeros((1 << 16) + 1, dtype=np.uint8))
+    other = frame(KINDS[0], 0, 1)
+    for data in (b"", b"nonsense", one[:-1], other, wide, full, long):
+        answer = requesting("POST", "/requests", content=data, headers=FRAME)
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "bad-frame"
+    assert (
+        requesting("POST", "/requests", content=bytes(2 << 20), headers=FRAME).status_code == 413
+    )
+    for data in (one, slate):  # this collection has no kind of requests
+        assert app("POST", "/requests", content=data, headers=FRAME).status_code == 400
+    assert a_store(settings, REQUESTING).conservation().accepted == 0
+    assert a_store(settings).conservation().accepted == 0
+    short = request_frame_of(np.zeros(1 << 16, dtype=np.uint8))  # as many rows as there may be
+    assert requesting("POST", "/requests", content=short, headers=FRAME).status_code == 202
+
+
+def test_frames_of_requests_take_a_token_where_they_have_to(settings: Settings) -> None:
+    given = replace(prepared(settings, REQUESTING), report_tokens=True)
+    with live(ad_server.create(given, REQUESTING)) as app:
+        options = {"json": {"count": 1}, "headers": bearer(Role.ADMIN)}
+        (token,) = app("POST", "/tokens/0", **options).json()
+        one, slate = request_frames(0, 1)
+
+        def sent(content: bytes, **more: str) -> int:
+            headers = {**FRAME, **{name.replace("_", "-"): value for name, value in more.items()}}
+            return app("POST", "/requests", content=content, headers=headers).status_code
+
+        assert sent(one) == 403
+        assert sent(one, report_token=token) == 202
+        assert sent(one, report_token=token) == 202  # the same again is a retry
+        assert sent(slate, report_token=token) == 403
 
 
 def test_single_reports_are_counted_like_frames(app: Live, settings: Settings) -> None:

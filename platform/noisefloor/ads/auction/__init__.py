@@ -4,9 +4,11 @@ from noisefloor.ads.auction.bidders import UNLIMITED, Bidders, Campaign, equilib
 from noisefloor.ads.auction.clearing import UNFILLED, AuctionType
 from noisefloor.ads.auction.market import AuctionLog, Inventory, run_auctions, run_regimes
 from noisefloor.ads.auction.openrtb import (
+    BID_REQUESTS,
     ReleasedSymbol,
     Slot,
     bid_request,
+    bid_requests_kind,
     read_request,
     released_of,
     write_request,
@@ -23,6 +25,7 @@ from noisefloor.ads.auction.signals import (
 from noisefloor.ads.auction.summary import MeanWithError, summarise
 
 __all__ = [
+    "BID_REQUESTS",
     "UNFILLED",
     "UNLIMITED",
     "AuctionLog",
@@ -36,6 +39,7 @@ __all__ = [
     "Signal",
     "Slot",
     "bid_request",
+    "bid_requests_kind",
     "contextual",
     "equilibrium_shade",
     "expected_chance",

@@ -20,11 +20,25 @@ from noisefloor.ads.auction.clearing import AuctionType
 from noisefloor.checks import check_count, check_epsilon
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.randomness import Source
+from noisefloor.wire import Kind, Symbols
 
 Request = dict[str, Any]  # JSON
 
 MOST_BYTES = 1 << 14
 _ID_BYTES = 16
+
+BID_REQUESTS = "bid-requests"
+"""The kind of frame that carries what the day's bid requests tell bidders."""
+
+
+def bid_requests_kind(ads: int, topics: int) -> Kind:
+    """Make the kind of bid requests: a released symbol and the page's topic, each counted.
+
+    Args:
+        ads: Symbols that can be released; the one past the last says that none was.
+        topics: Of pages.
+    """
+    return Kind(BID_REQUESTS, (("symbol", Symbols(ads + 1)), ("topic", Symbols(topics))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,13 @@ from numpy.typing import NDArray
 
 from noisefloor import mechanisms
 from noisefloor.ads.delivery import slates
+from noisefloor.ads.delivery.request_kinds import ad_requests_kind, ad_slates_kind
 from noisefloor.ads.delivery.shown_distribution import shown_chances
 from noisefloor.checks import Array, Floats, blocks, check_finite, check_rows
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
+from noisefloor.wire import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,13 @@ class AdDelivery:
     def is_slate(self) -> bool:
         """Whether a request is for several ads, and hides which of them was shown."""
         return self.choice in SLATES
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of frame that carries the requests, and nothing besides."""
+        return (
+            ad_slates_kind(self.ads, self.slate) if self.is_slate else ad_requests_kind(self.ads)
+        )
 
     @property
     def claimed(self) -> Guarantee:

@@ -1,9 +1,14 @@
 """The fit of received reports to the distribution that is declared of them, by exact tests."""
 
-from noisefloor.adversary.fit.bit_vectors import BitDistribution, BitVectorFit, SeenRows
+from noisefloor.adversary.fit.bit_vectors import (
+    BitDistribution,
+    BitVectorFit,
+    SeenRows,
+    row_sums,
+)
 from noisefloor.adversary.fit.orders import see_order
 from noisefloor.adversary.fit.symbols import SymbolFit, see_equal
-from noisefloor.adversary.fit.table import LEVEL, FitResult, FitTable, joined_results, two_sided
+from noisefloor.adversary.fit.table import LEVEL, FitResult, FitTable, two_sided
 from noisefloor.adversary.fit.uniforms import (
     Distribution,
     SeenUniforms,
@@ -24,10 +29,10 @@ __all__ = [
     "SeenUniforms",
     "SymbolFit",
     "UniformFit",
-    "joined_results",
     "laplace_fault",
     "raised_fault",
     "raised_uniforms",
+    "row_sums",
     "see_equal",
     "see_order",
     "two_sided",

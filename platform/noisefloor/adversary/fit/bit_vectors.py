@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.fit.table import FitTable
+from noisefloor.adversary.fit.table import LEVEL, Counts, FitResult, FitTable
 from noisefloor.checks import Floats
 
 Bits = NDArray[np.bool_]
@@ -68,6 +68,23 @@ class BitDistribution:
         return 0 if self.sampled else self.cap
 
 
+def row_sums(bits: Bits) -> NDArray[np.int64]:
+    """Return the ones of each row; sums below 2**24 are exact in single precision, and faster."""
+    ones = np.ones(bits.shape[1], dtype=np.float32)
+    return np.asarray(bits.astype(np.float32) @ ones).astype(np.int64)
+
+
+def class_sums(members: Bits, bits: Bits) -> Counts:
+    """Return the ones of each column, by class of the rows: exact below 2**24 rows.
+
+    Args:
+        members: Which rows are in each class, one row per class.
+        bits: The rows.
+    """
+    found = members.astype(np.float32) @ bits.astype(np.float32)
+    return np.asarray(found).astype(np.int64)
+
+
 @dataclass(slots=True)
 class _Seen:
     """Reports of some users with what they hold, to be compared with others.
@@ -118,6 +135,42 @@ class SeenRows:
 
 
 @dataclass(slots=True)
+class _Sums:
+    """Integer counts of one flow, which add up in any order.
+
+    Attributes:
+        rows: Reports.
+        ones: Reported ones, by place.
+        tried: True ones, by number of clicks of their row and by place; the first number stands
+            for all rows of which nothing is dropped.
+        held: Those of them that were reported as one.
+        days: By day, reported ones where the input is zero, and such inputs.
+        dummies: By number of clicks, rows and their reported ones behind the row.
+        pairs: By what was compared, pairs that were both one, and pairs.
+    """
+
+    rows: int
+    ones: Counts
+    tried: Counts
+    held: Counts
+    days: dict[int, list[int]] = field(default_factory=dict)
+    dummies: dict[int, tuple[int, Counts]] = field(default_factory=dict)
+    pairs: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, width: int) -> "_Sums":
+        """Return counts of nothing."""
+        by_class = np.zeros((2, MOST_CLASSES + 2, width), dtype=np.int64)
+        return cls(0, np.zeros(width, dtype=np.int64), by_class[0], by_class[1])
+
+    def add_pairs(self, name: str, hits: int, trials: int) -> None:
+        """Count pairs."""
+        counts = self.pairs.setdefault(name, [0, 0])
+        counts[0] += hits
+        counts[1] += trials
+
+
+@dataclass(slots=True)
 class BitVectorFit:
     """Tests of one flow of bit vectors.
 
@@ -126,7 +179,8 @@ class BitVectorFit:
 
     Attributes:
         declared: The distribution.
-        table: The tests.
+        table: Further tests of the same flow.
+        sums: What was counted, once anything was.
         days: By cohort and pair of days, what came of each day.
         frames: By cohort and day, a frame whose partner has not come yet.
         most_cohorts: The first so many cohorts are compared over days.
@@ -134,92 +188,83 @@ class BitVectorFit:
 
     declared: BitDistribution
     table: FitTable = field(default_factory=FitTable)
+    sums: _Sums | None = None
     days: dict[tuple[int, int], dict[int, _Seen]] = field(default_factory=dict)
     frames: dict[tuple[int, int], _Seen] = field(default_factory=dict)
-    most_cohorts: int = 8
+    most_cohorts: int = 4
 
     def see(self, rows: SeenRows) -> None:
         """Count the reports of a frame."""
         if not len(rows.users):
             return
-        width, clicks = rows.bits.shape[1], rows.bits.sum(axis=1)
-        reports = rows.reports[:, :width]
-        self._places(rows.day, reports, rows.bits, clicks)
+        width, clicks = rows.bits.shape[1], row_sums(rows.bits)
+        if self.sums is None:
+            self.sums = _Sums.none(width)
+        reports, sums = rows.reports[:, :width], self.sums
+        self._places(sums, rows.day, reports, rows.bits, clicks)
         if self.declared.sampled:
-            self._dummies(rows.reports[:, width:], clicks)
+            self._dummies(sums, rows.reports[:, width:], clicks)
         usable = (clicks <= self.declared.keeps_all)[:, None] | ~rows.bits
         seen = _Seen(reports, rows.bits, usable)
-        self._bits(seen)
         half = len(reports) // 2
-        self._pairs("two users' zeros both one", seen[:half], seen[half : 2 * half])
-        self._frames(rows, seen)
+        self._bits(sums, seen)
+        self._pairs(sums, "two users' zeros both one", seen[:half], seen[half : 2 * half])
+        self._frames(sums, rows, seen)
         if rows.cohort < self.most_cohorts:
-            self._over_days(rows, seen)
+            self._over_days(sums, rows, seen)
 
-    def _places(self, day: int, reports: Bits, bits: Bits, clicks: NDArray[np.int64]) -> None:
-        """Test each place by itself, and all together on each day."""
-        stay, rise = self.declared.stay, self.declared.rise
-        planted = self.declared.planted
-        ones, raised = bits.sum(axis=0), (reports & ~bits).sum(axis=0)
-        zeros = len(bits) - ones
-        self.table.add("zeros reported as one", raised, zeros, rise, planted[1])
-        self.table.add("all zeros reported as one", raised.sum(), zeros.sum(), rise, planted[1])
-        name = f"zeros reported as one on day {day}"
-        self.table.add(name, raised.sum(), zeros.sum(), rise, planted[1])
-        whole = clicks <= self.declared.keeps_all
-        kept = bits if whole.all() else bits & whole[:, None]
-        held, tried = (kept & reports).sum(axis=0), kept.sum(axis=0)
-        self.table.add("ones reported as one", held, tried, stay, planted[0])
-        self.table.add("all ones reported as one", held.sum(), tried.sum(), stay, planted[0])
-        if whole.all():
-            return
-        for count in self.declared.classes:
-            rows = clicks == count
-            some, found = bits[rows], reports[rows]
-            chance, fault = (
-                float(self.declared.one(np.array([count]), *pair)[0])
-                for pair in ((stay, rise), planted)
-            )
-            name = f"one of {count} clicks reported as one"
-            self.table.add(name, (some & found).sum(axis=0), some.sum(axis=0), chance, fault)
+    def _places(
+        self, sums: _Sums, day: int, reports: Bits, bits: Bits, clicks: NDArray[np.int64]
+    ) -> None:
+        """Count each place by itself, and all zeros of each day together."""
+        some = np.flatnonzero(clicks)
+        first = int(self.declared.classes[0])
+        dropped = clicks[some] > self.declared.keeps_all
+        of_class = np.where(dropped, clicks[some] - first + 1, 0).clip(0, MOST_CLASSES + 1)
+        members = of_class == np.arange(MOST_CLASSES + 2)[:, None]
+        own = bits[some]
+        held, tried = class_sums(members, own & reports[some]), class_sums(members, own)
+        ones = class_sums(np.ones((1, len(reports)), dtype=np.bool_), reports)[0]
+        sums.rows += len(reports)
+        sums.ones += ones
+        sums.tried += tried
+        sums.held += held
+        today = sums.days.setdefault(day, [0, 0])
+        today[0] += int(ones.sum() - held.sum())
+        today[1] += bits.size - int(tried.sum())
 
-    def _dummies(self, dummies: Bits, clicks: NDArray[np.int64]) -> None:
-        """Test the places behind the row: one is picked where the row has too few clicks."""
-        cap = dummies.shape[1]
-        stay, rise = self.declared.stay, self.declared.rise
-        for count in range(cap):
+    def _dummies(self, sums: _Sums, dummies: Bits, clicks: NDArray[np.int64]) -> None:
+        """Count the places behind the row: one is picked where the row has too few clicks."""
+        for count in range(dummies.shape[1]):
             rows = dummies[clicks == count]
-            kept = (np.arange(cap) >= count) / cap
-            chance = kept * stay + (1 - kept) * rise
-            name = f"padding of {count} clicks reported as one"
-            self.table.add(name, rows.sum(axis=0), np.full(cap, len(rows)), chance)
+            number, ones = sums.dummies.get(count, (0, 0))
+            sums.dummies[count] = number + len(rows), ones + rows.sum(axis=0)
 
-    def _bits(self, seen: _Seen) -> None:
-        """Test pairs of zeros in one row: noise that is drawn once for a row shows here."""
+    def _bits(self, sums: _Sums, seen: _Seen) -> None:
+        """Compare pairs of zeros in one row: noise that is drawn once for a row shows here."""
         half = seen.bits.shape[1] // 2
         left, right = slice(0, half), slice(half, 2 * half)
         zeros = ~(seen.bits[:, left] | seen.bits[:, right])
         both = seen.reports[:, left] & seen.reports[:, right] & zeros
         counts = np.count_nonzero(both), np.count_nonzero(zeros)
-        self.table.add("two zeros of a row both one", *counts, self.declared.rise**2)
+        sums.add_pairs("two zeros of a row both one", *counts)
 
-    def _frames(self, rows: SeenRows, seen: _Seen) -> None:
-        """Test frames of two cohorts: noise that is used for both shows here."""
+    def _frames(self, sums: _Sums, rows: SeenRows, seen: _Seen) -> None:
+        """Compare frames of two cohorts: noise that is used for both shows here."""
         partner = self.frames.pop((rows.cohort ^ 1, rows.day), None)
         if partner is None:
             self.frames[rows.cohort, rows.day] = seen
             return
         both = min(len(partner.bits), len(seen.bits))
-        self._pairs("zeros in two frames both one", partner[:both], seen[:both])
+        self._pairs(sums, "zeros in two frames both one", partner[:both], seen[:both])
 
-    def _pairs(self, name: str, one: _Seen, other: _Seen) -> None:
+    def _pairs(self, sums: _Sums, name: str, one: _Seen, other: _Seen) -> None:
         zeros = ~(one.bits | other.bits)
         both = one.reports & other.reports & zeros
-        counts = np.count_nonzero(both), np.count_nonzero(zeros)
-        self.table.add(name, *counts, self.declared.rise**2)
+        sums.add_pairs(name, np.count_nonzero(both), np.count_nonzero(zeros))
 
-    def _over_days(self, rows: SeenRows, seen: _Seen) -> None:
-        """Test one user's bit on two days: reused noise shows here, or answers not permanent."""
+    def _over_days(self, sums: _Sums, rows: SeenRows, seen: _Seen) -> None:
+        """Compare one user's bit on two days: reused noise shows here, or fresh answers."""
         pair, place = rows.day // 2, rows.day % 2
         self.days.pop((rows.cohort, pair - 2), None)
         came = self.days.setdefault((rows.cohort, pair), {})
@@ -236,5 +281,43 @@ class BitVectorFit:
             for later in (0, 1):
                 cells = (then.bits == was) & (now.bits == later)
                 counts = np.count_nonzero(both & cells), np.count_nonzero(cells & usable)
-                chance = float(self.declared.both[was, later])
-                self.table.add(f"a bit of {was}, then {later}, both times one", *counts, chance)
+                sums.add_pairs(_DAYS.format(was, later), *counts)
+
+    def result(self, level: float = LEVEL) -> FitResult:
+        """Make all tests."""
+        made = FitTable()
+        made.merge(self.table)
+        if self.sums is not None:
+            self._tests(made, self.sums)
+        return made.result(level)
+
+    def _tests(self, table: FitTable, sums: _Sums) -> None:
+        """Turn what was counted into tests."""
+        stay, rise, fault = self.declared.stay, self.declared.rise, self.declared.planted
+        zeros, raised = sums.rows - sums.tried.sum(axis=0), sums.ones - sums.held.sum(axis=0)
+        table.add("zeros reported as one", raised, zeros, rise, fault[1])
+        table.add("all zeros reported as one", raised.sum(), zeros.sum(), rise, fault[1])
+        for day, counts in sums.days.items():
+            table.add(f"zeros reported as one on day {day}", *counts, rise, fault[1])
+        table.add("ones reported as one", sums.held[0], sums.tried[0], stay, fault[0])
+        whole = sums.held[0].sum(), sums.tried[0].sum()
+        table.add("all ones reported as one", *whole, stay, fault[0])
+        for place, count in enumerate(self.declared.classes, start=1):
+            chances = [
+                float(self.declared.one(np.array([count]), *pair)[0])
+                for pair in ((stay, rise), fault)
+            ]
+            name = f"one of {count} clicks reported as one"
+            table.add(name, sums.held[place], sums.tried[place], *chances)
+        for count, (rows, ones) in sums.dummies.items():
+            width = len(ones)
+            kept = (np.arange(width) >= count) / width
+            name = f"padding of {count} clicks reported as one"
+            table.add(name, ones, np.full(width, rows), kept * stay + (1 - kept) * rise)
+        both = {_DAYS.format(was, now): self.declared.both[was, now] for was, now in _BITS}
+        for name, counts in sums.pairs.items():
+            table.add(name, *counts, both.get(name, rise**2))
+
+
+_DAYS = "a bit of {}, then {}, both times one"
+_BITS = ((0, 0), (0, 1), (1, 0), (1, 1))

@@ -7,7 +7,6 @@ tests are made once, at the end: all share the level by Bonferroni's rule, which
 independence between tests.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,6 +56,7 @@ class _Cells:
     trials: Counts
     declared: Floats
     planted: Floats | None
+    given: ArrayLike
 
 
 @dataclass(slots=True)
@@ -92,16 +92,16 @@ class FitTable:
             chance = _spread(declared, tried)
             fault = None if planted is None else _spread(planted, tried)
             zeros = np.zeros_like(tried)
-            found = self.cells[name] = _Cells(zeros, zeros.copy(), chance, fault)
-        elif not np.array_equal(found.declared, _spread(declared, found.trials)):
+            found = self.cells[name] = _Cells(zeros, zeros.copy(), chance, fault, declared)
+        elif found.given is not declared and not np.array_equal(found.given, declared):
             raise BadParameter("declared", name, "the same at each call")
-        found.hits += np.asarray(hits, dtype=np.int64)
-        found.trials += np.asarray(trials, dtype=np.int64)
+        found.hits += hits
+        found.trials += trials
 
     def merge(self, other: "FitTable") -> None:
         """Add the counts of another table, such as that of another shard."""
         for name, one in other.cells.items():
-            self.add(name, one.hits, one.trials, one.declared, one.planted)
+            self.add(name, one.hits, one.trials, one.given, one.planted)
 
     def result(self, level: float = LEVEL) -> FitResult:
         """Make all tests."""
@@ -146,26 +146,6 @@ def two_sided(hits: Counts, trials: Counts, declared: Floats) -> Floats:
     below = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
     found = np.minimum(1.0, 2 * np.minimum(above, below))
     return np.asarray(np.where(n > 0, found, 1.0))
-
-
-def joined_results(results: Iterable[FitResult]) -> FitResult:
-    """Return several results of one flow as one; each was judged at its own level."""
-    some = [one for one in results if one.tests]
-    if not some:
-        return FitResult(0, 1.0, "", rejects=False, finds_planted=False)
-    worst = min(some, key=lambda one: one.p_value)
-    tests = sum(one.tests for one in some)
-    rejects, finds = (any(getattr(one, name) for one in some) for name in _FLAGS)
-    return FitResult(
-        tests,
-        min(1.0, worst.p_value * len(some)),
-        worst.worst,
-        rejects=rejects,
-        finds_planted=finds,
-    )
-
-
-_FLAGS = ("rejects", "finds_planted")
 
 
 def _spread(chances: ArrayLike, like: Counts) -> Floats:

@@ -61,6 +61,10 @@ class RemoteAggregation:
         answer = self._devices.call("POST", "/frames", data, _FRAME, known=tuple(_REFUSED))
         return FrameOutcome(_REFUSED.get(answer.status, FrameStatus.COUNTED))
 
+    def apply_requests(self, data: bytes) -> None:
+        """Send one frame of requests, and return as ``apply`` does."""
+        self._devices.call("POST", "/requests", data, _FRAME, known=_REFUSED)
+
     def close(self, kind: str, epoch: int) -> None:
         """Close an epoch: what was taken before counts. It is repeated until that is counted."""
         self._operator.call("POST", f"/epochs/{kind}/{epoch}/close", b"", self._admin)
@@ -117,7 +121,7 @@ class RemoteAggregation:
 
 
 class RemoteImpressions:
-    """Impressions are one kind of the collection.
+    """Impressions and requests are kinds of the collection.
 
     Args:
         aggregation: Who counts.
@@ -127,6 +131,7 @@ class RemoteImpressions:
     def __init__(self, aggregation: RemoteAggregation, collection: CollectionConfig) -> None:
         self._aggregation = aggregation
         self.kind: Kind = collection.kinds[IMPRESSIONS]
+        self._requests = tuple(collection.requests)
         self.counters = FrameCounters()  # those of the collection hold these frames
 
     def apply(self, data: bytes) -> FrameOutcome:
@@ -141,10 +146,19 @@ class RemoteImpressions:
         """Return the rows that a closed epoch collected, sorted by content."""
         return self._aggregation.release_rows(kind, epoch)
 
+    def apply_requests(self, data: bytes) -> None:
+        """Send one frame of requests."""
+        self._aggregation.apply_requests(data)
+
     def close(self, epoch: int) -> None:
-        """Freeze an epoch's impressions."""
-        self._aggregation.close(IMPRESSIONS, epoch)
+        """Freeze an epoch's impressions and requests."""
+        for kind in (IMPRESSIONS, *self._requests):
+            self._aggregation.close(kind, epoch)
 
     def impressions(self, epoch: int) -> Tally:
         """Return the impressions of each ad in a closed epoch."""
         return self._aggregation.release(IMPRESSIONS, epoch)[0]
+
+    def requests(self, kind: str, epoch: int) -> tuple[Tally, int]:
+        """Return the counts of a kind of requests in a closed epoch, and how many there were."""
+        return self._aggregation.release(kind, epoch)

@@ -33,7 +33,7 @@ class Servers:
 
     Attributes:
         aggregator: Counts reports.
-        ad_server: Counts impressions; None in a world without ads.
+        ad_server: Counts impressions and requests; None in a world without ads.
     """
 
     aggregator: roles.Aggregation
@@ -101,9 +101,11 @@ class InProcessServers:
     __slots__ = ("_bus", "servers")
 
     def __init__(self, collection: roles.CollectionConfig) -> None:
-        catalogue = collection.catalogue
-        ad_server = None if catalogue is None else roles.AdServer(catalogue)
-        not_its_own = {roles.IMPRESSIONS}
+        catalogue, requests = collection.catalogue, collection.requests
+        ad_server = None
+        if catalogue is not None:
+            ad_server = roles.AdServer(catalogue, requests=requests.values())
+        not_its_own = {roles.IMPRESSIONS, *requests}
         if collection.task is not None:
             not_its_own |= {kind.name for kind in kinds_of_task(collection.task)}
         kinds = [kind for name, kind in collection.kinds.items() if name not in not_its_own]

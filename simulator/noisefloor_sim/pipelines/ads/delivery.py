@@ -19,7 +19,7 @@ from noisefloor.ads.training import Single
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
-from noisefloor.wire import Kind
+from noisefloor.wire import Kind, sealed_frames
 from noisefloor_sim.inspection import Flow, OutgoingFrame, Price, UntestedFlow
 from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
@@ -33,7 +33,7 @@ from noisefloor_sim.pipelines.ads.slots import (
     fill_each,
 )
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import Metric, ServedAds, SimulationContext
+from noisefloor_sim.pipelines.api import Metric, SentRequests, ServedAds, SimulationContext
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Visits, in_contact
 
@@ -211,6 +211,11 @@ class DeliveryPhase:
         return () if self.reports is None else (self.reports.kind,)
 
     @property
+    def request_kind(self) -> Kind:
+        """The kind of frame that carries requests to the ad server."""
+        return self.delivery.kind
+
+    @property
     def is_daily(self) -> bool:
         """Whether devices ask once a day."""
         return block_of(self.scenario).delivery.fresh == "day"
@@ -227,7 +232,8 @@ class DeliveryPhase:
     ) -> ServedAds:
         """Fill the slots of a cohort's day; devices out of contact show popular ads.
 
-        A fresh request is paid for before it is drawn.
+        A fresh request is paid for before it is drawn, and sent to the ad server. A device shows
+        what it requested from its own copy of the catalogue, so a lost request changes no slot.
         """
         contact = _contact(cohort, day)
         is_open = contact[visits.user, visits.device]
@@ -243,7 +249,20 @@ class DeliveryPhase:
         self._write(world, cohort, day, slots, filled)
         if self.reports is not None:
             self.reports.draw(cohort, day, visits, filled.ad, is_open)
-        return ServedAds(filled.ad, is_public=not self.delivery.is_slate)
+        sent = self._sent(cohort, day, slots, filled)
+        return ServedAds(filled.ad, is_public=not self.delivery.is_slate, requests=sent)
+
+    def _sent(
+        self, cohort: Cohort, day: int, slots: Slots, filled: FilledSlots
+    ) -> SentRequests | None:
+        """Write the fresh requests as frames."""
+        if not len(filled.requests):
+            return None
+        randomness = self.source.child("request-frame", cohort.number, day)
+        frames = tuple(sealed_frames(self.request_kind, day, filled.requests, randomness))
+        return SentRequests(
+            self.request_kind, day, frames, filled.requests, filled.users, slots.scores
+        )
 
     def _fill(self, cohort: Cohort, day: int, slots: Slots) -> FilledSlots:
         fill = fill_daily if self.is_daily else fill_each

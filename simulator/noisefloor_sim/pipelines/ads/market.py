@@ -19,10 +19,11 @@ from noisefloor.ads.training import Single
 from noisefloor.checks import LARGEST_EPSILON, SMALLEST_EPSILON
 from noisefloor.errors import OutOfDomain
 from noisefloor.randomness import Generator, SeededSource, new_run
+from noisefloor.wire import Kind, sealed_frames
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import delivery_of
 from noisefloor_sim.pipelines.ads.sales import BLIND, DaySales, overspent, sales_metrics
-from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.api import Metric, SentBidRequests
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import AdWorld, Cohort, Visits, click_chances
 
@@ -33,6 +34,14 @@ EACH_DAY = 4
 def market_source(scenario: Scenario) -> SeededSource:
     """Return where the market's random numbers come from."""
     return SeededSource(scenario.seed, "pipeline", "ads", "market")
+
+
+def carries_symbol(delivery: AdDelivery) -> bool:
+    """Tell whether bid requests carry what devices released.
+
+    What is drawn blindly or sent in the open has no place in a bid request: it goes without.
+    """
+    return SMALLEST_EPSILON <= delivery.guarantee().epsilon <= LARGEST_EPSILON
 
 
 def request_text(
@@ -47,10 +56,9 @@ def request_text(
         topic: Of the page.
         source: Of the request's id.
     """
-    epsilon, released = delivery.guarantee().epsilon, None
-    # What is drawn blindly or sent in the open has no place in a request: it goes without.
-    if symbol < delivery.ads and SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        released = auction.ReleasedSymbol(symbol, delivery.ads, epsilon)
+    released = None
+    if symbol < delivery.ads and carries_symbol(delivery):
+        released = auction.ReleasedSymbol(symbol, delivery.ads, delivery.guarantee().epsilon)
     floor = block_of(scenario).auction.floor_micros
     slot = auction.Slot(floor_micros=floor, category=f"IAB{topic + 1}")
     text = auction.write_request(auction.bid_request(released, slot, source))
@@ -128,16 +136,20 @@ class MarketPhase:
         day: int,
         visits: Visits,
         released: NDArray[np.int64],
-    ) -> None:
-        """Take in the impressions of a cohort's day, and sell the day once all have come."""
+    ) -> SentBidRequests | None:
+        """Take in the impressions of a cohort's day, and sell the day once all have come.
+
+        Returns:
+            The bid requests of the day, if it is sold now.
+        """
         people, most = self.scenario.population, block_of(self.scenario).auction.users
         if cohort.first >= most:
-            return
+            return None
         lot = self._lot(world, cohort, day, visits, released)
         self.lots[day, cohort.number] = lot[lot.user < most]
         cohorts_expected = -(-min(most, people.users) // people.cohort)
-        if sum(key[0] == day for key in self.lots) == cohorts_expected:
-            self._close(day)
+        has_all = sum(key[0] == day for key in self.lots) == cohorts_expected
+        return self._close(day) if has_all else None
 
     def _lot(
         self,
@@ -183,6 +195,11 @@ class MarketPhase:
         )
 
     @property
+    def kind(self) -> Kind:
+        """The kind of frame that carries the day's bid requests."""
+        return auction.bid_requests_kind(self.delivery.ads, self.scenario.population.topics)
+
+    @property
     def rule(self) -> auction.AuctionType:
         """What winners pay."""
         is_first = block_of(self.scenario).auction.price == "first"
@@ -201,14 +218,25 @@ class MarketPhase:
             *(Metric(f"auction.request.{name}", float(value)) for name, value in named),
         ]
 
-    def _close(self, day: int) -> None:
+    def _close(self, day: int) -> SentBidRequests | None:
         """Sell a day's impressions, and forget them."""
         lot = self._day(day)
         is_panel = lot.user % 2 == 1
-        sold = ~is_panel
-        if sold.any() and is_panel.any():
-            self.days[day] = self._sell(day, lot[sold], lot[is_panel])
-            self._write_requests(day, lot[sold])
+        if is_panel.all() or not is_panel.any():
+            return None
+        sold = lot[~is_panel]
+        self.days[day] = self._sell(day, sold, lot[is_panel])
+        self._write_requests(day, sold)
+        return self._bid_requests(day, sold)
+
+    def _bid_requests(self, day: int, lot: ImpressionLot) -> SentBidRequests:
+        """Write what the day's bid requests tell bidders as frames."""
+        none = np.full(len(lot.user), self.delivery.ads, dtype=np.int64)
+        symbol = lot.released if carries_symbol(self.delivery) else none
+        columns = {"symbol": symbol, "topic": lot.topic.astype(np.int64)}
+        randomness = self.source.child("bid-request-frame", day)
+        frames = tuple(sealed_frames(self.kind, day, columns, randomness))
+        return SentBidRequests(self.kind, day, frames, columns, lot.user)
 
     def _sell(self, day: int, lot: ImpressionLot, panel: ImpressionLot) -> DaySales:
         """Sell one day's impressions in order of the hour."""

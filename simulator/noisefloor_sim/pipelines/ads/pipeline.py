@@ -1,16 +1,18 @@
 """The ad pipeline: a model is trained, ads are asked for and, if need be, sold."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.ads.auction import BID_REQUESTS
+from noisefloor.ads.delivery import AD_REQUESTS
 from noisefloor.privacy import FlowEvidence
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import Flow, OutgoingFrame
+from noisefloor_sim.inspection import Flow, OutgoingFrame, UntestedFlow
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
@@ -55,6 +57,12 @@ class AdsPipeline(api.Pipeline):
         return self.delivery.kinds
 
     @property
+    def request_kinds(self) -> tuple[Kind, ...]:
+        """Requests for ads and, where impressions are sold, bid requests."""
+        bids = () if self.market is None else (self.market.kind,)
+        return (self.delivery.request_kind, *bids)
+
+    @property
     def training_task(self) -> TrainingTask | None:
         """What the training's server learns."""
         return self.training.task
@@ -79,9 +87,20 @@ class AdsPipeline(api.Pipeline):
         """Let devices ask for ads."""
         self.accounts[cohort.number] = account
         served = self.delivery.serve(world, cohort, day, visits, account)
-        if self.market is not None:
-            self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
-        return served
+        if self.market is None:
+            return served
+        sold = self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
+        return replace(served, bid_requests=sold)
+
+    @property
+    def request_flows(self) -> tuple[Flow, ...]:
+        """Requests of devices, and bid requests where impressions are sold."""
+        days = self.scenario.days
+        names = (AD_REQUESTS, BID_REQUESTS)
+        return tuple(
+            UntestedFlow(name, [kind] * days)
+            for name, kind in zip(names, self.request_kinds, strict=False)
+        )
 
     @property
     def flows(self) -> tuple[Flow, ...]:

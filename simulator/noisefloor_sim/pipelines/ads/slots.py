@@ -29,10 +29,19 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FilledSlots:
-    """The ad in each slot, and which slots were filled by a request."""
+    """The ad in each slot, and the requests that were made for them.
+
+    Attributes:
+        ad: In each slot.
+        personal: Which slots were filled by a request.
+        requests: Fresh requests, as they were drawn.
+        users: Whose each of them is, in increasing order.
+    """
 
     ad: Ads
     personal: Flags
+    requests: Reports
+    users: Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +105,8 @@ def fill_daily(
     asked, user = np.flatnonzero(slots.granted), slots.visits.user
     if not repeat:
         memory.has[:] = False
-    memory.requests[asked] = delivery.request(slots.scores[asked], randomness)
+    requests = delivery.request(slots.scores[asked], randomness)
+    memory.requests[asked] = requests
     memory.has[asked] = True
     personal = slots.is_open & memory.has[user]
     ad = slots.visits.popular.copy()
@@ -107,7 +117,7 @@ def fill_daily(
         ad[personal] = ranked[user[personal], place % width]
     else:
         ad[personal] = memory.requests[user[personal]]
-    return FilledSlots(ad, personal)
+    return FilledSlots(ad, personal, requests, asked)
 
 
 def fill_each(
@@ -146,7 +156,7 @@ def fill_each(
     ad, personal = slots.visits.popular.copy(), np.zeros(len(slots.is_open), dtype=np.bool_)
     ad[places[has]] = given[has]
     personal[places[has]] = True
-    return FilledSlots(ad, personal)
+    return FilledSlots(ad, personal, requests, rows)
 
 
 SHOWN = "shown-ad report"

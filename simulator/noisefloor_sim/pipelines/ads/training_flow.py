@@ -240,13 +240,14 @@ class TrainingFlow(Flow):
 
     def _draw(self, key: tuple[int, int], users: Rows, ratings: Ratings) -> WitnessPairs:
         """Draw pairs among users who have rated anything; both report in this round."""
-        source, most = self.source.child("witness", *key), most_pairs(self.scenario, key[0])
+        most = most_pairs(self.scenario, key[0])
         if not most:
             return no_pairs()
-        places = draw_pairs(np.flatnonzero(ratings.rated.any(axis=1)), most, source)
+        chance = self.source.child("witness", *key).generator()
+        places = draw_pairs(np.flatnonzero(ratings.rated.any(axis=1)), most, chance)
         suits = (ratings.rated[places[0]] != ratings.rated[places[1]]).any(axis=1)
         first, second = (users[some[suits]][:most] for some in places)
-        return with_bits(first, second, source)
+        return with_bits(first, second, chance)
 
     def truth(
         self,

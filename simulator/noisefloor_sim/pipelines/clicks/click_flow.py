@@ -16,7 +16,6 @@ from noisefloor.adversary.fit import (
     BitVectorFit,
     FitResult,
     SeenRows,
-    joined_results,
     see_equal,
 )
 from noisefloor.checks import Floats
@@ -33,7 +32,7 @@ ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
 PLANTED = 4 / 3
 """Noise a quarter too small makes epsilon a third larger."""
 
-REMEMBERED_COHORTS = 8
+REMEMBERED_COHORTS = 4
 """Of the first so many cohorts reports are remembered, to compare those that are sent again."""
 
 Bits = NDArray[np.bool_]
@@ -115,7 +114,8 @@ class ClickFlow(Flow):
         mechanism: What guards the clicks.
         kind: Of the frames.
         epochs: The days.
-        ledger: What accounts call a report; empty for permanent answers, paid for once.
+        ledger: What accounts call a report.
+        repeats: Whether devices without budget send their last report again.
         tests: Of the fit.
         last: The last fresh reports of the first cohorts, and who has sent one.
         witnesses: Reports of witnesses with both of their inputs, their bits and unused bits.
@@ -125,6 +125,7 @@ class ClickFlow(Flow):
     kind: Kind
     epochs: range
     ledger: str
+    repeats: bool
     tests: BitVectorFit = field(init=False)
     last: dict[int, tuple[Reports, Bits]] = field(default_factory=dict)
     witnesses: list[tuple[Reports, Reports, Reports, Bits, Bits]] = field(default_factory=list)
@@ -159,12 +160,11 @@ class ClickFlow(Flow):
         if not isinstance(truth, ClickTruth):
             raise TypeError("Click reports come with their clicks.")
         # Back in the order of the devices: rows next to each other are users next to each other.
-        back = np.argsort(seen.order)
-        places, reports = seen.order[back], seen.rows[back]
+        places, reports = seen.in_order()
         split = np.searchsorted(places, [len(truth.fresh), len(truth.fresh) + len(truth.repeated)])
         rows, again = places[: split[0]], places[split[0] : split[1]] - len(truth.fresh)
-        fresh = reports[: split[0]]
-        users, clicks = truth.fresh[rows], truth.clicks[rows]
+        fresh, is_all = reports[: split[0]], split[0] == len(truth.fresh)
+        users, clicks = (one if is_all else one[rows] for one in (truth.fresh, truth.clicks))
         bits = self._as_bits(clicks)
         self.tests.see(
             SeenRows(seen.cohort, truth.day, truth.size, users, self._as_bits(fresh), bits)
@@ -173,7 +173,7 @@ class ClickFlow(Flow):
             see_equal(
                 self.tests.table, "delivered ads reported as others", clicks // 2, fresh // 2
             )
-        if seen.cohort < REMEMBERED_COHORTS:
+        if self.repeats and seen.cohort < REMEMBERED_COHORTS:
             self._remember(seen.cohort, truth, users, fresh, again, reports[split[0] : split[1]])
         self._see_witnesses(truth, rows, fresh, clicks)
 
@@ -218,7 +218,7 @@ class ClickFlow(Flow):
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""
-        return joined_results([self.tests.table.result()])
+        return self.tests.result()
 
     def bounds(self, source: SeededSource) -> dict[str, LowerBound | None]:
         """Return what witnesses prove: audited, null, and with a planted fault.

@@ -126,15 +126,13 @@ class DeliveredPipeline(Pipeline):
         self, number: int, day: int, ads: NDArray[np.uint16], clicked: Flags
     ) -> WitnessPairs:
         """Draw pairs of users with the same ad, of whom one clicked it."""
-        source, most = (
-            self.flow.source.child("witness", number, day),
-            most_pairs(self.scenario, number),
-        )
-        order = source.child("pairs").permutation(len(ads))
+        most = most_pairs(self.scenario, number)
+        chance = self.flow.source.child("witness", number, day).generator()
+        order = chance.permutation(len(ads))
         ranks = [_ranked(order[clicked[order] == bit], ads) for bit in (True, False)]
         _, first, second = np.intersect1d(*(codes for codes, _ in ranks), return_indices=True)
         lookers, others = ranks[0][1][first], ranks[1][1][second]
-        return with_bits(lookers[:most], others[:most], source)
+        return with_bits(lookers[:most], others[:most], chance)
 
     @property
     def flows(self) -> tuple[ClickFlow, ...]:

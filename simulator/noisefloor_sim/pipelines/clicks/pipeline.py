@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickReport, MemoisedClicks, clicks_kind
+from noisefloor.adversary.fit import row_sums
 from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
@@ -109,20 +110,18 @@ class ClickPipeline(Pipeline):
         Both were shown what the other clicked, so that no click is on an ad that was not shown;
         and neither holds more than the form keeps, so that the likelihood is that of the bits.
         """
-        source, most = (
-            self.flow.source.child("witness", number, day),
-            most_pairs(self.scenario, number),
-        )
+        most = most_pairs(self.scenario, number)
         if not most:
             return no_pairs()
-        clicks, declared = own.sum(axis=1), self.flow.inspected.tests.declared
+        chance = self.flow.source.child("witness", number, day).generator()
+        clicks, declared = row_sums(own), self.flow.inspected.tests.declared
         limit = 1 if declared.sampled else declared.keeps_all
         eligible = np.flatnonzero((clicks > 0) & (clicks <= limit))
-        first, second = draw_pairs(eligible, most, source)
-        suits = (own[first] != own[second]).any(axis=1)
-        suits &= ~(own[first] & ~shown[second]).any(axis=1)
-        suits &= ~(own[second] & ~shown[first]).any(axis=1)
-        return with_bits(first[suits][:most], second[suits][:most], source)
+        first, second = draw_pairs(eligible, most, chance)
+        one, other = own[first], own[second]
+        strange = (one & ~shown[second]) | (other & ~shown[first])
+        suits = (one != other).any(axis=1) & ~strange.any(axis=1)
+        return with_bits(first[suits][:most], second[suits][:most], chance)
 
     def _pay(
         self, number: int, account: BudgetAccount, day: int, contact: Flags

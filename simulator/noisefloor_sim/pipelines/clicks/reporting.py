@@ -99,7 +99,8 @@ class ClickReporting:
         is_permanent = isinstance(self.mechanism, MemoisedClicks)
         ledger = PERMANENT if is_permanent else CLICK_REPORT
         days = range(self.scenario.days)
-        self.inspected = ClickFlow(self.mechanism, self.kind, days, ledger)
+        repeats = self.memory.policy is Exhausted.MEMORY
+        self.inspected = ClickFlow(self.mechanism, self.kind, days, ledger, repeats)
 
     def open_day(
         self, cohort: Cohort, day: int, events: DayActivity, account: BudgetAccount
