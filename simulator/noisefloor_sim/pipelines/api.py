@@ -124,6 +124,7 @@ class SentRequests:
         requests: As they were drawn: an ad's index, or a row of indices for slates.
         users: Whose each request is, as a row of the cohort.
         scores: The raw scores of the cohort's users, from which the requests were drawn.
+        truth: What the flow that inspects the frames reads.
     """
 
     kind: Kind
@@ -132,6 +133,7 @@ class SentRequests:
     requests: Reports
     users: NDArray[np.int64]
     scores: Single
+    truth: object = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -95,12 +95,10 @@ class AdsPipeline(api.Pipeline):
     @property
     def request_flows(self) -> tuple[Flow, ...]:
         """Requests of devices, and bid requests where impressions are sold."""
-        days = self.scenario.days
-        names = (AD_REQUESTS, BID_REQUESTS)
-        return tuple(
-            UntestedFlow(name, [kind] * days)
-            for name, kind in zip(names, self.request_kinds, strict=False)
-        )
+        if self.market is None:
+            return (self.delivery.flow,)
+        kinds = [self.market.kind] * self.scenario.days
+        return self.delivery.flow, UntestedFlow(BID_REQUESTS, kinds)
 
     @property
     def flows(self) -> tuple[Flow, ...]:
