@@ -118,9 +118,7 @@ class UniformFit:
         if not flat.size:
             return
         whole = 1 << DEEPEST
-        fine = np.bincount(
-            np.minimum((flat * whole).astype(np.int64), whole - 1), minlength=whole
-        )
+        fine = np.bincount(np.minimum((flat * whole).astype(np.int64), whole - 1), minlength=whole)
         below = np.concatenate([[0], np.cumsum(fine)])
         lows, highs = _CELLS
         hits = below[highs] - below[lows]

@@ -77,7 +77,9 @@ class SetReference:
     def _see_members(self, table: FitTable, name: str, flags: Flags) -> None:
         counts, tried = flags.sum(axis=0), np.full(self.ads, len(flags))
         faults = None if self.planted is None else self._members(self.planted)
-        table.add(f"ads of {name}, by their place", counts, tried, self._members(self.hold), faults)
+        table.add(
+            f"ads of {name}, by their place", counts, tried, self._members(self.hold), faults
+        )
 
     def _members(self, hold: float) -> Floats:
         chances = np.full(self.ads, (self.subset - hold) / (self.ads - 1))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.ads.auction import BID_REQUESTS
-from noisefloor.ads.delivery import AD_REQUESTS
 from noisefloor.privacy import FlowEvidence
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
@@ -23,6 +22,7 @@ from noisefloor_sim.pipelines.ads.claims import (
     other_releases,
     planned_claims,
     with_evidence,
+    witness_bounds,
 )
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
@@ -127,7 +127,8 @@ class AdsPipeline(api.Pipeline):
             *daily_release_metrics([*flows, *others], self.delivery),
             *([] if self.market is None else self.market.finish()),
         ]
-        claims = claims_of(self.scenario, flows, others, self.source)
+        bounds = witness_bounds(self.scenario, self.training, self.delivery)
+        claims = claims_of(flows, others, bounds)
         return api.Findings(tuple(metrics), with_evidence(claims, evidence))
 
     def _looks(self) -> list[api.Metric]:

@@ -69,6 +69,8 @@ UNPROTECTED = frozenset({AdSelection.RANDOM, AdSelection.RANDOM_SLATE, AdSelecti
 """Choices whose noise has no epsilon, and cannot be too small."""
 
 Rows = NDArray[np.int64]
+Witnessed = tuple[Reports, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]
+"""First requests of witnesses, both rows of scores, their bits and unused bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +126,10 @@ class RequestFlow(Flow):
         source: Of draws of witnesses, of transforms and of planted faults.
         tests: Of the fit.
         scored: By cohort, the scores that were worked out last.
-        witnesses: First requests of witnesses, both rows of scores, their bits.
+        larger: The same with noise a quarter too small.
+        sets: What is declared of slates.
+        faults: How too little noise would distribute the transforms, once that is known.
+        witnesses: What came of witnesses, by day, cohort and frame.
     """
 
     delivery: AdDelivery
@@ -137,7 +142,7 @@ class RequestFlow(Flow):
     tests: UniformFit = field(default_factory=UniformFit)
     scored: dict[int, ScoredUsers] = field(default_factory=dict)
     faults: dict[str, Distribution | None] = field(default_factory=dict)
-    witnesses: list[tuple[Reports, Floats, Floats, Rows, Rows]] = field(default_factory=list)
+    witnesses: dict[tuple[int, int, bytes], Witnessed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.epochs = range(self.scenario.days)
@@ -237,7 +242,8 @@ class RequestFlow(Flow):
         base = model.offsets.astype(np.float64) + model.centre
         predicted = tastes @ model.factors.astype(np.float64).T + base
         # The precision of what a device holds: scores that tie for it tie here.
-        return (self.delivery.high * np.clip(predicted, 0.0, 1.0)).astype(np.float32)
+        single = (self.delivery.high * np.clip(predicted, 0.0, 1.0)).astype(np.float32)
+        return single.astype(np.float64)
 
     def _scored(self, cohort: int, ratings: Ratings, model: AdModel) -> ScoredUsers | None:
         """Return the scores of a cohort's first users; they are kept while the model stays."""
@@ -285,7 +291,7 @@ class RequestFlow(Flow):
             lender = truth.lender[truth.users[places]]
             some = lender < len(truth.scored.scores)
             self._test(seen, truth, places[some], reports[some], lender[some])
-        self._keep_witnesses(truth, places, reports)
+        self._keep_witnesses(seen, truth, places, reports)
 
     def _test(
         self, seen: SeenFrame, truth: RequestTruth, places: Rows, reports: Reports, lender: Rows
@@ -319,7 +325,9 @@ class RequestFlow(Flow):
         self.tests.see("a request, by the order of scores", values, self.faults.get(""))
         return values[:, None]
 
-    def _keep_witnesses(self, truth: RequestTruth, places: Rows, reports: Reports) -> None:
+    def _keep_witnesses(
+        self, seen: SeenFrame, truth: RequestTruth, places: Rows, reports: Reports
+    ) -> None:
         """Keep the first request of each witness that is in this frame."""
         pairs = truth.pairs
         first = np.searchsorted(truth.users, pairs.first)
@@ -329,7 +337,7 @@ class RequestFlow(Flow):
         if came.any():
             bits = pairs.swapped[came], pairs.unused[came]
             found = reports[where[came]], truth.held[came], truth.other[came], *bits
-            self.witnesses.append(found)
+            self.witnesses[truth.day, seen.cohort, seen.frame.batch_id] = found
 
     def fit(self) -> FitResult:
         """Test everything that was counted; noise that has no epsilon cannot be too small."""
@@ -343,7 +351,9 @@ class RequestFlow(Flow):
             return dict.fromkeys(("audited", "null", "planted"))
         reports, held, other, swapped, unused = (
             np.concatenate(column)[: self._most_witnesses]
-            for column in zip(*self.witnesses, strict=True)
+            for column in zip(
+                *(self.witnesses[key] for key in sorted(self.witnesses)), strict=True
+            )
         )
         again = self.larger.request(held, self.source.child("request-planted"))
         found = [
@@ -364,10 +374,7 @@ class RequestFlow(Flow):
         if self.sets is not None:
             best = [rows.argmax(axis=1)[:, None] for rows in (other, held)]
             return [
-                self.sets.log_ratio(*((some == one).any(axis=1) for one in best))
-                for some in drawn
+                self.sets.log_ratio(*((some == one).any(axis=1) for one in best)) for some in drawn
             ]
         chances = [self.delivery.shown_chances(rows) for rows in (other, held)]
-        return [
-            np.log(chances[0][each, some]) - np.log(chances[1][each, some]) for some in drawn
-        ]
+        return [np.log(chances[0][each, some]) - np.log(chances[1][each, some]) for some in drawn]

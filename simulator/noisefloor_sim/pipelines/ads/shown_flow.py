@@ -43,6 +43,8 @@ MOST_USERS = 1 << 15
 
 Ads = NDArray[np.integer]
 Rows = NDArray[np.int64]
+Witnessed = tuple[Reports, Ads, Ads, NDArray[np.bool_], NDArray[np.bool_]]
+"""Reports of witnesses, what they hold, what they would hold, their bits and unused bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +78,7 @@ class ShownFlow(Flow):
             and with noise a quarter too small.
         sets: What is declared where a set is reported.
         tests: Of the fit.
-        witnesses: Reports of witnesses, what they hold, what they would hold, their bits.
+        witnesses: What came of witnesses, by day, cohort and frame.
     """
 
     report: ImpressionReport
@@ -86,7 +88,7 @@ class ShownFlow(Flow):
     chances: tuple[Floats, Floats] = field(init=False)
     sets: SetReference | None = field(init=False)
     tests: UniformFit = field(default_factory=UniformFit)
-    witnesses: list[tuple[Reports, Ads, Ads, Rows, Rows]] = field(default_factory=list)
+    witnesses: dict[tuple[int, int, bytes], Witnessed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.epochs = range(self.scenario.days)
@@ -140,7 +142,7 @@ class ShownFlow(Flow):
             self.tests.see_frame(
                 SeenUniforms(seen.cohort, truth.day, truth.size, count, users, places, values)
             )
-        self._keep_witnesses(truth, places, reports)
+        self._keep_witnesses(seen, truth, places, reports)
 
     def _transformed(self, reports: Reports, ads: Rows, draws: Floats) -> Floats:
         """Count reports by how far they are from their ad, round the catalogue."""
@@ -169,7 +171,9 @@ class ShownFlow(Flow):
         holds = response.hold / ONE, larger.hold / ONE
         return SetReference(response.size, response.subset, *holds)
 
-    def _keep_witnesses(self, truth: ShownTruth, places: Rows, reports: Reports) -> None:
+    def _keep_witnesses(
+        self, seen: SeenFrame, truth: ShownTruth, places: Rows, reports: Reports
+    ) -> None:
         """Keep the reports of witnesses that are in this frame."""
         pairs = truth.pairs
         where = np.searchsorted(places, pairs.first)
@@ -178,7 +182,8 @@ class ShownFlow(Flow):
         if came.any():
             held, other = truth.ads[pairs.first[came]], truth.ads[pairs.second[came]]
             bits = pairs.swapped[came], pairs.unused[came]
-            self.witnesses.append((reports[where[came]], held, other, *bits))
+            found = reports[where[came]], held, other, *bits
+            self.witnesses[truth.day, seen.cohort, seen.frame.batch_id] = found
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""
@@ -189,7 +194,10 @@ class ShownFlow(Flow):
         if not self.witnesses:
             return dict.fromkeys(("audited", "null", "planted"))
         reports, held, other, swapped, unused = (
-            np.concatenate(column) for column in zip(*self.witnesses, strict=True)
+            np.concatenate(column)
+            for column in zip(
+                *(self.witnesses[key] for key in sorted(self.witnesses)), strict=True
+            )
         )
         again = self._planted(held, self.source.child("shown-planted"))
         found = [

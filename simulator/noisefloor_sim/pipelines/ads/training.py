@@ -41,7 +41,12 @@ from noisefloor_sim.pipelines.ads.ratings import (
     scored_ratings,
 )
 from noisefloor_sim.pipelines.ads.rounds import Stragglers, TrainingRoundStatistics, round_metrics
-from noisefloor_sim.pipelines.ads.training_flow import LEDGER, TRAINING, TrainingFlow, TrainingTruth
+from noisefloor_sim.pipelines.ads.training_flow import (
+    LEDGER,
+    TRAINING,
+    TrainingFlow,
+    TrainingTruth,
+)
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact

@@ -230,9 +230,7 @@ class TrainingFlow(Flow):
         for place, some in zip(places, (drawn.first, drawn.second), strict=True):
             report &= (users[np.minimum(place, len(users) - 1)] == some) if len(users) else False
         ids = np.flatnonzero(report)
-        pairs = WitnessPairs(
-            places[0][ids], places[1][ids], drawn.swapped[ids], drawn.unused[ids]
-        )
+        pairs = WitnessPairs(places[0][ids], places[1][ids], drawn.swapped[ids], drawn.unused[ids])
         own, partners = pairs.first, pairs.second
         held, other = np.where(pairs.swapped, [partners, own], [own, partners])
         rows = training_reference.HeldRatings(ratings.rated, ratings.rating)
@@ -343,9 +341,7 @@ class TrainingFlow(Flow):
         size = min(self.scenario.population.cohort, self.scenario.population.users)
         return cohort < FEWEST_COHORTS or cohort * size * share < most
 
-    def _test(
-        self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports
-    ) -> None:
+    def _test(self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports) -> None:
         """Transform reports, in the order of their places, and count them."""
         source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
         draws, held = source.generator().random((len(places), 2)), truth.held[places]
@@ -395,8 +391,10 @@ class TrainingFlow(Flow):
     def bounds(self) -> dict[str, LowerBound | None]:
         """Return what witnesses prove of the whole training: audited, null, and planted."""
         keys = sorted(self.drawn)
-        starts = np.cumsum([0, *(len(self.drawn[key]) for key in keys)])
-        start_of = dict(zip(keys, starts.tolist(), strict=False))
+        ends = np.cumsum([len(self.drawn[key]) for key in keys])
+        start_of = {
+            key: int(end) - len(self.drawn[key]) for key, end in zip(keys, ends, strict=True)
+        }
         swapped, unused = (
             np.concatenate([_NO_BITS, *(getattr(self.drawn[key], name) for key in keys)])
             for name in ("swapped", "unused")
