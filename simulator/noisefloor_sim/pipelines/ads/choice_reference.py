@@ -19,6 +19,7 @@ from noisefloor.adversary.fit import (
     raised_uniforms,
 )
 from noisefloor.checks import Floats
+from noisefloor.mechanisms import TwoSidedGeometric
 
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -116,3 +117,62 @@ class SetReference:
         lacks = (1 - self.hold) / math.comb(self.ads - 1, self.subset)
         logs = np.log([lacks, held])
         return np.asarray(logs[has_other.astype(np.intp)] - logs[has_held.astype(np.intp)])
+
+
+LOWEST, HIGHEST = 6.0, 16.0
+"""The largest noisy score is looked for so many scales of the noise below and above all scores."""
+
+NODE = 0.1
+"""Distance, in scales of the noise, of the points at which tails are summed."""
+
+MOST_AT_ONCE = 1 << 18
+"""Numbers per temporary."""
+
+
+def noisy_max_chances(noise: TwoSidedGeometric, grid: Places, steps: int) -> Floats:
+    """Return the chance of each ad to have the largest noisy score; ties go to the first.
+
+    Summed over the largest noisy score: point by point within the range of scores, by Simpson's
+    rule in the tails beyond, where everything is smooth. It is right to 1e-4.
+
+    Args:
+        noise: Added to each score.
+        grid: Scores in grid steps, one row per user.
+        steps: The largest score.
+    """
+    nodes, weights = _nodes(float(noise.rate), steps)
+    # Row g: how far the largest noisy score, which is a node, is above a score of g.
+    ahead = nodes - np.arange(steps + 2)[:, None]
+    below = np.log1p(-np.exp(noise.log_survival(ahead + 1)))
+    at = noise.log_pmf(ahead) + np.log(weights)
+    chances, each = np.empty(grid.shape), max(1, MOST_AT_ONCE // len(nodes))
+    for start in range(0, len(grid), each):
+        some = grid[start : start + each]
+        others = sum(below[scores] for scores in some.T)
+        for place, scores in enumerate(some.T):
+            others -= below[scores]
+            chances[start : start + each, place] = np.exp(at[scores] + others).sum(axis=1)
+            # Those before have to stay one step behind.
+            others += below[scores + 1]
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def _nodes(rate: float, steps: int) -> tuple[Places, Floats]:
+    """Return points and their weights in a sum over all whole numbers."""
+    step = max(1, int(NODE / rate))
+    low, high = (2 * math.ceil(reach / rate / step / 2) for reach in (LOWEST, HIGHEST))
+    middle = np.ones(steps + 1)
+    if step == 1:
+        nodes = np.arange(-low, steps + high + 1)
+        return nodes, np.ones(len(nodes))
+    # A sum is the integral and half of what is at both ends (Euler and Maclaurin).
+    below, above = (
+        step / 3 * np.array([1.0, *([4, 2] * (some // 2 - 1)), 4, 1]) for some in (low, high)
+    )
+    below[0], above[-1] = below[0] + 0.5, above[-1] + 0.5
+    middle[0] += below[-1] - 0.5
+    middle[-1] += above[0] - 0.5
+    nodes = np.concatenate(
+        [step * np.arange(-low, 0), np.arange(steps + 1), steps + step * np.arange(1, high + 1)]
+    )
+    return nodes, np.concatenate([below[:-1], middle, above[1:]])

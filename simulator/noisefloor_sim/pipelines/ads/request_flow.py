@@ -22,12 +22,11 @@ from noisefloor.adversary.fit import (
     FitResult,
     SeenUniforms,
     UniformFit,
-    raised_fault,
     see_equal,
 )
 from noisefloor.checks import LARGEST_EPSILON, Floats
 from noisefloor.distributions import ONE
-from noisefloor.mechanisms import Reports, SubsetSelection
+from noisefloor.mechanisms import NoisyMax, Reports, SubsetSelection, TwoSidedGeometric
 from noisefloor.privacy import LowerBound
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
@@ -42,7 +41,11 @@ from noisefloor_sim.inspection import (
     summed_bounds,
     with_bits,
 )
-from noisefloor_sim.pipelines.ads.choice_reference import SetReference, place_uniforms
+from noisefloor_sim.pipelines.ads.choice_reference import (
+    SetReference,
+    noisy_max_chances,
+    place_uniforms,
+)
 from noisefloor_sim.pipelines.ads.training_reference import HeldRatings, ridge_tastes
 from noisefloor_sim.scenario import Scenario
 
@@ -55,8 +58,8 @@ PLANTED = 4 / 3
 MOST_USERS = 1 << 13
 """Users whose requests are tested, those of the first cohorts."""
 
-MOST_NOISY = 256
-"""Users of a cohort where noise on scores is summed over: that takes a millisecond a row."""
+MOST_NOISY = 1 << 10
+"""Users of a cohort where noise on scores has to be summed over, row by row."""
 
 FEWEST_COHORTS = 2
 """Cohorts that are tested however large they are: noise that two of them share shows only so."""
@@ -265,7 +268,7 @@ class RequestFlow(Flow):
         if delivery.is_slate or delivery.choice is AdSelection.EXACT:
             return np.zeros(delivery.ads)
         if delivery.choice in WEIGHED:
-            return np.take_along_axis(delivery.shown_chances(scores), order, axis=1)
+            return np.take_along_axis(_ad_chances(delivery, scores), order, axis=1)
         falling = np.linspace(delivery.high, delivery.low, delivery.ads)
         return delivery.shown_chances(falling[None])[0]
 
@@ -278,8 +281,7 @@ class RequestFlow(Flow):
             np.atleast_2d(self._chances(one, scores[:64], order[:64]))
             for one in (self.delivery, self.larger)
         )
-        # The favourite's share is what moves most.
-        self.faults[""] = raised_fault(float(own[:, 0].mean()), float(larger[:, 0].mean()))
+        self.faults[""] = _place_fault(own, larger)
 
     def inspect(self, seen: SeenFrame) -> None:
         """Transform requests by the scores that they were made of."""
@@ -364,7 +366,7 @@ class RequestFlow(Flow):
 
     @property
     def _most_witnesses(self) -> int:
-        return 4 * MOST_NOISY if self.delivery.choice in NOISY else 1 << 20
+        return MOST_NOISY if self.delivery.choice in NOISY else 1 << 20
 
     def _log_ratios(
         self, drawn: tuple[Reports, Reports], held: Floats, other: Floats
@@ -376,5 +378,31 @@ class RequestFlow(Flow):
             return [
                 self.sets.log_ratio(*((some == one).any(axis=1) for one in best)) for some in drawn
             ]
-        chances = [self.delivery.shown_chances(rows) for rows in (other, held)]
+        chances = [_ad_chances(self.delivery, rows) for rows in (other, held)]
         return [np.log(chances[0][each, some]) - np.log(chances[1][each, some]) for some in drawn]
+
+
+def _ad_chances(delivery: AdDelivery, scores: Floats) -> Floats:
+    """Return the declared probability of each ad, for each row of scores."""
+    mechanism = delivery.mechanism
+    if not isinstance(mechanism, NoisyMax) or not isinstance(mechanism.noise, TwoSidedGeometric):
+        return delivery.shown_chances(scores)
+    span = delivery.high - delivery.low
+    grid = np.rint((scores - delivery.low) * (delivery.steps / span)).astype(np.int64)
+    return noisy_max_chances(mechanism.noise, grid, delivery.steps)
+
+
+def _place_fault(own: Floats, larger: Floats) -> Distribution:
+    """Return how transforms are distributed if places have other chances than declared.
+
+    Args:
+        own: The declared chances of places, one row for each of some users.
+        larger: The chances as they are.
+    """
+    ends = [np.cumsum(np.pad(rows, ((0, 0), (1, 0))), axis=1) for rows in (own, larger)]
+
+    def below(x: Floats) -> Floats:
+        rows = [np.interp(x, one, other) for one, other in zip(*ends, strict=True)]
+        return np.asarray(np.mean(rows, axis=0))
+
+    return below
