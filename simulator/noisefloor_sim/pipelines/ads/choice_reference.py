@@ -133,7 +133,7 @@ def noisy_max_chances(noise: TwoSidedGeometric, grid: Places, steps: int) -> Flo
     """Return the chance of each ad to have the largest noisy score; ties go to the first.
 
     Summed over the largest noisy score: point by point within the range of scores, by Simpson's
-    rule in the tails beyond, where everything is smooth. It is right to 1e-4.
+    rule in the tails beyond, where everything is smooth. It is right to 1e-5.
 
     Args:
         noise: Added to each score.
