@@ -26,7 +26,7 @@ from noisefloor_sim.inspection import SeenFrame, no_pairs
 from noisefloor_sim.pipelines.ads.choice_reference import noisy_max_chances
 from noisefloor_sim.pipelines.ads.request_flow import RequestFlow
 from noisefloor_sim.pipelines.ads.shown_flow import ShownFlow, ShownTruth
-from noisefloor_sim.pipelines.ads.training_reference import HeldRatings, reference_of
+from noisefloor_sim.pipelines.ads.training_reference import RatingInputs, reference_of
 
 ADS, WIDE, USERS = 8, 3, 12_000
 MODEL = random_model(ADS, WIDE, 1, scale=0.4)
@@ -76,13 +76,13 @@ def with_more_epsilon(training: AdTraining) -> AdTraining:
 def fit_of(training: AdTraining, device: AdTraining, number: int) -> bool:
     """Let devices report, and tell whether their reports are rejected."""
     kept = ratings()
-    held = HeldRatings(kept.rated, kept.rating)
+    inputs = RatingInputs(kept.rated, kept.rating)
     tastes = np.zeros((USERS, WIDE), dtype=np.float32)
     is_honest = int(training is device)
     source = SeededSource(6, "report", number, is_honest)
     reports = device.report(number, SENT, tastes, kept, source).reports
     draws = SeededSource(6, "draws", number, is_honest).generator().random((USERS, 2))
-    found = reference_of(training).transformed(number, SENT, reports, held, draws)
+    found = reference_of(training).transformed(number, SENT, reports, inputs, draws)
     fit = UniformFit()
     for name, values, fault in found.named:
         fit.see(name, values, fault)
@@ -106,12 +106,12 @@ def test_likelihoods_of_gradients_are_those_of_the_mechanism(name: str) -> None:
     training, kept = TRAININGS[name], ratings(5)
     tastes = np.zeros((5, WIDE), dtype=np.float32)
     reports = training.report(0, SENT, tastes, kept, SeededSource(7, name)).reports
-    held = HeldRatings(kept.rated, kept.rating)
-    found = reference_of(training).log_likelihood(0, SENT, reports, held)
+    inputs = RatingInputs(kept.rated, kept.rating)
+    found = reference_of(training).log_likelihood(0, SENT, reports, inputs)
     for user in range(4):
         # Constants that no data change cancel in the difference of two users.
         pair = np.repeat(reports[user : user + 1], 2, axis=0)
-        two = reference_of(training).log_likelihood(0, SENT, pair, held[np.array([user, 4])])
+        two = reference_of(training).log_likelihood(0, SENT, pair, inputs[np.array([user, 4])])
         own, other = (exact(training, reports[user], kept, tastes, one) for one in (user, 4))
         assert two[0] == pytest.approx(found[user])
         assert two[1] - two[0] == pytest.approx(other - own, abs=2e-3)
@@ -143,10 +143,10 @@ def test_likelihoods_of_signs_are_those_of_the_mechanism(name: str, number: int)
     assert isinstance(training, SpectralTraining)
     tastes = np.zeros((6, WIDE), dtype=np.float32)
     reports = training.report(number, SENT, tastes, kept, SeededSource(8, name, number)).reports
-    held, reference = HeldRatings(kept.rated, kept.rating), reference_of(training)
-    found = reference.log_likelihood(number, SENT, reports, held)
+    inputs, reference = RatingInputs(kept.rated, kept.rating), reference_of(training)
+    found = reference.log_likelihood(number, SENT, reports, inputs)
     mechanism = (training.rated, training.directions, training.axes)[number]
-    vectors = reference.vectors(number, SENT, held)  # type: ignore[attr-defined] # spectral
+    vectors = reference.vectors(number, SENT, inputs)  # type: ignore[attr-defined] # spectral
     units = vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True))
     own = [mechanism.log_likelihood(reports[i : i + 1], units[i])[0] for i in range(6)]
     assert np.ptp(found - own) < 1e-6

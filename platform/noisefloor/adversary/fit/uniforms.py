@@ -31,6 +31,7 @@ NEAR = 2.0**-6
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Single = NDArray[np.float32]
 Distribution = Callable[[Floats], Floats]
 """P(u < x) under a fault, for each x."""
 
@@ -104,7 +105,7 @@ class UniformFit:
     """
 
     table: FitTable = field(default_factory=FitTable)
-    kept: dict[tuple[int, int], tuple[Floats, Floats]] = field(default_factory=dict)
+    kept: dict[tuple[int, int], tuple[Single, Single]] = field(default_factory=dict)
 
     def see(self, name: str, values: Floats, fault: Distribution | None = None) -> None:
         """Count values in bins and tails.
@@ -128,7 +129,7 @@ class UniformFit:
         trials = np.full(len(hits), flat.size)
         self.table.add(f"{name}, by size of its noise", hits, trials, declared, planted)
 
-    def see_pairs(self, name: str, one: Floats, other: Floats) -> None:
+    def see_pairs(self, name: str, one: Floats | Single, other: Floats | Single) -> None:
         """Count pairs of independent values: both far out, on the same side, next to each other.
 
         A value that is not a number has no partner.
@@ -155,10 +156,11 @@ class UniformFit:
         key = seen.cohort, seen.epoch
         if key not in self.kept:
             shape = values.shape[1]
-            self.kept[key] = tuple(
+            by_user, by_place = (
                 np.full((rows, shape), np.nan, dtype=np.float32)
                 for rows in (seen.size, seen.count)
             )
+            self.kept[key] = by_user, by_place
         by_user, by_place = self.kept[key]
         # Of several reports of a user in an epoch the first is compared.
         first = np.flatnonzero(np.r_[True, users[1:] != users[:-1]]) if len(users) else users
@@ -172,7 +174,7 @@ class UniformFit:
             self._by_row("two reports of a user", values[fresh], users[fresh], other_epoch[0])
             self._by_row("reports of two epochs", values, places, other_epoch[1])
 
-    def _by_row(self, name: str, values: Floats, rows: Rows, kept: Floats) -> None:
+    def _by_row(self, name: str, values: Floats, rows: Rows, kept: Single) -> None:
         """Compare values with those kept in the same rows."""
         has = rows < len(kept)
         self.see_pairs(name, values[has].astype(np.float32), kept[rows[has]])

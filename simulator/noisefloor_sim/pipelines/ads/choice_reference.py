@@ -68,12 +68,12 @@ class SetReference:
             draws: Uniform, two for each.
         """
         self._see_members(tests.table, name, flags)
-        held = raised_uniforms(flags[:, 0], self.hold, draws[:, 0])
+        inputs = raised_uniforms(flags[:, 0], self.hold, draws[:, 0])
         others = self._others(flags, draws[:, 1])
         fault = None if self.planted is None else raised_fault(self.hold, self.planted)
-        tests.see(name, held, fault)
+        tests.see(name, inputs, fault)
         tests.see(f"other ads of {name}", others)
-        return np.column_stack([held, others])
+        return np.column_stack([inputs, others])
 
     def _see_members(self, table: FitTable, name: str, flags: Flags) -> None:
         counts, tried = flags.sum(axis=0), np.full(self.ads, len(flags))
@@ -106,17 +106,17 @@ class SetReference:
             table[count] = np.array(ways) / ways[0]
         return table
 
-    def log_ratio(self, has_other: Flags, has_held: Flags) -> Floats:
-        """Return ln P(set | other ad first) - ln P(set | held ad first).
+    def log_ratio(self, has_other: Flags, has_own: Flags) -> Floats:
+        """Return ln P(set | other ad first) - ln P(set | inputs ad first).
 
         Args:
             has_other: Whether the set has the ad that would come first.
-            has_held: Whether it has the ad that does.
+            has_own: Whether it has the ad that does.
         """
-        held = self.hold / math.comb(self.ads - 1, self.subset - 1)
+        inputs = self.hold / math.comb(self.ads - 1, self.subset - 1)
         lacks = (1 - self.hold) / math.comb(self.ads - 1, self.subset)
-        logs = np.log([lacks, held])
-        return np.asarray(logs[has_other.astype(np.intp)] - logs[has_held.astype(np.intp)])
+        logs = np.log([lacks, inputs])
+        return np.asarray(logs[has_other.astype(np.intp)] - logs[has_own.astype(np.intp)])
 
 
 LOWEST, HIGHEST = 6.0, 16.0

@@ -126,10 +126,14 @@ def claims_of(
         others: Flows of other pipelines, which claim them; here they count in the whole day.
         bounds: What witnesses prove, by claim: audited, null and planted.
     """
-    return tuple(
-        api.NamedClaim(name, Claim(claimed, proved, **bounds.get(name, {})))
-        for name, claimed, proved in _listed(flows, others)
-    )
+    found = []
+    for name, claimed, proved in _listed(flows, others):
+        audited, null, planted = (
+            bounds.get(name, {}).get(kind) for kind in ("audited", "null", "planted")
+        )
+        claim = Claim(claimed, proved, audited, null=null, planted=planted)
+        found.append(api.NamedClaim(name, claim))
+    return tuple(found)
 
 
 def witness_bounds(

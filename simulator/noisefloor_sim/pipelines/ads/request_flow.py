@@ -46,7 +46,7 @@ from noisefloor_sim.pipelines.ads.choice_reference import (
     noisy_max_chances,
     place_uniforms,
 )
-from noisefloor_sim.pipelines.ads.training_reference import HeldRatings, ridge_tastes
+from noisefloor_sim.pipelines.ads.training_reference import RatingInputs, ridge_tastes
 from noisefloor_sim.scenario import Scenario
 
 REQUEST = "ad request"
@@ -104,7 +104,7 @@ class RequestTruth:
         lender: By whose scores each user made requests.
         scored: The scores of the first users; None where the cohort is not tested.
         pairs: Witnesses, as users of the cohort.
-        held: The scores by which the first of each pair made requests.
+        inputs: The scores by which the first of each pair made requests.
         other: Those by which it would have with the other bit.
     """
 
@@ -114,7 +114,7 @@ class RequestTruth:
     lender: Rows
     scored: ScoredUsers | None
     pairs: WitnessPairs
-    held: Floats
+    inputs: Floats
     other: Floats
 
 
@@ -233,15 +233,15 @@ class RequestFlow(Flow):
         """
         size = len(ratings)
         lender = np.asarray(pairs.exchange(np.arange(size)))
-        held = self._scores(model, ratings[lender[pairs.first]])
+        inputs = self._scores(model, ratings[lender[pairs.first]])
         other = self._scores(model, ratings[lender[pairs.second]])
         scored = self._scored(cohort, ratings, model)
-        return RequestTruth(day, size, users, lender, scored, pairs, held, other)
+        return RequestTruth(day, size, users, lender, scored, pairs, inputs, other)
 
     def _scores(self, model: AdModel, ratings: Ratings) -> Floats:
         """Return the scores of users, from their ratings and the model."""
-        held = HeldRatings(ratings.rated, ratings.rating)
-        tastes = ridge_tastes(model, held, self.ridge, 1.0)
+        inputs = RatingInputs(ratings.rated, ratings.rating)
+        tastes = ridge_tastes(model, inputs, self.ridge, 1.0)
         base = model.offsets.astype(np.float64) + model.centre
         predicted = tastes @ model.factors.astype(np.float64).T + base
         # The precision of what a device holds: scores that tie for it tie here.
@@ -270,7 +270,7 @@ class RequestFlow(Flow):
         if delivery.choice in WEIGHED:
             return np.take_along_axis(_ad_chances(delivery, scores), order, axis=1)
         falling = np.linspace(delivery.high, delivery.low, delivery.ads)
-        return delivery.shown_chances(falling[None])[0]
+        return np.asarray(delivery.shown_chances(falling[None])[0])
 
     def _plant(self, scores: Floats, order: Rows) -> None:
         """Work out how too little noise would distribute the transforms, from a few users."""
@@ -338,7 +338,7 @@ class RequestFlow(Flow):
         came[came] = places[where[came]] == first[came]
         if came.any():
             bits = pairs.swapped[came], pairs.unused[came]
-            found = reports[where[came]], truth.held[came], truth.other[came], *bits
+            found = reports[where[came]], truth.inputs[came], truth.other[came], *bits
             self.witnesses[truth.day, seen.cohort, seen.frame.batch_id] = found
 
     def fit(self) -> FitResult:
@@ -351,16 +351,16 @@ class RequestFlow(Flow):
         """Return what witnesses prove: audited, null, and with a planted fault."""
         if not self.witnesses:
             return dict.fromkeys(("audited", "null", "planted"))
-        reports, held, other, swapped, unused = (
+        reports, inputs, other, swapped, unused = (
             np.concatenate(column)[: self._most_witnesses]
             for column in zip(
                 *(self.witnesses[key] for key in sorted(self.witnesses)), strict=True
             )
         )
-        again = self.larger.request(held, self.source.child("request-planted"))
+        again = self.larger.request(inputs, self.source.child("request-planted"))
         found = [
             np.where(swapped, -ratio, ratio)
-            for ratio in self._log_ratios((reports, again), held, other)
+            for ratio in self._log_ratios((reports, again), inputs, other)
         ]
         return summed_bounds(found[0], found[1], swapped, unused)
 
@@ -369,16 +369,16 @@ class RequestFlow(Flow):
         return MOST_NOISY if self.delivery.choice in NOISY else 1 << 20
 
     def _log_ratios(
-        self, drawn: tuple[Reports, Reports], held: Floats, other: Floats
+        self, drawn: tuple[Reports, Reports], inputs: Floats, other: Floats
     ) -> list[Floats]:
-        """Return ln P(request | other) - ln P(request | held) of several requests each."""
-        each = np.arange(len(held))
+        """Return ln P(request | other) - ln P(request | inputs) of several requests each."""
+        each = np.arange(len(inputs))
         if self.sets is not None:
-            best = [rows.argmax(axis=1)[:, None] for rows in (other, held)]
+            best = [rows.argmax(axis=1)[:, None] for rows in (other, inputs)]
             return [
                 self.sets.log_ratio(*((some == one).any(axis=1) for one in best)) for some in drawn
             ]
-        chances = [_ad_chances(self.delivery, rows) for rows in (other, held)]
+        chances = [_ad_chances(self.delivery, rows) for rows in (other, inputs)]
         return [np.log(chances[0][each, some]) - np.log(chances[1][each, some]) for some in drawn]
 
 

@@ -180,9 +180,9 @@ class ShownFlow(Flow):
         came = where < len(places)
         came[came] = places[where[came]] == pairs.first[came]
         if came.any():
-            held, other = truth.ads[pairs.first[came]], truth.ads[pairs.second[came]]
+            inputs, other = truth.ads[pairs.first[came]], truth.ads[pairs.second[came]]
             bits = pairs.swapped[came], pairs.unused[came]
-            found = reports[where[came]], held, other, *bits
+            found = reports[where[came]], inputs, other, *bits
             self.witnesses[truth.day, seen.cohort, seen.frame.batch_id] = found
 
     def fit(self) -> FitResult:
@@ -193,32 +193,32 @@ class ShownFlow(Flow):
         """Return what witnesses prove: audited, null, and with a planted fault."""
         if not self.witnesses:
             return dict.fromkeys(("audited", "null", "planted"))
-        reports, held, other, swapped, unused = (
+        reports, inputs, other, swapped, unused = (
             np.concatenate(column)
             for column in zip(
                 *(self.witnesses[key] for key in sorted(self.witnesses)), strict=True
             )
         )
-        again = self._planted(held, self.source.child("shown-planted"))
+        again = self._planted(inputs, self.source.child("shown-planted"))
         found = [
             np.where(swapped, -ratio, ratio)
-            for ratio in (self._log_ratio(drawn, held, other) for drawn in (reports, again))
+            for ratio in (self._log_ratio(drawn, inputs, other) for drawn in (reports, again))
         ]
         return summed_bounds(found[0], found[1], swapped, unused)
 
-    def _planted(self, held: Ads, source: SeededSource) -> Reports:
+    def _planted(self, inputs: Ads, source: SeededSource) -> Reports:
         response, epsilon = self.report.response, PLANTED * self.report.epsilon
         if isinstance(response, KaryResponse):
-            return KaryResponse(response.size, epsilon).randomise(held, source)
-        return SubsetSelection(response.size, epsilon, response.subset).randomise(held, source)
+            return KaryResponse(response.size, epsilon).randomise(inputs, source)
+        return SubsetSelection(response.size, epsilon, response.subset).randomise(inputs, source)
 
-    def _log_ratio(self, reports: Reports, held: Ads, other: Ads) -> Floats:
-        """Return ln P(report | other) - ln P(report | held)."""
+    def _log_ratio(self, reports: Reports, inputs: Ads, other: Ads) -> Floats:
+        """Return ln P(report | other) - ln P(report | inputs)."""
         if self.sets is not None:
             each, rows = np.arange(len(reports)), np.asarray(reports, dtype=np.bool_)
-            return self.sets.log_ratio(rows[each, other], rows[each, held])
+            return self.sets.log_ratio(rows[each, other], rows[each, inputs])
         logs = np.log(self.chances[0][:2])
         return np.asarray(
             np.where(reports == other, logs[0], logs[1])
-            - np.where(reports == held, logs[0], logs[1])
+            - np.where(reports == inputs, logs[0], logs[1])
         )

@@ -72,15 +72,15 @@ class RoundWitnesses:
         pairs: As places among the cohort's reports of this round.
         ids: Which of the cohort's pairs they are.
         group: Under which those were drawn.
-        held: What the first of each pair reports about.
+        inputs: What the first of each pair reports about.
         other: What it would report about with the other bit.
     """
 
     pairs: WitnessPairs
     ids: Rows
     group: int
-    held: training_reference.HeldRatings
-    other: training_reference.HeldRatings
+    inputs: training_reference.RatingInputs
+    other: training_reference.RatingInputs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ class TrainingTruth:
         size: Users in the cohort.
         places: The place of each honest report of the frame among those of the round.
         users: The user of each honest report of the round.
-        held: What each honest report of the round is about.
+        inputs: What each honest report of the round is about.
         witnesses: Of the cohort in this round.
     """
 
@@ -104,7 +104,7 @@ class TrainingTruth:
     size: int
     places: Rows
     users: Rows
-    held: training_reference.HeldRatings
+    inputs: training_reference.RatingInputs
     witnesses: RoundWitnesses
 
     def part(self, rows: NDArray[np.bool_]) -> "TrainingTruth":
@@ -121,7 +121,7 @@ class ArrivedWitnesses:
         sent: The broadcast that they answer.
         ids: Which of the pairs.
         reports: Of the first of each.
-        held: What those are about.
+        inputs: What those are about.
         other: What they would be about with the other bit.
     """
 
@@ -129,8 +129,8 @@ class ArrivedWitnesses:
     sent: Broadcast
     ids: Rows
     reports: Reports
-    held: training_reference.HeldRatings
-    other: training_reference.HeldRatings
+    inputs: training_reference.RatingInputs
+    other: training_reference.RatingInputs
 
 
 @dataclass(slots=True)
@@ -232,9 +232,9 @@ class TrainingFlow(Flow):
         ids = np.flatnonzero(report)
         pairs = WitnessPairs(places[0][ids], places[1][ids], drawn.swapped[ids], drawn.unused[ids])
         own, partners = pairs.first, pairs.second
-        held, other = np.where(pairs.swapped, [partners, own], [own, partners])
-        rows = training_reference.HeldRatings(ratings.rated, ratings.rating)
-        return RoundWitnesses(pairs, ids, group, rows[held], rows[other])
+        inputs, other = np.where(pairs.swapped, [partners, own], [own, partners])
+        rows = training_reference.RatingInputs(ratings.rated, ratings.rating)
+        return RoundWitnesses(pairs, ids, group, rows[inputs], rows[other])
 
     def _draw(self, key: tuple[int, int], users: Rows, ratings: Ratings) -> WitnessPairs:
         """Draw pairs among users who have rated anything; both report in this round."""
@@ -268,14 +268,14 @@ class TrainingFlow(Flow):
             ratings: What each report is about, those of witnesses exchanged.
             witnesses: Of this round.
         """
-        held = training_reference.HeldRatings(ratings.rated, ratings.rating)
+        inputs = training_reference.RatingInputs(ratings.rated, ratings.rating)
         training = self.training
         is_stepped = isinstance(training, BitTraining | LaplaceTraining) and (
             training.local == "step"
         )
         if is_stepped:
-            held, witnesses = self._stepped(cohort, size, sent, users, held, witnesses)
-        return TrainingTruth(number, sent, size, np.arange(len(users)), users, held, witnesses)
+            inputs, witnesses = self._stepped(cohort, size, sent, users, inputs, witnesses)
+        return TrainingTruth(number, sent, size, np.arange(len(users)), users, inputs, witnesses)
 
     def _stepped(
         self,
@@ -283,9 +283,9 @@ class TrainingFlow(Flow):
         size: int,
         sent: Broadcast,
         users: Rows,
-        held: training_reference.HeldRatings,
+        inputs: training_reference.RatingInputs,
         witnesses: RoundWitnesses,
-    ) -> tuple[training_reference.HeldRatings, RoundWitnesses]:
+    ) -> tuple[training_reference.RatingInputs, RoundWitnesses]:
         """Move remembered tastes one step: a taste goes with the ratings that it is made of."""
         training, pairs = self.training, witnesses.pairs
         if not isinstance(training, BitTraining | LaplaceTraining):
@@ -298,14 +298,14 @@ class TrainingFlow(Flow):
             radius = math.inf
         now = training_reference.stepped_tastes(
             sent.model,
-            held,
+            inputs,
             before,
             rate=training.taste_rate,
             weight=training.weight,
             radius=radius,
         )
         self.tastes[cohort][users] = pairs.exchange(now)
-        rows = training_reference.HeldRatings(held.rated, held.rating, now)
+        rows = training_reference.RatingInputs(inputs.rated, inputs.rating, now)
         # Both of a pair have been exchanged: what one holds, the other would with the other bit.
         moved = RoundWitnesses(
             pairs, witnesses.ids, witnesses.group, rows[pairs.first], rows[pairs.second]
@@ -322,7 +322,7 @@ class TrainingFlow(Flow):
             return
         reports, places = seen.rows, truth.places[seen.order[rows]]
         if isinstance(self.reference, training_reference.LaplaceReference):
-            self.reference.see_bits(self.tests.table, reports[rows], truth.held.rated[places])
+            self.reference.see_bits(self.tests.table, reports[rows], truth.inputs.rated[places])
         if self._is_tested(seen.cohort, truth.number):
             # Back in the order of the devices: draws come in this order.
             back = np.argsort(places)
@@ -344,8 +344,8 @@ class TrainingFlow(Flow):
     def _test(self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports) -> None:
         """Transform reports, in the order of their places, and count them."""
         source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
-        draws, held = source.generator().random((len(places), 2)), truth.held[places]
-        found = self.reference.transformed(truth.number, truth.sent, reports, held, draws)
+        draws, inputs = source.generator().random((len(places), 2)), truth.inputs[places]
+        found = self.reference.transformed(truth.number, truth.sent, reports, inputs, draws)
         for name, values, fault in found.named:
             self.tests.see(name, values, fault)
         places = places[: len(found.values)]
@@ -379,7 +379,7 @@ class TrainingFlow(Flow):
                     truth.sent,
                     witnesses.ids[some],
                     reports[rows[some]],
-                    witnesses.held[some],
+                    witnesses.inputs[some],
                     witnesses.other[some],
                 )
             )
@@ -409,17 +409,17 @@ class TrainingFlow(Flow):
         return summed_bounds(sums[0] * UNIT, sums[1] * UNIT, swapped, unused)
 
     def _ratios(self, number: int, parts: list[ArrivedWitnesses]) -> tuple[Floats, Floats]:
-        """Return ln P(report | other) - ln P(report | held): as arrived, and planted."""
+        """Return ln P(report | other) - ln P(report | inputs): as arrived, and planted."""
         sent, reference = parts[0].sent, self.reference
-        held, other = (
-            training_reference.HeldRatings.joined([getattr(part, name) for part in parts])
-            for name in ("held", "other")
+        inputs, other = (
+            training_reference.RatingInputs.joined([getattr(part, name) for part in parts])
+            for name in ("inputs", "other")
         )
         reports = np.concatenate([part.reports for part in parts])
-        again = reference.planted(number, sent, held, self.source.child("planted", number))
+        again = reference.planted(number, sent, inputs, self.source.child("planted", number))
         first, second = (
             reference.log_likelihood(number, sent, drawn, other)
-            - reference.log_likelihood(number, sent, drawn, held)
+            - reference.log_likelihood(number, sent, drawn, inputs)
             for drawn in (reports, again)
         )
         return first, second

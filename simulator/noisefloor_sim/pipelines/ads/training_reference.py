@@ -66,7 +66,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldRatings:
+class RatingInputs:
     """What some reports are about.
 
     Attributes:
@@ -82,12 +82,12 @@ class HeldRatings:
     def __len__(self) -> int:
         return len(self.rated)
 
-    def __getitem__(self, rows: NDArray[np.int64] | slice) -> "HeldRatings":
+    def __getitem__(self, rows: NDArray[np.int64] | slice) -> "RatingInputs":
         tastes = None if self.tastes is None else self.tastes[rows]
-        return HeldRatings(self.rated[rows], self.rating[rows], tastes)
+        return RatingInputs(self.rated[rows], self.rating[rows], tastes)
 
     @classmethod
-    def joined(cls, parts: Sequence["HeldRatings"]) -> "HeldRatings":
+    def joined(cls, parts: Sequence["RatingInputs"]) -> "RatingInputs":
         """Return several one after the other; all have tastes, or none has."""
         tastes = [part.tastes for part in parts if part.tastes is not None]
         return cls(
@@ -119,19 +119,19 @@ class ReportReference(Protocol):
     """What is declared of the reports of one way of training."""
 
     def transformed(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings, draws: Floats
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
     ) -> Transformed:
         """Return what is uniform if reports follow their distribution; two draws each."""
         ...
 
     def log_likelihood(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
     ) -> Floats:
         """Return ln P(report | ratings), up to what no data change."""
         ...
 
     def planted(
-        self, number: int, sent: Broadcast, held: HeldRatings, source: SeededSource
+        self, number: int, sent: Broadcast, inputs: RatingInputs, source: SeededSource
     ) -> Reports:
         """Return reports with noise a quarter too small."""
         ...
@@ -148,23 +148,30 @@ def reference_of(training: AdTraining) -> ReportReference:
     raise TypeError(f"{type(training).__name__} has no declared distribution.")
 
 
-def ridge_tastes(model: AdModel, held: HeldRatings, ridge: float, radius: float) -> Floats:
+def ridge_tastes(model: AdModel, inputs: RatingInputs, ridge: float, radius: float) -> Floats:
     """Return the tastes that fit ratings best, by the normal equations, within a ball."""
     factors = model.factors.astype(np.float64)
     ads, wide = factors.shape
     products = (factors[:, :, None] * factors[:, None, :]).reshape(ads, wide * wide)
-    gram = (held.rated.astype(np.float64) @ products).reshape(-1, wide, wide)
+    gram = (inputs.rated.astype(np.float64) @ products).reshape(-1, wide, wide)
     gram += ridge * np.eye(wide)
-    right = held.above(_base(model)) @ factors
-    return _within(np.linalg.solve(gram, right[:, :, None])[:, :, 0], radius)
+    right = inputs.above(_base(model)) @ factors
+    found = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
+    return _within(np.asarray(found, dtype=np.float64), radius)
 
 
 def stepped_tastes(
-    model: AdModel, held: HeldRatings, before: Floats, *, rate: float, weight: float, radius: float
+    model: AdModel,
+    inputs: RatingInputs,
+    before: Floats,
+    *,
+    rate: float,
+    weight: float,
+    radius: float,
 ) -> Floats:
     """Return tastes after one gradient step from those before."""
     factors = model.factors.astype(np.float64)
-    error = np.where(held.rated, held.above(_base(model)) - before @ factors.T, 0.0)
+    error = np.where(inputs.rated, inputs.above(_base(model)) - before @ factors.T, 0.0)
     moved = before + 2 * rate * (error @ factors - weight * before)
     return _within(moved, radius)
 
@@ -195,23 +202,23 @@ class BitReference:
 
     training: BitTraining
 
-    def tastes(self, model: AdModel, held: HeldRatings) -> Floats:
+    def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
-        if held.tastes is not None:
-            return held.tastes
-        return ridge_tastes(model, held, self.training.ridge, 1.0)
+        if inputs.tastes is not None:
+            return inputs.tastes
+        return ridge_tastes(model, inputs, self.training.ridge, 1.0)
 
-    def values(self, sent: Broadcast, cells: NDArray[np.int64], held: HeldRatings) -> Floats:
+    def values(self, sent: Broadcast, cells: NDArray[np.int64], inputs: RatingInputs) -> Floats:
         """Return the clipped gradient of each report's cell, in units of the clip.
 
         It is 0 where the ad is not rated: most tastes are not needed.
         """
         ad, place = np.divmod(cells, self.training.width)
-        some = np.flatnonzero(held.rated[np.arange(len(cells)), ad])
-        model, held, ad, place = sent.model, held[some], ad[some], place[some]
-        tastes, each = self.tastes(model, held), np.arange(len(some))
+        some = np.flatnonzero(inputs.rated[np.arange(len(cells)), ad])
+        model, inputs, ad, place = sent.model, inputs[some], ad[some], place[some]
+        tastes, each = self.tastes(model, inputs), np.arange(len(some))
         predicted = _base(model)[ad] + (tastes * model.factors[ad]).sum(axis=1)
-        error = held.rating[each, ad].astype(np.float64) - predicted
+        error = inputs.rating[each, ad].astype(np.float64) - predicted
         # Everybody's taste for an offset is 1.
         with_one = np.concatenate([tastes, np.ones((len(some), 1))], axis=1)
         gradient = -2 * with_one[each, place] * error
@@ -224,11 +231,11 @@ class BitReference:
         return np.asarray(0.5 + np.rint(values * GRID) * (bit.slope / ONE))
 
     def transformed(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings, draws: Floats
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
     ) -> Transformed:
         """Transform the bit, agreement with the gradient first, and the cell."""
         codes = np.asarray(reports, dtype=np.int64)
-        values = self.values(sent, codes >> 1, held)
+        values = self.values(sent, codes >> 1, inputs)
         is_up = (codes & 1).astype(np.bool_)
         agree = np.where(values < 0, ~is_up, is_up)
         chance = self._one(np.abs(values), self.training.bit.one_bit)
@@ -249,22 +256,22 @@ class BitReference:
             yield f"the bit about {name}", bits[some], raised_fault(*chances) if high else None
 
     def log_likelihood(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
     ) -> Floats:
         """Return ln P(bit | gradient in the reported cell)."""
         codes = np.asarray(reports, dtype=np.int64)
-        one = self._one(self.values(sent, codes >> 1, held), self.training.bit.one_bit)
+        one = self._one(self.values(sent, codes >> 1, inputs), self.training.bit.one_bit)
         return np.asarray(np.log(np.where(codes & 1, one, 1 - one)))
 
     def planted(
-        self, number: int, sent: Broadcast, held: HeldRatings, source: SeededSource
+        self, number: int, sent: Broadcast, inputs: RatingInputs, source: SeededSource
     ) -> Reports:
         """Draw cells and bits with noise a quarter too small."""
         draw = source.generator()
-        cells = draw.integers(0, self.training.cells, len(held))
+        cells = draw.integers(0, self.training.cells, len(inputs))
         larger = OneBitMean(PLANTED * self.training.bit.one_bit.epsilon)
-        one = self._one(self.values(sent, cells, held), larger)
-        return np.asarray(2 * cells + (draw.random(len(held)) < one))
+        one = self._one(self.values(sent, cells, inputs), larger)
+        return np.asarray(2 * cells + (draw.random(len(inputs)) < one))
 
 
 PAIRED_NUMBERS = 8
@@ -280,36 +287,36 @@ class LaplaceReference:
 
     training: LaplaceTraining
 
-    def tastes(self, model: AdModel, held: HeldRatings) -> Floats:
+    def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
-        if held.tastes is not None:
-            return held.tastes
+        if inputs.tastes is not None:
+            return inputs.tastes
         radius = 1.0 if self.training.bounded else math.inf
-        return ridge_tastes(model, held, self.training.ridge, radius)
+        return ridge_tastes(model, inputs, self.training.ridge, radius)
 
-    def grid(self, sent: Broadcast, held: HeldRatings) -> NDArray[np.int64]:
+    def grid(self, sent: Broadcast, inputs: RatingInputs) -> NDArray[np.int64]:
         """Return bounded gradients of all ads in grid steps: shape (n, ads, dimension)."""
         model, noise = sent.model, self.training.noise
-        tastes = self.tastes(model, held)
+        tastes = self.tastes(model, inputs)
         predicted = tastes @ model.factors.astype(np.float64).T
-        error = np.where(held.rated, held.above(_base(model)) - predicted, 0.0)
+        error = np.where(inputs.rated, inputs.above(_base(model)) - predicted, 0.0)
         gradient = -2 * error[:, :, None] * tastes[:, None, :]
         if noise.form is GradientBound.PRINTED:
-            return np.rint(gradient * noise.steps).astype(np.int64)
+            return np.asarray(np.rint(gradient * noise.steps), dtype=np.int64)
         if noise.form is GradientBound.COORDINATE:
             bounded = np.clip(gradient, -noise.clip, noise.clip) / noise.clip
-            return np.rint(bounded * noise.steps).astype(np.int64)
+            return np.asarray(np.rint(bounded * noise.steps), dtype=np.int64)
         length = np.abs(gradient).sum(axis=(1, 2), keepdims=True)
         bounded = gradient / np.maximum(length, noise.clip)
-        return np.trunc(bounded * noise.steps).astype(np.int64)
+        return np.asarray(np.trunc(bounded * noise.steps), dtype=np.int64)
 
     def transformed(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings, draws: Floats
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
     ) -> Transformed:
         """Transform the noise of the first reports' numbers; others are left out."""
         rows = np.asarray(reports, dtype=np.int64)
         most = max(1, MOST_NUMBERS // (rows.shape[1] * (rows.shape[2] - 1)))
-        noise = rows[:most, :, 1:] - self.grid(sent, held[:most])
+        noise = rows[:most, :, 1:] - self.grid(sent, inputs[:most])
         noise = noise.reshape(len(noise), -1)
         survival = np.exp(self.training.noise.distribution.log_survival(noise))
         mass = np.exp(self.training.noise.distribution.log_pmf(noise))
@@ -331,25 +338,25 @@ class LaplaceReference:
         return BinaryResponse(times * response.epsilon).flip / ONE
 
     def log_likelihood(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
     ) -> Floats:
         """Return ln P(bits and numbers | gradients)."""
         rows, lie = np.asarray(reports, dtype=np.int64), self._flip(1.0)
-        flips = (rows[:, :, 0].astype(np.bool_) ^ held.rated).sum(axis=1)
-        noise = rows[:, :, 1:] - self.grid(sent, held)
+        flips = (rows[:, :, 0].astype(np.bool_) ^ inputs.rated).sum(axis=1)
+        noise = rows[:, :, 1:] - self.grid(sent, inputs)
         logs = self.training.noise.distribution.log_pmf(noise).sum(axis=(1, 2))
         return np.asarray(logs + flips * math.log(lie / (1 - lie)))
 
     def planted(
-        self, number: int, sent: Broadcast, held: HeldRatings, source: SeededSource
+        self, number: int, sent: Broadcast, inputs: RatingInputs, source: SeededSource
     ) -> Reports:
         """Draw bits and noise with noise a quarter too small."""
-        grid = self.grid(sent, held)
+        grid = self.grid(sent, inputs)
         larger = TwoSidedGeometric(self.training.noise.distribution.rate * 4 / 3)
         noise = larger.sampler(source.child("noise"))(grid.size)
-        reports = np.empty((*held.rated.shape, 1 + grid.shape[2]), dtype=np.int64)
-        flips = source.child("flips").generator().random(held.rated.shape) < self._flip(PLANTED)
-        reports[:, :, 0] = held.rated ^ flips
+        reports = np.empty((*inputs.rated.shape, 1 + grid.shape[2]), dtype=np.int64)
+        flips = source.child("flips").generator().random(inputs.rated.shape) < self._flip(PLANTED)
+        reports[:, :, 0] = inputs.rated ^ flips
         reports[:, :, 1:] = grid + noise.reshape(grid.shape)
         return reports
 
@@ -366,17 +373,17 @@ class SpectralReference:
 
     training: SpectralTraining
 
-    def vectors(self, number: int, sent: Broadcast, held: HeldRatings) -> Floats:
+    def vectors(self, number: int, sent: Broadcast, inputs: RatingInputs) -> Floats:
         """Return what the reports of a round lean towards."""
         ads = self.training.ads
         if number == 0:
-            return np.where(held.rated, 1.0, -1.0)
+            return np.where(inputs.rated, 1.0, -1.0)
         if number == 2:
-            return held.above(_base(sent.model))
+            return inputs.above(_base(sent.model))
         rates = np.full(ads, 0.5) if sent.rates is None else sent.rates.astype(np.float64)
         weight = COUNT_WEIGHT / math.sqrt(float(rates.sum()))
-        counts = weight * held.rated.sum(axis=1, keepdims=True)
-        return np.concatenate([held.above(np.full(ads, self.training.centre)), counts], axis=1)
+        counts = weight * inputs.rated.sum(axis=1, keepdims=True)
+        return np.concatenate([inputs.above(np.full(ads, self.training.centre)), counts], axis=1)
 
     def _is_lite(self, number: int) -> bool:
         return number == 2 and self.training.form == "lite"
@@ -386,14 +393,14 @@ class SpectralReference:
         return both[number] if number < 2 else self.training.axes
 
     def transformed(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings, draws: Floats
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
     ) -> Transformed:
         """Transform how far the signs lean, and what no data decide of them."""
         bits = np.asarray(reports, dtype=np.bool_)
         if self._is_lite(number):
-            return self._lite(bits, self.vectors(number, sent, held), draws)
+            return self._lite(bits, self.vectors(number, sent, inputs), draws)
         mechanism = self._mechanism(number)
-        low, high = _rank_interval(mechanism, bits, self.vectors(number, sent, held))
+        low, high = _rank_interval(mechanism, bits, self.vectors(number, sent, inputs))
         ends = [_below_rank(mechanism, end) for end in (low, high)]
         leans = ends[0] + draws[:, 0] * (ends[1] - ends[0])
         drawn = _coset_values(mechanism, bits, draws[:, 1])
@@ -417,10 +424,10 @@ class SpectralReference:
         return Transformed(np.column_stack([found, drawn]), named)
 
     def log_likelihood(
-        self, number: int, sent: Broadcast, reports: Reports, held: HeldRatings
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
     ) -> Floats:
         """Return ln P(signs | vector) but for the draws, which are the same for all data."""
-        bits, vectors = np.asarray(reports, dtype=np.bool_), self.vectors(number, sent, held)
+        bits, vectors = np.asarray(reports, dtype=np.bool_), self.vectors(number, sent, inputs)
         if self._is_lite(number):
             leans, is_known = _lite_leans(bits, vectors)
             flip = self.training.bit.flip / ONE
@@ -432,23 +439,23 @@ class SpectralReference:
         return np.asarray(np.log(mass / (high - low)))
 
     def planted(
-        self, number: int, sent: Broadcast, held: HeldRatings, source: SeededSource
+        self, number: int, sent: Broadcast, inputs: RatingInputs, source: SeededSource
     ) -> Reports:
         """Draw signs that lean a third too far, in units of epsilon."""
         epsilon = PLANTED * self.training.epsilon
         if self._is_lite(number):
-            vectors = self.vectors(number, sent, held)
+            vectors = self.vectors(number, sent, inputs)
             draw = source.generator()
-            bits = draw.random((len(held), 2 * self.training.ads)) < 0.5
+            bits = draw.random((len(inputs), 2 * self.training.ads)) < 0.5
             leans, _ = _lite_leans(bits, vectors)
-            turned = leans ^ (draw.random(len(held)) >= BinaryResponse(epsilon).flip / ONE)
+            turned = leans ^ (draw.random(len(inputs)) >= BinaryResponse(epsilon).flip / ONE)
             bits[:, self.training.ads :] ^= turned[:, None]
             return bits
         mechanism = self._mechanism(number)
         larger = type(mechanism)(
             mechanism.dimension, epsilon, mechanism.length, mechanism.rows, mechanism.top
         )
-        vectors = self.vectors(number, sent, held)
+        vectors = self.vectors(number, sent, inputs)
         length = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
         unit = vectors / np.maximum(length, _LEAST_LENGTH)
         return larger.randomise(unit.astype(np.float32), source)
