@@ -34,7 +34,7 @@ SENT = Broadcast(MODEL, np.full(ADS, 0.5, dtype=np.float32))
 
 TRAININGS: dict[str, AdTraining] = {
     "bits": BitTraining(ADS, WIDE, 1.0, 1, clip=0.03),
-    "printed bits": BitTraining(ADS, WIDE, 1.0, 1, clip=1.0, offsets=False, centre=0.0),
+    "bits without offsets": BitTraining(ADS, WIDE, 1.0, 1, clip=0.1, offsets=False, centre=0.0),
     **{
         form.value: LaplaceTraining(ADS, WIDE, 2, 4.0, 4.0, form=form, clip=0.5)
         for form in GradientBound
@@ -101,7 +101,7 @@ def test_honest_training_reports_fit_and_half_noise_does_not(name: str) -> None:
         assert fit_of(training, with_more_epsilon(training), number)
 
 
-@pytest.mark.parametrize("name", ["bits", "printed bits", "coordinate", "block"])
+@pytest.mark.parametrize("name", ["bits", "bits without offsets", "coordinate", "block"])
 def test_likelihoods_of_gradients_are_those_of_the_mechanism(name: str) -> None:
     training, kept = TRAININGS[name], ratings(5)
     tastes = np.zeros((5, WIDE), dtype=np.float32)
