@@ -18,7 +18,7 @@ from noisefloor.mechanisms.base import (
     response_estimate,
     unsupported,
 )
-from noisefloor.mechanisms.cosets import draw_signs, rows_for
+from noisefloor.mechanisms.cosets import draw_signs, frame, minus_signs, rows_for
 from noisefloor.mechanisms.direction_signs import DirectionSigns
 from noisefloor.mechanisms.faulty import (
     PrintedBinning,
@@ -52,7 +52,7 @@ from noisefloor.mechanisms.selection import (
     TopSetResponse,
 )
 from noisefloor.mechanisms.square_wave import SquareWave
-from noisefloor.mechanisms.subset_selection import SubsetSelection
+from noisefloor.mechanisms.subset_selection import SubsetSelection, raised_weight
 from noisefloor.mechanisms.unary import UnaryEncoding
 
 __all__ = [
@@ -97,12 +97,15 @@ __all__ = [
     "draw_signs",
     "exact_epsilon",
     "excess",
+    "frame",
     "log_of",
+    "minus_signs",
     "pair_agreements",
     "position_of",
     "positions_of",
     "printed_clicks",
     "printed_noisy_max",
+    "raised_weight",
     "response_estimate",
     "rows_for",
     "unsupported",

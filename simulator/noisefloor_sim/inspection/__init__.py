@@ -20,6 +20,7 @@ from noisefloor_sim.inspection.witnesses import (
     draw_pairs,
     most_pairs,
     no_pairs,
+    summed_bounds,
     with_bits,
 )
 
@@ -38,5 +39,6 @@ __all__ = [
     "most_pairs",
     "no_pairs",
     "outgoing_frames",
+    "summed_bounds",
     "with_bits",
 ]

@@ -24,6 +24,7 @@ class OutgoingFrame:
         truth: What the rows were made of, in the order before they were permuted; the flow that
             inspects the frame reads it.
         paid: Rows of the frame that a budget was debited for.
+        epoch: Of the frame.
     """
 
     flow: str
@@ -31,6 +32,7 @@ class OutgoingFrame:
     frame: SealedFrame
     truth: object
     paid: int
+    epoch: int = 0
 
     @property
     def data(self) -> bytes:
@@ -63,7 +65,7 @@ def outgoing_frames(
     """
     for frame in sealed_frames(kind, epoch, reports, source):
         debited = len(frame.order) if paid is None else np.count_nonzero(paid[frame.order])
-        yield OutgoingFrame(flow, cohort, frame, truth, int(debited))
+        yield OutgoingFrame(flow, cohort, frame, truth, int(debited), epoch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +127,10 @@ class Flow(ABC):
     def columns(self) -> dict[str, str]:
         """Every column that a frame may carry, and its type as Arrow writes it."""
 
+    def columns_at(self, epoch: int) -> dict[str, str]:
+        """Return the columns of an epoch, where they are not the same in all."""
+        return self.columns
+
     @abstractmethod
     def kind_at(self, epoch: int) -> Kind:
         """Return the kind of frame of an epoch."""
@@ -136,6 +142,10 @@ class Flow(ABC):
     def price(self) -> LedgerPrice | None:
         """What a report costs; nothing where no budget is debited."""
         return None
+
+    def price_at(self, epoch: int) -> LedgerPrice | None:
+        """Return what a report of an epoch costs, where that is not the same in all."""
+        return self.price
 
     @abstractmethod
     def inspect(self, seen: SeenFrame) -> None:

@@ -60,7 +60,7 @@ class _Book:
         expected: Frames that were sent and have not arrived, by batch id.
         seen: Of every frame that arrived, its bytes' hash.
         epochs: What was read, by epoch.
-        paid: Reports that a budget was debited for, as devices sent them.
+        paid: Reports that a budget was debited for, as devices sent them, by epoch.
         sent: Reports that devices sent.
         rows: Reports that arrived, each once.
         faults: How often each thing was wrong.
@@ -74,7 +74,7 @@ class _Book:
     expected: dict[bytes, OutgoingFrame] = field(default_factory=dict)
     seen: dict[bytes, int] = field(default_factory=dict)
     epochs: dict[int, _Epoch] = field(default_factory=dict)
-    paid: int = 0
+    paid: dict[int, int] = field(default_factory=dict)
     sent: int = 0
     rows: int = 0
     faults: dict[str, int] = field(default_factory=dict)
@@ -91,7 +91,8 @@ class _Book:
 
         All headers of a kind have the same entries, or no server reads them: one is enough.
         """
-        if (declared := self.flow.columns) != (carried := _columns(frame.batch)):
+        declared = self.flow.columns_at(frame.epoch)
+        if declared != (carried := _columns(frame.batch)):
             self.blame(f"a frame carries {carried} where {declared} is declared")
         if frame.kind.name not in self.headers:
             self.headers.add(frame.kind.name)
@@ -142,7 +143,7 @@ class Tap:
         """Note what a device is about to send."""
         book = self._books[frame.flow]
         book.expected[frame.frame.batch_id] = frame
-        book.paid += frame.paid
+        book.paid[frame.epoch] = book.paid.get(frame.epoch, 0) + frame.paid
         book.sent += len(frame.frame.order)
         self._by_bytes[hash(frame.data)] = frame.flow
 
@@ -253,15 +254,19 @@ def _released_faults(book: _Book) -> list[str]:
 
 def _ledger_faults(book: _Book, spent: Mapping[str, int]) -> list[str]:
     """Compare the price of all paid reports with what accounts debited for them."""
-    price = book.flow.price
-    if price is None:
-        return []
-    due, debited = book.paid * price.micro, spent.get(price.ledger, 0)
-    if due == debited:
+    prices = {epoch: book.flow.price_at(epoch) for epoch in book.flow.epochs}
+    ledgers = {price.ledger for price in prices.values() if price is not None}
+    due = sum(
+        count * price.micro
+        for epoch, count in book.paid.items()
+        if (price := prices.get(epoch)) is not None
+    )
+    debited = sum(spent.get(ledger, 0) for ledger in ledgers)
+    if not ledgers or due == debited:
         return []
     return [
-        f"{book.paid:,} reports cost {due / 1e6:.6g} in all, and accounts were debited "
-        f"{debited / 1e6:.6g} for them"
+        f"{sum(book.paid.values()):,} reports cost {due / 1e6:.6g} in all, and accounts were "
+        f"debited {debited / 1e6:.6g} for them"
     ]
 
 

@@ -6,6 +6,7 @@ The adversary is that of the definition: it knows everything but the bit, also w
 witness's, and scores the row by its exact likelihood ratio.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -143,3 +144,35 @@ class WitnessScores:
         """Return what the guesses prove; nothing if none was made."""
         right, made = self.counts[name]
         return bound_from_guesses(right, made) if made else None
+
+
+SHARES = (1.0, 0.5, 0.25, 0.1, 0.05)
+"""Of the guesses, those with the largest scores: one of these shares is made."""
+
+
+def summed_bounds(
+    scores: Floats, planted: Floats, bits: Flags, unused: Flags
+) -> dict[str, LowerBound | None]:
+    """Return what scores of many sizes prove: audited, null, and with a planted fault.
+
+    Small scores are guesses that are right hardly more often than not. How many of the largest
+    are guessed follows from the scores alone: as many as promise the largest bound, if a score s
+    is right with probability e^s / (1 + e^s).
+
+    Args:
+        scores: ln P(reports | swapped) - ln P(reports | not), of each pair.
+        planted: The same of reports that were drawn with too little noise.
+        bits: Whether the pair was swapped.
+        unused: Bits that were never used.
+    """
+    size = np.sort(np.abs(scores[scores != 0]))[::-1]
+    best = 0.0, 1e-9
+    for share in SHARES:
+        made = math.ceil(share * len(size))
+        if made:
+            right = int((1 / (1 + np.exp(-size[:made]))).sum())
+            best = max(best, (bound_from_guesses(right, made).epsilon, float(size[made - 1])))
+    found = WitnessScores(least=best[1])
+    found.see(scores, bits, unused)
+    found.see_planted(planted, bits)
+    return {name: found.bound(name) for name in found.counts}

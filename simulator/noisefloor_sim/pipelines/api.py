@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.ads.clicks import CONFIDENCE_LEVEL, normal_quantile
 from noisefloor.ads.training import Single
-from noisefloor.adversary.audit import RepeatedRelease
 from noisefloor.mechanisms import Reports
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.randomness import SeededSource
@@ -140,6 +139,7 @@ class SentRequests:
         requests: As they were drawn: an ad's index, or a row of indices for slates.
         users: Whose each request is, as a row of the cohort.
         scores: The raw scores of the cohort's users, from which the requests were drawn.
+        truth: What the flow that inspects the frames reads.
     """
 
     kind: Kind
@@ -148,6 +148,7 @@ class SentRequests:
     requests: Reports
     users: NDArray[np.int64]
     scores: Single
+    truth: object = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,7 +200,6 @@ class DailyRelease:
         each: What is claimed of one release, and what is proved.
         claimed: What is claimed of all of them; the paper counts one request.
         proved: What is proved of all of them.
-        part: All of them, for an auditor.
     """
 
     name: str
@@ -207,12 +207,6 @@ class DailyRelease:
     each: tuple[Guarantee, Guarantee]
     claimed: Guarantee
     proved: Guarantee
-    part: RepeatedRelease
-
-    @property
-    def single(self) -> RepeatedRelease:
-        """One release, for an auditor."""
-        return replace(self.part, times=1)
 
 
 @runtime_checkable

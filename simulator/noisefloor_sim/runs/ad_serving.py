@@ -166,12 +166,13 @@ class AdServing:
     def _request(self, served: ServedAds, number: int, day: int) -> None:
         """Send the ad server what was requested. Bid requests are of a day, not of a cohort."""
         requests, bids = served.requests, served.bid_requests
-        for place, frame in enumerate(() if requests is None else requests.frames):
-            name, paid = AD_REQUESTS, len(frame.order)
-            sent = OutgoingFrame(name, number, frame, requests, paid)
-            self._send_requests(sent, "requests", number, day, place)
+        if requests is not None:
+            for place, frame in enumerate(requests.frames):
+                name, paid = AD_REQUESTS, len(frame.order)
+                sent = OutgoingFrame(name, number, frame, requests.truth, paid, day)
+                self._send_requests(sent, "requests", number, day, place)
         for place, frame in enumerate(() if bids is None else bids.frames):
-            sent = OutgoingFrame(BID_REQUESTS, day, frame, bids, 0)
+            sent = OutgoingFrame(BID_REQUESTS, day, frame, bids, 0, day)
             self._send_requests(sent, "bid-requests", day, place)
 
     def _count_ratings(self, cohort: Cohort) -> None:

@@ -51,6 +51,10 @@ both factors are normal, 0.71 for two."""
 _COUNT_WEIGHT = 0.05
 """Length of the place that counts ratings, for a user with as many as expected."""
 
+_LARGEST_FACTOR = 100.0
+"""No honest factor comes near it. Reports that do not follow their distribution may give larger
+ones, with which a device could not solve its regression in single precision."""
+
 _LEAST_SPREAD, _MOST_SPREAD = 0.1, 0.5
 """Root mean squares of ratings around the centre that are believed."""
 
@@ -283,6 +287,7 @@ class SpectralTraining:
             moments, self.dimension, noise, gain=gain, rates=rates, spread=spread
         )
         factors = spectral_estimation.for_ridge(factors, rates, self.ridge)
+        factors = np.clip(factors, -_LARGEST_FACTOR, _LARGEST_FACTOR)
         return AdModel(model.centre, model.offsets, factors.astype(np.float32))
 
 

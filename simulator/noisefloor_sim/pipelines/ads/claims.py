@@ -1,32 +1,27 @@
 """What is claimed, proved and audited of the ad pipeline: flow by flow, and for a whole day.
 
-What one person releases in a day, flow by flow: claimed, proved, and ready to be audited.
+What one person releases in a day, flow by flow: claimed and proved. What is audited comes from the
+witnesses of each flow; of a whole day nothing is, its evidence is that of all flows.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from noisefloor.accounting import Amount, sequential_as_written
+from noisefloor.ads.clicks import SHOWN_AD_SETS, SHOWN_ADS
+from noisefloor.ads.delivery import AD_REQUESTS
 from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
-from noisefloor.adversary.audit import RepeatedRelease, joint_bound
 from noisefloor.mechanisms import Mechanism
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neighbours
-from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
-from noisefloor_sim.pipelines.ads.delivery import (
-    REQUEST,
-    DeliveryPhase,
-    busiest_requests,
-    requests_a_day,
-)
-from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
-from noisefloor_sim.pipelines.ads.slots import SHOWN
-from noisefloor_sim.pipelines.ads.training import FLOW as REPORT
+from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
+from noisefloor_sim.pipelines.ads.request_flow import REQUEST
+from noisefloor_sim.pipelines.ads.shown_flow import SHOWN
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
+from noisefloor_sim.pipelines.ads.training_flow import LEDGER as REPORT
+from noisefloor_sim.pipelines.ads.training_flow import TRAINING
 from noisefloor_sim.scenario import Scenario
 
 USER = Neighbours.USER
@@ -47,8 +42,7 @@ def daily_releases(
     if delivery.reports is not None:
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
-        part = RepeatedRelease(report, 0, scenario.ad_behaviour.ads - 1)
-        found.append(api.DailyRelease("shown-ad", 1, each, *each, part))
+        found.append(api.DailyRelease("shown-ad", 1, each, *each))
     beside = debited_micro([*found, *other_releases(scenario)])
     found.insert(training.training is not None, _request_release(scenario, delivery, beside))
     return found
@@ -67,7 +61,7 @@ def other_releases(scenario: Scenario) -> list[api.DailyRelease]:
 
 
 def training_release(training: AdTraining) -> api.DailyRelease:
-    """Return what a user who takes part in all training sends, on the two worst profiles."""
+    """Return what a user who takes part in all training sends."""
     if isinstance(training, BitTraining):
         mechanism: Mechanism = training.bit
         times = 1 if training.once else training.rounds
@@ -77,12 +71,9 @@ def training_release(training: AdTraining) -> api.DailyRelease:
         # Lots that no data touch decide which of three alike guarantees a user takes part in.
         mechanism, times = training.directions, 1
     else:
-        raise TypeError(f"{type(training).__name__} has no part to audit.")
+        raise TypeError(f"{type(training).__name__} has no reports that are known.")
     each = Guarantee(training.claimed.epsilon / times, USER), mechanism.guarantee(USER)
-    part = RepeatedRelease(mechanism, *_worst_pair(mechanism), times)
-    return api.DailyRelease(
-        "training", times, each, training.claimed, training.guarantee(USER), part
-    )
+    return api.DailyRelease("training", times, each, training.claimed, training.guarantee(USER))
 
 
 IN_THE_OPEN = "ratings in the open"
@@ -127,17 +118,14 @@ def _request_release(scenario: Scenario, delivery: DeliveryPhase, beside: int) -
     the paper counts one.
     """
     asked, times = delivery.delivery, requests_a_day(delivery.statistics)
-    each, distribution = (asked.claimed, asked.guarantee(USER)), RequestDistribution(asked)
+    each = asked.claimed, asked.guarantee(USER)
     claimed = each[0]
     if claims_budget(scenario) and claimed.is_finite:
         claimed = Guarantee(scenario.budget, USER)
         if delivery.cost:
             left = Amount.budget(scenario.budget, 0.0).micro_epsilon - beside
             times = max(1, min(times, left // delivery.cost))
-    part = RepeatedRelease(distribution, *distribution.worst_pair(), times)
-    return api.DailyRelease(
-        "request", times, each, claimed, repeated_guarantee(each[1], times), part
-    )
+    return api.DailyRelease("request", times, each, claimed, repeated_guarantee(each[1], times))
 
 
 def claims_budget(scenario: Scenario) -> bool:
@@ -148,12 +136,6 @@ def claims_budget(scenario: Scenario) -> bool:
 
 def _plain(one: Guarantee) -> Guarantee:
     return replace(one, reason="") if one.is_finite else one
-
-
-def _worst_pair(mechanism: object) -> tuple[object, object]:
-    pairs = getattr(mechanism, "worst_pairs")(USER)  # noqa: B009 - not in the protocol
-    first, second = pairs[0]
-    return first, second
 
 
 def repeated_guarantee(one: Guarantee, times: int) -> Guarantee:
@@ -193,20 +175,11 @@ def daily_release_metrics(
     ]
 
 
-ALPHA = 1e-5
-"""The probability that an audited bound is wrong."""
-
-FEWEST_TRIALS, USUAL_TRIALS = 2_000, 10_000
-
-MOST_NUMBERS = 1 << 24
-"""Numbers in one kind of release of all trials, at most: wide ones are tried less often."""
-
-
 def claims_of(
     scenario: Scenario,
     flows: Sequence[api.DailyRelease],
     others: Sequence[api.DailyRelease],
-    source: SeededSource,
+    bounds: Mapping[str, Mapping[str, LowerBound | None]],
 ) -> tuple[api.NamedClaim, ...]:
     """Return the claims of each flow, of one request, and of the whole day.
 
@@ -216,26 +189,37 @@ def claims_of(
         scenario: At one point of a sweep.
         flows: Of this pipeline.
         others: Flows of other pipelines, which claim them; here they count in the whole day.
-        source: Of the audits' random numbers.
+        bounds: What witnesses prove, by claim: audited, null and planted.
     """
-    trials = max(USUAL_TRIALS, block_of(scenario).canaries)
+    found = []
+    for name, claimed, proved in _listed(scenario, flows, others):
+        audited, null, planted = (
+            bounds.get(name, {}).get(kind) for kind in ("audited", "null", "planted")
+        )
+        claim = Claim(claimed, proved, audited, null=null, planted=planted)
+        found.append(api.NamedClaim(name, claim))
+    return tuple(found)
 
-    def audit(name: str, parts: Sequence[RepeatedRelease]) -> LowerBound | None:
-        if not scenario.mounts("ads", "audit"):
-            return None
-        return _audited(parts, trials, source.child("audit", name))
 
-    return tuple(
-        api.NamedClaim(name, Claim(claimed, proved, audit(name, parts)))
-        for name, claimed, proved, parts in _listed(scenario, flows, others)
-    )
+def witness_bounds(
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+) -> dict[str, Mapping[str, LowerBound | None]]:
+    """Return what witnesses prove of each claim, where the audit is selected."""
+    if not scenario.mounts("ads", "audit"):
+        return {}
+    found = {"request": delivery.flow.bounds()}
+    if training.flow is not None:
+        found["training"] = training.flow.bounds()
+    if delivery.reports is not None:
+        found["shown-ad"] = delivery.reports.flow.bounds()
+    return dict(found)
 
 
 _FLOWS = {
-    "training": ("training",),
-    "request": ("ad-requests",),
-    "requests-a-day": ("ad-requests",),
-    "shown-ad": ("shown-ads",),
+    "training": (TRAINING,),
+    "request": (AD_REQUESTS,),
+    "requests-a-day": (AD_REQUESTS,),
+    "shown-ad": (SHOWN_ADS, SHOWN_AD_SETS),
 }
 """The flows that each claim is about; that about the whole day is about all of them."""
 
@@ -274,7 +258,7 @@ def planned_claims(
     days, is_daily = scenario.days, block_of(scenario).delivery.fresh == "day"
     known = [
         api.PlannedClaim(name, _PER[name], Claim(claimed, proved))
-        for name, claimed, proved, _ in _listed(scenario, flows, others)
+        for name, claimed, proved in _listed(scenario, flows, others)
         if is_daily or name != "whole-day"
     ]
     if not is_daily:
@@ -291,14 +275,14 @@ def planned_claims(
 
 def _listed(
     scenario: Scenario, flows: Sequence[api.DailyRelease], others: Sequence[api.DailyRelease]
-) -> Iterator[tuple[str, Guarantee, Guarantee, list[RepeatedRelease]]]:
+) -> Iterator[tuple[str, Guarantee, Guarantee]]:
     for flow in flows:
         if flow.name != "request":
-            yield flow.name, flow.claimed, flow.proved, [flow.part]
+            yield flow.name, flow.claimed, flow.proved
             continue
-        yield flow.name, *flow.each, [flow.single]
+        yield flow.name, *flow.each
         if flow.releases > 1:
-            yield "requests-a-day", flow.claimed, flow.proved, [flow.part]
+            yield "requests-a-day", flow.claimed, flow.proved
     every = (*flows, *others)
     claimed, proved = (
         composed_guarantee([getattr(flow, name) for flow in every])
@@ -308,14 +292,4 @@ def _listed(
         claimed = Guarantee(scenario.budget, USER)
         if debited_micro(every) > Amount.budget(scenario.budget, 0.0).micro_epsilon:
             return  # nobody has such a day: the budget does not cover one release of each flow
-    yield "whole-day", claimed, proved, [flow.part for flow in every]
-
-
-def _audited(
-    parts: Sequence[RepeatedRelease], trials: int, source: SeededSource
-) -> LowerBound | None:
-    if not all(part.mechanism.guarantee().is_finite for part in parts):
-        return None  # without noise there is no likelihood to audit
-    widest = max(np.size(part.first) for part in parts)
-    enough = max(FEWEST_TRIALS, min(trials, MOST_NUMBERS // widest))
-    return joint_bound(parts, enough, source, alpha=ALPHA)
+    yield "whole-day", claimed, proved

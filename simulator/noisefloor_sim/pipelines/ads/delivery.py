@@ -7,7 +7,7 @@ Every way to ask for an ad, at the epsilon of this point, for score rows of this
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ImpressionReport
 from noisefloor.ads.delivery import AdDelivery, AdSelection, utility_of
-from noisefloor.ads.training import Single
+from noisefloor.ads.training import Ratings, Single
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind, sealed_frames
-from noisefloor_sim.inspection import Flow, LedgerPrice, OutgoingFrame, UntestedFlow
+from noisefloor_sim.inspection import Flow, OutgoingFrame
 from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
+from noisefloor_sim.pipelines.ads.request_flow import REQUEST, RequestFlow
+from noisefloor_sim.pipelines.ads.shown_flow import ShownFlow
 from noisefloor_sim.pipelines.ads.slots import (
-    SHOWN,
     FilledSlots,
     ImpressionReporting,
     LastRequests,
@@ -144,7 +145,6 @@ def delivery_metrics(
     ]
 
 
-REQUEST = "ad request"
 SECTION = "pipelines.ads.delivery"
 
 
@@ -177,6 +177,7 @@ class DeliveryPhase:
         source: Of all random numbers of delivery.
         training: Whose model devices score the ads with.
         delivery: How devices ask.
+        flow: What is declared of requests.
         reports: Of shown ads, where requests do not tell them.
         cost: Of a request, in micro-epsilon.
         statistics: One for each day.
@@ -188,6 +189,7 @@ class DeliveryPhase:
     source: SeededSource
     training: TrainingPhase
     delivery: AdDelivery = field(init=False)
+    flow: RequestFlow = field(init=False)
     reports: ImpressionReporting | None = None
     cost: int = field(init=False)
     statistics: list[DeliveryDayStatistics] = field(init=False)
@@ -196,10 +198,14 @@ class DeliveryPhase:
 
     def __post_init__(self) -> None:
         self.delivery = delivery_of(self.scenario)
+        ridge = block_of(self.scenario).training.ridge
+        self.flow = RequestFlow(self.delivery, self.scenario, ridge, self.source)
         if self.delivery.is_slate:
             ads, epsilon = self.scenario.ad_behaviour.ads, block_of(self.scenario).shown_epsilon
             with scenario_key_errors(SECTION, {"epsilon": "shown_epsilon"}):
-                self.reports = ImpressionReporting(ImpressionReport(ads, epsilon), self.source)
+                report = ImpressionReport(ads, epsilon)
+            flow = ShownFlow(report, self.scenario, self.source)
+            self.reports = ImpressionReporting(report, self.source, flow)
         # The paper's variant debits what the paper claims; tracking promises and debits nothing.
         claimed = self.delivery.claimed
         self.cost = Amount.cost(claimed).micro_epsilon if claimed.is_finite else 0
@@ -222,7 +228,9 @@ class DeliveryPhase:
 
     def scores(self, world: AdWorld, cohort: Cohort) -> Single:
         """Return the scores that devices give the ads, from their own ratings and the model."""
-        ratings = kept_ratings(self.scenario, world.tastes, cohort)
+        return self._scored(kept_ratings(self.scenario, world.tastes, cohort))
+
+    def _scored(self, ratings: Ratings) -> Single:
         predicted = self.training.model.predict(self.training.tastes_of(ratings))
         span = np.float32(block_of(self.scenario).delivery.score_range)
         return np.asarray(span * np.clip(predicted, 0, 1))
@@ -244,12 +252,19 @@ class DeliveryPhase:
         asked = self.asked.setdefault(cohort.number, np.zeros(len(cohort), dtype=np.uint32))
         asked += granted.astype(np.uint32)
         per_view = self.scenario.ad_behaviour.slots_per_view
-        slots = Slots(visits, is_open, self.scores(world, cohort), granted, per_view)
+        ratings = kept_ratings(self.scenario, world.tastes, cohort)
+        pairs = self.flow.pairs(cohort.number, day, granted)
+        lender = pairs.exchange(np.arange(len(cohort)))
+        slots = Slots(visits, is_open, self._scored(ratings), granted, per_view, lender)
         filled = self._fill(cohort, day, slots)
         self._write(world, cohort, day, slots, filled)
         if self.reports is not None:
             self.reports.draw(cohort, day, visits, filled.ad, is_open)
         sent = self._sent(cohort, day, slots, filled)
+        if sent is not None:
+            model, users = self.training.model, filled.users
+            truth = self.flow.truth(cohort.number, day, users, pairs, ratings, model)
+            sent = replace(sent, truth=truth)
         return ServedAds(filled.ad, is_public=not self.delivery.is_slate, requests=sent)
 
     def _sent(
@@ -302,11 +317,7 @@ class DeliveryPhase:
     @property
     def flows(self) -> tuple[Flow, ...]:
         """What is declared of reports of shown ads."""
-        if self.reports is None:
-            return ()
-        price = LedgerPrice(SHOWN, Amount.cost(self.reports.report.claimed).micro_epsilon)
-        kinds = [self.reports.kind] * self.scenario.days
-        return (UntestedFlow(self.reports.kind.name, kinds, price),)
+        return () if self.reports is None else (self.reports.flow,)
 
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
         """Report which ad of the slates was shown, one of the day's, protected."""

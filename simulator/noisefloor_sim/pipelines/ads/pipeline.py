@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.ads.auction import BID_REQUESTS
-from noisefloor.ads.delivery import AD_REQUESTS
 from noisefloor.privacy import FlowEvidence, Guarantee
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
@@ -25,6 +24,7 @@ from noisefloor_sim.pipelines.ads.claims import (
     planned_claims,
     prices_of,
     with_evidence,
+    witness_bounds,
 )
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
@@ -97,12 +97,10 @@ class AdsPipeline(api.Pipeline):
     @property
     def request_flows(self) -> tuple[Flow, ...]:
         """Requests of devices, and bid requests where impressions are sold."""
-        days = self.scenario.days
-        names = (AD_REQUESTS, BID_REQUESTS)
-        return tuple(
-            UntestedFlow(name, [kind] * days)
-            for name, kind in zip(names, self.request_kinds, strict=False)
-        )
+        if self.market is None:
+            return (self.delivery.flow,)
+        kinds = [self.market.kind] * self.scenario.days
+        return self.delivery.flow, UntestedFlow(BID_REQUESTS, kinds)
 
     @property
     def flows(self) -> tuple[Flow, ...]:
@@ -138,7 +136,8 @@ class AdsPipeline(api.Pipeline):
             *daily_release_metrics([*flows, *others], self.delivery),
             *([] if self.market is None else self.market.finish()),
         ]
-        claims = claims_of(self.scenario, flows, others, self.source)
+        bounds = witness_bounds(self.scenario, self.training, self.delivery)
+        claims = claims_of(self.scenario, flows, others, bounds)
         return api.Findings(tuple(metrics), with_evidence(claims, evidence))
 
     def _looks(self) -> list[api.Metric]:

@@ -19,6 +19,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind
 from noisefloor_sim.inspection import OutgoingFrame, outgoing_frames
+from noisefloor_sim.pipelines.ads.shown_flow import SHOWN, ShownFlow, ShownTruth
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.world import BudgetAccount, Cohort, Visits
 
@@ -75,6 +76,8 @@ class Slots:
         scores: Of each user for each ad.
         granted: How many fresh requests each user has paid for.
         per_view: Slots on a page.
+        lender: By whose scores each user makes requests: the own, or those of the other witness
+            of a pair, who makes as many. What comes is shown to whom the scores belong.
     """
 
     visits: Visits
@@ -82,6 +85,7 @@ class Slots:
     scores: Single
     granted: Counts
     per_view: int
+    lender: Counts
 
 
 def fill_daily(
@@ -105,8 +109,9 @@ def fill_daily(
     asked, user = np.flatnonzero(slots.granted), slots.visits.user
     if not repeat:
         memory.has[:] = False
-    requests = delivery.request(slots.scores[asked], randomness)
-    memory.requests[asked] = requests
+    lender = slots.lender[asked]
+    requests = delivery.request(slots.scores[lender], randomness)
+    memory.requests[lender] = requests
     memory.has[asked] = True
     personal = slots.is_open & memory.has[user]
     ad = slots.visits.popular.copy()
@@ -143,8 +148,11 @@ def fill_each(
     is_fresh = np.arange(len(users)) - first[users] < granted[users]
     rows = users[is_fresh]
     given = np.zeros(len(users), dtype=np.uint16)
-    requests = delivery.request(slots.scores[rows], randomness)
-    given[is_fresh] = delivery.shown(requests, slots.scores[rows])
+    lender, starts = slots.lender[rows], np.searchsorted(rows, np.arange(len(granted)))
+    requests = delivery.request(slots.scores[lender], randomness)
+    # A lender's request of the same number is the one that was made by the own scores.
+    own = starts[lender] + np.arange(len(rows)) - starts[rows]
+    given[is_fresh] = delivery.shown(requests[own], slots.scores[rows])
     asked = np.flatnonzero(granted)
     memory.requests[asked] = given[first[asked] + granted[asked] - 1]
     memory.has[asked] = True
@@ -157,9 +165,6 @@ def fill_each(
     ad[places[has]] = given[has]
     personal[places[has]] = True
     return FilledSlots(ad, personal, requests, rows)
-
-
-SHOWN = "shown-ad report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +182,14 @@ class ImpressionReporting:
     Attributes:
         report: What protects them.
         source: Of their random numbers.
+        flow: What is declared of them.
         truth: What was reported, by day and ad; only scoring reads it.
         samples: Of the cohorts whose day is not over.
     """
 
     report: ImpressionReport
     source: SeededSource
+    flow: ShownFlow
     truth: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     samples: dict[int, SampledImpressions] = field(default_factory=dict)
 
@@ -210,17 +217,20 @@ class ImpressionReporting:
         sample = self.samples.pop(cohort.number)
         cost = Amount.cost(self.report.guarantee()).micro_epsilon
         paid = account.spend(day, SHOWN, contact & sample.has[:, None], cost) > 0
-        reported_ads = sample.ad[paid]
-        if not len(reported_ads):
+        own_ads = sample.ad[paid]
+        if not len(own_ads):
             return
+        pairs = self.flow.pairs(cohort.number, day, own_ads)
+        reported_ads = pairs.exchange(own_ads)
         counts = np.bincount(reported_ads, minlength=self.report.ads)
         self.truth[day] = self.truth.get(day, np.zeros_like(counts)) + counts
         reports = self.report.randomise(
             reported_ads, self.source.child("shown", cohort.number, day)
         )
         randomness = self.source.child("shown-frame", cohort.number, day)
+        truth = ShownTruth(day, len(cohort), np.flatnonzero(paid), reported_ads, pairs)
         yield from outgoing_frames(
-            self.kind.name, cohort.number, self.kind, day, reports, randomness, truth=reported_ads
+            self.kind.name, cohort.number, self.kind, day, reports, randomness, truth=truth
         )
 
     def metrics(self, aggregator: Aggregation) -> list[Metric]:

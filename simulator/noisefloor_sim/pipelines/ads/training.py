@@ -29,7 +29,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, TrainingServer
 from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor_sim.deploy.hosting import Receiver
-from noisefloor_sim.inspection import OutgoingFrame, UntestedFlow, outgoing_frames
+from noisefloor_sim.inspection import OutgoingFrame, outgoing_frames
 from noisefloor_sim.pipelines.ads.block import TrainingBlock, block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.fraud import TrainingFraud, check_pushed, forged_reports
 from noisefloor_sim.pipelines.ads.gradient_noise import GradientNoise
@@ -41,6 +41,12 @@ from noisefloor_sim.pipelines.ads.ratings import (
     scored_ratings,
 )
 from noisefloor_sim.pipelines.ads.rounds import Stragglers, TrainingRoundStatistics, round_metrics
+from noisefloor_sim.pipelines.ads.training_flow import (
+    LEDGER,
+    TRAINING,
+    TrainingFlow,
+    TrainingTruth,
+)
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact
@@ -131,8 +137,6 @@ def _laplace(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) 
 
 
 DAY_S = 24 * HOUR_S
-FLOW = "training report"
-TRAINING = "training"
 MODEL_SEED = 0
 """Of the public model that training starts from."""
 
@@ -143,6 +147,7 @@ class TrainingSession:
 
     Attributes:
         training: Both halves of it.
+        flow: What is declared of the reports.
         learner: The server.
         receive: How frames reach it.
         context: The world.
@@ -150,6 +155,7 @@ class TrainingSession:
     """
 
     training: AdTraining
+    flow: TrainingFlow
     learner: TrainingServer
     receive: Receiver
     context: SimulationContext
@@ -176,6 +182,7 @@ class TrainingPhase:
     kept: dict[int, Single] = field(default_factory=dict)
     noise: GradientNoise | None = None
     fraud: TrainingFraud | None = None
+    flow: TrainingFlow | None = None
     context: SimulationContext | None = None
     given: AdModel | None = None
 
@@ -186,6 +193,8 @@ class TrainingPhase:
             self.noise = GradientNoise(self.training)
         if isinstance(self.training, BitTraining) and self.scenario.threat.fakes:
             self.fraud = TrainingFraud(self.scenario, self.training)
+        if self.training is not None:
+            self.flow = TrainingFlow(self.training, self.scenario, self.source)
 
     @property
     def rounds(self) -> int:
@@ -231,12 +240,10 @@ class TrainingPhase:
     def run(self, context: SimulationContext) -> Steps:
         """Go through the rounds: broadcast, collect while the round is open, close."""
         self.context = context
-        if self.training is None:
+        if self.training is None or self.flow is None:
             return
-        kinds = [self.training.kind(number) for number in range(self.training.rounds)]
-        flows = [UntestedFlow(TRAINING, kinds)]
-        learner = context.learner(AdTask(self.training), flows)
-        session = TrainingSession(self.training, *learner, context)
+        learner = context.learner(AdTask(self.training), [self.flow])
+        session = TrainingSession(self.training, self.flow, *learner, context)
         self.session = session
         for number in range(self.training.rounds):
             self._open()
@@ -261,18 +268,24 @@ class TrainingPhase:
         day = min(int(context.env.now // DAY_S), self.scenario.days - 1)
         present = self._present(session.training, cohort, number, day)
         cost = Amount.cost(session.training.cost(number)).micro_epsilon
-        paid = context.account(cohort).spend(day, FLOW, present, cost) > 0
+        paid = context.account(cohort).spend(day, LEDGER, present, cost) > 0
         stats.refused += int(np.count_nonzero(present.any(axis=1) & ~paid))
         users = np.flatnonzero(paid)
-        ratings = kept_ratings(self.scenario, context.ad_world.tastes, cohort)[users]
-        tastes = self._tastes(cohort, users)
+        own = kept_ratings(self.scenario, context.ad_world.tastes, cohort)[users]
+        witnesses = session.flow.witnesses(cohort.number, number, users, own)
+        exchange = witnesses.pairs.exchange
+        ratings = Ratings(exchange(own.rated), exchange(own.rating))
+        tastes = exchange(self._tastes(cohort, users))
         randomness = self.source.child("report", cohort.number, number)
         sent = session.training.report(number, session.sent, tastes, ratings, randomness)
-        self._keep(cohort, users, tastes)
+        self._keep(cohort, users, exchange(tastes))
         stats.add(sent, len(users))
         if self.noise is not None:
             self.noise.count(cohort.number % 2, sent.reports)
-        self._send(session, cohort, number, sent.reports)
+        truth = session.flow.truth(
+            cohort.number, len(cohort), number, session.sent, users, ratings, witnesses
+        )
+        self._send(session, cohort, number, sent.reports, truth)
 
     def _present(
         self, training: AdTraining, cohort: Cohort, number: int, day: int
@@ -307,7 +320,12 @@ class TrainingPhase:
         self.kept[cohort.number][users] = tastes
 
     def _send(
-        self, session: TrainingSession, cohort: Cohort, number: int, reports: Reports
+        self,
+        session: TrainingSession,
+        cohort: Cohort,
+        number: int,
+        reports: Reports,
+        truth: TrainingTruth,
     ) -> None:
         """Send what came at once, then what stragglers have; too late is late."""
         count, stats = len(reports), self.statistics[-1]
@@ -330,7 +348,14 @@ class TrainingPhase:
             )
             paid = np.arange(len(some)) < np.count_nonzero(rows)
             frames = outgoing_frames(
-                TRAINING, cohort.number, kind, number, some, randomness, truth=None, paid=paid
+                TRAINING,
+                cohort.number,
+                kind,
+                number,
+                some,
+                randomness,
+                truth=truth.part(rows),
+                paid=paid,
             )
             for place, frame in enumerate(frames):
                 path = ("training", name, cohort.number, number, place)

@@ -1,14 +1,11 @@
 """The settings of click statistics in a scenario."""
 
-from dataclasses import replace
 from typing import ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
-from noisefloor.adversary.audit import RepeatedRelease
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
 from noisefloor_sim.pipelines.api import DailyRelease, ServesAds
@@ -82,13 +79,11 @@ class ClickBlock(PipelineBlock):
         """Return the daily report; permanent answers are counted whole on their day."""
         memoised = memoised_of(scenario)
         if memoised is not None:
-            one_day, none = replace(memoised, days=1), np.zeros(memoised.ads, dtype=np.bool_)
             each = memoised.claimed, memoised.guarantee(Neighbours.USER)
-            return DailyRelease("clicks", 1, each, *each, RepeatedRelease(one_day, ~none, none))
+            return DailyRelease("clicks", 1, each, *each)
         report = report_of(scenario)
         each = report.claimed, report.guarantee(Neighbours.USER)
-        worst = report.worst_pairs(Neighbours.USER)[0]
-        return DailyRelease("clicks", 1, each, *each, RepeatedRelease(report, *worst))
+        return DailyRelease("clicks", 1, each, *each)
 
 
 def mounts(scenario: Scenario, game: str) -> bool:

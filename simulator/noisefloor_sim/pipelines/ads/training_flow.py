@@ -1,0 +1,428 @@
+"""Training reports as they are inspected: their distribution given the ratings, and witnesses.
+
+Two users exchange all their ratings, or do not, by one bit for the whole training; in rounds in
+which only one of them reports, each holds the own ones, so that every sum of a round stays as it
+is. The ratios of a user's reports are added up over all rounds: that is the claim of the training.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting import Amount
+from noisefloor.ads.training import (
+    AdTraining,
+    BitTraining,
+    Broadcast,
+    LaplaceTraining,
+    Ratings,
+    SpectralTraining,
+)
+from noisefloor.adversary.fit import FitResult, SeenUniforms, UniformFit
+from noisefloor.checks import Floats
+from noisefloor.mechanisms import Reports
+from noisefloor.privacy import LowerBound
+from noisefloor.randomness import SeededSource
+from noisefloor.wire import Kind
+from noisefloor_sim.inspection import (
+    Flow,
+    LedgerPrice,
+    SeenFrame,
+    WitnessPairs,
+    draw_pairs,
+    most_pairs,
+    no_pairs,
+    summed_bounds,
+    with_bits,
+)
+from noisefloor_sim.pipelines.ads import training_reference
+from noisefloor_sim.scenario import Scenario
+
+TRAINING = "training"
+"""The name of the flow."""
+
+LEDGER = "training report"
+"""What accounts call a report."""
+
+MOST_REPORTS = 1 << 17
+"""Reports of a round whose noise is tested, those of the first cohorts."""
+
+MOST_SPECTRAL = 1 << 14
+"""The same where the candidates of each report have to be ranked."""
+
+MOST_GRADIENTS = 1 << 13
+"""The same where a report has many numbers, which are all tested."""
+
+FEWEST_COHORTS = 2
+"""Cohorts that are tested however large they are: noise that two of them share shows only so."""
+
+UNIT = 2.0**-32
+"""Ratios are added up in these steps: whole numbers have the same sum in any order."""
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundWitnesses:
+    """Witnesses among the reports of a cohort in one round.
+
+    Attributes:
+        pairs: As places among the cohort's reports of this round.
+        ids: Which of the cohort's pairs they are.
+        group: Under which those were drawn.
+        inputs: What the first of each pair reports about.
+        other: What it would report about with the other bit.
+    """
+
+    pairs: WitnessPairs
+    ids: Rows
+    group: int
+    inputs: training_reference.RatingInputs
+    other: training_reference.RatingInputs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTruth:
+    """What the reports of a frame were made of; only scoring reads it.
+
+    Reports come in two parts: honest ones, and forged ones.
+
+    Attributes:
+        number: Of the round.
+        sent: The broadcast that they answer.
+        size: Users in the cohort.
+        places: The place of each honest report of the frame among those of the round.
+        users: The user of each honest report of the round.
+        inputs: What each honest report of the round is about.
+        witnesses: Of the cohort in this round.
+    """
+
+    number: int
+    sent: Broadcast
+    size: int
+    places: Rows
+    users: Rows
+    inputs: training_reference.RatingInputs
+    witnesses: RoundWitnesses
+
+    def part(self, rows: NDArray[np.bool_]) -> "TrainingTruth":
+        """Return the truth of those reports of the round that are sent together."""
+        return replace(self, places=np.flatnonzero(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrivedWitnesses:
+    """Reports of witnesses that came in one frame.
+
+    Attributes:
+        key: Cohort and group of the pairs.
+        sent: The broadcast that they answer.
+        ids: Which of the pairs.
+        reports: Of the first of each.
+        inputs: What those are about.
+        other: What they would be about with the other bit.
+    """
+
+    key: tuple[int, int]
+    sent: Broadcast
+    ids: Rows
+    reports: Reports
+    inputs: training_reference.RatingInputs
+    other: training_reference.RatingInputs
+
+
+@dataclass(slots=True)
+class TrainingFlow(Flow):
+    """The reports of one training.
+
+    Attributes:
+        training: The way of training.
+        scenario: At one point of a sweep.
+        source: Of draws of witnesses, of transforms and of planted faults.
+        epochs: The rounds.
+        reference: What is declared of the reports.
+        tests: Of the fit.
+        drawn: Pairs of users, by cohort and group.
+        arrived: By round, what came of witnesses: their pairs, reports and inputs.
+        tastes: Of each cohort, where devices remember them over rounds.
+    """
+
+    training: AdTraining
+    scenario: Scenario
+    source: SeededSource
+    epochs: range = field(init=False)
+    reference: training_reference.ReportReference = field(init=False)
+    tests: UniformFit = field(default_factory=UniformFit)
+    drawn: dict[tuple[int, int], WitnessPairs] = field(default_factory=dict)
+    arrived: dict[int, list[ArrivedWitnesses]] = field(default_factory=dict)
+    tastes: dict[int, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.epochs = range(self.training.rounds)
+        self.reference = training_reference.reference_of(self.training)
+
+    @property
+    def name(self) -> str:
+        """The name of the flow."""
+        return TRAINING
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Those of the first round."""
+        return self.columns_at(0)
+
+    def columns_at(self, epoch: int) -> dict[str, str]:
+        """Return the one column of a round: a cell and a bit, a gradient, or signs."""
+        training = self.training
+        if isinstance(training, BitTraining):
+            return {"symbol": np.min_scalar_type(2 * training.cells - 1).name}
+        if isinstance(training, LaplaceTraining):
+            numbers = training.ads * training.dimension
+            return {"gradient": f"fixed_size_binary[{math.ceil(training.ads / 8) + 4 * numbers}]"}
+        if not isinstance(training, SpectralTraining):
+            raise TypeError(f"{type(training).__name__} has no declared columns.")
+        lengths = training.rated.length, training.directions.length, training.axes.length
+        is_lite = epoch == len(lengths) - 1 and training.form == "lite"
+        signs = 2 * training.ads if is_lite else lengths[epoch]
+        name = "signs" if epoch == len(lengths) - 1 else "bits"
+        return {name: f"fixed_size_binary[{math.ceil(signs / 8)}]"}
+
+    def kind_at(self, epoch: int) -> Kind:
+        """Return the kind of a round."""
+        return self.training.kind(epoch)
+
+    @property
+    def price(self) -> LedgerPrice | None:
+        """What a report of the first round costs."""
+        return self.price_at(0)
+
+    def price_at(self, epoch: int) -> LedgerPrice | None:
+        """Return what a report of a round costs."""
+        return LedgerPrice(LEDGER, Amount.cost(self.training.cost(epoch)).micro_epsilon)
+
+    @property
+    def reports_once(self) -> bool:
+        """Whether a user reports in one round only, by lot."""
+        if isinstance(self.training, BitTraining):
+            return self.training.once
+        return isinstance(self.training, SpectralTraining)
+
+    def witnesses(self, cohort: int, number: int, users: Rows, ratings: Ratings) -> RoundWitnesses:
+        """Return who of a round's reporting users may hold each other's ratings.
+
+        Args:
+            cohort: Its number.
+            number: Of the round.
+            users: Who report, increasing.
+            ratings: Of those.
+        """
+        group = number if self.reports_once else 0
+        key = cohort, group
+        if key not in self.drawn:
+            # Who reports in all rounds is drawn in the first of them.
+            is_first = number == group
+            self.drawn[key] = self._draw(key, users, ratings) if is_first else no_pairs()
+        drawn = self.drawn[key]
+        places = [np.searchsorted(users, some) for some in (drawn.first, drawn.second)]
+        report = np.ones(len(drawn), dtype=np.bool_)
+        for place, some in zip(places, (drawn.first, drawn.second), strict=True):
+            report &= (users[np.minimum(place, len(users) - 1)] == some) if len(users) else False
+        ids = np.flatnonzero(report)
+        pairs = WitnessPairs(places[0][ids], places[1][ids], drawn.swapped[ids], drawn.unused[ids])
+        own, partners = pairs.first, pairs.second
+        inputs, other = np.where(pairs.swapped, [partners, own], [own, partners])
+        rows = training_reference.RatingInputs(ratings.rated, ratings.rating)
+        return RoundWitnesses(pairs, ids, group, rows[inputs], rows[other])
+
+    def _draw(self, key: tuple[int, int], users: Rows, ratings: Ratings) -> WitnessPairs:
+        """Draw pairs among users who have rated anything; both report in this round."""
+        most = most_pairs(self.scenario, key[0])
+        if not most:
+            return no_pairs()
+        chance = self.source.child("witness", *key).generator()
+        places = draw_pairs(np.flatnonzero(ratings.rated.any(axis=1)), most, chance)
+        suits = (ratings.rated[places[0]] != ratings.rated[places[1]]).any(axis=1)
+        first, second = (users[some[suits]][:most] for some in places)
+        return with_bits(first, second, chance)
+
+    def truth(
+        self,
+        cohort: int,
+        size: int,
+        number: int,
+        sent: Broadcast,
+        users: Rows,
+        ratings: Ratings,
+        witnesses: RoundWitnesses,
+    ) -> TrainingTruth:
+        """Return what the reports of a cohort's round are made of.
+
+        Args:
+            cohort: Its number.
+            size: Its users.
+            number: Of the round.
+            sent: The broadcast.
+            users: Who report, increasing.
+            ratings: What each report is about, those of witnesses exchanged.
+            witnesses: Of this round.
+        """
+        inputs = training_reference.RatingInputs(ratings.rated, ratings.rating)
+        training = self.training
+        is_stepped = isinstance(training, BitTraining | LaplaceTraining) and (
+            training.local == "step"
+        )
+        if is_stepped:
+            inputs, witnesses = self._stepped(cohort, size, sent, users, inputs, witnesses)
+        return TrainingTruth(number, sent, size, np.arange(len(users)), users, inputs, witnesses)
+
+    def _stepped(
+        self,
+        cohort: int,
+        size: int,
+        sent: Broadcast,
+        users: Rows,
+        inputs: training_reference.RatingInputs,
+        witnesses: RoundWitnesses,
+    ) -> tuple[training_reference.RatingInputs, RoundWitnesses]:
+        """Move remembered tastes one step: a taste goes with the ratings that it is made of."""
+        training, pairs = self.training, witnesses.pairs
+        if not isinstance(training, BitTraining | LaplaceTraining):
+            raise TypeError("Only gradients are reported in steps.")
+        if cohort not in self.tastes:
+            self.tastes[cohort] = np.zeros((size, sent.model.dimension))
+        before = np.asarray(pairs.exchange(self.tastes[cohort][users]), dtype=np.float64)
+        radius = 1.0
+        if isinstance(training, LaplaceTraining) and not training.bounded:
+            radius = math.inf
+        now = training_reference.stepped_tastes(
+            sent.model,
+            inputs,
+            before,
+            rate=training.taste_rate,
+            weight=training.weight,
+            radius=radius,
+        )
+        self.tastes[cohort][users] = pairs.exchange(now)
+        rows = training_reference.RatingInputs(inputs.rated, inputs.rating, now)
+        # Both of a pair have been exchanged: what one holds, the other would with the other bit.
+        moved = RoundWitnesses(
+            pairs, witnesses.ids, witnesses.group, rows[pairs.first], rows[pairs.second]
+        )
+        return rows, moved
+
+    def inspect(self, seen: SeenFrame) -> None:
+        """Transform reports by what they were made of, and add up the ratios of witnesses."""
+        truth = seen.truth
+        if not isinstance(truth, TrainingTruth):
+            raise TypeError("Training reports come with their ratings.")
+        rows = np.flatnonzero(seen.order < len(truth.places))
+        if not len(rows):
+            return
+        reports, places = seen.rows, truth.places[seen.order[rows]]
+        if isinstance(self.reference, training_reference.LaplaceReference):
+            self.reference.see_bits(self.tests.table, reports[rows], truth.inputs.rated[places])
+        if self._is_tested(seen.cohort, truth.number):
+            # Back in the order of the devices: draws come in this order.
+            back = np.argsort(places)
+            self._test(seen, truth, places[back], reports[rows[back]])
+        self._keep_witnesses(seen.cohort, truth, places, reports[rows])
+
+    def _is_tested(self, cohort: int, number: int) -> bool:
+        """Whether a cohort is among the first, which are enough."""
+        training, most, share = self.training, MOST_REPORTS, 1.0
+        if isinstance(training, SpectralTraining):
+            most, share = MOST_SPECTRAL, training.shares[number]
+        elif isinstance(training, LaplaceTraining):
+            most = MOST_GRADIENTS
+        elif self.reports_once:
+            share = 1 / training.rounds
+        size = min(self.scenario.population.cohort, self.scenario.population.users)
+        return cohort < FEWEST_COHORTS or cohort * size * share < most
+
+    def _test(self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports) -> None:
+        """Transform reports, in the order of their places, and count them."""
+        source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
+        draws, inputs = source.generator().random((len(places), 2)), truth.inputs[places]
+        found = self.reference.transformed(truth.number, truth.sent, reports, inputs, draws)
+        for name, values, fault in found.named:
+            self.tests.see(name, values, fault)
+        places = places[: len(found.values)]
+        self.tests.see_frame(
+            SeenUniforms(
+                seen.cohort,
+                truth.number,
+                truth.size,
+                len(truth.users),
+                truth.users[places],
+                places,
+                found.values,
+            )
+        )
+
+    def _keep_witnesses(
+        self, cohort: int, truth: TrainingTruth, places: Rows, reports: Reports
+    ) -> None:
+        """Keep the reports of witnesses that are in this frame."""
+        witnesses = truth.witnesses
+        if not len(witnesses.ids):
+            return
+        row_of = np.full(len(truth.users), -1)
+        row_of[places] = np.arange(len(places))
+        rows = row_of[witnesses.pairs.first]
+        some = np.flatnonzero(rows >= 0)
+        if len(some):
+            self.arrived.setdefault(truth.number, []).append(
+                ArrivedWitnesses(
+                    (cohort, witnesses.group),
+                    truth.sent,
+                    witnesses.ids[some],
+                    reports[rows[some]],
+                    witnesses.inputs[some],
+                    witnesses.other[some],
+                )
+            )
+
+    def fit(self) -> FitResult:
+        """Test everything that was counted."""
+        return self.tests.table.result()
+
+    def bounds(self) -> dict[str, LowerBound | None]:
+        """Return what witnesses prove of the whole training: audited, null, and planted."""
+        keys = sorted(self.drawn)
+        ends = np.cumsum([len(self.drawn[key]) for key in keys])
+        start_of = {
+            key: int(end) - len(self.drawn[key]) for key, end in zip(keys, ends, strict=True)
+        }
+        swapped, unused = (
+            np.concatenate([_NO_BITS, *(getattr(self.drawn[key], name) for key in keys)])
+            for name in ("swapped", "unused")
+        )
+        sums = np.zeros((2, len(swapped)), dtype=np.int64)
+        for number, parts in sorted(self.arrived.items()):
+            parts.sort(key=lambda part: (part.key, int(part.ids[0])))
+            ids = np.concatenate([start_of[part.key] + part.ids for part in parts])
+            for row, ratio in enumerate(self._ratios(number, parts)):
+                towards = np.where(swapped[ids], -ratio, ratio)
+                np.add.at(sums[row], ids, np.rint(towards / UNIT).astype(np.int64))
+        return summed_bounds(sums[0] * UNIT, sums[1] * UNIT, swapped, unused)
+
+    def _ratios(self, number: int, parts: list[ArrivedWitnesses]) -> tuple[Floats, Floats]:
+        """Return ln P(report | other) - ln P(report | inputs): as arrived, and planted."""
+        sent, reference = parts[0].sent, self.reference
+        inputs, other = (
+            training_reference.RatingInputs.joined([getattr(part, name) for part in parts])
+            for name in ("inputs", "other")
+        )
+        reports = np.concatenate([part.reports for part in parts])
+        again = reference.planted(number, sent, inputs, self.source.child("planted", number))
+        first, second = (
+            reference.log_likelihood(number, sent, drawn, other)
+            - reference.log_likelihood(number, sent, drawn, inputs)
+            for drawn in (reports, again)
+        )
+        return first, second
+
+
+_NO_BITS = np.zeros(0, dtype=np.bool_)
