@@ -250,12 +250,10 @@ ADS_MUTANTS = (
     ),
     Mutant(
         "requests-same-noise-each-day",
-        "A device draws once, and uses the draws each day.",
-        SLOTS,
-        "    requests = delivery.request(slots.scores[asked], randomness)\n",
-        "    "
-        + drawn_again("randomness", "SeededSource(*randomness.__reduce__()[1][:-1])", 4)
-        + "\n    requests = delivery.request(slots.scores, randomness)[asked]\n",
+        "The draws of a device are those of its first day.",
+        DELIVERY,
+        'randomness = self.source.child("request", cohort.number, day)',
+        drawn_again("randomness", 'self.source.child("request", cohort.number)'),
         ADS,
         "ad-requests",
         on_device=True,
