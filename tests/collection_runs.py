@@ -14,6 +14,7 @@ SMALL: dict[str, Any] = {
     "question": "A small world of records for tests.",
     "days": 3,
     "population": {"users": 1500, "cohort": 256},
+    "witnesses": {"share": 0.5},
 }
 
 

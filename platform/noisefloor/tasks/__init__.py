@@ -2,7 +2,7 @@
 
 from noisefloor.tasks.ad_task import AdTask, read_broadcast, write_broadcast
 from noisefloor.tasks.record_task import RecordTask
-from noisefloor.tasks.round_trainers import ClassifierTrainer, NaiveBayesTrainer
+from noisefloor.tasks.round_trainers import ClassifierTrainer, FittedModel, NaiveBayesTrainer
 from noisefloor.tasks.task_registry import task_description, task_from_description
 from noisefloor.tasks.training_task import (
     MOST_QUERIES,
@@ -16,6 +16,7 @@ __all__ = [
     "MOST_QUERIES",
     "AdTask",
     "ClassifierTrainer",
+    "FittedModel",
     "NaiveBayesTrainer",
     "RecordTask",
     "RoundRelease",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from noisefloor_sim.report import Cell, Page, RunCard, Section, Table
+from noisefloor_sim.report import Cell, Figures, Page, Reading, RunCard, Section, Table
 
 Json = Mapping[str, Any]  # what json reads
 Row = tuple[str, Cell, Cell]
@@ -112,14 +112,75 @@ _RUNS = {
     "spending": "Many spenders, one budget",
     "publishing": "Publisher killed",
 }
+_DIFFERENCES = "Differences to the truth"
+_DESCRIBES = {
+    "seed": "Planned beside done, and the truth beside what was counted.",
+    "closing": "Frames sent to epochs that are closed under load.",
+    "killed": "Requests and recovery around a kill of the store.",
+    "hangs": "Requests and recovery around a store that is stopped and does not answer.",
+    "sigterm": "Services that are asked to stop, and the frames that they had accepted.",
+    "spending": "Spends asked for by many processes, beside what the budget covers.",
+    "publishing": "Publications whose publisher is killed between charge and release.",
+}
+
+
+def _cells(table: Table) -> dict[str, Cell]:
+    """Return what was found, by the words of its row."""
+    return {str(row[0]): row[-1] for row in table.rows}
+
+
+def _no_difference(table: Table) -> Figures | None:
+    found = _cells(table)
+    is_true = found.get(_DIFFERENCES) == 0 and _FOUND["cells"] in found
+    return {"cells": found[_FOUND["cells"]]} if is_true else None
+
+
+def _all_counted(table: Table) -> Figures | None:
+    found = _cells(table)
+    answered, kept = (found.get(_SINGLE[key]) for key in ("answered", "in_epochs"))
+    is_true = answered is not None and answered == kept
+    return {"answered": answered, "closings": found.get(_SINGLE["closings"])} if is_true else None
+
+
+def _recovered(table: Table) -> Figures | None:
+    seconds = _cells(table).get(_SINGLE["recovery_s"])
+    is_true = isinstance(seconds, int | float) and seconds <= _MOST_RECOVERY_S
+    return {"seconds": seconds} if is_true else None
+
+
+def _nothing_lost(table: Table) -> Figures | None:
+    found = _cells(table)
+    is_true = found.get(_SINGLE["lost"]) == 0 and _SINGLE["taken"] in found
+    return {"taken": found[_SINGLE["taken"]]} if is_true else None
+
+
+def _not_overspent(table: Table) -> Figures | None:
+    found = _cells(table)
+    granted, cap, naive = (found.get(_SINGLE[key]) for key in ("granted", "cap", "naive_granted"))
+    is_true = isinstance(granted, int | float) and isinstance(cap, int | float) and granted <= cap
+    return {"granted": granted, "cap": cap, "naive": naive} if is_true else None
+
+
+def _all_paid(table: Table) -> Figures | None:
+    return {} if _cells(table).get(_SINGLE["unpaid"]) == 0 else None
+
+
+_MOST_RECOVERY_S = 5
 _READINGS = {
-    "seed": "Exact: {cells} sums were compared with the truth one by one, and none differs.",
-    "closing": "{answered} frames answered with 202, {in_epochs} counted in {closings} epochs.",
-    "killed": "503 and never yes; everything was as before {recovery_s} s after the return.",
-    "hangs": "Nobody is left hanging; everything was as before {recovery_s} s after the return.",
-    "sigterm": "Exit code 0, and none of {taken} frames that were answered with 202 is lost.",
-    "spending": "{granted} spends granted, {cap} in the budget; naively {naive_granted}.",
-    "publishing": "No release without a charge, and nothing was drawn twice.",
+    "seed": Reading(
+        "{cells} sums were compared with the truth, and none differs.", _no_difference
+    ),
+    "closing": Reading(
+        "All {answered} frames answered with 202 are counted in {closings} epochs.", _all_counted
+    ),
+    "killed": Reading("Everything was as before {seconds} s after the return.", _recovered),
+    "hangs": Reading("Everything was as before {seconds} s after the return.", _recovered),
+    "sigterm": Reading("None of {taken} frames answered with 202 is lost.", _nothing_lost),
+    "spending": Reading(
+        "{granted} spends were granted, {cap} are in the budget; the twin granted {naive}.",
+        _not_overspent,
+    ),
+    "publishing": Reading("No release is without a charge.", _all_paid),
 }
 
 
@@ -155,12 +216,14 @@ def _section(name: str, runs: Json) -> Section:
 
 def _table(name: str, key: str, run: Json) -> Table:
     rows = list(_storm(run) if "plan" in run else _single(run))
-    reading = f"Not exact: {'; '.join(run['faults'])}."
-    if run["is_exact"]:
-        reading = _READINGS.get(key, _READINGS["seed"]).format(**run)
-    if "plan" in run:
-        return Table(_name(name, key), reading, _HEADER, rows)
-    return Table(_name(name, key), reading, ("What", "found"), [(row[0], row[2]) for row in rows])
+    header: tuple[str, ...] = _HEADER
+    shown: list[tuple[Cell, ...]] = [*rows]
+    if "plan" not in run:
+        header, shown = ("What", "found"), [(row[0], row[2]) for row in rows]
+    kind = key if key in _READINGS else "seed"
+    faults = f" Not exact: {'; '.join(run['faults'])}." if not run["is_exact"] else ""
+    topic = () if faults else (_READINGS[kind],)
+    return Table(_name(name, key), f"{_DESCRIBES[kind]}{faults}", header, shown, (topic,))
 
 
 def _name(name: str, key: str) -> str:
@@ -179,7 +242,7 @@ def _storm(run: Json) -> Iterator[Row]:
     truth = {"counted": run.get("frames"), "reports": run.get("reports"), "pending": 0}
     poison = plan.get("poison", 0)  # an ad server lets none through
     yield from _account(run, {**truth, "dead_letters": poison, "late": plan.get("stragglers", 0)})
-    yield "Differences to the truth", 0, len(run["faults"])
+    yield _DIFFERENCES, 0, len(run["faults"])
 
 
 def _single(run: Json) -> Iterator[Row]:

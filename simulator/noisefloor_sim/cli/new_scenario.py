@@ -33,6 +33,12 @@ _VALUES: dict[str, Any] = {
     "pipelines": {"clicks": {"epsilon": 1.0, "form": "one-click", "canaries": 4000}},
     "sweep": {"seeds": 1, "pipelines.clicks.epsilon": [0.5, 1.0, 2.0]},
     "gates": ["claims.clicks.* holds where variant == corrected"],
+    "findings": [
+        {
+            "sentence": "What is proved, {claims.clicks.*.proved}, is within what is claimed.",
+            "when": "claims.clicks.*.proved <= claimed",
+        }
+    ],
 }
 
 
@@ -92,8 +98,18 @@ def _lines(values: Json, section: Json, schema: Json, indent: str) -> Iterator[s
         if isinstance(value, Mapping):
             yield f"{indent}{key}:"
             yield from _lines(value, _section(found, schema), schema, indent + "  ")
+        elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+            yield f"{indent}{key}:"
+            yield from _items(value, indent)
         else:
             yield f"{indent}{key}: {json.dumps(value)}"
+
+
+def _items(values: list[Json], indent: str) -> Iterator[str]:
+    """Write a list of sections, a line for each of their keys."""
+    for value in values:
+        for place, (key, one) in enumerate(value.items()):
+            yield f"{indent}  {'  ' if place else '- '}{key}: {json.dumps(one)}"
 
 
 def _section(found: Json, schema: Json) -> Json:

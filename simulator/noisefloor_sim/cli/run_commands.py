@@ -81,6 +81,10 @@ def _point(points: Sequence[SweepPoint], given: str) -> SweepPoint:
 
 def _tell(directory: runs.RunDirectory, found: runs.Run) -> None:
     """Say what came out and where it lies."""
+    print(found.scenario.question)
+    for finding in found.findings:
+        mark = "\N{CHECK MARK}" if finding.is_true else "\N{BALLOT X}"
+        print(f"{mark} {finding.text}" + ("" if finding.is_true else f" ({finding.detail})"))
     print(runs.page_of(found).verdict_sentence)
     for fault in found.faults[:MOST_LISTED]:
         print(f"{fault.verdict.upper()} {fault.what} at {fault.point}: {fault.cause}")

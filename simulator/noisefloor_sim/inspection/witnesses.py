@@ -62,15 +62,21 @@ COHORTS = 256
 """Witnesses are drawn from the first so many cohorts: they give bounds enough."""
 
 
+_SMALL = 0.25
+
+
 def most_pairs(scenario: Scenario, cohort: int) -> int:
     """Return how many pairs of a cohort's users are witnesses at one time.
 
-    Twice the share in every second cohort, and none in the others: that is faster.
+    A small share is that of all users, taken from every second cohort: that is faster.
     """
-    if cohort % 2 or cohort >= COHORTS:
+    if cohort >= COHORTS:
         return 0
+    share = scenario.witnesses.share
     size = min(scenario.population.cohort, scenario.population.users)
-    return int(scenario.witnesses.share * size)
+    if share > _SMALL:
+        return int(share * size / 2)
+    return 0 if cohort % 2 else int(share * size)
 
 
 def no_pairs() -> WitnessPairs:

@@ -130,7 +130,8 @@ def _plot(runs: verdicts.Runs, plan: DnnPlan, parameters: int, metric: str) -> P
     name = "accuracy" if metric == "accuracy" else "macro F"
     return Plot(
         f"{name[0].upper()}{name[1:]} {above_the_larger_class(runs, plan, metric)}",
-        "Where dashed and solid lines part, the paper's epsilon and the model's do.",
+        "Dashed at the epsilon of one parameter, solid at that of the whole model; grey lines are "
+        "references.",
         "epsilon",
         name,
         curves,

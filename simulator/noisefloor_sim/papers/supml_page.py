@@ -134,7 +134,7 @@ def _best(settings: Mapping[str, SupmlSetting], runs: Accuracies) -> str:
 
 def _curves(
     data: str,
-    reading: str,
+    describes: str,
     series: dict[str, list[SupmlSetting]],
     runs: Accuracies,
     majority: float,
@@ -143,7 +143,7 @@ def _curves(
     epsilons = curves[0].x
     base = Curve("larger class", epsilons, [majority] * len(epsilons), role="baseline")
     title = f"{data}: {best_at_the_ends(series, runs)}"
-    return Plot(title, reading, "epsilon of each phase", "accuracy, %", [*curves, base])
+    return Plot(title, describes, "epsilon of each phase", "accuracy, %", [*curves, base])
 
 
 def _curve(name: str, settings: Sequence[SupmlSetting], runs: Accuracies) -> Curve:

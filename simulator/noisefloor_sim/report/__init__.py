@@ -5,30 +5,43 @@ works offline. Neither knows a pipeline by name. ``page`` is not imported here: 
 only describes its section needs no template engine.
 """
 
+from noisefloor_sim.report import readings
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import (
     Cell,
+    CheckRow,
+    CheckState,
     ClaimRow,
     Curve,
+    Figures,
     Page,
     Plot,
+    Reading,
     Role,
     RunCard,
     Section,
     Table,
 )
-from noisefloor_sim.report.wording import headline
+from noisefloor_sim.report.wording import headline, lower, number, upper
 
 __all__ = [
     "Cell",
+    "CheckRow",
+    "CheckState",
     "ClaimRow",
     "Curve",
+    "Figures",
     "Page",
     "Plot",
+    "Reading",
     "Role",
     "RunCard",
     "Section",
     "Table",
     "headline",
+    "lower",
+    "number",
+    "readings",
+    "upper",
     "write",
 ]

@@ -11,6 +11,7 @@ from noisefloor_sim.report.wording import clean, literal, number
 _MOST_GRID_TICKS = 8
 _CLOSEST_TICKS = 0.085  # of the axis: labels of four signs then stay apart on a phone
 _LONGEST_TICK = 16  # signs; the whole name is in the box at the pointer and among the numbers
+_MOST_NUMBERED = 10  # ticks of categories that are numbered
 _SIGNS_IN_A_ROW = 38  # on a phone; more are set aslant
 _PADDING = 0.04  # of the axis, at either end
 _LABEL_PADDING = 0.17  # room for the text beside the outermost points
@@ -114,6 +115,8 @@ def _category_axis(plot: Plot) -> dict[str, object]:
     """Name each category, at a fixed slant: plotly.js looks for one in circles otherwise."""
     names = [clean(str(x)) for curve in plot.curves for x in curve.x]
     names = list(dict.fromkeys(names))
+    if all(name.isdigit() for name in names):  # days: the names in between are not missed
+        names = names[:: -(-len(names) // _MOST_NUMBERED)]
     short = [_shortened(name) for name in names]
     return {
         "type": "category",

@@ -139,7 +139,7 @@ def _traces(plot: Plot, curve: Curve, style: CurveStyle, place: int) -> list[Jso
         "name": literal(curve.name),
         "x": x,
         "y": points.y,
-        "hovertemplate": _hover(plot, points),
+        "hovertemplate": _hover(plot, points, has_labels=bool(curve.labels)),
     }
     if points.low is not None and points.high is not None:
         trace["customdata"] = list(zip(points.low, points.high, strict=True))
@@ -240,11 +240,11 @@ def _error_bars(points: axes.DrawablePoints, style: CurveStyle) -> Json:
     } | ({} if style.is_bar else {"color": style.colour})
 
 
-def _hover(plot: Plot, points: axes.DrawablePoints) -> str:
+def _hover(plot: Plot, points: axes.DrawablePoints, *, has_labels: bool) -> str:
     """Return plotly's template of the box at the pointer; its names are escaped twice."""
     x = "%{x}" if points.is_category else f"%{{x:{_SIGNIFICANT}}}"
     lines = [
-        "<b>%{fullData.name}</b>",
+        f"<b>%{{fullData.name}}</b>{', at %{text}' if has_labels else ''}",
         f"{_in_template(plot.x_label)}: {x}",
         f"{_in_template(plot.y_label)}: %{{y:{_SIGNIFICANT}}}",
     ]

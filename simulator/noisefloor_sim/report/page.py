@@ -19,14 +19,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from noisefloor.privacy import ClaimVerdict
-from noisefloor_sim.report import axes, figure, wording
-from noisefloor_sim.report.spec import Cell, ClaimRow, Page, Plot, Section, Table
+from noisefloor_sim.report import axes, figure, readings, wording
+from noisefloor_sim.report.spec import Cell, CheckRow, ClaimRow, Page, Plot, Section, Table
 
 View = dict[str, object]
 
 FOLD = 12  # claims that are shown without asking
 _TONES = {True: "ok", None: "warn", False: "bad"}
+_CHECKS = {"true": "ok", "skipped": "warn", "false": "bad"}
 _MARKS = {"ok": "\N{CHECK MARK}", "warn": "!", "bad": "\N{BALLOT X}"}
 # What the legend's swatches need of SVG: strokes, markers around (17, 7), hatching of a bar.
 _DASHES = {
@@ -66,14 +66,17 @@ def render(page: Page) -> str:
     has_plots = any(isinstance(item, Plot) for section in page.sections for item in section.items)
     scripts = [*([_plotly()] if has_plots else []), _template_text("page.js")]
     claims = wording.worst_first(page.claims)
+    tone = "bad" if _has_failed(page) else _TONES[page.verdict_ok]
     return (
         _environment()
         .get_template("page.html")
         .render(
             page=page,
             badge=_badge(page),
-            tone=_TONES[page.verdict_ok],
-            mark=_MARKS[_TONES[page.verdict_ok]],
+            tone=tone,
+            mark=_MARKS[tone],
+            findings=[_check(row) for row in page.findings],
+            gates=[_check(row) for row in _failed_first(page.gates)],
             claims=[_claim(row) for row in claims],
             tally=_tally(claims),
             fold=FOLD,
@@ -127,11 +130,42 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _badge(page: Page) -> str:
+    """Say in a few words whether the run passed: what failed first, then what passed."""
+    failed = sum(row.state == "false" for row in page.gates)
+    broken = sum(map(wording.ends_a_run, page.claims))
+    faults = [f"{failed} of {len(page.gates)} gates"] if failed else []
+    if broken:
+        faults.insert(0, f"{broken} claim{'s' if broken > 1 else ''} contradicted by the run")
+    if faults:
+        return f"Failed: {', '.join(faults)}"
     if page.verdict_ok is None:
         return "Undecided"
+    if page.gates and page.verdict_ok:
+        passed = sum(row.state == "true" for row in page.gates)
+        skipped = len(page.gates) - passed
+        return f"Gates: {passed} passed" + (f", {skipped} skipped" if skipped else "")
     if page.expectation:
         return "As expected" if page.verdict_ok else "Not as expected"
     return "Passed" if page.verdict_ok else "Failed"
+
+
+def _has_failed(page: Page) -> bool:
+    is_broken = any(map(wording.ends_a_run, page.claims))
+    return is_broken or any(row.state == "false" for row in page.gates)
+
+
+def _check(row: CheckRow) -> View:
+    """Describe a finding or a gate; for gates the mark is said in words as well."""
+    tone = _CHECKS[row.state]
+    words = {"true": "passed", "false": "failed", "skipped": "skipped"}
+    mark = "\N{EN DASH}" if row.state == "skipped" else _MARKS[tone]
+    word = words[row.state]
+    return {"text": row.text, "detail": row.detail, "tone": tone, "mark": mark, "word": word}
+
+
+def _failed_first(rows: Sequence[CheckRow]) -> list[CheckRow]:
+    order = ("false", "skipped", "true")
+    return sorted(rows, key=lambda row: order.index(row.state))
 
 
 def _claim(row: ClaimRow) -> View:
@@ -157,8 +191,7 @@ def _claim(row: ClaimRow) -> View:
 def _tally(rows: Sequence[ClaimRow]) -> str:
     """Count the verdicts, the worst first."""
     counts = Counter(
-        "hold" if row.verdict == ClaimVerdict.HOLDS else wording.verdict(row).lower()
-        for row in rows
+        "hold" if row.verdict == wording.HOLDS else wording.verdict(row).lower() for row in rows
     )
     total = f"{len(rows)} claim{'s' if len(rows) != 1 else ''}"
     return f"{total}: " + ", ".join(f"{times} {word}" for word, times in counts.items()) + "."
@@ -194,7 +227,9 @@ def _plot(plot: Plot, serial: int) -> View:
     return {
         "id": serial,
         "title": plot.title,
-        "reading": plot.reading,
+        "caption": readings.caption(plot),
+        "describes": plot.describes,
+        "seen": " ".join(readings.true_readings(plot)),
         "x_label": plot.x_label,
         "y_label": plot.y_label,
         "curves": [{"name": curve.name, "style": look} for curve, look in named],
@@ -230,7 +265,9 @@ def _numbers(plot: Plot) -> View:
 
 
 def _table(table: Table) -> View:
-    return {"title": table.title, "reading": table.reading} | _cells(table.header, table.rows)
+    seen = " ".join(readings.true_readings(table))
+    named: View = {"title": table.title, "describes": table.describes, "seen": seen}
+    return named | _cells(table.header, table.rows)
 
 
 def _cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> View:

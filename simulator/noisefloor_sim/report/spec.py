@@ -1,15 +1,16 @@
 """What a report shows, as plain frozen values: claims, plots, tables, sections, run card.
 
 A pipeline fills these in; the page draws them and knows no pipeline. Every text is taken
-literally: no markup, wherever it comes from. Sequences are kept as tuples, so that a page does not
-change after it was described. What is wrong is refused here, where the pipeline that said it is
-still on the stack.
+literally: no markup, wherever it comes from. What a plot or table shows is described in plain
+words; what is to be seen in it is said by readings, each with a predicate on the data. Sequences
+are kept as tuples, so that a page does not change after it was described. What is wrong is
+refused here, where the pipeline that said it is still on the stack.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, LowerBound
@@ -17,6 +18,13 @@ from noisefloor.privacy import Claim, LowerBound
 Role = Literal["measured", "bound", "closed-form", "baseline"]
 Kind = Literal["line", "bar", "step", "scatter"]
 Cell = str | int | float | None
+
+
+CheckState = Literal["true", "false", "skipped"]
+
+Shown = TypeVar("Shown", bound="Plot | Table")
+Figures = Mapping[str, object]
+"""What a predicate computed, by the names that its sentence has in braces."""
 
 
 def _keep_tuple(owner: object, *names: str) -> None:
@@ -66,12 +74,39 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
-    """One figure, and the one line that says what is to be seen in it.
+class Reading(Generic[Shown]):
+    """A sentence about the data of a plot or table, and the predicate that makes it true.
 
     Attributes:
-        title: What is seen, not how it is called: "The attack reaches its closed form".
-        reading: One line below the figure.
+        sentence: With names in braces for figures that the predicate computes.
+        predicate: Takes the plot or table; returns the figures if the sentence is true of its
+            data, None if it is not.
+    """
+
+    sentence: str
+    predicate: Callable[[Shown], Figures | None]
+
+    def said(self, shown: Shown) -> str | None:
+        """Return the sentence with its figures, or None if it is not true of the data."""
+        figures = self.predicate(shown)
+        return None if figures is None else self.sentence.format(**figures)
+
+
+Readings = Sequence[Sequence[Reading[Shown]]]
+"""By topic, the sentences that may be printed: the first that is true, or none."""
+
+
+def _keep_readings(owner: "Plot | Table") -> None:
+    object.__setattr__(owner, "readings", tuple(tuple(topic) for topic in owner.readings))
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One figure, and what is said below it.
+
+    Attributes:
+        title: What is plotted.
+        describes: What is plotted, in a sentence or two that are true whatever the data are.
         x_label: With its unit.
         y_label: With its unit.
         curves: At least one. In a bar plot, bounds and closed forms are drawn as lines.
@@ -79,10 +114,11 @@ class Plot:
         log_x: Logarithmic; values that are not positive leave a gap, and the page says so.
         log_y: Likewise.
         x_tick: Distance of the ticks where the usual choice is odd: 24 for hours.
+        readings: What may be said about the data besides, by topic.
     """
 
     title: str
-    reading: str
+    describes: str
     x_label: str
     y_label: str
     curves: Sequence[Curve]
@@ -90,8 +126,12 @@ class Plot:
     log_x: bool = False
     log_y: bool = False
     x_tick: float | None = None
+    readings: "Readings[Plot]" = ()
 
     def __post_init__(self) -> None:
+        _keep_readings(self)
+        if not self.describes.strip():
+            raise BadParameter("describes", self.describes, "to say what is plotted")
         if self.kind not in get_args(Kind):
             raise BadParameter("kind", self.kind, f"to be one of {', '.join(get_args(Kind))}")
         _keep_tuple(self, "curves")
@@ -103,14 +143,24 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of texts and numbers; numbers are set to the right and rounded to four digits."""
+    """Rows of texts and numbers; numbers are set to the right and rounded to four digits.
+
+    Attributes:
+        title: What is listed.
+        describes: What is listed, in words that are true whatever the rows are; may be empty.
+        header: Names of the columns.
+        rows: As wide as the header.
+        readings: What may be said about the rows besides, by topic.
+    """
 
     title: str
-    reading: str
+    describes: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    readings: "Readings[Table]" = ()
 
     def __post_init__(self) -> None:
+        _keep_readings(self)
         _keep_tuple(self, "header", "rows")
         for row in self.rows:
             if len(row) != len(self.header):
@@ -147,6 +197,7 @@ class ClaimRow:
         reason: Why, if the numbers alone do not say it.
         claimed_delta: Of (epsilon, delta); 0 for pure privacy.
         proved_delta: Likewise.
+        cause: Of a claim that is broken, misfit or unaccounted: the flow, and what was found.
     """
 
     mechanism: str
@@ -161,6 +212,7 @@ class ClaimRow:
     reason: str = ""
     claimed_delta: float = 0.0
     proved_delta: float = 0.0
+    cause: str = ""
 
     def __post_init__(self) -> None:
         for name in ("claimed", "proved"):
@@ -172,7 +224,14 @@ class ClaimRow:
 
     @classmethod
     def of(
-        cls, claim: Claim, mechanism: str, *, pipeline: str, variant: str = "", point: str = ""
+        cls,
+        claim: Claim,
+        mechanism: str,
+        *,
+        pipeline: str,
+        variant: str = "",
+        point: str = "",
+        cause: str = "",
     ) -> "ClaimRow":
         """Make the row of a claim."""
         said, shown = claim.claimed, claim.proved
@@ -189,7 +248,28 @@ class ClaimRow:
             shown.reason,
             said.delta,
             shown.delta,
+            cause,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A finding or a gate after a run.
+
+    Attributes:
+        text: The sentence with its figures, or the gate.
+        state: Whether it is true; ``skipped`` if it was not checked.
+        detail: Where it is true, or where it is not.
+    """
+
+    text: str
+    state: CheckState
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state not in get_args(CheckState):
+            rule = f"to be one of {', '.join(get_args(CheckState))}"
+            raise BadParameter("state", self.state, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +290,15 @@ class Page:
         name: Of the scenario.
         question: The one it asks.
         expectation: What its author expected to see; may be empty.
-        verdict_sentence: The answer, in one sentence.
+        verdict_sentence: What was found about the claims, in a few sentences.
         verdict_ok: Whether the run is what was expected: its gates passed. None if that is
             undecided.
         claims: In any order; the page puts the worst first.
         sections: In the order they are read.
         run_card: Scenario hash, seeds, versions, times.
         warnings: What limits the answer: seeds left out, late frames, an interrupted run.
+        findings: The answer to the question, in sentences with figures.
+        gates: What decided the exit code.
     """
 
     name: str
@@ -228,6 +310,8 @@ class Page:
     sections: Sequence[Section] = ()
     run_card: RunCard = RunCard()
     warnings: Sequence[str] = ()
+    findings: Sequence[CheckRow] = ()
+    gates: Sequence[CheckRow] = ()
 
     def __post_init__(self) -> None:
-        _keep_tuple(self, "claims", "sections", "warnings")
+        _keep_tuple(self, "claims", "sections", "warnings", "findings", "gates")

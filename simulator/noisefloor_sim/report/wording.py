@@ -11,20 +11,43 @@ it is, and an attack that stays below a claim must not be printed as equal to it
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import NamedTuple
 
-from noisefloor.privacy import ClaimVerdict, LowerBound
+from noisefloor.privacy import LowerBound
 from noisefloor_sim.report.spec import Cell, ClaimRow
 
 DIGITS = 4  # significant ones, in tables and claims
 _AT_THE_END = 0.01  # a bound as near as this to the most that its trials can show is said to be it
-_PLAIN = {one.value: one.value.capitalize() for one in ClaimVerdict} | {
-    ClaimVerdict.BROKEN.value: "Proof broken",
+HOLDS, UNPROTECTED = "holds", "unprotected"
+HEAVIEST_USER = "heaviest-user"
+"""The mechanism of the claim that sets a user's whole run against the budget."""
+
+
+class _VerdictWords(NamedTuple):
+    """How a verdict is shown: plain words, its mark, and what it means if it ends a run."""
+
+    plain: str
+    severity: str
+    meaning: str = ""
+
+
+# By the words of ``privacy.ClaimVerdict``, from the worst; any other stands before "holds".
+_VERDICTS = {
+    "broken": _VerdictWords("Broken", "bad", "Proof or code is wrong."),
+    "misfit": _VerdictWords("Misfit", "bad", "Reports do not follow their declared distribution."),
+    "unaccounted": _VerdictWords("Unaccounted", "bad", "Wire, server and ledger disagree."),
+    "overclaimed": _VerdictWords("Overclaimed", "bad"),
+    UNPROTECTED: _VerdictWords("Unprotected", "warn"),
+    "blind": _VerdictWords("Blind", "warn"),
+    "undecided": _VerdictWords("Undecided", "warn"),
+    "consistent": _VerdictWords("Consistent", "warn"),
+    "": _VerdictWords("", "warn"),
+    HOLDS: _VerdictWords("Holds", "ok"),
 }
-_BAD = tuple(one for one in ClaimVerdict if one.is_fatal or one is ClaimVerdict.OVERCLAIMED)
-# From the worst; a word that is none of them stands before "holds".
-_WORST_FIRST = (*(one for one in ClaimVerdict if one is not ClaimVerdict.HOLDS), "", "holds")
+_RANKS = {word: rank for rank, word in enumerate(_VERDICTS)}
 _CONTROLS = re.compile(
     # Control characters, marks that change the direction of the text around them, lone surrogates.
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
@@ -129,21 +152,29 @@ def audited_how(row: ClaimRow) -> str:
 
 def severity(row: ClaimRow) -> str:
     """Say how a row is marked: ``bad``, ``warn`` or ``ok``."""
-    if row.verdict == ClaimVerdict.HOLDS:
-        return "ok"
-    return "bad" if row.verdict in _BAD else "warn"
+    return _words(row).severity
 
 
 def verdict(row: ClaimRow) -> str:
     """Say the verdict in plain words; one the page does not know is shown as it is."""
-    return _PLAIN.get(row.verdict, row.verdict)
+    return _words(row).plain or row.verdict
+
+
+def ends_a_run(row: ClaimRow) -> bool:
+    """Say whether a claim is broken, misfit or unaccounted: a run with one has failed."""
+    return bool(_words(row).meaning)
+
+
+def _words(row: ClaimRow) -> _VerdictWords:
+    return _VERDICTS.get(row.verdict, _VERDICTS[""])
 
 
 def sentence(row: ClaimRow) -> str:
     """Explain the verdict from the three numbers, then give the reason if there is one."""
-    parts = [_within(row) if row.verdict == ClaimVerdict.HOLDS else _against(row)]
-    if row.verdict == ClaimVerdict.BROKEN:
-        parts.append("Proof or code is wrong.")
+    parts = [_within(row) if row.verdict == HOLDS else _against(row)]
+    parts += [_words(row).meaning] if _words(row).meaning else []
+    if row.cause:
+        parts.append(_as_sentence(row.cause))
     if row.reason:
         parts.append(_as_sentence(row.reason))
     return " ".join(parts)
@@ -218,7 +249,7 @@ def worst_first(rows: Sequence[ClaimRow]) -> list[ClaimRow]:
 
 
 def _rank(row: ClaimRow) -> int:
-    return _WORST_FIRST.index(row.verdict if row.verdict in _WORST_FIRST else "")
+    return _RANKS.get(row.verdict, _RANKS[""])
 
 
 def _ratio(reached: float, claimed: float) -> float:
@@ -228,17 +259,64 @@ def _ratio(reached: float, claimed: float) -> float:
     return reached / claimed if claimed else math.inf
 
 
-def headline(rows: Sequence[ClaimRow]) -> str:
-    """Return the sentences."""
+def headline(
+    rows: Sequence[ClaimRow],
+    *,
+    failed_gates: int = 0,
+    gates: int = 0,
+    faults: Sequence[str] = (),
+) -> str:
+    """Say what was found about the claims, the worst first.
+
+    Args:
+        rows: The claims.
+        failed_gates: How many gates of the run failed: then nothing is said to hold as a whole.
+        gates: How many gates there are.
+        faults: What was found at fault in flows that no claim is about, likewise.
+    """
+    parts = [f"{failed_gates} of {gates} gates failed."] if failed_gates else []
+    parts += [_as_sentence(fault) for fault in faults[:1]]
     if not rows:
-        return "Nothing is claimed."
-    proved_rows = [row for row in rows if row.verdict == ClaimVerdict.HOLDS]
-    unprotected = [row for row in rows if row.verdict == ClaimVerdict.UNPROTECTED]
-    known = (ClaimVerdict.HOLDS, ClaimVerdict.UNPROTECTED)
-    failing = [row for row in rows if row.verdict not in known]
-    parts = [_failing(failing, len(rows)), _unprotected(unprotected, len(rows))]
-    parts += [_proved_rows(proved_rows, rows), _undecided(proved_rows)]
+        return " ".join([*parts, "Nothing is claimed."])
+    broken = [row for row in rows if ends_a_run(row)]
+    failing = [row for row in rows if severity(row) == "bad" and not ends_a_run(row)]
+    proved_rows = [row for row in rows if row.verdict == HOLDS]
+    unprotected = [row for row in rows if row.verdict == UNPROTECTED]
+    parts += [_broken(broken, len(rows)), _failing(failing, len(rows)), _heaviest(rows)]
+    parts += [_unprotected(unprotected, len(rows)), _others(rows)]
+    parts += [
+        _proved_rows(proved_rows, rows, is_sound=not (broken or failed_gates or faults)),
+        _undecided(proved_rows),
+    ]
     return " ".join(part for part in parts if part)
+
+
+def _broken(broken: Sequence[ClaimRow], total: int) -> str:
+    """Name the claims that end a run, each verdict with its worst claim, flow and cause."""
+    parts = []
+    for word in dict.fromkeys(row.verdict for row in worst_first(broken)):
+        some = [row for row in worst_first(broken) if row.verdict == word]
+        worst = some[0]
+        where = " ".join(part for part in (worst.pipeline, worst.mechanism) if part)
+        cause = worst.cause or sentence(worst)
+        parts.append(
+            f"{len(some)} of {total} claims: {verdict(worst).lower()}. {where}: "
+            f"{cause.rstrip('.')}."
+        )
+    return " ".join(parts)
+
+
+def _heaviest(rows: Sequence[ClaimRow]) -> str:
+    """Set what is proved of the heaviest user's whole run against the budget, at its worst."""
+    found = [row for row in rows if row.mechanism == HEAVIEST_USER]
+    if not found:
+        return ""
+    worst = max(found, key=lambda row: (_ratio(row.proved, row.claimed), row.proved))
+    where = f" ({worst.point})" if worst.point else ""
+    return (
+        f"The heaviest user{where}: proved {upper(worst.proved)} of a budget of "
+        f"{upper(worst.claimed)}."
+    )
 
 
 def _failing(failing: Sequence[ClaimRow], total: int) -> str:
@@ -266,14 +344,29 @@ def _unprotected(unprotected: Sequence[ClaimRow], total: int) -> str:
     return f"{len(unprotected)} of {total} claims are unprotected, with no epsilon: {names}."
 
 
-def _proved_rows(proved_rows: Sequence[ClaimRow], rows: Sequence[ClaimRow]) -> str:
-    """Say how many claims hold; of variants all of whose claims do, which they are."""
+def _others(rows: Sequence[ClaimRow]) -> str:
+    """Count the claims of which nothing is decided, by their verdicts."""
+    known = (UNPROTECTED, HOLDS)
+    others = [row for row in rows if severity(row) == "warn" and row.verdict not in known]
+    counts = Counter(verdict(row).lower() for row in worst_first(others))
+    return " ".join(f"{times} of {len(rows)} claims: {word}." for word, times in counts.items())
+
+
+def _proved_rows(
+    proved_rows: Sequence[ClaimRow], rows: Sequence[ClaimRow], *, is_sound: bool
+) -> str:
+    """Say how many claims hold; of variants all of whose claims do, which they are.
+
+    Of a run that failed only the number is said.
+    """
+    if not is_sound:
+        return f"{len(proved_rows)} of {len(rows)} claims hold."
     if len(proved_rows) == len(rows):
         attacked = sum(row.audited is not None for row in rows)
         tried = f"{attacked} were attacked, and no attack contradicts one" if attacked else ""
         return f"All {len(rows)} claims hold: each is proved; {tried or 'none was attacked'}."
-    others = {row.variant for row in rows if row.verdict != ClaimVerdict.HOLDS}
-    sound = {row.variant for row in proved_rows} - others
+    others = {row.variant for row in rows if row.verdict != HOLDS}
+    sound = {row.variant for row in proved_rows} - others - {""}
     if sound and sum(row.variant in sound for row in rows) == len(proved_rows):
         plural = "s" if len(sound) > 1 else ""
         return f"All claims of the {', '.join(sorted(sound))} variant{plural} hold."

@@ -8,6 +8,7 @@ from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.deploy.hosting import MEMORY, open_bus
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.report import write
+from noisefloor_sim.runs.answers import check_findings
 from noisefloor_sim.runs.gating import check_gates
 from noisefloor_sim.runs.pages import page_of
 from noisefloor_sim.runs.results import RunDirectory
@@ -101,4 +102,5 @@ def read_run(directory: RunDirectory) -> Run:
         raise BadRunDirectory(f"{directory.path}: manifest.json is damaged.") from None
     skipped = [gate["gate"] for gate in card["gates"] if gate.get("skipped")]
     gates = tuple(check_gates(scenario.gates, points, results, skipped))
-    return Run(scenario, points, results, gates, card)
+    findings = tuple(check_findings(scenario.findings, points, results))
+    return Run(scenario, points, results, gates, findings, card)

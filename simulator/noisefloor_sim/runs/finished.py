@@ -38,8 +38,9 @@ class FinishedRun:
 
     @property
     def summary(self) -> str:
-        """The sentence that the report begins with."""
-        return page_of(self.run).verdict_sentence
+        """The answer that the report begins with: findings, then what was found about claims."""
+        found = page_of(self.run)
+        return " ".join([*(row.text for row in found.findings), found.verdict_sentence])
 
     @property
     def report(self) -> Path:

@@ -77,19 +77,34 @@ def check_gates(
         results: By the id of a point.
         skipped: Gates about points that settings took away: they neither pass nor fail.
     """
-    data = {point.id: scenario.resolved(point.scenario) for point in points}
+    data = point_data(points)
     return [
         GateResult(text, False, "no point matches", skipped=True)
         if text in skipped
-        else _checked(text, data, results)
+        else check_gate(text, scenario.parse_gate(text), data, results)
         for text in texts
     ]
 
 
-def _checked(
-    text: str, data: Mapping[str, Mapping[str, object]], results: Mapping[str, PointResult]
+def point_data(points: Sequence[scenario.SweepPoint]) -> dict[str, Mapping[str, object]]:
+    """Return the plain data of every point's scenario, by the point's id."""
+    return {point.id: scenario.resolved(point.scenario) for point in points}
+
+
+def check_gate(
+    text: str,
+    gate: scenario.Gate,
+    data: Mapping[str, Mapping[str, object]],
+    results: Mapping[str, PointResult],
 ) -> GateResult:
-    gate = scenario.parse_gate(text)
+    """Check one gate; one that selects nothing fails.
+
+    Args:
+        text: Of the gate.
+        gate: The gate.
+        data: Plain data of the scenarios, by the id of a point.
+        results: Likewise.
+    """
     chosen = [result for name, result in results.items() if scenario.applies(gate, data[name])]
     outcomes = [outcome for result in chosen for outcome in _outcomes(gate, result)]
     failed = [where for where, is_met in outcomes if not is_met]

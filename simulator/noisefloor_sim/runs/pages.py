@@ -6,7 +6,19 @@ from typing import Any
 
 from noisefloor.privacy import Claim, ClaimVerdict, Neighbours
 from noisefloor_sim.pipelines import PIPELINES, PointFindings, ledger_section
-from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, headline
+from noisefloor_sim.report import (
+    CheckRow,
+    CheckState,
+    ClaimRow,
+    Page,
+    RunCard,
+    Section,
+    Table,
+    headline,
+)
+from noisefloor_sim.runs.answers import FindingResult
+from noisefloor_sim.runs.gating import GateResult
+from noisefloor_sim.runs.inspected import inspected_section
 from noisefloor_sim.runs.results import PointResult
 from noisefloor_sim.runs.runner import Run
 from noisefloor_sim.scenario import WORLD
@@ -37,18 +49,49 @@ def page_of(run: Run) -> Page:
     sections = [
         PIPELINES[name].section(_findings(run, name)) for name in sorted(run.scenario.pipelines)
     ]
-    warnings = [f"Gate {gate.gate}: {gate.detail}." for gate in run.gates if not gate.passed]
+    failed = sum(not gate.passed and not gate.skipped for gate in run.gates)
     return Page(
         run.scenario.name,
         run.scenario.question,
         run.scenario.expectation,
-        headline(claims),
+        headline(claims, failed_gates=failed, gates=len(run.gates), faults=_unclaimed(run)),
         run.passed,
         claims,
-        [*sections, *ledger_section(_findings(run, WORLD)), _world(run.in_order())],
+        [
+            *sections,
+            *ledger_section(_findings(run, WORLD)),
+            inspected_section(run.in_order()),
+            _world(run.in_order()),
+        ],
         RunCard(_card_lines(run.card)),
-        warnings,
+        findings=[_finding_row(one) for one in run.findings],
+        gates=[_gate_row(gate) for gate in run.gates],
     )
+
+
+def _finding_row(found: FindingResult) -> CheckRow:
+    return CheckRow(found.text, "true" if found.is_true else "false", found.detail)
+
+
+def _gate_row(gate: GateResult) -> CheckRow:
+    state: CheckState = "skipped" if gate.skipped else "true" if gate.passed else "false"
+    return CheckRow(gate.gate, state, gate.detail)
+
+
+def _unclaimed(run: Run) -> list[str]:
+    """Return what was found at fault in flows that no claim is about, in words."""
+    claimed = {
+        flow.flow
+        for result in run.in_order()
+        for found in result.findings.values()
+        for named in found.claims
+        for flow in named.claim.evidence
+    }
+    return [
+        f"{fault.verdict}: {fault.what}: {fault.cause}"
+        for fault in run.faults
+        if fault.verdict is not ClaimVerdict.BROKEN and fault.what not in claimed
+    ]
 
 
 def _claims(results: Sequence[PointResult]) -> list[ClaimRow]:
@@ -88,8 +131,14 @@ def _claim_row(
         kept = max(0.0, 1 - seeds * (1 - bound.confidence))
         worst = replace(worst, audited=replace(bound, confidence=kept))
     point = f"{point}, most of {seeds} seeds" if seeds > 1 else point
+    causes = [f"{one.flow}: {cause}" for one in worst.evidence for cause in one.causes]
     return ClaimRow.of(
-        worst, mechanism, pipeline=pipeline, variant=variant, point=point.removeprefix(", ")
+        worst,
+        mechanism,
+        pipeline=pipeline,
+        variant=variant,
+        point=point.removeprefix(", "),
+        cause=causes[0] if causes else "",
     )
 
 
@@ -114,7 +163,7 @@ def _world(results: Sequence[PointResult]) -> Section:
             rows.append((words, min(values), max(values)))
     table = Table(
         "The generated world",
-        "Points with the same seed have the same people; what differs is how they are protected.",
+        "The least and the largest value over the points of the sweep.",
         ("What", "least over the points", "most"),
         rows,
     )

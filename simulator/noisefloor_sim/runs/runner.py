@@ -22,6 +22,7 @@ from noisefloor.randomness import new_run
 from noisefloor_sim.deploy import ServiceAddresses
 from noisefloor_sim.deploy.hosting import BusConnection, RemoteHost
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
+from noisefloor_sim.runs.answers import FindingResult, check_findings
 from noisefloor_sim.runs.engine import Engine, Progress
 from noisefloor_sim.runs.gating import GateResult, RunFault, check_gates, faults_of
 from noisefloor_sim.runs.results import PointResult, RunDirectory
@@ -49,12 +50,13 @@ Done = Callable[[float, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run: its points, their results, and the gates."""
+    """A finished run: its points, their results, the gates and the findings."""
 
     scenario: Scenario
     points: tuple[SweepPoint, ...]
     results: dict[str, PointResult]
     gates: tuple[GateResult, ...]
+    findings: tuple[FindingResult, ...]
     card: dict[str, object]
 
     @property
@@ -144,9 +146,11 @@ def run_scenario(
         if done:
             done(len(results), len(points))
     gates = tuple(check_gates(scenario.gates, points, results, skipped))
+    findings = tuple(check_findings(scenario.findings, points, results))
     card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
+    card |= {"findings": [asdict(one) for one in findings]}
     card |= {"bus": "memory"} if bus is None else bus.card
-    run = Run(scenario, points, results, gates, card)
+    run = Run(scenario, points, results, gates, findings, card)
     write_tables(directory, run.in_order(), points)
     return run
 

@@ -17,6 +17,7 @@ from noisefloor_sim.scenario.blocks import (
     rule_error,
 )
 from noisefloor_sim.scenario.error_text import count, show_name
+from noisefloor_sim.scenario.findings import Figure, FigureComparison, Finding
 from noisefloor_sim.scenario.formats import (
     FORMATS,
     RUN_FORMAT,
@@ -60,6 +61,9 @@ __all__ = [
     "Blocks",
     "ClaimGate",
     "Devices",
+    "Figure",
+    "FigureComparison",
+    "Finding",
     "Gate",
     "LoadedScenario",
     "MetricGate",

@@ -42,7 +42,7 @@ VERDICTS = (
 )
 """What a claim can be found to be."""
 
-_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -53,6 +53,7 @@ _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 _TOKEN = re.compile(r"<=|>=|==|!=|<|>|[A-Za-z0-9_.*+-]+")
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 _SELECTOR = re.compile(r"claims(\.([a-z0-9_-]+|\*)){1,3}")
+_CLAIM_FIGURE = re.compile(rf"{_SELECTOR.pattern}\.({'|'.join(FIGURES)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Filter:
         if isinstance(found, str) or isinstance(self.value, str):
             is_equality = self.comparison in ("==", "!=")  # texts have no order
             return is_equality and (found == self.value) is (self.comparison == "==")
-        return isinstance(found, int | float) and _compared(found, self.comparison, self.value)
+        return isinstance(found, int | float) and compared(found, self.comparison, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class MetricGate:
 
     def is_met(self, value: float) -> bool:
         """Whether a row's value is within the bound; NaN never is."""
-        return _compared(value, self.comparison, self.bound)
+        return compared(value, self.comparison, self.bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,8 @@ class ClaimGate:
         """Whether a claim meets the gate; what was not audited meets no bound on the audit."""
         if self.figure == "verdict":
             return claim.verdict == self.bound
-        bound = _figure(claim, self.bound) if isinstance(self.bound, str) else self.bound
-        return _compared(_figure(claim, self.figure), self.comparison, bound)
+        bound = claim_figure(claim, self.bound) if isinstance(self.bound, str) else self.bound
+        return compared(claim_figure(claim, self.figure), self.comparison, bound)
 
 
 Gate = MetricGate | ClaimGate
@@ -125,6 +126,13 @@ Gate = MetricGate | ClaimGate
 def applies(gate: Gate, data: Mapping[str, object]) -> bool:
     """Whether a gate is meant for the point with these plain data."""
     return all(condition.accepts(data) for condition in gate.filters)
+
+
+def is_name(word: str) -> bool:
+    """Whether a word can be the name of a metric or of a claim's epsilon, and is no number."""
+    if not (_NAME.fullmatch(word) or _CLAIM_FIGURE.fullmatch(word)):
+        return False
+    return isinstance(_number_or_word(word), str)
 
 
 def parse_gate(text: str) -> Gate:
@@ -157,7 +165,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _metric_gate(words: list[str], filters: tuple[Filter, ...]) -> MetricGate:
-    if len(words) != 3 or words[1] not in _COMPARISONS or not _NAME.fullmatch(words[0]):
+    if len(words) != 3 or words[1] not in COMPARISONS or not _NAME.fullmatch(words[0]):
         found = show(" ".join(words))
         raise ValueError(f"Expected a gate such as 'clicks.rmse < 0.05', got {found}.")
     return MetricGate(words[0], words[1], _number(words[2]), filters)
@@ -168,7 +176,7 @@ def _claim_gate(words: list[str], filters: tuple[Filter, ...]) -> ClaimGate:
     if len(rest) == 1 and rest[0] in VERDICTS and _SELECTOR.fullmatch(name):
         return ClaimGate(tuple(name.split(".")[1:]), "verdict", "==", rest[0], filters)
     selector, _, figure = name.rpartition(".")
-    if len(rest) != 2 or rest[0] not in _COMPARISONS:
+    if len(rest) != 2 or rest[0] not in COMPARISONS:
         found = show(" ".join(words))
         raise ValueError(f"Expected a gate such as 'claims.* {one_of(VERDICTS)}', got {found}.")
     if figure not in FIGURES or not _SELECTOR.fullmatch(selector):
@@ -179,7 +187,7 @@ def _claim_gate(words: list[str], filters: tuple[Filter, ...]) -> ClaimGate:
 
 
 def _filter(words: list[str]) -> Filter:
-    if len(words) != 3 or words[1] not in _COMPARISONS:
+    if len(words) != 3 or words[1] not in COMPARISONS:
         found = show(" ".join(words))
         raise ValueError(f"Expected a condition such as 'variant == corrected', got {found}.")
     key, comparison, word = words
@@ -215,13 +223,14 @@ def _parted(words: list[str], separator: str) -> list[list[str]]:
     return parts
 
 
-def _figure(claim: Claim, name: str) -> float:
+def claim_figure(claim: Claim, name: str) -> float:
     """Return one of a claim's epsilons; NaN, which meets nothing, if it was not audited."""
     if name == "audited":
         return claim.audited.epsilon if claim.audited else math.nan
     return claim.claimed.epsilon if name == "claimed" else claim.proved.epsilon
 
 
-def _compared(left: float, comparison: str, right: float) -> bool:
+def compared(left: float, comparison: str, right: float) -> bool:
+    """Compare two numbers; NaN is in no relation to any."""
     is_number = not (math.isnan(left) or math.isnan(right))
-    return is_number and _COMPARISONS[comparison](left, right)
+    return is_number and COMPARISONS[comparison](left, right)

@@ -37,11 +37,13 @@ def resolved(scenario: Scenario) -> dict[str, object]:
     """Return the scenario as plain data, defaults included.
 
     The format is left out: how a scenario is written is no part of what it says, and runs and
-    their points are named by the hash of the rest.
+    their points are named by the hash of the rest. So is an empty list of findings: a scenario
+    without any keeps the hash that it had before there were findings.
     """
     data = plain(scenario)
     assert isinstance(data, dict)
-    return {name: value for name, value in data.items() if name != "format"}
+    left_out = {"format"} if data["findings"] else {"format", "findings"}
+    return {name: value for name, value in data.items() if name not in left_out}
 
 
 def scenario_text(scenario: Scenario) -> str:

@@ -17,6 +17,7 @@ from noisefloor.errors import BadScenario, BadTable, Fault
 from noisefloor_sim.scenario.blocks import Blocks
 from noisefloor_sim.scenario.document import Document, Flaw, Path, get, paths, put, split
 from noisefloor_sim.scenario.error_text import show, show_key
+from noisefloor_sim.scenario.findings import Finding
 from noisefloor_sim.scenario.gates import applies, parse_gate
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import Scenario
@@ -158,26 +159,37 @@ def load_points(
     document = override(file, settings)
     scenario = validated(document, blocks)
     points = expand(scenario, blocks, document)
-    skipped = unmatched_gates(scenario, points)
-    if skipped:
-        never = set(skipped) & set(_unmatched_alone(file, blocks) if settings else skipped)
+    skipped, unmatched = unmatched_gates(scenario, points), unmatched_findings(scenario, points)
+    if skipped or unmatched:
+        alone = _unmatched_alone(file, blocks) if settings else {*skipped, *unmatched}
         flaws = [
-            Flaw(("gates", index), "Expected a condition that some point of the sweep meets.")
-            for index, gate in enumerate(scenario.gates)
-            if gate in never
+            Flaw((key, index), "Expected a condition that some point of the sweep meets.")
+            for key, found, here in (
+                ("gates", scenario.gates, skipped),
+                ("findings", scenario.findings, unmatched),
+            )
+            for index, one in enumerate(found)
+            if one in here and one in alone
         ]
         if flaws:
             raise document.error(flaws)
     return LoadedScenario(document, scenario, points, skipped)
 
 
-def _unmatched_alone(file: Document, blocks: Blocks) -> tuple[str, ...]:
-    """Return the gates that no point of the file matches as it is, without settings."""
+def _unmatched_alone(file: Document, blocks: Blocks) -> set[str | Finding]:
+    """Return the gates and findings that no point of the file matches as it is."""
     try:
         scenario = validated(file, blocks)
-        return unmatched_gates(scenario, expand(scenario, blocks))
+        points = expand(scenario, blocks)
+        return {*unmatched_gates(scenario, points), *unmatched_findings(scenario, points)}
     except BadScenario:  # settings complete the file: it has no points of its own to compare with
-        return ()
+        return set()
+
+
+def unmatched_findings(scenario: Scenario, points: Sequence[SweepPoint]) -> tuple[Finding, ...]:
+    """Return the findings with conditions that no point meets."""
+    data = [resolved(point.scenario) for point in points] if scenario.findings else []
+    return tuple(one for one in scenario.findings if not one.is_meant(data))
 
 
 def unmatched_gates(scenario: Scenario, points: Sequence[SweepPoint]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from noisefloor_sim.scenario.blocks import (
     PlainText,
     rule_error,
 )
+from noisefloor_sim.scenario.findings import Finding
 from noisefloor_sim.scenario.formats import SCENARIO_FORMAT
 from noisefloor_sim.scenario.gates import parse_gate, words_of
 from noisefloor_sim.scenario.sections import (
@@ -150,6 +151,12 @@ class Scenario(BaseModel):
     )
     gates: tuple[GateText, ...] = Field(
         default=(), max_length=100, description="Conditions that decide the exit code of a run."
+    )
+    findings: tuple[Finding, ...] = Field(
+        default=(),
+        max_length=20,
+        description="Sentences that answer the question, each with the condition under which it "
+        "is true; printed with their figures, and without effect on the exit code.",
     )
 
     def mounts(self, pipeline: str, game: str) -> bool:

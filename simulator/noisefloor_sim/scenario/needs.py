@@ -8,7 +8,7 @@ from noisefloor.tables import DATA_SETS, CacheState, cache_state
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.sweep import SweepPoint
 
-_PROSE = ("name", "question", "expectation", "gates")
+_PROSE = ("name", "question", "expectation", "gates", "findings")
 
 
 @dataclass(frozen=True, slots=True)

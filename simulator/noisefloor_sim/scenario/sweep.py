@@ -27,7 +27,7 @@ from noisefloor_sim.scenario.hashing import resolved, scenario_hash
 from noisefloor_sim.scenario.model import LARGEST_SEED, MOST_POINTS, Scenario
 from noisefloor_sim.scenario.validation import check, needs_ads
 
-_FIXED = ("name", "question", "expectation", "gates", "sweep")
+_FIXED = ("name", "question", "expectation", "gates", "findings", "sweep")
 _ENOUGH_FLAWS = 50
 _LONGEST_SLUG = 48
 

@@ -244,26 +244,36 @@ def _cell_flaws(scenario: Scenario) -> Iterator[Flaw]:
 
 
 def _gate_flaws(scenario: Scenario) -> Iterator[Flaw]:
-    """Find gates on keys, pipelines, metrics or claims that the scenario does not have."""
-    if not scenario.gates:
+    """Find gates and findings on keys, pipelines, metrics or claims that are not there."""
+    if not scenario.gates and not scenario.findings:
         return
     data = resolved(scenario)
     for index, text in enumerate(scenario.gates):
-        gate = parse_gate(text)
-        for condition in gate.filters:
-            if not has(data, split(condition.key)):
-                yield Flaw(("gates", index), unknown_key(condition.key, data))
-        names = sorted([WORLD, *scenario.pipelines])
-        if isinstance(gate, ClaimGate) and gate.selector[0] not in ("*", *names):
-            yield Flaw(("gates", index), unknown("pipeline", gate.selector[0], names))
-            continue
-        for rule in unknown_results(gate, scenario.pipelines):
+        for rule in _broken_rules(parse_gate(text), scenario, data, "gate"):
             yield Flaw(("gates", index), rule)
-        missing = _unmounted(gate, scenario) if applies(gate, data) else []
-        if missing:
-            listed = " or ".join(missing)
-            rule = f"Expected what is measured: this needs {listed}, which attacks leaves out."
-            yield Flaw(("gates", index), f"{rule} Add it there, or remove the gate.")
+    for index, finding in enumerate(scenario.findings):
+        for key, gate in finding.gates():
+            for rule in _broken_rules(gate, scenario, data, "finding"):
+                yield Flaw(("findings", index, key), rule)
+
+
+def _broken_rules(
+    gate: Gate, scenario: Scenario, data: Mapping[str, object], kind: str
+) -> Iterator[str]:
+    """Yield the rules that a gate, or what a finding selects, breaks."""
+    for condition in gate.filters:
+        if not has(data, split(condition.key)):
+            yield unknown_key(condition.key, data)
+    names = sorted([WORLD, *scenario.pipelines])
+    if isinstance(gate, ClaimGate) and gate.selector[0] not in ("*", *names):
+        yield unknown("pipeline", gate.selector[0], names)
+        return
+    yield from unknown_results(gate, scenario.pipelines)
+    missing = _unmounted(gate, scenario) if applies(gate, data) else []
+    if missing:
+        listed = " or ".join(missing)
+        rule = f"Expected what is measured: this needs {listed}, which attacks leaves out."
+        yield f"{rule} Add it there, or remove the {kind}."
 
 
 def _unmounted(gate: Gate, scenario: Scenario) -> list[str]:

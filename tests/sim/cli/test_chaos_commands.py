@@ -11,6 +11,7 @@ from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.cli import chaos, commands
 from noisefloor_sim.cli.chaos_page import page_of
 from noisefloor_sim.report.page import render
+from noisefloor_sim.report.readings import caption
 
 ACCOUNT = {
     "accepted": 12, "counted": 10, "duplicates": 1, "dead_letters": 1, "late": 0, "pending": 0,
@@ -56,6 +57,31 @@ def test_the_page_shows_every_figure_and_the_verdict() -> None:
     html = render(page)
     for text in ("SIGKILLs of workers", "114", "Frames answered with 503", "1,900", "2 cores"):
         assert text in html
+
+
+def captions(found: dict[str, Any]) -> list[str]:
+    """Return what is said below each table."""
+    return [caption(item) for section in page_of(found).sections for item in section.items]
+
+
+def test_a_caption_follows_from_the_rows_of_its_table() -> None:
+    honest = figures([])
+    assert captions(honest) == [
+        "Planned beside done, and the truth beside what was counted. 114 sums were compared with "
+        "the truth, and none differs.",
+        "Requests and recovery around a kill of the store. Everything was as before 0.3 s after "
+        "the return.",
+        "Spends asked for by many processes, beside what the budget covers. 1000 spends were "
+        "granted, 1000 are in the budget; the twin granted 1900.",
+    ]
+    honest["outage"]["killed"]["recovery_s"] = 9.0
+    honest["ledger"]["spending"]["granted"] = 1001
+    # A run that calls itself exact is not taken at its word.
+    assert captions(honest)[1:] == [
+        "Requests and recovery around a kill of the store.",
+        "Spends asked for by many processes, beside what the budget covers.",
+    ]
+    assert captions(figures(["one sum differs"]))[0].endswith("Not exact: one sum differs.")
 
 
 def test_a_failure_comes_first_and_its_text_is_escaped() -> None:

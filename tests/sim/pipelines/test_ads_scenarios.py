@@ -26,8 +26,11 @@ FEWER = {
 }
 """Shorter sweeps, where the shipped ones are long."""
 
-BY_SIZE = ("ads.rmse_lead",)
-"""Gates that need as many people as the file has."""
+BY_SIZE = (
+    *("ads.rmse", "ads.relevance > ads.relevance.popular"),
+    *("ads.auction.protected.value > ads.auction", "ads.attack.favourite_all_days"),
+)
+"""Gates and findings that need as many people as the file has."""
 
 
 def test_there_are_scenarios_on_ads() -> None:

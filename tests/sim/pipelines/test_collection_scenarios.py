@@ -15,8 +15,8 @@ SMALL = ("population.users=1200", "population.cohort=512")
 FEWER = {"collection-epsilon": ("sweep.pipelines.collection.epsilon=[2.0, 10.0]",)}
 """Shorter sweeps, where the shipped ones are long."""
 
-BY_SIZE = ("collection.accuracy",)
-"""Gates that need as many owners as the file has."""
+BY_SIZE = ("collection.accuracy", "claims.collection.training.audited > claimed")
+"""Gates and findings that need as many owners, or witnesses among them, as the file has."""
 
 
 def test_there_are_scenarios_on_records() -> None:

@@ -14,7 +14,8 @@ from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import api, registry
 from noisefloor_sim.pipelines.api import Findings, PipelineType, PointFindings
-from noisefloor_sim.report import Plot, Table
+from noisefloor_sim.report import Plot, Table, readings
+from noisefloor_sim.runs.answers import check_findings
 from noisefloor_sim.runs.engine import Engine, RunOutcome
 from noisefloor_sim.runs.gating import check_gates
 from noisefloor_sim.runs.results import PointResult
@@ -139,11 +140,15 @@ def test_its_gates_pass_and_its_section_is_drawn(pipelines: Mapping[str, Pipelin
         for point, (_, outcome) in zip(points, ran, strict=True)
     }
     assert all(gate.passed for gate in check_gates(scenario.gates, points, results))
+    (finding,) = check_findings(scenario.findings, points, results)
+    assert finding.is_true
+    assert finding.text.startswith("At epsilon 2 a report names the bit in 0.8")
     section = pipelines["wearers"].section([point for point, _ in ran])
     table, plot = section.items
     assert isinstance(table, Table) and isinstance(plot, Plot)
     assert len(table.rows) == 2
     assert [curve.role for curve in plot.curves] == ["measured", "closed-form", "bound"]
+    assert "contain the closed form" in readings.caption(plot)
 
 
 def test_without_its_attack_it_is_not_audited(pipelines: Mapping[str, PipelineType]) -> None:

@@ -8,6 +8,7 @@ from noisefloor_sim.pipelines.plotting import (
     is_logarithmic,
     measured_curves,
 )
+from noisefloor_sim.report.readings import caption
 from noisefloor_sim.scenario import Attack
 from worlds import small_world
 
@@ -33,7 +34,7 @@ def test_a_game_is_drawn_with_what_theory_says_of_it() -> None:
     ]
     groups = DAYS.grouped([point(1, *metrics), point(7, *metrics)])
     attacks = {"bit": Attack("a bit"), "other": Attack("not mounted")}
-    (plot,) = attack_plots(groups, DAYS, attacks, {}, usual="Read it.")
+    (plot,) = attack_plots(groups, DAYS, attacks, {"bit": "Half is a guess."})
     assert plot.title == "How often the adversary is right: a bit"
     assert [curve.role for curve in plot.curves] == [
         "measured",
@@ -41,7 +42,14 @@ def test_a_game_is_drawn_with_what_theory_says_of_it() -> None:
         "bound",
         "baseline",
     ]
-    assert plot.reading == "Read it."
+    assert plot.describes == (
+        "Share of right guesses with its 95 % interval, beside its closed form, the bound that is "
+        "proved and a guess without the reports. Half is a guess."
+    )
+    assert caption(plot).removeprefix(plot.describes) == (
+        " The 95 % intervals of all 2 measured values contain the closed form. None of 2 measured "
+        "values is above the bound. None of 2 is above the baseline by more than its interval."
+    )
     assert plot.log_x
     assert measured_curves(groups, "nothing") == []
 

@@ -19,7 +19,7 @@ FEWER = {
 """Shorter sweeps, where the shipped ones are long."""
 
 BY_SIZE = ("models.accuracy", "models.attack.newcomer", "models.attack.lira")
-"""Gates that need as many people or models as the file has."""
+"""Gates and findings that need as many people or models as the file has."""
 
 
 def test_there_are_scenarios_on_models() -> None:

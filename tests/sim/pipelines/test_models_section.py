@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from model_worlds import model_world, run_model_world, run_weekly_world
-from noisefloor_sim.pipelines.api import Findings, PointFindings
+from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.pipelines.models.section import report_section
+from noisefloor_sim.report import readings
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
 
@@ -113,3 +114,36 @@ def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:
 
 def test_synthetic_records_and_shared_rows_are_stated() -> None:
     assert "Records are synthetic" in report_section(swept(1.0)).intro
+
+
+def lira(planted: float) -> str:
+    """Return what is said of LiRA where a planted leak is told with an area."""
+    points = [
+        PointFindings(
+            (("pipelines.models.epsilon", epsilon),),
+            model_world({"epsilon": epsilon}),
+            Findings(
+                (
+                    Metric("attack.lira.auc", 0.51, 0.48, 0.54),
+                    Metric("attack.planted.auc", planted),
+                    Metric("attack.lira.claimed_auc", 0.7),
+                ),
+                (),
+            ),
+        )
+        for epsilon in (1.0, 8.0)
+    ]
+    items = report_section(points).items
+    (plot,) = (one for one in items if isinstance(one, Plot) and "(LiRA)" in one.title)
+    return " ".join(readings.true_readings(plot))
+
+
+def test_a_planted_leak_is_said_to_be_found_only_if_it_is() -> None:
+    assert lira(0.73) == (
+        "The attack tells the members of the planted network: area 0.73. None of 2 measured "
+        "values is above the bound. 2 of 2 intervals contain 0.5, which is guessing."
+    )
+    assert lira(0.516).startswith(
+        "The attack hardly tells the members of the planted network (area 0.516), so that a small "
+        "area elsewhere shows little."
+    )

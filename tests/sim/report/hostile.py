@@ -1,7 +1,7 @@
 """Twenty texts that would do something if a page took them for more than text."""
 
 from noisefloor.privacy import LowerBound
-from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, RunCard, Section, Table
+from noisefloor_sim.report import CheckRow, ClaimRow, Curve, Page, Plot, RunCard, Section, Table
 
 TEXTS = (
     "<script>window.hacked=1</script>",
@@ -40,6 +40,8 @@ def page(*texts: str) -> Page:
         sections=[*(section(text) for text in texts), *[Section("more", "", [])] * 3],
         run_card=RunCard([(text, text) for text in texts]),
         warnings=texts,
+        findings=[CheckRow(text, "false", text) for text in texts],
+        gates=[CheckRow(text, "skipped", text) for text in texts],
     )
 
 

@@ -130,3 +130,12 @@ def test_many_bars_become_an_area_and_few_stay_bars() -> None:
     many, few = (list(range(size)) for size in (168, 7))
     assert traces(plot(Curve("a", many, many), kind="bar"))[0]["fill"] == "tozeroy"
     assert traces(plot(Curve("a", few, few), kind="bar"))[0]["type"] == "bar"
+
+
+def test_of_many_numbered_categories_some_are_named() -> None:
+    days = [str(day) for day in range(1, 31)]
+    axis = axes.x_axis(plot(Curve("a", days, [1.0] * 30)))
+    assert axis["ticktext"] == [str(day) for day in range(1, 31, 3)]
+    assert axis["tickangle"] == 0
+    week = axes.x_axis(plot(Curve("a", days[:7], [1.0] * 7)))
+    assert week["ticktext"] == days[:7]

@@ -1,6 +1,11 @@
 """The headline counts what fails, what protects nothing and what holds, and mixes none of them."""
 
+import itertools
 import math
+import re
+from dataclasses import replace
+
+import pytest
 
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor_sim.report import ClaimRow
@@ -64,3 +69,52 @@ def test_audits_that_decide_nothing_are_counted() -> None:
         "3 audits of claims that hold decide nothing: they found nothing, or could not have shown "
         "as much as is proved."
     )
+
+
+VERDICTS = (
+    *("broken", "refuted", "accused", "misfit", "unaccounted", "missed", "overclaimed"),
+    *("unprotected", "caught", "blind", "undecided", "consistent", "holds", "unheard-of"),
+)
+"""Of both vocabularies, and one that nobody knows."""
+
+ENDING = ("broken", "refuted", "accused", "misfit", "unaccounted")
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_no_failed_run_reads_as_if_every_claim_holds(failed: int) -> None:
+    rows = [replace(row(1, 1, 0.5, variant=v), verdict=one) for one in VERDICTS for v in ("a", "")]
+    for some in itertools.chain.from_iterable(
+        itertools.combinations(rows, size) for size in (1, 2, 3)
+    ):
+        said = headline(some, failed_gates=failed, gates=3)
+        is_failed = failed or any(one.verdict in ENDING for one in some)
+        claims_all = re.search(r"all (\d+ )?claims .*hold", said, re.IGNORECASE)
+        assert not (is_failed and claims_all), said
+        if failed:
+            assert said.startswith("1 of 3 gates failed.")
+        if any(one.verdict != "holds" for one in some):
+            assert not re.search(r"all \d+ claims hold", said, re.IGNORECASE), said
+
+
+def test_claims_that_end_a_run_come_first_with_flow_and_cause() -> None:
+    raw = replace(row(1, 1, name="report"), verdict="misfit", cause="clicks: bits are not flipped")
+    lost = replace(row(1, 1, name="training"), verdict="unaccounted", pipeline="ads")
+    assert headline([row(1, 1, 0.5), lost, raw, raw]) == (
+        "2 of 4 claims: misfit. p report: clicks: bits are not flipped. 1 of 4 claims: "
+        "unaccounted. ads training: Claims 1, proved 1; not attacked. Wire, role and ledger "
+        "disagree. 1 of 4 claims hold."
+    )
+
+
+def test_the_heaviest_user_is_set_against_the_budget() -> None:
+    light = replace(row(12, 3, name="heaviest-user"), pipeline="world", point="budget 12")
+    heavy = replace(light, claimed=1000.0, proved=652.3456, point="budget 1000")
+    said = headline([light, heavy, row(1, 1)])
+    assert said.startswith(
+        "The heaviest user (budget 1000): proved 652.4 of a budget of 1,000. All 3 claims hold"
+    )
+
+
+def test_what_is_undecided_is_counted_apart() -> None:
+    blind = replace(row(1, 1), verdict="blind")
+    assert headline([blind, row(1, 1)]) == "1 of 2 claims: undecided. 1 of 2 claims hold."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noisefloor_sim.report import Section, Table, page
+from noisefloor_sim.report import Curve, Plot, Section, Table, page
 from noisefloor_sim.report.spec import Page
 from sim.report import chromium, hostile, sample
 from sim.report.chromium import Chromium
@@ -19,7 +19,21 @@ pytestmark = [
         reason=f"none of {', '.join(chromium.NAMES)} is there: apt-get install chromium",
     ),
 ]
-WIDTHS = (1280, 375)
+WIDTHS = (1280, 390)
+
+
+OVERLAPS = """(() => {
+  const kinds = 'h1, h2, h3, header p, main > section > p, .checks .sign, .checks .said, '
+    + '.claims th, .claims td, figcaption, .legend li, .axis, .canvas, dl div';
+  const found = Array.from(document.querySelectorAll(kinds));
+  const shown = found.map((one) => [one, one.getBoundingClientRect()])
+    .filter(([one, box]) => one.checkVisibility() && box.width && box.height);
+  return shown.flatMap(([one, a], place) => shown.slice(place + 1).filter(([other, b]) =>
+    !one.contains(other) && !other.contains(one)
+    && a.left + 1 < b.right && b.left + 1 < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom
+  ).map(([other]) => one.className + one.tagName + ' on ' + other.className + other.tagName));
+})()"""
+"""Pairs of texts and figures that cover each other."""
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +91,38 @@ def test_the_page_never_scrolls_sideways(tab: Chromium, report: Path, width: int
 def test_verdict_and_worst_claim_are_on_the_first_screen(tab: Chromium, report: Path) -> None:
     tab.open(report, width=1280, height=800)
     bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
-    assert tab.ask(bottom.format(".verdict")) < 400
-    assert tab.ask(bottom.format(".claims tbody tr:nth-child(2)")) < 800
+    assert tab.ask(bottom.format(".verdict")) < 480
+    assert tab.ask(bottom.format(".claims tbody tr:nth-child(1)")) < 800
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_question_and_findings_are_seen_before_anything_is_scrolled(
+    tab: Chromium, report: Path, width: int
+) -> None:
+    tab.open(report, width=width, height=800)
+    seen = tab.ask(
+        "Array.from(document.querySelectorAll('h1, .findings .sign, .findings .said'), (one) => {"
+        "const box = one.getBoundingClientRect(); "
+        "return box.width > 0 && box.top >= 0 && box.bottom < 800 ? one.innerText : null; })"
+    )
+    question, *findings = seen
+    assert question == sample.page().question
+    assert findings[::2] == ["✓", "✗"]
+    assert [text.split("  ")[0] for text in findings[1::2]] == [
+        sample.page().findings[0].text,
+        f"{sample.page().findings[1].text} {sample.page().findings[1].detail}",
+    ]
+    gates = tab.ask("document.querySelectorAll('#gates li').length")
+    assert gates == len(sample.page().gates)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_texts_of_the_page_do_not_overlap(tab: Chromium, report: Path, width: int) -> None:
+    tab.open(report, width=width)
+    overlaps = tab.ask(OVERLAPS)
+    assert overlaps == []
+    tab.ask("document.querySelector('#gates').style.marginTop = '-60px'")
+    assert tab.ask(OVERLAPS) != []  # the question finds what is planted
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -87,7 +131,8 @@ def test_labels_of_an_axis_do_not_overlap(tab: Chromium, report: Path, width: in
     overlaps = tab.ask(
         """Array.from(document.querySelectorAll('.canvas')).flatMap((canvas) =>
           ['.xtick text', '.ytick text', '.textpoint text'].flatMap((kind) => {
-            const found = Array.from(canvas.querySelectorAll(kind));
+            const found = Array.from(canvas.querySelectorAll(kind))
+              .filter((text) => text.style.visibility !== 'hidden');
             const boxes = found.map((text) => text.getBoundingClientRect());
             return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) =>
               a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom
@@ -95,6 +140,22 @@ def test_labels_of_an_axis_do_not_overlap(tab: Chromium, report: Path, width: in
           }))"""
     )
     assert overlaps == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_of_labels_that_cover_each_other_the_first_is_shown(
+    tab: Chromium, tmp_path: Path, width: int
+) -> None:
+    near = Curve("a", [1.0, 1.001, 2.0], [1.0, 1.001, 2.0], labels=["first", "second", "far"])
+    cloud = Plot("t", "d.", "x", "y", [near], kind="scatter")
+    page.write(
+        Page("n", "q?", "", "v.", True, (), [Section("s", "", [cloud])]), tmp_path / "l.html"
+    )
+    tab.open(tmp_path / "l.html", width=width)
+    shown = "Array.from(document.querySelectorAll('.textpoint text')).filter("
+    shown += "(one) => one.style.visibility !== 'hidden').map((one) => one.textContent)"
+    assert tab.ask(shown) == ["first", "far"]
+    assert tab.complaints == []
 
 
 def test_a_click_on_the_legend_hides_a_curve_with_its_band(tab: Chromium, report: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from noisefloor.privacy import LowerBound
-from noisefloor_sim.report import ClaimRow, Page, RunCard, Section, Table, page
+from noisefloor_sim.report import CheckRow, ClaimRow, Page, RunCard, Section, Table, page, readings
 from sim.report import sample
 
 PLOTS = 7
@@ -101,16 +101,18 @@ def test_question_verdict_and_claims_come_first_then_sections_then_run_card(
     places = [
         texts.index(text)
         for text in (
-            "quickstart", sample.page().question, "As expected", sample.page().verdict_sentence,
+            "quickstart", sample.page().question, "Gates: 2 passed, 1 skipped",
+            sample.page().findings[0].text, sample.page().verdict_sentence,
             "Claimed, proved, audited", "✗ Overclaimed", "What an attacker learns",
-            sample.attack_plot().title, sample.attack_plot().reading, "Who exhausted the budget",
+            sample.attack_plot().title, sample.attack_plot().describes,
+            " ".join(readings.true_readings(sample.attack_plot())), "Who exhausted the budget",
             "peak memory", "212 MB",
         )
     ]  # fmt: skip
     contents = texts.index("On this page")
-    assert places[:6] == sorted(places[:6])
-    assert places[7:] == sorted(places[7:])
-    assert places[5] < contents < places[7]
+    assert places[:7] == sorted(places[:7])
+    assert places[8:] == sorted(places[8:])
+    assert places[6] < texts.index("Gates") < contents < places[8]
 
 
 def test_every_plot_has_a_title_a_legend_a_reading_and_its_numbers(outline: Outline) -> None:
@@ -218,6 +220,56 @@ def test_the_verdict_has_a_mark_and_words_besides_its_colour(
     assert made.texts[made.texts.index(mark) + 1] == badge
 
 
+GATES = {
+    "passed": CheckRow("a.b < 1", "true", "holds at all 3"),
+    "failed": CheckRow("a.b < 2", "false", "fails at 1 of 3: p001 (2)"),
+    "skipped": CheckRow("a.b < 3", "skipped", "no point matches"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "is_ok", "tone", "badge"),
+    [
+        (("passed",), True, "ok", "Gates: 1 passed"),
+        (("passed", "skipped"), True, "ok", "Gates: 1 passed, 1 skipped"),
+        (("passed", "failed", "skipped"), False, "bad", "Failed: 1 of 3 gates"),
+    ],
+)
+def test_every_gate_is_on_the_page_with_its_mark_the_failed_ones_first(
+    kinds: tuple[str, ...], is_ok: bool, tone: str, badge: str
+) -> None:
+    made = Outline(
+        page.render(bare(verdict_ok=is_ok, expectation="e", gates=[GATES[one] for one in kinds]))
+    )
+    assert made.count("div", tone) == 1
+    assert badge in made.texts
+    for kind in kinds:
+        assert GATES[kind].text in made.texts
+        assert f"{kind}: {GATES[kind].detail}" in made.texts
+    places = [made.texts.index(GATES[one].text) for one in ("failed", "skipped", "passed")
+              if one in kinds]  # fmt: skip
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("verdict", ["broken", "misfit", "unaccounted"])
+def test_a_page_with_a_claim_that_ends_a_run_never_shows_a_passed_run(verdict: str) -> None:
+    rows = [*sample.claims(), replace(sample.claims()[0], verdict=verdict, cause="clicks: raw")]
+    made = Outline(page.render(bare(claims=rows, gates=[GATES["passed"]])))
+    assert made.count("div", "bad") == 1
+    assert "Failed: 1 claim contradicted by the run" in made.texts
+    assert "Gates: 1 passed" not in made.texts
+
+
+def test_findings_stand_between_the_question_and_the_claims_with_their_marks() -> None:
+    made = Outline(page.render(sample.page()))
+    first, second = sample.page().findings
+    texts = made.texts
+    assert texts[texts.index(first.text) - 1] == "✓"
+    assert texts[texts.index(second.text) - 1 :][:3] == ["✗", second.text, second.detail]
+    answer = texts.index(sample.page().verdict_sentence)
+    assert texts.index(sample.page().question) < texts.index(first.text) < answer
+
+
 def test_a_bare_page_says_that_there_is_nothing() -> None:
     made = Outline(page.render(bare()))
     assert "This run makes no privacy claim." in made.texts
@@ -227,15 +279,15 @@ def test_a_bare_page_says_that_there_is_nothing() -> None:
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     there = tmp_path / "report.html"
-    page.write(bare(name="old"), there)
+    page.write(bare(question="old?"), there)
     with pytest.raises(UndefinedError):
         page.write(replace(bare(), run_card=None), there)  # type: ignore[arg-type]  # on purpose
-    assert "<h1>old</h1>" in there.read_text("utf-8")
+    assert "<h1>old?</h1>" in there.read_text("utf-8")
     assert list(tmp_path.iterdir()) == [there]
 
 
 def test_names_with_lone_surrogates_can_be_written(tmp_path: Path) -> None:
-    page.write(bare(name="a\ud800b", run_card=RunCard([("k\x00", "v")])), tmp_path / "r.html")
+    page.write(bare(question="a\ud800b", run_card=RunCard([("k\x00", "v")])), tmp_path / "r.html")
     assert "<h1>a\ufffdb</h1>" in (tmp_path / "r.html").read_text("utf-8")
 
 

@@ -34,7 +34,12 @@ def test_a_run_has_its_metrics_claims_and_verdict(finished: nf.FinishedRun) -> N
     assert finished.passed
     assert finished.run.card["seeds"] == [5]
     assert finished.report.is_file()
-    assert finished.summary in finished.report.read_text(encoding="utf-8")
+    page = finished.report.read_text(encoding="utf-8")
+    findings = [found.text for found in finished.run.findings]
+    assert len(findings) == 3
+    assert finished.summary.startswith(" ".join(findings))
+    verdict = finished.summary.removeprefix(" ".join(findings)).strip()
+    assert all(text in page for text in (*findings, verdict))
     assert len(finished.claims) == 8  # of the report and of the heaviest user, at each point
     with (finished.folder / "metrics.csv").open(newline="") as file:
         written = list(csv.DictReader(file))

@@ -9,6 +9,8 @@ What the report shows of the ledger: a user's day, and what each flow took in al
 What the report shows of the auction: three regimes, and a bid request.
 """
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from noisefloor_sim.pipelines import plotting
@@ -17,7 +19,17 @@ from noisefloor_sim.pipelines.ads.market import example_lines
 from noisefloor_sim.pipelines.ads.sales import REGIMES
 from noisefloor_sim.pipelines.ads.training_figures import training_figures
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.report import Cell, Curve, Plot, Section, Table
+from noisefloor_sim.report import (
+    Cell,
+    Curve,
+    Figures,
+    Plot,
+    Reading,
+    Section,
+    Table,
+    number,
+    readings,
+)
 
 _TITLES = {
     "revenue": ("What a thousand impressions earn", "revenue per thousand"),
@@ -34,13 +46,13 @@ def market_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plo
         if curves:
             yield Plot(
                 title,
-                "The same impressions, bidders and random draws; only what bidders get differs. "
-                "Tracking tells all, context only the page; between them lies what devices "
-                "released.",
+                "The same impressions, bidders and random draws; only what bidders get differs: "
+                "with tracking all, with context only the page, protected what devices released.",
                 axis.label,
                 label,
                 curves,
                 log_x=plotting.is_logarithmic(groups),
+                readings=(readings.between("tracking", "contextual"), readings.TREND),
             )
     yield from _example(groups)
 
@@ -84,6 +96,7 @@ _FLOWS = {
     "shown-ad": "report of a shown ad",
     "clicks": "report of clicks",
 }
+_WHOLE_DAY = "the whole day"
 _FIGURES = ("releases", "claimed_each", "proved_each", "claimed", "proved")
 
 
@@ -112,15 +125,79 @@ def ledger_tables(groups: plotting.Groups) -> Iterator[Table]:
                 "proved in all",
             ),
             rows,
+            (_DAY_READINGS,),
         )
     if spent:
         yield Table(
             "What each flow took from a mean user",
             "Epsilon debited over the whole run, at the far end of the axis, beside the cap that "
-            "nobody passes: all flows and devices of a user share it.",
+            "all flows and devices of a user share.",
             ("curve", "flow", "spent", "cap"),
             spent,
+            (_SPENT_READINGS,),
         )
+
+
+def _spent_sums(table: Table) -> dict[str, tuple[float, float]]:
+    """Return what all flows took, and the cap, for each curve."""
+    sums: dict[str, tuple[float, float]] = {}
+    for curve, _, spent, cap in table.rows:
+        if isinstance(spent, int | float) and isinstance(cap, int | float):
+            sums[str(curve)] = (sums.get(str(curve), (0.0, 0.0))[0] + spent, float(cap))
+    return sums
+
+
+def _within_cap(table: Table) -> Figures | None:
+    sums = _spent_sums(table)
+    is_true = sums and all(spent <= cap for spent, cap in sums.values())
+    return {"most": number(max(spent for spent, _ in sums.values()))} if is_true else None
+
+
+def _above_cap(table: Table) -> Figures | None:
+    above = [curve for curve, (spent, cap) in _spent_sums(table).items() if spent > cap]
+    return {"curves": "; ".join(above)} if above else None
+
+
+_SPENT_READINGS = (
+    Reading("All flows together took at most {most}, which is within the cap.", _within_cap),
+    Reading("All flows together took more than the cap: {curves}.", _above_cap),
+)
+
+
+def _day_sums(table: Table) -> list[tuple[str, float, float]]:
+    """Return the claimed and the proved sum of a day, for each curve."""
+    return [
+        (str(row[0]), float(row[5]), float(row[6]))
+        for row in table.rows
+        if row[1] == _WHOLE_DAY
+        and isinstance(row[5], int | float)
+        and isinstance(row[6], int | float)
+    ]
+
+
+def _day_is_overclaimed(table: Table) -> Figures | None:
+    above = [(curve, proved / said) for curve, said, proved in _day_sums(table) if proved > said]
+    if not above:
+        return None
+    curve, times = max(above, key=lambda one: one[1])
+    return {"k": len(above), "n": len(_day_sums(table)), "curve": curve, "times": number(times)}
+
+
+def _day_is_covered(table: Table) -> Figures | None:
+    sums = _day_sums(table)
+    return {"n": len(sums)} if sums and all(proved <= said for _, said, proved in sums) else None
+
+
+_DAY_READINGS = (
+    Reading(
+        "More is proved of the day than is claimed in {k} of {n} curves, at most {times} times "
+        "as much ({curve}).",
+        _day_is_overclaimed,
+    ),
+    Reading(
+        "No more is proved of the day than is claimed, in {n} of {n} curves.", _day_is_covered
+    ),
+)
 
 
 def _day(point: PointFindings) -> Iterator[tuple[Cell, ...]]:
@@ -133,7 +210,7 @@ def _day(point: PointFindings) -> Iterator[tuple[Cell, ...]]:
     for named in point.findings.claims:
         if named.mechanism == "whole-day":
             figures = [named.claim.claimed.epsilon, named.claim.proved.epsilon]
-            yield "the whole day", releases, None, None, *figures
+            yield _WHOLE_DAY, releases, None, None, *figures
     most, busiest = (point.metric(f"day.busiest_user.{name}") for name in ("releases", "proved"))
     if most is not None and busiest is not None:
         each = flows["request"][1:3] if "request" in flows else (None, None)
@@ -168,12 +245,13 @@ def fraud_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
     if curves:
         yield Plot(
             "How far fake devices pull the pushed ad in training",
-            "Bias of the pushed ad's number in the averaged gradient, in units of the clip. The "
-            "more noise the honest add, the more a forged report weighs.",
+            "Bias of the pushed ad's number in the averaged gradient, in units of the clip, "
+            "beside the formula of the expected gain.",
             axis.label,
             "bias",
             curves,
             log_x=plotting.is_logarithmic(groups),
+            readings=(readings.CLOSED_FORM,),
         )
     rows = []
     for curve, by_place in sorted(groups.items()):
@@ -187,9 +265,10 @@ def fraud_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
         yield Table(
             "Detecting the fakes from the tallies of training",
             "Area under the ROC curve and detections at one false alarm in a hundred, over runs "
-            "of honest and attacked rounds; an evasive forger gains less and is found less.",
+            "of honest and attacked rounds.",
             ("curve", "at", *_COLUMNS.values()),
             rows,
+            (readings.column_range("found", "Of attacked runs {span} are found."),),
         )
 
 
@@ -213,12 +292,13 @@ def _liking(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         curves.append(Curve(word, x, y, role="baseline"))
     yield Plot(
         "How much people like the ads they are shown",
-        "Mean of what each person would rate the shown ad. Between popular ads, which know "
-        "nobody, and the best by the model, which would have to be asked for in the open.",
+        "Mean of what each person would rate the shown ad, beside popular ads, which are the same "
+        "for all, and the best by the model, which would have to be asked for in the open.",
         axis.label,
         "mean liking",
         curves,
         log_x=plotting.is_logarithmic(groups),
+        readings=(readings.against("popular ads"), readings.TREND),
     )
 
 
@@ -236,6 +316,7 @@ def _impressions(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]
             curves,
             log_x=plotting.is_logarithmic(groups),
             log_y=True,
+            readings=(readings.CLOSED_FORM, readings.TREND),
         )
 
 
@@ -255,12 +336,27 @@ def _choices(groups: plotting.Groups) -> Iterator[Table]:
     if rows:
         yield Table(
             "Ways to ask for an ad, at equal proved epsilon",
-            "From exact laws, for score rows of the world. The best ad shown, and the mean score "
-            "shown: response on the best few beats noise on scores, and a slate from which the "
-            "device picks beats all, even a random one at epsilon 0.",
+            "From exact distributions, for score rows of the world: how often the best ad is "
+            "shown, and the mean score of what is shown.",
             ("proved epsilon", "choice", "best ad shown", "mean score"),
             [row for _, row in sorted(rows.items())],
+            ((Reading("{said}", _best_choices),),),
         )
+
+
+def _best_choices(table: Table) -> Figures | None:
+    """Name the choice with the largest mean score at each epsilon."""
+    best: dict[float, tuple[float, str]] = {}
+    for epsilon, choice, _, score in table.rows:
+        if isinstance(epsilon, int | float) and isinstance(score, int | float):
+            best[epsilon] = max(best.get(epsilon, (-math.inf, "")), (score, str(choice)))
+    if not best:
+        return None
+    counts = Counter(choice for _, choice in best.values())
+    listed = ", ".join(
+        f"{choice} at {times} of {len(best)}" for choice, times in counts.most_common()
+    )
+    return {"said": f"The largest mean score has {listed}."}
 
 
 USUAL = {
@@ -269,18 +365,14 @@ USUAL = {
     "pipelines.ads.delivery.epsilon": "claimed epsilon of one request",
 }
 
-_READING = "Measured success lies on its closed form, where there is one, and below the bound."
-_READINGS = {
-    "favourite_reused": "Showing one request's ad again tells nothing new: the same success as "
-    "from one request.",
-    "linking": "As if the two devices asked each on their own; devices in contact share requests, "
-    "and are safer. " + _READING,
-    "activity": "No epsilon speaks of how often a device asks, or when: this lies outside the "
-    "guarantee, and no bound is drawn. A constant number of requests is the remedy.",
-    "membership": "Among so few people; with more of them a person disappears.",
-    "rated": "The adversary even knows the person's taste. " + _READING,
-    "null": "The game itself, tried on requests that say nothing: no better than the prior.",
-    "planted": "The game itself, tried on requests that say everything: always right.",
+_NOTES = {
+    "favourite_reused": "The adversary sees the ad of one request shown again on all days.",
+    "linking": "As if the two devices asked each on their own; devices in contact share requests.",
+    "activity": "No epsilon covers how often a device asks, or when: this lies outside the "
+    "guarantee, and no bound is drawn.",
+    "rated": "The adversary knows the person's taste.",
+    "null": "The game itself, tried on requests that do not depend on the favourite.",
+    "planted": "The game itself, tried on requests that always name the favourite.",
 }
 
 
@@ -298,7 +390,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
             *delivery_figures(groups, axis),
             *market_figures(groups, axis),
             *fraud_figures(groups, axis),
-            *plotting.attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
+            *plotting.attack_plots(groups, axis, ATTACKS, _NOTES),
             *ledger_tables(groups),
         ),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.ratings import BASELINES
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.report import Curve, Plot, Table
+from noisefloor_sim.report import Curve, Figures, Plot, Reading, Table, readings
 
 
 def paired_table(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
@@ -34,7 +34,13 @@ def paired_table(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table
             "first has the smaller error; above 0 it has the more hits.",
             ("curves", axis.word, "of", "difference", "low", "high", "seeds"),
             rows,
+            ((Reading("{k} of {n} intervals do not contain 0.", _decided),),),
         )
+
+
+def _decided(table: Table) -> Figures | None:
+    pairs = list(zip(readings.column(table, "low"), readings.column(table, "high"), strict=True))
+    return {"k": sum(low > 0 or high < 0 for low, high in pairs), "n": len(pairs)}
 
 
 def _by_seed(points: Sequence[PointFindings]) -> dict[int, PointFindings]:
@@ -63,15 +69,17 @@ _SCORES = (
     (
         "rmse",
         "Error of predicted ratings",
-        "Root mean square error on held-out ratings, lower is better. Below the mean per ad "
-        "something was learned about people; the line of open ratings is what is lost.",
+        "Root mean square error on held-out ratings, lower is better, beside models that learn "
+        "less and one that is trained on ratings in the open.",
         "error",
+        readings.against("means per ad", is_lower_better=True),
     ),
     (
         "hits",
         "How often the best ad is predicted to be the best",
-        "Higher is better; guessing blindly is right once in the number of ads.",
+        "Higher is better; a random guess is right once in the number of ads.",
         "share of users",
+        readings.against("means per ad"),
     ),
 )
 
@@ -79,12 +87,10 @@ _ROUNDS = {
     "clipped": (
         "How many values were clipped in each round",
         "share of values",
-        "Clipping hard makes bits worth sending.",
     ),
     "drift": (
         "How far the ads' factors moved in each round",
         "distance",
-        "Factors that keep moving as far as in the first rounds are driven by noise.",
     ),
 }
 
@@ -94,12 +100,12 @@ _FEWEST_ROUNDS = 4
 
 def training_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
     """Show what was learned, how, and against which noise."""
-    for name, title, reading, label in _SCORES:
+    for name, title, describes, label, said in _SCORES:
         curves = plotting.measured_curves(groups, name)
         if curves:
             curves += _baselines(groups, name)
             log_x = plotting.is_logarithmic(groups)
-            yield Plot(title, reading, axis.label, label, curves, log_x=log_x)
+            yield Plot(title, describes, axis.label, label, curves, log_x=log_x, readings=(said,))
     yield from paired_table(groups, axis)
     yield from _rounds(groups, axis)
     yield from _noise(groups)
@@ -118,7 +124,7 @@ def _baselines(groups: plotting.Groups, name: str) -> list[Curve]:
 
 def _rounds(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     """Show the rounds at the far end of each curve that has several."""
-    for name, (title, label, reading) in _ROUNDS.items():
+    for name, (title, label) in _ROUNDS.items():
         curves = []
         for curve in sorted(groups):
             y = _round_by_round(groups, curve, f"training.{name}")
@@ -127,12 +133,23 @@ def _rounds(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         if curves:
             yield Plot(
                 title,
-                f"At the largest {axis.word}. {reading}",
+                f"At the largest value of {axis.word} in the sweep, over all rounds of training.",
                 "round",
                 label,
                 curves,
                 log_y=name == "drift",
+                readings=(
+                    (Reading("The last round has {span} times the value of the first.", _last),),
+                ),
             )
+
+
+def _last(plot: Plot) -> Figures | None:
+    """Set the last round against the first, over all curves."""
+    ratios = [one.y[-1] / one.y[0] for one in readings.measured(plot) if one.y[0]]
+    if not ratios:
+        return None
+    return {"span": readings.span(ratios)}
 
 
 def _round_by_round(groups: plotting.Groups, curve: str, name: str) -> list[float]:
@@ -160,8 +177,17 @@ def _noise(groups: plotting.Groups) -> Iterator[Table]:
         yield Table(
             "Noise in one number of the averaged gradient",
             "In units of the clip, measured from two halves of the reports and by the formula. "
-            "The last column is how many users it takes to bring it down to a tenth of the clip: "
-            "where that is more people than there are, the model learns nothing but noise.",
+            "The last column is how many users it takes to bring it down to a tenth of the clip.",
             ("curve", "at", "measured", "formula", "users for 0.1"),
             rows,
+            ((Reading("Measured over formula is {span}.", _noise_ratios),),),
         )
+
+
+def _noise_ratios(table: Table) -> Figures | None:
+    ratios = [
+        row[2] / row[3]
+        for row in table.rows
+        if isinstance(row[2], float) and isinstance(row[3], float) and row[3]
+    ]
+    return {"span": readings.span(ratios)} if ratios else None

@@ -6,11 +6,22 @@ What the report shows of click-through rates.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.pipelines.clicks.block import ATTACKS
 from noisefloor_sim.pipelines.plotting import Axis, Groups, attack_plots, metric_along_axis
-from noisefloor_sim.report import Curve, Plot, Role, Section, Table
+from noisefloor_sim.report import (
+    Curve,
+    Figures,
+    Plot,
+    Reading,
+    Role,
+    Section,
+    Table,
+    number,
+    readings,
+)
 from noisefloor_sim.world import DEVICES
 
 MOST_ADS = 20
@@ -36,9 +47,17 @@ def _by_ad(groups: Groups) -> Iterator[Table]:
         yield Table(
             "Click-through rates of the ads shown most, at the far end of the axis",
             "Estimated users who clicked, over the impressions that the ad server counted, with "
-            "95 % intervals of the protecting noise; it may take a rate below 0.",
+            "95 % intervals of the protecting noise.",
             ("curve", "ad", "impressions", "rate", "low", "high"),
             rows,
+            (
+                readings.column_count(
+                    "rate",
+                    lambda rate: rate < 0,
+                    some="The noise takes {k} of {n} rates below 0.",
+                    none="No rate is below 0.",
+                ),
+            ),
         )
 
 
@@ -59,10 +78,15 @@ def _scores(groups: Groups) -> Iterator[Table]:
         yield Table(
             "How good the click-through rates are",
             "Against the rates that a server which saw all clicks of reporting users would have "
-            "counted. Intervals cover noise only: where a form drops clicks, or fakes add some, "
-            "they cover less than 95 %.",
+            "counted. Intervals are those of the noise: clicks that a form drops, or that fakes "
+            "add, are not in them.",
             ("curve", "at", "root mean square error", "covered"),
             rows,
+            (
+                readings.column_range(
+                    "covered", "The share of rates that lie in theirs is {span}."
+                ),
+            ),
         )
 
 
@@ -98,13 +122,13 @@ def _gain(groups: Groups, axis: Axis) -> Iterator[Plot]:
     if curves:
         yield Plot(
             "How far fake devices lift the pushed ad",
-            "Estimated share of users who clicked it, minus the share among the honest. A forged "
-            "report weighs the more, the more noise the honest add; a lie about the clicks gains "
-            "the share of fakes at any epsilon.",
+            "Estimated share of users who clicked it, minus the share among the honest, beside "
+            "the formula of the expected gain.",
             axis.label,
             "bias of the share",
             curves,
             log_x=axis.key != FAKES,
+            readings=(readings.CLOSED_FORM, readings.TREND),
         )
 
 
@@ -122,25 +146,42 @@ def _detection(groups: Groups) -> Iterator[Table]:
         yield Table(
             "Detecting the fakes from the number of all ones in an epoch",
             "Alarm at a p-value below 1 %, on honest and attacked epochs of a day's size; the "
-            "area under the ROC curve is 0.5 for a random guess. Fakes that keep the number of "
-            "ones of an honest report are not found.",
+            "area under the ROC curve is 0.5 for a random guess.",
             ("curve", "at", *_COLUMNS.values()),
             rows,
+            (readings.column_range("found", "Of attacked epochs {span} are found."),),
         )
 
 
 EPSILON = "pipelines.clicks.epsilon"
 
-_READINGS = {
-    "vector": "Guessing blindly is right once in 2 to the number of ads.",
-    "row_order": "Half is a random guess. If frames kept the order of their rows, a place would "
-    "be as good a label as a connection.",
-    "delivered": "Most delivered ads are not clicked: naming none is right as often as the "
-    "baseline says, and only a report that is worth more moves the guess.",
+_KEPT, _PERMUTED = "canaries_keep_order true", "canaries_keep_order false"
+
+
+def _order_links(plot: Plot) -> Figures | None:
+    """Compare rows that keep their order with permuted ones, where both were run."""
+    kept = [y for one in readings.measured(plot) if _KEPT in one.name for y in one.y]
+    permuted = [y for one in readings.measured(plot) if _PERMUTED in one.name for y in one.y]
+    if not kept or not permuted or min(kept) <= max(permuted):
+        return None
+    return {"kept": number(min(kept)), "permuted": number(max(permuted))}
+
+
+_NOTES = {
+    "single_bit": "Half is a random guess.",
+    "profiles": "Half is a random guess.",
+    "all_days": "Half is a random guess.",
+    "vector": "A random guess is right once in 2 to the number of ads.",
+    "row_order": "Half is a random guess. The adversary takes rows at the same place of frames "
+    "for reports of one device.",
+    "delivered": "The guess without the reports always names no click.",
 }
-_READING = (
-    "Half is a random guess. Measured success lies on its closed form and below the bound that is "
-    "proved."
+_ORDER_READINGS = (
+    Reading(
+        "Where rows keep their order it is right at {kept} or more, where they are permuted at "
+        "{permuted} or less.",
+        _order_links,
+    ),
 )
 _LEDGERS: tuple[tuple[str, str, Role], ...] = (
     ("spent", "debited", "measured"),
@@ -158,7 +199,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         "protected click. The server learns how many users clicked each ad. The adversary is "
         "tested on canaries: devices whose clicks it has to name.",
         (
-            *attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
+            *_attacks(groups, axis),
             _utility_plot(groups, axis),
             *_frontier_plots(groups, axis),
             *rate_tables(groups),
@@ -170,6 +211,13 @@ def report_section(points: Sequence[PointFindings]) -> Section:
     )
 
 
+def _attacks(groups: Groups, axis: Axis) -> Iterator[Plot]:
+    """Draw the attacks; of the order of rows, kept and permuted rows are compared."""
+    for plot in attack_plots(groups, axis, ATTACKS, _NOTES):
+        is_order = any(_KEPT in curve.name for curve in plot.curves)
+        yield replace(plot, readings=(_ORDER_READINGS, *plot.readings)) if is_order else plot
+
+
 def _utility_plot(groups: Groups, axis: Axis) -> Plot:
     curves = []
     for variant, by_place in sorted(groups.items()):
@@ -177,13 +225,16 @@ def _utility_plot(groups: Groups, axis: Axis) -> Plot:
         curves.append(Curve(variant, x, [metric.value for metric in found]))
     return Plot(
         "Error of the estimated clicks per ad and day",
-        "Root mean square error over the mean number of clicks: below 1 the counts say something. "
-        "A form that keeps few clicks levels off: what it drops is missing at any epsilon.",
+        "Root mean square error over the mean number of clicks per ad and day.",
         axis.label,
         "relative error",
         tuple(curves),
         log_x=axis.key != FAKES,
         log_y=True,
+        readings=(
+            readings.below(1.0, "where the error is smaller than the mean count"),
+            readings.TREND,
+        ),
     )
 
 
@@ -204,20 +255,38 @@ def _frontier_plots(groups: Groups, axis: Axis) -> list[Plot]:
         Plot(
             "Error against what the adversary gets",
             "To the left and below is better. The number at a point is its "
-            f"{'claimed epsilon' if axis.key == EPSILON else axis.word}: the same claim buys very "
-            "different protection.",
+            f"{'claimed epsilon' if axis.key == EPSILON else axis.word}.",
             "right guesses, the two profiles farthest apart",
             "relative error",
             tuple(curves),
             kind="scatter",
             log_y=True,
+            readings=((Reading("{said}", _same_label),),),
         )
     ]
 
 
+def _same_label(plot: Plot) -> Figures | None:
+    """Find the label at which right guesses differ most between curves."""
+    by_label: dict[str, list[float]] = {}
+    for curve in plot.curves:
+        places: Sequence[float | str] = curve.x
+        for label, x in zip(curve.labels or (), places, strict=True):
+            if not isinstance(x, str):
+                by_label.setdefault(label, []).append(x)
+    spans = {one: (min(some), max(some)) for one, some in by_label.items() if len(some) > 1}
+    if not spans:
+        return None
+    label, (least, most) = max(spans.items(), key=lambda one: one[1][1] - one[1][0])
+    said = (
+        f"At {label} the curves differ most: right guesses of {number(least)} and {number(most)}"
+    )
+    return {"said": f"{said}."} if most > least else None
+
+
 def _budget_plot(groups: Groups, axis: Axis) -> Plot:
     """Show what a mean user has spent by each day, at the far end of each curve."""
-    curves = []
+    curves: list[Curve] = []
     for name, by_place in sorted(groups.items()):
         point = by_place[max(by_place)][0]
         for metric_name, said, role in _LEDGERS:
@@ -229,15 +298,33 @@ def _budget_plot(groups: Groups, axis: Axis) -> Plot:
             curves.append(Curve(f"{name}, {said}", days, y, role=role, group=name))
     return Plot(
         "What a mean user has spent on reports of clicks",
-        f"At the largest {axis.word} of the sweep. Debited is what is claimed; where it lies "
-        "below what is proved, the ledger debits too little. Of permanent answers it is proved "
-        "for clicks that change.",
+        f"At the largest value of {axis.word} in the sweep. Debited is what is claimed of the "
+        "reports that a mean user sent up to a day, beside what is proved of them; of permanent "
+        "answers it is proved for clicks that change.",
         "day",
         "epsilon, summed",
         tuple(curves),
         kind="step",
         log_y=True,
+        readings=(_LEDGER_READINGS,),
     )
+
+
+def _debited_too_little(plot: Plot) -> Figures | None:
+    points = readings.beside(plot, "bound")
+    short = sorted({one.curve.removesuffix(", debited") for one in points if one.y < one.other})
+    return {"curves": "; ".join(short)} if short else None
+
+
+def _debited_enough(plot: Plot) -> Figures | None:
+    points = readings.beside(plot, "bound")
+    return {} if points and all(one.y >= one.other for one in points) else None
+
+
+_LEDGER_READINGS = (
+    Reading("Less is debited than is proved: {curves}.", _debited_too_little),
+    Reading("Nowhere is less debited than is proved.", _debited_enough),
+)
 
 
 def _timeline(points: Sequence[PointFindings], axis: Axis) -> Plot:
@@ -270,8 +357,16 @@ def _exhausted(groups: Groups) -> Table:
                 rows.append((name, count, metric.n, int(metric.value), metric.value / metric.n))
     return Table(
         "Who has exhausted the budget",
-        "Devices share one budget and pool it when in contact: a user with several of them runs "
-        "out a little later if one is often silent.",
+        "Users who can pay no further report at the end, by the number of their devices. Devices "
+        "of a user share one budget.",
         ("curve", "devices", "users", "exhausted", "share"),
         rows,
+        (
+            readings.column_count(
+                "exhausted",
+                lambda users: users > 0,
+                some="Some have exhausted it in {k} of {n} rows.",
+                none="Nobody has exhausted it.",
+            ),
+        ),
     )

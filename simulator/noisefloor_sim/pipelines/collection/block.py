@@ -31,7 +31,9 @@ ATTACKS: Attacks = {
     "products": Attack("the label, from products of class and label without noise"),
     "repeated": Attack("one value or decision, from all questions of a user"),
     "members": Attack("whether an owner took part, from support vectors of 40 owners"),
-    "audit": Attack("the worst two records in each phase, to audit the claims", is_audit=True),
+    "audit": Attack(
+        "which of two records a witness reports about, to audit the claims", is_audit=True
+    ),
 }
 """What the adversary guesses, by the name of the attack."""
 

@@ -1,22 +1,19 @@
 """What is claimed, proved and audited of a collection: phase by phase, and for a whole owner.
 
-What each phase is claimed to cost, what is proved of it, and what the ledger debits.
+What each phase is claimed to cost, what is proved of it, and what the ledger debits. What is
+audited comes from witnesses among the users (``witness_audit``).
 
 The ledger debits what is claimed. Classes that are sent without noise have no epsilon to debit:
 nothing is debited, and the claim says infinity.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from noisefloor.accounting import Amount, sequential_as_written
-from noisefloor.adversary.audit import RepeatedRelease, ceiling, joint_bound
 from noisefloor.collection import collecting, collection_claim, selection_claim
-from noisefloor.mechanisms import BinaryResponse, KaryResponse, Piecewise
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
-from noisefloor.randomness import SeededSource
-from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
+from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neighbours
+from noisefloor.tasks import ClassifierTrainer, RecordTask
 from noisefloor_sim.pipelines.api import NamedClaim
 
 _USER = Neighbours.USER
@@ -79,11 +76,10 @@ def widest(task: RecordTask) -> list[int]:
     return order[: task.chosen]
 
 
-ALPHA = 1e-5
-"""The probability that an audited bound is wrong."""
+PHASES = ("selection", "training", "question")
+"""The phases that reports are sent in, as claims name them."""
 
-ReleasedParts = list[RepeatedRelease] | None
-"""What a phase releases; nothing where classes are sent without noise."""
+_NO_BOUNDS: dict[str, LowerBound | None] = {"audited": None, "null": None, "planted": None}
 
 
 def claims_of(
@@ -93,8 +89,8 @@ def claims_of(
     budget: float,
     asked: int,
     asked_by_owners: int,
-    canaries: int,
-    source: SeededSource | None,
+    bounds: Mapping[str, Mapping[str, LowerBound | None]],
+    evidence: Mapping[str, FlowEvidence],
 ) -> tuple[NamedClaim, ...]:
     """Return the claims of each phase, of who only asks, and of an owner who is in all phases.
 
@@ -104,29 +100,37 @@ def claims_of(
         budget: Of a user.
         asked: How often who did not train may ask the server; 0: the model is on the device.
         asked_by_owners: How often an owner of a training record may, besides.
-        canaries: Runs of each audit on either of two inputs.
-        source: Of the audits' random numbers; None if nothing is audited.
+        bounds: What witnesses prove of each claim: audited, null and planted.
+        evidence: What was seen of the reports of each phase.
     """
-    selection, training = _selection_parts(task), _training_parts(task, columns, asks=False)
-    question = _training_parts(task, columns, asks=True)
-    costs = PhaseCosts.of(task, columns)
-    rounds = [selection, training]
-    sent = rounds[: _phases(task, costs, budget)]
-    sent += [_times(question, asked_by_owners)] * bool(asked_by_owners)
-    parts: dict[str, list[ReleasedParts]] = {
-        "selection": [selection],
-        "training": [training],
-        "owner": sent,
-    }
-    if asked:
-        parts |= {"question": [question], "asker": [_times(question, asked)]}
-    named = phase_claims(task, costs, budget=budget, asked=asked, asked_by_owners=asked_by_owners)
-    if source is None:
-        return tuple(NamedClaim(name, claim) for name, claim in named.items())
-    audits = {name: _audited(parts[name], canaries, source.child(name)) for name in named}
-    return tuple(
-        NamedClaim(name, replace(claim, audited=audits[name])) for name, claim in named.items()
+    named = phase_claims(
+        task,
+        PhaseCosts.of(task, columns),
+        budget=budget,
+        asked=asked,
+        asked_by_owners=asked_by_owners,
     )
+    return tuple(
+        NamedClaim(
+            name,
+            replace(
+                claim,
+                evidence=_seen(name, evidence, owners_ask=asked_by_owners > 0),
+                audited=bounds.get(name, _NO_BOUNDS)["audited"],
+                null=bounds.get(name, _NO_BOUNDS)["null"],
+                planted=bounds.get(name, _NO_BOUNDS)["planted"],
+            ),
+        )
+        for name, claim in named.items()
+    )
+
+
+def _seen(
+    name: str, evidence: Mapping[str, FlowEvidence], *, owners_ask: bool
+) -> tuple[FlowEvidence, ...]:
+    """Return what was seen of the phases that a claim is about."""
+    phases = {"asker": ("question",), "owner": PHASES if owners_ask else PHASES[:2]}
+    return tuple(evidence[one] for one in phases.get(name, (name,)) if one in evidence)
 
 
 def _phases(task: RecordTask, costs: PhaseCosts, budget: float) -> int:
@@ -181,65 +185,3 @@ def _person(claims: Sequence[Claim], said: Guarantee, *, is_paper: bool) -> Clai
     open_ = [one.claimed for one in claims if not one.claimed.is_finite]
     claimed = open_[0] if open_ and not is_paper else said
     return Claim(claimed, sequential_as_written([one.proved for one in claims]))
-
-
-def _audited(phases: Sequence[ReleasedParts], canaries: int, source: SeededSource) -> LowerBound:
-    """Return what canaries prove; what is sent without noise tells two inputs apart each time."""
-    parts: list[RepeatedRelease] = []
-    for some in phases:
-        if some is None:
-            held_out = canaries - canaries // 2
-            most = ceiling(held_out, alpha=ALPHA)
-            return LowerBound(most, 1 - ALPHA, held_out, most)
-        parts += some
-    return joint_bound(parts, canaries, source, alpha=ALPHA)
-
-
-def _times(parts: ReleasedParts, times: int) -> ReleasedParts:
-    if parts is None:
-        return None
-    return [
-        RepeatedRelease(one.mechanism, one.first, one.second, one.times * times) for one in parts
-    ]
-
-
-def _selection_parts(task: RecordTask) -> ReleasedParts:
-    """Return what an owner sends to the selection, for two records that differ in everything."""
-    selector = task.selector
-    if isinstance(selector, collecting.WeakSelection):
-        return None
-    if isinstance(selector, collecting.PiecewiseSelection):
-        return [RepeatedRelease(selector.response, -1.0, 1.0, selector.count + 1)]
-    if isinstance(selector, collecting.ResponseSelection):
-        size = max(selector.classes.sizes)
-        value = RepeatedRelease(
-            KaryResponse(size, selector.share), 0, size - 1, selector.per_owner
-        )
-        return [value, RepeatedRelease(BinaryResponse(selector.share), False, True)]
-    return []
-
-
-def _training_parts(task: RecordTask, columns: Sequence[int], *, asks: bool) -> ReleasedParts:
-    """Return what an owner sends in training or to ask, for two records that differ in all."""
-    trainer = task.trainer
-    if isinstance(trainer, NaiveBayesTrainer):
-        if asks:
-            return [RepeatedRelease(BinaryResponse(trainer.epsilon), False, True)]
-        return [_worst(trainer.response)]
-    if not isinstance(trainer, ClassifierTrainer):
-        raise TypeError(type(trainer).__name__)
-    collector = trainer.ask if asks else trainer.train
-    if isinstance(collector, collecting.PiecewiseCollector):
-        response: Piecewise = collector.response(len(columns))
-        return [RepeatedRelease(response, -1.0, 1.0, len(columns) + (collector.label != "none"))]
-    if isinstance(
-        collector,
-        collecting.UnifiedCollector | collecting.PrintedCollector | collecting.JointCollector,
-    ):
-        return [_worst(collector.response(columns))]
-    return None
-
-
-def _worst(mechanism: Any) -> RepeatedRelease:  # Any: one of several mechanisms
-    first, second = mechanism.worst_pairs(Neighbours.USER)[0]
-    return RepeatedRelease(mechanism, first, second)

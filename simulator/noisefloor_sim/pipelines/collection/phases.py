@@ -15,15 +15,21 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import TrainingServer
-from noisefloor.tables import ScaledRecords
-from noisefloor.tasks import MOST_QUERIES, RecordTask
+from noisefloor.tasks import MOST_QUERIES, FittedModel, RecordTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Receiver
-from noisefloor_sim.inspection import Flow, OutgoingFrame, UntestedFlow, outgoing_frames
+from noisefloor_sim.inspection import outgoing_frames
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.block import block_of
 from noisefloor_sim.pipelines.collection.claims import PhaseCosts, debited
 from noisefloor_sim.pipelines.collection.record_assignment import CohortRecords, RecordAssignment
+from noisefloor_sim.pipelines.collection.record_flow import RecordFlow, RecordTruth
+from noisefloor_sim.pipelines.collection.record_witnesses import WitnessBook, exchanged_places
+from noisefloor_sim.pipelines.collection.report_form import (
+    question_form,
+    selection_form,
+    training_form,
+)
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact
 
@@ -121,6 +127,10 @@ class CollectionPhases:
         questions: Of the days on which questions are asked.
         trained: Who of each cohort took part in training.
         content: The fitted model, as it was when training closed.
+        columns: The attributes that it is about.
+        model: The same model, read.
+        flows: What is declared of the reports of each phase, by its name in claims.
+        witnesses: Who may report about whose record.
     """
 
     scenario: Scenario
@@ -133,11 +143,16 @@ class CollectionPhases:
     trained: dict[int, Flags] = field(default_factory=dict)
     context: SimulationContext | None = None
     content: bytes = b""
+    columns: tuple[int, ...] = ()
+    model: FittedModel | None = None
     learner: TrainingServer | None = None
     receive: Receiver | None = None
+    flows: dict[str, RecordFlow] = field(default_factory=dict)
+    witnesses: WitnessBook = field(init=False)
 
     def __post_init__(self) -> None:
         self.costs = PhaseCosts.of(self.task)
+        self.witnesses = WitnessBook(self.scenario, self.source.child("witness"))
         if block_of(self.scenario).questions == "protected" and not self.days_to_ask:
             rule = f"more than {self.first_day}: questions are asked on the days after training"
             raise BadParameter("days", self.scenario.days, rule)
@@ -162,11 +177,9 @@ class CollectionPhases:
     def run(self, context: SimulationContext) -> Steps:
         """Go through the rounds, then let devices ask day by day."""
         self.context = context
-        flows = [
-            UntestedFlow(self._flow(number), [self.task.kind(number)], first=number)
-            for number in range(self.task.rounds)
-        ]
-        self.learner, self.receive = context.learner(self.task, flows)
+        self.flows = flows_of(self.task, self.days_to_ask)
+        rounds = [self._flow(number) for number in range(self.task.rounds)]
+        self.learner, self.receive = context.learner(self.task, rounds)
         for number in range(self.task.rounds):
             self.statistics.append(CollectionRoundStatistics())
             content = self.learner.content
@@ -175,15 +188,17 @@ class CollectionPhases:
             yield context.env.timeout(block_of(self.scenario).round_h * HOUR_S)
             self.learner.close(number)
         self.content = self.learner.content
+        self.columns = self.task.columns(self.content)
+        self.model = self.task.fitted_model(self.content)
         for day in self.days_to_ask:
             yield context.env.timeout(max(0.0, day * DAY_S - context.env.now))
             self.questions.append(QuestionStatistics())
             for cohort in context.cohorts():
                 self._ask(context, self.learner, cohort, day)
 
-    def _flow(self, number: int) -> str:
-        """Return what accounts call the reports of a round."""
-        return REPORTS[number + 2 - self.task.rounds]
+    def _flow(self, number: int) -> RecordFlow:
+        """Return what is declared of the reports of a round."""
+        return self.flows["training" if number == self.task.rounds - 1 else "selection"]
 
     def _report(
         self,
@@ -202,7 +217,7 @@ class CollectionPhases:
         takes_part = there >= block_of(self.scenario).drop_out
         contact &= (takes_part & ~people.is_test)[:, None]
         cost = self.costs.of_round(self.task, number)
-        flow = self._flow(number)
+        flow = REPORTS[number + 2 - self.task.rounds]
         paid = context.account(cohort).spend(day, flow, contact, cost) > 0
         reachable = contact.any(axis=1)
         stats.reported += int(np.count_nonzero(paid))
@@ -212,12 +227,23 @@ class CollectionPhases:
             self.trained[cohort.number] = paid
         if not paid.any():
             return
+        truth = self._reported(cohort, people, paid, content)
         randomness = self.source.child("report", cohort.number, number)
-        rows = self.task.report(number, content, people.records[np.flatnonzero(paid)], randomness)
+        rows = self.task.report(number, content, truth.records, randomness)
         kind, frames = self.task.kind(number), self.source.child("frame", cohort.number, number)
-        sent = outgoing_frames(flow, cohort.number, kind, number, rows, frames, truth=None)
+        sent = outgoing_frames(flow, cohort.number, kind, number, rows, frames, truth=truth)
         for place, frame in enumerate(sent):
             context.send(frame, receive, "collection", cohort.number, number, place)
+
+    def _reported(
+        self, cohort: Cohort, people: CohortRecords, paid: Flags, content: bytes
+    ) -> RecordTruth:
+        """Return what owners report about: witnesses may hold each other's record."""
+        witnesses = (self.witnesses.of_owners(cohort.number, people.records, paid),)
+        users = np.flatnonzero(paid)
+        records = people.records[exchanged_places(len(cohort), witnesses)[users]]
+        columns = self.task.columns(content)
+        return RecordTruth(users, records, 0, columns, witnesses=witnesses)
 
     def _ask(
         self, context: SimulationContext, learner: TrainingServer, cohort: Cohort, day: int
@@ -232,34 +258,31 @@ class CollectionPhases:
         stats.asked += int(granted.sum())
         stats.refused += int((requested - granted)[reachable].sum())
         stats.absent += int(np.count_nonzero(asks & ~reachable))
+        witnesses = self.witnesses.of_questions(
+            cohort.number, day, people.records, people.is_test, granted
+        )
+        # Who asks about whose record: witnesses may hold each other's.
+        places = exchanged_places(len(cohort), witnesses)
         users = np.repeat(np.arange(len(cohort)), granted)
+        records, is_test = people.records[places[users]], people.is_test[places[users]]
         for place, start in enumerate(range(0, len(users), MOST_QUERIES)):
-            some = users[start : start + MOST_QUERIES]
+            some = slice(start, start + MOST_QUERIES)
             path = ("question", cohort.number, day, place)
-            frame = self._frame(cohort.number, people.records[some], day, path)
-            order = frame.frame.order
-            truth = people.records.labels[some][order]
-            answers = _Answers(learner, stats, truth, people.is_test[some][order])
-            receive = context.watch([self._question_flow()], answers)
+            truth = RecordTruth(users, records, start, self.columns, self.model, witnesses)
+            rows = self.task.query(self.content, records[some], self.source.child(*path))
+            (frame,) = outgoing_frames(
+                QUESTION,
+                cohort.number,
+                _query_kind(self.task),
+                day,
+                rows,
+                self.source.child("frame", *path),
+                truth=truth,
+            )
+            order = start + frame.frame.order
+            answers = _Answers(learner, stats, records.labels[order], is_test[order])
+            receive = context.watch([self.flows["question"]], answers)
             context.send(frame, receive, "collection", *path)
-
-    def _question_flow(self) -> Flow:
-        return UntestedFlow(QUESTION, [self._query_kind()] * self.scenario.days)
-
-    def _query_kind(self) -> Kind:
-        kind = self.task.query_kind
-        if kind is None:
-            raise BadParameter("method", self.task.method, "one that answers questions")
-        return kind
-
-    def _frame(
-        self, cohort: int, records: ScaledRecords, day: int, path: tuple[str | int, ...]
-    ) -> OutgoingFrame:
-        """Return questions about records as one frame."""
-        kind, source = self._query_kind(), self.source.child("frame", *path)
-        rows = self.task.query(self.content, records, self.source.child(*path))
-        (frame,) = outgoing_frames(QUESTION, cohort, kind, day, rows, source, truth=None)
-        return frame
 
     @property
     def _today(self) -> QuestionStatistics:
@@ -270,6 +293,31 @@ class CollectionPhases:
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
         holds = contact[np.arange(len(cohort)), people.holder]
         return contact & holds[:, None]
+
+
+def flows_of(task: RecordTask, days_to_ask: range) -> dict[str, RecordFlow]:
+    """Return what is declared of the reports of each phase, and what a report costs."""
+    costs, last = PhaseCosts.of(task), task.rounds - 1
+    flows = {}
+    if last:
+        flows["selection"] = RecordFlow(
+            REPORTS[0], task.kind(0), range(1), selection_form(task), costs.selection
+        )
+    flows["training"] = RecordFlow(
+        REPORTS[1], task.kind(last), range(last, last + 1), training_form(task), costs.training
+    )
+    if days_to_ask:
+        flows["question"] = RecordFlow(
+            QUESTION, _query_kind(task), days_to_ask, question_form(task), costs.question
+        )
+    return flows
+
+
+def _query_kind(task: RecordTask) -> Kind:
+    kind = task.query_kind
+    if kind is None:
+        raise BadParameter("method", task.method, "one that answers questions")
+    return kind
 
 
 @dataclass(slots=True)

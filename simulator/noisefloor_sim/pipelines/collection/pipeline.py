@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisefloor.accounting import MICRO, Amount
+from noisefloor.collection.collecting import ReportingSelector
 from noisefloor.privacy import FlowEvidence, Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters
@@ -25,6 +26,13 @@ from noisefloor_sim.pipelines.collection.phases import (
     CollectionPhases,
     question_metrics,
     round_metrics,
+)
+from noisefloor_sim.pipelines.collection.witness_audit import (
+    AuditedPhase,
+    Bounds,
+    Step,
+    planted_task,
+    witness_bounds,
 )
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, Steps
@@ -147,8 +155,12 @@ class CollectionPipeline(api.Pipeline):
             budget=self.scenario.budget,
             asked=asked,
             asked_by_owners=self._questions_of_owners(),
-            canaries=block.canaries,
-            source=self.source.child("audit") if self._is_mounted("audit") else None,
+            bounds=self._bounds(columns) if self._is_mounted("audit") else {},
+            evidence={
+                name: evidence[flow.name]
+                for name, flow in self.phases_.flows.items()
+                if flow.name in evidence
+            },
         )
         return api.Findings(tuple(metrics), claims)
 
@@ -164,6 +176,27 @@ class CollectionPipeline(api.Pipeline):
     def paper_claim(self) -> Guarantee:
         """Return the epsilon of one phase, which the paper says of the whole."""
         return Guarantee(self.task.epsilon, Neighbours.USER)
+
+    def _bounds(self, columns: tuple[int, ...]) -> dict[str, Bounds]:
+        """Return what witnesses prove of each claim."""
+        flows, planted = self.phases_.flows, planted_task(self.task)
+        model = self.phases_.model or self.task.fitted_model(self.content)
+        steps: dict[str, Step] = {}
+        if planted is not None:
+            trainer, selector = planted.trainer, planted.selector
+            steps["training"] = lambda records, source: trainer.report(records, columns, source)
+            steps["question"] = lambda records, source: trainer.query(
+                model, records, columns, source
+            )
+            if isinstance(selector, ReportingSelector):
+                steps["selection"] = lambda records, source: selector.report(
+                    records, source
+                ).columns()
+        phases = {
+            name: AuditedPhase(flow, columns, model, steps.get(name))
+            for name, flow in flows.items()
+        }
+        return witness_bounds(phases, self.source.child("audit"))
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of each phase and of the whole run.

@@ -3,13 +3,14 @@
 Tables of the section on a collection of records.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.collection.block import ATTACKS
-from noisefloor_sim.report import Cell, Curve, Plot, Section, Table
+from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Section, Table, readings
 from noisefloor_sim.scenario import game_of
 
 _FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
@@ -24,7 +25,63 @@ def accuracy_table(groups: plotting.Groups) -> Table:
         "privacy on the same users' records, and by always naming the more frequent label.",
         ("curve", "on the device", "question", "without privacy", "majority class"),
         [(row[0], *row[2:]) for row in plotting.mean_rows(groups, names, 0.0)],
+        ((Reading("{k} of {n} are above the majority class on the device.", _above_majority),),),
     )
+
+
+def _above_majority(table: Table) -> Figures | None:
+    device, majority = (
+        readings.column(table, name) for name in ("on the device", "majority class")
+    )
+    pairs = list(zip(device, majority, strict=True))
+    return {"k": sum(one > other for one, other in pairs), "n": len(pairs)} if pairs else None
+
+
+@dataclass(frozen=True, slots=True)
+class _AttackRow:
+    """What an attack reached, its interval and what theory says of it; NaN where nothing."""
+
+    right: float
+    low: float
+    high: float
+    closed_form: float
+    bound: float
+
+
+def _attack_rows(table: Table) -> list[_AttackRow]:
+    names = ("right", "from", "to", "closed form", "bound")
+    places = [list(table.header).index(name) for name in names]
+    numbers = ([row[at] for at in places] for row in table.rows)
+    return [
+        _AttackRow(*(math.nan if isinstance(one, str | None) else float(one) for one in row))
+        for row in numbers
+    ]
+
+
+def _inside_intervals(table: Table) -> Figures | None:
+    rows = [row for row in _attack_rows(table) if not math.isnan(row.closed_form)]
+    inside = sum(row.low <= row.closed_form <= row.high for row in rows)
+    return {"k": inside, "n": len(rows)} if rows else None
+
+
+def _none_above(table: Table) -> Figures | None:
+    rows = [row for row in _attack_rows(table) if not math.isnan(row.bound)]
+    return {"n": len(rows)} if rows and all(row.low <= row.bound for row in rows) else None
+
+
+def _some_above(table: Table) -> Figures | None:
+    rows = [row for row in _attack_rows(table) if not math.isnan(row.bound)]
+    above = sum(row.low > row.bound for row in rows)
+    return {"k": above, "n": len(rows)} if above else None
+
+
+_ATTACK_READINGS = (
+    (Reading("The closed form lies in {k} of {n} intervals.", _inside_intervals),),
+    (
+        Reading("None of {n} is above its bound by more than its interval.", _none_above),
+        Reading("{k} of {n} are above their bound by more than their interval.", _some_above),
+    ),
+)
 
 
 def attack_tables(groups: plotting.Groups) -> Iterator[Table]:
@@ -45,9 +102,11 @@ def attack_tables(groups: plotting.Groups) -> Iterator[Table]:
     if rows:
         yield Table(
             "How often the adversary is right",
-            _READING,
+            "Share of right guesses with its 95 % interval, beside its closed form, the bound "
+            "that is proved and a guess without the report.",
             ("guessed", "curve", "right", "from", "to", "closed form", "bound", "baseline"),
             rows,
+            _ATTACK_READINGS,
         )
 
 
@@ -77,33 +136,26 @@ def sizes_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
 
 EPSILON = "pipelines.collection.epsilon"
 
-_READINGS = {
-    "label_known": "Naming the more frequent label is right as often as the baseline says; a "
-    "report that is worth little does not move the guess.",
-    "record": "Guessing blindly is right once in the number of symbols that a report is one of.",
-    "record_known": "Records go together: who knows them all starts from the most frequent one.",
-    "class_zero": "As printed, class 0 is reported by nobody but those who hold it: each such "
-    "report is a proof.",
+_NOTES = {
+    "label_known": "The guess without the reports names the more frequent label.",
+    "record": "A random guess is right once in the number of symbols that a report is one of.",
+    "record_known": "The guess without the reports names the most frequent record.",
+    "class_zero": "As printed, only those who hold class 0 report it.",
     "products": "Nothing hides the products: the label follows from them, and every class from "
     "the label. The closed form is that of a single product.",
-    "members": "Support vectors are training rows: without noise they name who took part. What "
-    "is learnt from protected reports cannot tell more than these.",
-    "repeated": "Every question has fresh noise: the majority of them is right ever more often.",
+    "members": "Support vectors are training rows.",
+    "repeated": "Every question has fresh noise.",
 }
-_READING = (
-    "Measured success lies on its closed form and below the bound that is proved; the baseline "
-    "is a guess without the report."
-)
 _ACCURACIES = {
     "accuracy.device": (
         "How often the true label is named, on the device",
-        "A model is worth something where it lies above the majority class; the line without "
-        "privacy is a model on the same users' records as they are.",
+        "The line without privacy is a model on the same users' records as they are, the majority "
+        "class a guess that names the more frequent label.",
     ),
     "accuracy.question": (
         "How often the true label is named, by protected questions",
-        "What is asked is protected, too: no number of owners makes an answer better than the "
-        "noise of its question. Asking on the device costs nothing.",
+        "What is asked is protected, too. The line without privacy is a model on the same users' "
+        "records as they are, asked in the open.",
     ),
 }
 
@@ -133,7 +185,7 @@ def _curves(groups: plotting.Groups, axis: plotting.Axis) -> list[Plot | Table]:
         return [accuracy_table(groups), *attack_tables(groups)]
     return [
         *_accuracy_plots(groups, axis),
-        *plotting.attack_plots(groups, axis, ATTACKS, _READINGS, usual=_READING),
+        *plotting.attack_plots(groups, axis, ATTACKS, _NOTES),
         _spent_plot(groups, axis),
     ]
 
@@ -162,7 +214,7 @@ def _accuracy_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Pl
     }
     x, found = plotting.metric_along_axis(everybody, "accuracy.majority")
     majority = Curve("majority class", x, [one.value for one in found], role="baseline")
-    for name, (title, reading) in _ACCURACIES.items():
+    for name, (title, describes) in _ACCURACIES.items():
         curves = plotting.curves_with_theory(groups, name, [("accuracy.open", "bound")])
         if curves and x:
             renamed = [
@@ -171,11 +223,12 @@ def _accuracy_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Pl
             ]
             yield Plot(
                 title,
-                reading,
+                describes,
                 axis.label,
                 "right labels of users who did not train",
                 (*renamed, majority),
                 log_x=plotting.is_logarithmic(groups),
+                readings=(readings.against("majority class"), readings.TREND),
             )
 
 
@@ -213,8 +266,14 @@ def _question_plots(points: Sequence[PointFindings]) -> list[Plot]:
             "questions",
             curves,
             kind="bar",
+            readings=((Reading("{refused} were refused, {asked} asked.", _question_sums),),),
         )
     ]
+
+
+def _question_sums(plot: Plot) -> Figures | None:
+    sums = {curve.name: f"{sum(curve.y):,.0f}" for curve in plot.curves}
+    return sums if sums.keys() >= {"asked", "refused"} else None
 
 
 def _refused(point: PointFindings) -> float:

@@ -15,7 +15,7 @@ from noisefloor.accounting import true_positive_rate
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.models.roc_metrics import FALSE_POSITIVE_RATES
-from noisefloor_sim.report import Curve, Plot, Role
+from noisefloor_sim.report import Curve, Figures, Plot, Reading, Role, readings
 
 HIDDEN = "pipelines.models.hidden"
 
@@ -86,12 +86,13 @@ def accuracy_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plo
     by_claim = ", by what is claimed" if axis.key.endswith(".epsilon") else ""
     yield Plot(
         f"How often the true label is predicted{by_claim}",
-        "A release is worth something where it lies above the majority class. What is claimed is "
-        "not always what is proved of the whole model.",
+        "The last release, beside a model without privacy on the same records and a guess that "
+        "names the most frequent class.",
         axis.label,
         _RIGHT,
         [*curves, *shared_curves(groups, _BASELINES)],
         log_x=plotting.is_logarithmic(groups),
+        readings=(readings.against("majority class"),),
     )
 
 
@@ -115,9 +116,8 @@ def whole_model_plot(groups: plotting.Groups) -> Iterator[Plot]:
     if prices and max(prices) > _APART * min(prices):
         yield Plot(
             "How often the true label is predicted, by what is proved of the whole model",
-            "The same releases at the epsilon of all that is published. Noise for one parameter "
-            "at a time costs as many times its epsilon as there are parameters; where nothing is "
-            "proved, nothing is drawn.",
+            "The same releases at the epsilon of all that is published. Where nothing is proved, "
+            "nothing is drawn.",
             "proved epsilon of a release, whole model",
             _RIGHT,
             curves,
@@ -142,14 +142,23 @@ def parameter_plots(points: Sequence[PointFindings]) -> Iterator[Plot]:
         if curves:
             yield Plot(
                 f"What an audit proves, by the number of parameters: {method}, epsilon {least:g}",
-                "As printed, one record may move every parameter: what is proved is as many times "
-                "the claim as there are parameters, and the audit rises with their number, above "
-                "the claim. Corrected, it stays below. No audit passes what its games resolve.",
+                "Lower bounds from games with one record that moves every parameter, beside what "
+                "is claimed. No audit passes what its games resolve.",
                 "parameters",
                 "epsilon of a release",
                 curves,
                 log_x=True,
+                readings=((Reading("{said}", _audits_above_claims),),),
             )
+
+
+def _audits_above_claims(plot: Plot) -> Figures | None:
+    """Count, for each curve, the audits above the claim."""
+    by_curve: dict[str, list[bool]] = {}
+    for point in readings.beside(plot, "bound"):
+        by_curve.setdefault(point.curve.removesuffix(", audited"), []).append(point.is_above)
+    counts = [f"{name} {sum(some)} of {len(some)}" for name, some in by_curve.items()]
+    return {"said": f"Audits above the claim: {', '.join(counts)}."} if counts else None
 
 
 def _by_parameters(points: Sequence[PointFindings], variant: str) -> list[Curve]:
@@ -189,8 +198,8 @@ def release_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
         return
     yield Plot(
         "What was debited from the budget of the data set, day by day",
-        "Every release is charged before it is drawn. When the budget is used up the publisher "
-        "refuses, and the line ends.",
+        "Every release is charged before it is drawn. A line ends with the last release that the "
+        "budget covers.",
         "day",
         "epsilon debited so far",
         spent,
@@ -198,10 +207,11 @@ def release_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
     )
     yield Plot(
         "How often the true label is predicted, from release to release",
-        "Later releases have more records to learn from; none has more than its own epsilon.",
+        "Each release on the day of its publication, learnt from the records of that day.",
         "day",
         _RIGHT,
         right,
+        readings=(readings.TREND,),
     )
 
 
@@ -222,24 +232,28 @@ GAMES = {
     "missing_record": "which of four records is missing, all others known",
     "difference": "which of four came between two releases, no other record known",
 }
-READINGS = {
-    "canary": "The adversary sees the noise of the release and knows everything else. Measured "
-    "success lies below the bound if the claim holds; where noise is Gaussian it lies on its "
-    "closed form.",
-    "missing_record": "From noisy counts, or noisy parameters, by their exact likelihood. Noise "
-    "for the whole model hides the record; so does training, which one record moves little.",
+NOTES = {
+    "canary": "The adversary sees the noise of the release and knows everything else. Dashed is "
+    "the bound of what is claimed, dotted the closed form where noise is Gaussian.",
+    "missing_record": "From noisy counts, or noisy parameters, by their exact likelihood. Dashed "
+    "is the bound of what is claimed.",
     "difference": "The noisy counts of one week are taken from those of the next: what all others "
-    "add cancels out, and twice the noise is left.",
+    "add cancels out, and twice the noise is left. Dashed is the bound of what is claimed.",
 }
+_PLANTED = "planted: no noise"
+_LEAST_AREA = 0.55
+"""A planted leak that is told with a smaller area says little about the attack."""
+
 _BOUND: tuple[str, Role] = ("bound of what is claimed", "bound")
 AUC_PLOTS: Mapping[str, tuple[str, str, Mapping[str, tuple[str, Role]]]] = {
     "lira": (
         "Membership by shadow models (LiRA)",
         "The adversary trains models as the holder does. 0.5 is guessing; dashed is what the "
-        "claim allows. The network without noise shows that the attack works.",
+        "claim allows. Beside it a planted network without noise, and a null game against random "
+        "bits that were never used.",
         {
             "attack.lira.claimed_auc": _BOUND,
-            "attack.planted.auc": ("planted: no noise", "baseline"),
+            "attack.planted.auc": (_PLANTED, "baseline"),
             "attack.null.auc": ("null: other random bits", "baseline"),
         },
     ),
@@ -265,24 +279,70 @@ def success_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
         }
         yield Plot(
             f"How often the adversary is right: {what}",
-            READINGS[name],
+            NOTES[name],
             axis.label,
             "right guesses",
             [*curves, *_closed_forms(groups, name), *shared_curves(groups, lines)],
             log_x=plotting.is_logarithmic(groups),
+            readings=plotting.ATTACK_READINGS,
         )
-    for name, (title, reading, theory) in AUC_PLOTS.items():
+    for name, (title, describes, theory) in AUC_PLOTS.items():
         curves = plotting.measured_curves(groups, f"attack.{name}.auc")
         if curves:
             curves += shared_curves(groups, theory)
             yield Plot(
                 title,
-                reading,
+                describes,
                 axis.label,
                 _AUC_LABEL,
                 curves,
                 log_x=plotting.is_logarithmic(groups),
+                readings=(PLANTED_READINGS, readings.BOUND, _GUESSING),
             )
+
+
+def _planted_auc(plot: Plot) -> list[float]:
+    return [y for curve in plot.curves if curve.name == _PLANTED for y in curve.y]
+
+
+def _tells_planted(plot: Plot) -> Figures | None:
+    found = _planted_auc(plot)
+    if not found or min(found) <= _LEAST_AREA:
+        return None
+    return {"span": readings.span(found)}
+
+
+def _misses_planted(plot: Plot) -> Figures | None:
+    found = _planted_auc(plot)
+    if not found or min(found) > _LEAST_AREA:
+        return None
+    return {"span": readings.span(found)}
+
+
+PLANTED_READINGS = (
+    Reading(
+        "The attack tells the members of the planted network: area {span}.",
+        _tells_planted,
+    ),
+    Reading(
+        "The attack hardly tells the members of the planted network (area {span}), so "
+        "that a small area elsewhere shows little.",
+        _misses_planted,
+    ),
+)
+
+
+def _around_half(plot: Plot) -> Figures | None:
+    ends = [
+        (low, high)
+        for curve in readings.measured(plot)
+        if curve.low and curve.high
+        for low, high in zip(curve.low, curve.high, strict=True)
+    ]
+    return {"k": sum(low <= 0.5 <= high for low, high in ends), "n": len(ends)} if ends else None
+
+
+_GUESSING = (Reading("{k} of {n} intervals contain 0.5, which is guessing.", _around_half),)
 
 
 def _closed_forms(groups: plotting.Groups, name: str) -> list[Curve]:
@@ -307,11 +367,12 @@ def weekly_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]
     if curves:
         yield Plot(
             "How often the adversary is right: a record that was in every release",
-            "Releases add up: the bound is that of all of them together.",
+            "The adversary has all releases; the bound is that of all of them together.",
             axis.label,
             "right guesses",
             curves,
             log_x=plotting.is_logarithmic(groups),
+            readings=plotting.ATTACK_READINGS,
         )
 
 
@@ -338,6 +399,7 @@ def curve_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
             curves,
             log_x=True,
             log_y=True,
+            readings=(readings.BOUND,),
         )
 
 

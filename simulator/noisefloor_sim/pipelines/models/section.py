@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.models import figures
 from noisefloor_sim.pipelines.plotting import Axis, Groups, mean_rows
-from noisefloor_sim.report import Plot, Section, Table
+from noisefloor_sim.report import Figures, Plot, Reading, Section, Table, readings
 
 
 def accuracy_table(groups: Groups, axis: Axis) -> Table:
@@ -38,7 +38,17 @@ def accuracy_table(groups: Groups, axis: Axis) -> Table:
             "proved",
         ),
         mean_rows(groups, names),
+        ((Reading("{k} of {n} are above the majority class.", _above_majority),),),
     )
+
+
+def _above_majority(table: Table) -> Figures | None:
+    pairs = [
+        (row[2], row[5])
+        for row in table.rows
+        if isinstance(row[2], float) and isinstance(row[5], float)
+    ]
+    return {"k": sum(one > other for one, other in pairs), "n": len(pairs)} if pairs else None
 
 
 def attack_table(groups: Groups, axis: Axis) -> Table:
@@ -93,7 +103,8 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
         "Audited 0: nothing was found. "
         "Null: both inputs are the same, so 0 (and an area of 0.5) is right. Planted: so many "
         "draws for one charge, or, of one draw, noise for one parameter where all are published; "
-        "it should lie above the claim. Planted, LiRA: a network without noise.",
+        "an auditor that finds it audits more than is claimed. Planted, LiRA: a network without "
+        "noise.",
         (
             "curve",
             axis.word,
@@ -106,6 +117,18 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
             "planted, LiRA",
         ),
         mean_rows(groups, names),
+        (
+            readings.column_count(
+                "null",
+                lambda audited: audited > 0,
+                some="{k} of {n} null games raise a false alarm.",
+                none="None of {n} null games raises a false alarm.",
+            ),
+            readings.column_range(
+                "planted, LiRA",
+                "LiRA reaches an area of {span} on the planted network.",
+            ),
+        ),
     )
 
 

@@ -52,7 +52,20 @@
     const figure = JSON.parse(document.getElementById(canvas.id.replace("plot-", "figure-")).textContent);
     const layout = merged(figure.layout, nested(theme(onScreen())));
     layout.dragmode = finger ? false : "zoom"; // a finger scrolls the page
-    return Plotly.newPlot(canvas, figure.data, layout, { displayModeBar: false, responsive: true });
+    return Plotly.newPlot(canvas, figure.data, layout, { displayModeBar: false, responsive: true }).then(() => {
+      thin(canvas);
+      canvas.on("plotly_afterplot", () => thin(canvas));
+    });
+  }
+
+  function thin(canvas) { // of labels that cover each other the first is shown; the pointer shows all
+    const shown = [];
+    for (const text of canvas.querySelectorAll(".textpoint text")) {
+      const a = text.getBoundingClientRect();
+      const isCovered = shown.some((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom);
+      text.style.visibility = isCovered ? "hidden" : "";
+      if (!isCovered) shown.push(a);
+    }
   }
 
   function relayout(change) {
