@@ -21,6 +21,13 @@ ADS = scenario(
     """,
 )
 LAPLACE = ("pipelines.ads.training.method=laplace",)
+UNCLIPPED = (
+    *LAPLACE,
+    "pipelines.ads.training.clip=0.01",
+    "pipelines.ads.training.block_clip=false",
+    "pipelines.ads.training.epsilon=30",
+)
+WIDE_CLIP = ("pipelines.ads.training.clip=0.5", "pipelines.ads.training.epsilon=8")
 SPECTRAL = ("pipelines.ads.training.method=spectral",)
 LITE = ("pipelines.ads.training.method=spectral-lite",)
 SLATE = ("pipelines.ads.delivery.choice=slate",)
@@ -76,6 +83,7 @@ ADS_MUTANTS = (
         "np.clip(values / np.float32(self.clip / 4), -1.0, 1.0, out=values)",
         ADS,
         "training",
+        settings=WIDE_CLIP,
         on_device=True,
     ),
     Mutant(
@@ -145,7 +153,7 @@ ADS_MUTANTS = (
         "",
         ADS,
         "training",
-        settings=(*LAPLACE, "pipelines.ads.training.clip=0.01"),
+        settings=UNCLIPPED,
         on_device=True,
     ),
     Mutant(
@@ -242,12 +250,10 @@ ADS_MUTANTS = (
     ),
     Mutant(
         "requests-same-noise-each-day",
-        "A device draws once, and uses the draws each day.",
-        SLOTS,
-        "    requests = delivery.request(slots.scores[asked], randomness)\n",
-        "    "
-        + drawn_again("randomness", "SeededSource(*randomness.__reduce__()[1][:-1])", 4)
-        + "\n    requests = delivery.request(slots.scores, randomness)[asked]\n",
+        "The draws of a device are those of its first day.",
+        DELIVERY,
+        'randomness = self.source.child("request", cohort.number, day)',
+        drawn_again("randomness", 'self.source.child("request", cohort.number)'),
         ADS,
         "ad-requests",
         on_device=True,

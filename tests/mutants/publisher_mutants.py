@@ -6,7 +6,7 @@ MODELS = scenario(
     "models",
     """
     days: 7
-    population: {users: 2000, cohort: 1024, churn_per_day: 0.0}
+    population: {users: 1000, cohort: 512, churn_per_day: 0.0}
     attacks: [models.canary]
     pipelines:
       models: {source: synthetic, method: logistic, epsilon: 1.0, budget: 10.0}
