@@ -323,8 +323,8 @@ CLICK_MUTANTS = (
         "impressions-wrong-ad",
         "Devices report the ad after the one that was shown.",
         SERVING,
-        "frames = outgoing_frames(IMPRESSIONS, number, kind, day, ads, draws, truth=ads)",
-        "frames = outgoing_frames(\n"
+        "frames = device_frames(IMPRESSIONS, number, kind, day, ads, draws, truth=ads)",
+        "frames = device_frames(\n"
         "            IMPRESSIONS, number, kind, day, (ads + 1) % kind.cells, draws, truth=ads\n"
         "        )",
         CLICKS,

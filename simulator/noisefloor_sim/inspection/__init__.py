@@ -5,15 +5,15 @@
 """
 
 from noisefloor_sim.inspection.flow import (
+    DeviceFrame,
     Flow,
     LedgerPrice,
-    OutgoingFrame,
     SeenFrame,
-    UntestedFlow,
-    outgoing_frames,
+    device_frames,
 )
+from noisefloor_sim.inspection.plain_flow import PlainFlow
 from noisefloor_sim.inspection.symbol_flow import SymbolFlow, SymbolTruth
-from noisefloor_sim.inspection.tap import Tap
+from noisefloor_sim.inspection.tap import FrameTap
 from noisefloor_sim.inspection.witnesses import (
     WitnessPairs,
     WitnessScores,
@@ -25,20 +25,20 @@ from noisefloor_sim.inspection.witnesses import (
 )
 
 __all__ = [
+    "DeviceFrame",
     "Flow",
+    "FrameTap",
     "LedgerPrice",
-    "OutgoingFrame",
+    "PlainFlow",
     "SeenFrame",
     "SymbolFlow",
     "SymbolTruth",
-    "Tap",
-    "UntestedFlow",
     "WitnessPairs",
     "WitnessScores",
+    "device_frames",
     "draw_pairs",
     "most_pairs",
     "no_pairs",
-    "outgoing_frames",
     "summed_bounds",
     "with_bits",
 ]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.fit import FitResult, FitTable
+from noisefloor.adversary.fit import FitResult
 from noisefloor.checks import Array
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Frame, Kind, Order, SealedFrame, sealed_frames
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OutgoingFrame:
+class DeviceFrame:
     """A frame on its way, and what only scoring may know of it.
 
     Attributes:
@@ -40,7 +40,7 @@ class OutgoingFrame:
         return self.frame.data
 
 
-def outgoing_frames(
+def device_frames(
     flow: str,
     cohort: int,
     kind: Kind,
@@ -50,7 +50,7 @@ def outgoing_frames(
     *,
     truth: object,
     paid: NDArray[np.bool_] | None = None,
-) -> Iterator[OutgoingFrame]:
+) -> Iterator[DeviceFrame]:
     """Write reports as frames, each with what it was made of.
 
     Args:
@@ -65,7 +65,7 @@ def outgoing_frames(
     """
     for frame in sealed_frames(kind, epoch, reports, source):
         debited = len(frame.order) if paid is None else np.count_nonzero(paid[frame.order])
-        yield OutgoingFrame(flow, cohort, frame, truth, int(debited), epoch)
+        yield DeviceFrame(flow, cohort, frame, truth, int(debited), epoch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,46 +154,3 @@ class Flow(ABC):
     @abstractmethod
     def fit(self) -> FitResult:
         """Test everything that was counted."""
-
-
-class UntestedFlow(Flow):
-    """A flow whose distribution is not tested: its frames, sums and price are.
-
-    Args:
-        name: Of the flow.
-        kinds: The kind of each epoch.
-        price: What a report costs.
-        first: The first epoch.
-    """
-
-    def __init__(
-        self, name: str, kinds: list[Kind], price: LedgerPrice | None = None, first: int = 0
-    ) -> None:
-        self._name, self._kinds, self._price = name, kinds, price
-        self.epochs = range(first, first + len(kinds))
-
-    @property
-    def name(self) -> str:
-        """The name of the flow."""
-        return self._name
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Those of the kind."""
-        return {field.name: str(field.type) for field in self._kinds[0].schema}
-
-    def kind_at(self, epoch: int) -> Kind:
-        """Return the kind of an epoch."""
-        return self._kinds[epoch - self.epochs.start]
-
-    @property
-    def price(self) -> LedgerPrice | None:
-        """What a report costs."""
-        return self._price
-
-    def inspect(self, seen: SeenFrame) -> None:
-        """Count nothing."""
-
-    def fit(self) -> FitResult:
-        """Return that nothing was tested."""
-        return FitTable().result()

@@ -19,7 +19,7 @@ from noisefloor.privacy import FlowEvidence
 from noisefloor.roles import EpochReleases, FrameOutcome, FrameStatus
 from noisefloor.wire import Frame, Kind, Order, Reduction, decode_frame
 from noisefloor_sim.deploy.hosting import Receiver
-from noisefloor_sim.inspection.flow import Flow, OutgoingFrame, SeenFrame
+from noisefloor_sim.inspection.flow import DeviceFrame, Flow, SeenFrame
 
 _ODD = 0x9E3779B97F4A7C15
 """Weights of columns in the fingerprint of a row are its odd multiples."""
@@ -71,7 +71,7 @@ class _Book:
 
     flow: Flow
     server: EpochReleases | None = None
-    expected: dict[bytes, OutgoingFrame] = field(default_factory=dict)
+    expected: dict[bytes, DeviceFrame] = field(default_factory=dict)
     seen: dict[bytes, int] = field(default_factory=dict)
     epochs: dict[int, _Epoch] = field(default_factory=dict)
     paid: dict[int, int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Book:
                 named = ", ".join(sorted(one.decode() for one in entries))
                 self.blame(f"a frame carries the entries {named} in its header")
 
-    def see_order(self, sent: OutgoingFrame) -> None:
+    def see_order(self, sent: DeviceFrame) -> None:
         """Compare the order of rows with that of users, and with the cohort's frame before."""
         see_order(self.orders, sent.frame.order, MOST_ORDERED)
         order = sent.frame.order[:MOST_ORDERED]
@@ -114,7 +114,7 @@ class _Book:
         self.last_order[sent.cohort] = order
 
 
-class Tap:
+class FrameTap:
     """Reads what arrives, for all flows of a world."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class Tap:
                 self._kinds[kind.name] = kind
                 self._flow_of_kind[kind.name] = flow.name
 
-    def expect(self, frame: OutgoingFrame) -> None:
+    def expect(self, frame: DeviceFrame) -> None:
         """Note what a device is about to send."""
         book = self._books[frame.flow]
         book.expected[frame.frame.batch_id] = frame
@@ -185,7 +185,7 @@ class Tap:
             if not isinstance(outcome, FrameOutcome) or outcome.status is FrameStatus.COUNTED:
                 book.epochs.setdefault(frame.epoch, _Epoch()).add(frame.kind, frame.batch)
 
-    def _take(self, book: _Book, sent: OutgoingFrame, frame: Frame, data: bytes) -> None:
+    def _take(self, book: _Book, sent: DeviceFrame, frame: Frame, data: bytes) -> None:
         del book.expected[frame.batch_id]
         self._by_bytes.pop(hash(sent.data), None)
         book.seen[frame.batch_id] = hash(data)

@@ -21,7 +21,7 @@ from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind, SealedFrame
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
-from noisefloor_sim.inspection import Flow, OutgoingFrame
+from noisefloor_sim.inspection import DeviceFrame, Flow
 from noisefloor_sim.report import Section
 from noisefloor_sim.scenario import PipelineBlock, Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
@@ -253,7 +253,7 @@ class SimulationContext(Protocol):
         """Return the budgets of the cohort's users."""
         ...
 
-    def send(self, frame: OutgoingFrame, receive: Receiver, *name: str | int) -> None:
+    def send(self, frame: DeviceFrame, receive: Receiver, *name: str | int) -> None:
         """Start a frame on its way to a role; ``name`` names its stream of chances."""
         ...
 
@@ -326,13 +326,13 @@ class Pipeline(ABC):
         """What is declared of the flows that it sends to the aggregator."""
         return ()
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Let a cohort's devices report at the end of a day: frames that go to the aggregator."""
         return iter(())
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[OutgoingFrame]:
+    ) -> Iterator[DeviceFrame]:
         """Report, after ``wake``, on what people were shown and clicked on the day."""
         return iter(())
 

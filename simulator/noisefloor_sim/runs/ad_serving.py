@@ -1,18 +1,16 @@
 """The ads of a world: who visits, what is requested, shown and clicked, what is counted."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.ads.auction import BID_REQUESTS
 from noisefloor.ads.delivery import AD_REQUESTS
-from noisefloor.adversary.fit import FitResult, FitTable, see_equal
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import IMPRESSIONS, ImpressionServer
-from noisefloor.wire import Kind
-from noisefloor_sim.inspection import Flow, OutgoingFrame, SeenFrame, outgoing_frames
+from noisefloor_sim.inspection import DeviceFrame, device_frames
 from noisefloor_sim.pipelines import Metric, Pipeline, ServedAds
 from noisefloor_sim.world import (
     AdWorld,
@@ -38,49 +36,6 @@ class AdCounts:
     def events(self) -> int:
         """Page views, impressions and clicks decided."""
         return self.views + self.impressions + self.clicks
-
-
-MOST_COMPARED = 4_096
-"""Rows of a frame that are compared one by one: rows are in random order."""
-
-
-@dataclass(slots=True)
-class ImpressionFlow(Flow):
-    """Shown ads: sent as they are, without a word on who saw them.
-
-    Attributes:
-        kind: Of the frames.
-        epochs: The days.
-        table: Where rows that differ from what was shown are counted: there may be none.
-    """
-
-    kind: Kind
-    epochs: range
-    table: FitTable = field(default_factory=FitTable)
-
-    @property
-    def name(self) -> str:
-        """The name of the flow."""
-        return IMPRESSIONS
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The ad's index alone."""
-        return {"symbol": np.min_scalar_type(self.kind.cells - 1).name}
-
-    def kind_at(self, epoch: int) -> Kind:
-        """Return the one kind."""
-        return self.kind
-
-    def inspect(self, seen: SeenFrame) -> None:
-        """Compare the rows with what was shown."""
-        some = slice(0, MOST_COMPARED)
-        shown = np.asarray(seen.truth)[seen.order[some]]
-        see_equal(self.table, "shown ads reported as others", shown, seen.rows[some])
-
-    def fit(self) -> FitResult:
-        """Test that no row differs; noise that is not there cannot be too small."""
-        return replace(self.table.result(), finds_planted=True)
 
 
 class AdServing:
@@ -136,7 +91,7 @@ class AdServing:
         if not len(ads):
             return
         kind, draws = self.server.kind, self._source.child("impressions", number, day)
-        frames = outgoing_frames(IMPRESSIONS, number, kind, day, ads, draws, truth=ads)
+        frames = device_frames(IMPRESSIONS, number, kind, day, ads, draws, truth=ads)
         for place, frame in enumerate(frames):
             self._send(frame, "impressions", number, day, place)
 
@@ -169,10 +124,10 @@ class AdServing:
         if requests is not None:
             for place, frame in enumerate(requests.frames):
                 name, paid = AD_REQUESTS, len(frame.order)
-                sent = OutgoingFrame(name, number, frame, requests.truth, paid, day)
+                sent = DeviceFrame(name, number, frame, requests.truth, paid, day)
                 self._send_requests(sent, "requests", number, day, place)
         for place, frame in enumerate(() if bids is None else bids.frames):
-            sent = OutgoingFrame(BID_REQUESTS, day, frame, bids, 0, day)
+            sent = DeviceFrame(BID_REQUESTS, day, frame, bids.columns, 0, day)
             self._send_requests(sent, "bid-requests", day, place)
 
     def _count_ratings(self, cohort: Cohort) -> None:

@@ -18,6 +18,7 @@ from noisefloor.accounting import MICRO, Amount
 from noisefloor.privacy import FlowEvidence
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import (
+    IMPRESSIONS,
     CollectionConfig,
     FrameCounters,
     PublicationServer,
@@ -27,9 +28,9 @@ from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
-from noisefloor_sim.inspection import Flow, OutgoingFrame, Tap
+from noisefloor_sim.inspection import DeviceFrame, Flow, FrameTap, PlainFlow
 from noisefloor_sim.pipelines import Findings, Metric, NamedClaim, Pipeline, PipelineType
-from noisefloor_sim.runs.ad_serving import AdServing, ImpressionFlow
+from noisefloor_sim.runs.ad_serving import AdServing
 from noisefloor_sim.runs.user_claims import UserLedger
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
@@ -132,7 +133,7 @@ class Engine:
             self._collection([*kinds, *requests], world)
         )
         self.aggregator = self.hosted.servers.aggregator
-        self.tap = Tap()
+        self.tap = FrameTap()
         for pipeline in self.pipelines.values():
             self.tap.open(pipeline.flows, self.aggregator)
         self._to_aggregator = self.hosted.receiver(
@@ -201,7 +202,7 @@ class Engine:
             )
         return self.accounts[cohort.number]
 
-    def send(self, frame: OutgoingFrame, receive: Receiver, *name: str | int) -> None:
+    def send(self, frame: DeviceFrame, receive: Receiver, *name: str | int) -> None:
         """Start a frame on its way to a role."""
         self.tap.expect(frame)
         self.network.send(frame.data, receive, *name)
@@ -237,7 +238,9 @@ class Engine:
         server = self.hosted.servers.ad_server
         if server is None:
             raise TypeError("A world with ads needs an ad server.")
-        self.tap.open([ImpressionFlow(server.kind, range(self.scenario.days))], server)
+        columns = {"symbol": np.min_scalar_type(len(world.catalogue) - 1).name}
+        shown_ads = PlainFlow(IMPRESSIONS, server.kind, range(self.scenario.days), columns)
+        self.tap.open([shown_ads], server)
         for pipeline in self.pipelines.values():
             self.tap.open(pipeline.request_flows, server)
         shown, requested = (
@@ -252,7 +255,7 @@ class Engine:
     def _sender(self, receive: Receiver) -> Callable[..., None]:
         """Return what starts a frame on its way to a receiver."""
 
-        def send(frame: OutgoingFrame, *name: str | int) -> None:
+        def send(frame: DeviceFrame, *name: str | int) -> None:
             self.send(frame, receive, *name)
 
         return send

@@ -29,7 +29,6 @@ from noisefloor.adversary.audit.intervals import (
     true_positive_rate,
     upper_limit,
 )
-from noisefloor.adversary.audit.joint_releases import RepeatedRelease, joint_bound
 from noisefloor.adversary.audit.observations import (
     compositions,
     counts_distribution,
@@ -58,7 +57,6 @@ __all__ = [
     "Guess",
     "Indices",
     "Prior",
-    "RepeatedRelease",
     "ReportDistribution",
     "RocCurve",
     "all_audit_cases",
@@ -79,7 +77,6 @@ __all__ = [
     "has_power",
     "held_out_bound",
     "is_listable",
-    "joint_bound",
     "likelihood_table",
     "lower_limit",
     "majority_success",

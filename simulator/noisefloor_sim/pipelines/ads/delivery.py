@@ -20,7 +20,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind, sealed_frames
-from noisefloor_sim.inspection import Flow, OutgoingFrame
+from noisefloor_sim.inspection import DeviceFrame, Flow
 from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
 from noisefloor_sim.pipelines.ads.request_flow import REQUEST, RequestFlow
@@ -319,7 +319,7 @@ class DeliveryPhase:
         """What is declared of reports of shown ads."""
         return () if self.reports is None else (self.reports.flow,)
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Report which ad of the slates was shown, one of the day's, protected."""
         if self.reports is not None:
             yield from self.reports.frames(cohort, day, _contact(cohort, day), account)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from noisefloor.accounting import MICRO, Amount
 from noisefloor.ads.auction import BID_REQUESTS
 from noisefloor.privacy import FlowEvidence, Guarantee
@@ -11,7 +13,7 @@ from noisefloor.roles import FrameCounters
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import Flow, OutgoingFrame, UntestedFlow
+from noisefloor_sim.inspection import DeviceFrame, Flow, PlainFlow
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
@@ -99,15 +101,18 @@ class AdsPipeline(api.Pipeline):
         """Requests of devices, and bid requests where impressions are sold."""
         if self.market is None:
             return (self.delivery.flow,)
-        kinds = [self.market.kind] * self.scenario.days
-        return self.delivery.flow, UntestedFlow(BID_REQUESTS, kinds)
+        ads, topics = self.scenario.ad_behaviour.ads, self.scenario.population.topics
+        largest = {"symbol": ads, "topic": topics - 1}
+        columns = {name: np.min_scalar_type(most).name for name, most in largest.items()}
+        days = range(self.scenario.days)
+        return self.delivery.flow, PlainFlow(BID_REQUESTS, self.market.kind, days, columns)
 
     @property
     def flows(self) -> tuple[Flow, ...]:
         """Those of delivery."""
         return self.delivery.flows
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 

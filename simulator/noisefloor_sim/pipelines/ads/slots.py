@@ -18,7 +18,7 @@ from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind
-from noisefloor_sim.inspection import OutgoingFrame, outgoing_frames
+from noisefloor_sim.inspection import DeviceFrame, device_frames
 from noisefloor_sim.pipelines.ads.shown_flow import SHOWN, ShownFlow, ShownTruth
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.world import BudgetAccount, Cohort, Visits
@@ -212,7 +212,7 @@ class ImpressionReporting:
 
     def frames(
         self, cohort: Cohort, day: int, contact: Flags, account: BudgetAccount
-    ) -> Iterator[OutgoingFrame]:
+    ) -> Iterator[DeviceFrame]:
         """Report which ad was drawn, as far as the budget goes."""
         sample = self.samples.pop(cohort.number)
         cost = Amount.cost(self.report.guarantee()).micro_epsilon
@@ -229,7 +229,7 @@ class ImpressionReporting:
         )
         randomness = self.source.child("shown-frame", cohort.number, day)
         truth = ShownTruth(day, len(cohort), np.flatnonzero(paid), reported_ads, pairs)
-        yield from outgoing_frames(
+        yield from device_frames(
             self.kind.name, cohort.number, self.kind, day, reports, randomness, truth=truth
         )
 

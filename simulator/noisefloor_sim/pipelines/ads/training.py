@@ -29,7 +29,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, TrainingServer
 from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor_sim.deploy.hosting import Receiver
-from noisefloor_sim.inspection import OutgoingFrame, outgoing_frames
+from noisefloor_sim.inspection import DeviceFrame, device_frames
 from noisefloor_sim.pipelines.ads.block import TrainingBlock, block_of, scenario_key_errors
 from noisefloor_sim.pipelines.ads.fraud import TrainingFraud, check_pushed, forged_reports
 from noisefloor_sim.pipelines.ads.gradient_noise import GradientNoise
@@ -347,7 +347,7 @@ class TrainingPhase:
                 session.training.kind(number),
             )
             paid = np.arange(len(some)) < np.count_nonzero(rows)
-            frames = outgoing_frames(
+            frames = device_frames(
                 TRAINING,
                 cohort.number,
                 kind,
@@ -389,7 +389,7 @@ class TrainingPhase:
 
 
 def _later(
-    session: TrainingSession, delay_s: float, frame: OutgoingFrame, path: tuple[str | int, ...]
+    session: TrainingSession, delay_s: float, frame: DeviceFrame, path: tuple[str | int, ...]
 ) -> Steps:
     """Send a frame after a delay."""
     yield session.context.env.timeout(delay_s)

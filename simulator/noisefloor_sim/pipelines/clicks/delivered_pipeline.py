@@ -15,7 +15,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, most_pairs, with_bits
+from noisefloor_sim.inspection import DeviceFrame, WitnessPairs, most_pairs, with_bits
 from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim, Price
 from noisefloor_sim.pipelines.clicks.attacks import delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
@@ -104,7 +104,7 @@ class DeliveredPipeline(Pipeline):
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[OutgoingFrame]:
+    ) -> Iterator[DeviceFrame]:
         """Send the day's reports of a cohort."""
         stats, number, cost = self.days[day], cohort.number, self.flow.cost
         contact = self.flow.open_day(cohort, day, activity, account)

@@ -15,7 +15,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.inspection import (
-    OutgoingFrame,
+    DeviceFrame,
     WitnessPairs,
     draw_pairs,
     most_pairs,
@@ -90,7 +90,7 @@ class ClickPipeline(Pipeline):
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[OutgoingFrame]:
+    ) -> Iterator[DeviceFrame]:
         """Send the day's reports of a cohort."""
         ads, stats = self.scenario.ad_behaviour.ads, self.days[day]
         contact = self.flow.open_day(cohort, day, activity, account)

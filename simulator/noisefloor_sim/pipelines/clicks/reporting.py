@@ -13,7 +13,7 @@ from noisefloor.privacy import FlowEvidence, Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import OutgoingFrame, WitnessPairs, outgoing_frames
+from noisefloor_sim.inspection import DeviceFrame, WitnessPairs, device_frames
 from noisefloor_sim.pipelines.api import (
     Metric,
     NamedClaim,
@@ -141,7 +141,7 @@ class ClickReporting:
         paid: Flags,
         fresh: SentReports,
         clicks: FreshClicks,
-    ) -> Iterator[OutgoingFrame]:
+    ) -> Iterator[DeviceFrame]:
         """Send a cohort's reports: fresh ones, old ones again, and forged ones among them.
 
         Args:
@@ -166,7 +166,7 @@ class ClickReporting:
             due = np.zeros(len(reports), dtype=np.bool_)
             due[: len(users)] = self._due(cohort, paid)[users]
             randomness = self.source.child("frame", cohort, day)
-            yield from outgoing_frames(
+            yield from device_frames(
                 self.inspected.name,
                 cohort,
                 self.kind,

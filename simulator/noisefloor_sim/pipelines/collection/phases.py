@@ -18,7 +18,7 @@ from noisefloor.roles import TrainingServer
 from noisefloor.tasks import MOST_QUERIES, FittedModel, RecordTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Receiver
-from noisefloor_sim.inspection import outgoing_frames
+from noisefloor_sim.inspection import device_frames
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.block import block_of
 from noisefloor_sim.pipelines.collection.claims import PhaseCosts, debited
@@ -231,7 +231,7 @@ class CollectionPhases:
         randomness = self.source.child("report", cohort.number, number)
         rows = self.task.report(number, content, truth.records, randomness)
         kind, frames = self.task.kind(number), self.source.child("frame", cohort.number, number)
-        sent = outgoing_frames(flow, cohort.number, kind, number, rows, frames, truth=truth)
+        sent = device_frames(flow, cohort.number, kind, number, rows, frames, truth=truth)
         for place, frame in enumerate(sent):
             context.send(frame, receive, "collection", cohort.number, number, place)
 
@@ -270,7 +270,7 @@ class CollectionPhases:
             path = ("question", cohort.number, day, place)
             truth = RecordTruth(users, records, start, self.columns, self.model, witnesses)
             rows = self.task.query(self.content, records[some], self.source.child(*path))
-            (frame,) = outgoing_frames(
+            (frame,) = device_frames(
                 QUESTION,
                 cohort.number,
                 _query_kind(self.task),

@@ -13,7 +13,7 @@ from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import RecordTask
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import OutgoingFrame
+from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.collection import record_assignment
 from noisefloor_sim.pipelines.collection.attacks import attack
@@ -126,7 +126,7 @@ class CollectionPipeline(api.Pipeline):
         cost = debited(phases.costs.question)
         return max(0, min(requested, budget // cost)) if cost else requested
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Send nothing by itself: what is sent is sent in phases."""
         self.accounts[cohort.number] = account
         return iter(())

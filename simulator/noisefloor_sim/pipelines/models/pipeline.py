@@ -13,7 +13,7 @@ from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import OutgoingFrame
+from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.models import differencing_attacks, inference_attacks
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
@@ -93,7 +93,7 @@ class ModelsPipeline(api.Pipeline):
         self.holder.open(context)
         return (self._publish(context),)
 
-    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[OutgoingFrame]:
+    def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Note whose record arrives; nothing is sent to the aggregator."""
         self.arrivals.note(cohort, day)
         return iter(())

@@ -111,7 +111,7 @@ def test_one_row_of_noise_for_all_users_is_found() -> None:
 
 
 @pytest.mark.statistical
-def test_permanent_answers_are_told_from_fresh_ones() -> None:
+def test_fresh_answers_do_not_pass_for_permanent_ones() -> None:
     clicks = MemoisedClicks(ADS, 8.0, 4.0, DAYS)
 
     def verdict(*, is_permanent: bool) -> bool:
