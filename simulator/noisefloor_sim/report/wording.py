@@ -307,15 +307,15 @@ def _broken(broken: Sequence[ClaimRow], total: int) -> str:
 
 
 def _heaviest(rows: Sequence[ClaimRow]) -> str:
-    """Set what is proved of the heaviest user's whole run against the budget, at its worst."""
+    """Set what is proved of the heaviest user's whole run against the claim, at its worst."""
     found = [row for row in rows if row.mechanism == HEAVIEST_USER]
     if not found:
         return ""
     worst = max(found, key=lambda row: (_ratio(row.proved, row.claimed), row.proved))
     where = f" ({worst.point})" if worst.point else ""
     return (
-        f"The heaviest user{where}: proved {upper(worst.proved)} of a budget of "
-        f"{upper(worst.claimed)}."
+        f"The heaviest user{where}: {upper(worst.proved)} is proved of the whole run, where "
+        f"{upper(worst.claimed)} is claimed."
     )
 
 

@@ -111,10 +111,11 @@ def test_the_heaviest_user_is_set_against_the_budget() -> None:
     heavy = replace(light, claimed=1000.0, proved=652.3456, point="budget 1000")
     said = headline([light, heavy, row(1, 1)])
     assert said.startswith(
-        "The heaviest user (budget 1000): proved 652.4 of a budget of 1,000. All 3 claims hold"
+        "The heaviest user (budget 1000): 652.4 is proved of the whole run, where 1,000 is "
+        "claimed. All 3 claims hold"
     )
 
 
 def test_what_is_undecided_is_counted_apart() -> None:
     blind = replace(row(1, 1), verdict="blind")
-    assert headline([blind, row(1, 1)]) == "1 of 2 claims: undecided. 1 of 2 claims hold."
+    assert headline([blind, row(1, 1)]) == "1 of 2 claims: blind. 1 of 2 claims hold."
