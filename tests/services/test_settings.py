@@ -144,3 +144,9 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     assert "hunter2" not in repr(made)
     assert "hunter2" in made.redis_url
     assert "hunter2" not in os.environ.get("NOISEFLOOR_REDIS_URL", "")
+
+
+def test_a_tap_is_refused() -> None:
+    """What crosses is read by simulations, at their own end of the socket: a service has no tap."""
+    with pytest.raises(BadSetting, match="NOISEFLOOR_TAP is not a setting"):
+        Settings.read({"NOISEFLOOR_TAP": "on"})
