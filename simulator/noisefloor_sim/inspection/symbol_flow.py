@@ -93,12 +93,11 @@ class SymbolFlow(Flow):
             raise TypeError("Symbols come with what they were made of.")
         places, reports = seen.in_order()
         self.tests.see(truth.values[places], reports)
-        pairs, where = truth.pairs, np.searchsorted(places, truth.pairs.first)
-        came = where < len(places)
-        came[came] = places[where[came]] == pairs.first[came]
+        pairs = truth.pairs
+        came, where = pairs.arrived(places)
         actual, other = truth.values[pairs.first][came], truth.other[came]
         bits = pairs.swapped[came], pairs.unused[came]
-        self.seen.append((reports[where[came]], actual, other, *bits))
+        self.seen.append((reports[where], actual, other, *bits))
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""

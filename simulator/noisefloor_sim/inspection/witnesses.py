@@ -49,6 +49,17 @@ class WitnessPairs:
         first, second = self.first[self.swapped], self.second[self.swapped]
         return np.concatenate([first, second]), np.concatenate([second, first])
 
+    def arrived(self, places: Rows) -> tuple[Flags, Rows]:
+        """Return of which pairs the first one's report is among these, and where it is.
+
+        Args:
+            places: Of reports, increasing; pairs are places, too.
+        """
+        where = np.searchsorted(places, self.first)
+        came = where < len(places)
+        came[came] = places[where[came]] == self.first[came]
+        return came, where[came]
+
     def exchange(self, values: NDArray[Value]) -> NDArray[Value]:
         """Return the values of all users, those of swapped pairs exchanged."""
         if not self.swapped.any():

@@ -207,14 +207,10 @@ class ClickFlow(Flow):
     ) -> None:
         """Keep the reports of witnesses that arrived."""
         pairs = truth.pairs
-        where = np.searchsorted(rows, pairs.first)
-        came = where < len(rows)
-        came[came] = rows[where[came]] == pairs.first[came]
+        came, where = pairs.arrived(rows)
         if came.any():
-            where, actual, other = where[came], clicks[where[came]], truth.other[came]
-            self.witnesses.append(
-                (fresh[where], actual, other, pairs.swapped[came], pairs.unused[came])
-            )
+            bits = pairs.swapped[came], pairs.unused[came]
+            self.witnesses.append((fresh[where], clicks[where], truth.other[came], *bits))
 
     def fit(self) -> FitResult:
         """Test everything that was counted."""
