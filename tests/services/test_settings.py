@@ -147,6 +147,6 @@ def test_a_password_in_an_address_is_not_shown() -> None:
 
 
 def test_a_tap_is_refused() -> None:
-    """What crosses is read by simulations, at their own end of the socket: a service has no tap."""
+    """Simulations read what crosses at their own end of the socket: a service has no tap."""
     with pytest.raises(BadSetting, match="NOISEFLOOR_TAP is not a setting"):
         Settings.read({"NOISEFLOOR_TAP": "on"})
