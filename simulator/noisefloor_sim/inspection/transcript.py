@@ -50,8 +50,8 @@ class Transcript:
             return
         rows = seen.rows
         symbols = rows[some] if rows.ndim == 1 else np.empty(0, dtype=np.uint8)
-        users, places = users[some].astype(np.uint16), seen.order[some].astype(np.uint32)
-        self._arrived.append(_Arrived(seen.frame.epoch, users, places, symbols))
+        connected, places = users[some].astype(np.uint16), seen.order[some].astype(np.uint32)
+        self._arrived.append(_Arrived(seen.frame.epoch, connected, places, symbols))
 
     def counts(self, users: int, epochs: int) -> Rows:
         """Return how many reports of each user arrived in each epoch, one row per user."""

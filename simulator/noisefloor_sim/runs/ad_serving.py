@@ -127,9 +127,10 @@ class AdServing:
                 name, truth, paid = AD_REQUESTS, requests.truth, len(frame.order)
                 sent = DeviceFrame(name, number, frame, truth, paid, day, connections)
                 self._send_requests(sent, "requests", number, day, place)
-        for place, frame in enumerate(() if bids is None else bids.frames):
-            sent = DeviceFrame(BID_REQUESTS, day, frame, bids.columns, 0, day)
-            self._send_requests(sent, "bid-requests", day, place)
+        if bids is not None:
+            for place, frame in enumerate(bids.frames):
+                sent = DeviceFrame(BID_REQUESTS, day, frame, bids.columns, 0, day)
+                self._send_requests(sent, "bid-requests", day, place)
 
     def _count_ratings(self, cohort: Cohort) -> None:
         drawn = self.world.tastes.draw_ratings(cohort)

@@ -140,7 +140,7 @@ def test_one_request_a_day_reveals_less_activity_than_one_for_each_impression() 
 
 
 @pytest.mark.statistical
-def test_classes_that_do_not_differ_in_activity_cannot_be_told_apart(
+def test_classes_that_do_not_differ_in_activity_are_not_distinguished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The twin of the test above: exact binomial limits, FALSE_ALARM. Where all are expected to be
@@ -168,7 +168,7 @@ def activity_limits(simulated: AdsRun) -> tuple[float, float]:
     )
 
 
-def test_what_connections_show_is_not_recorded_where_they_cannot_be_told_apart() -> None:
+def test_what_connections_show_is_recorded_only_where_they_are_linked() -> None:
     unlinked, linked = run_ads_world(PLAYED["unlinked"]), run_ads_world(PLAYED["open-noisy-max"])
     assert unlinked.engine.transcript(AD_REQUESTS) is None
     assert "activity" not in games(unlinked)
