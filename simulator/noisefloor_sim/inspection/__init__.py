@@ -1,7 +1,7 @@
 """Inspection: what a run really sent, read where it arrives and compared with the truth.
 
 ``flow`` declares what a flow of reports carries and costs, ``tap`` reads and matches frames,
-``witnesses`` are users whose secret is a random bit.
+``witnesses`` are users whose secret is a random bit, ``transcript`` is what shows of connections.
 """
 
 from noisefloor_sim.inspection.flow import (
@@ -14,6 +14,7 @@ from noisefloor_sim.inspection.flow import (
 from noisefloor_sim.inspection.plain_flow import PlainFlow
 from noisefloor_sim.inspection.symbol_flow import SymbolFlow, SymbolTruth
 from noisefloor_sim.inspection.tap import FrameTap
+from noisefloor_sim.inspection.transcript import MOST_CONNECTIONS, Transcript
 from noisefloor_sim.inspection.witnesses import (
     WitnessPairs,
     WitnessScores,
@@ -25,6 +26,7 @@ from noisefloor_sim.inspection.witnesses import (
 )
 
 __all__ = [
+    "MOST_CONNECTIONS",
     "DeviceFrame",
     "Flow",
     "FrameTap",
@@ -33,6 +35,7 @@ __all__ = [
     "SeenFrame",
     "SymbolFlow",
     "SymbolTruth",
+    "Transcript",
     "WitnessPairs",
     "WitnessScores",
     "device_frames",

@@ -25,6 +25,8 @@ class DeviceFrame:
             inspects the frame reads it.
         paid: Rows of the frame that a budget was debited for.
         epoch: Of the frame.
+        connections: The user of each report, in the same order as the truth; None if a server
+            that tells connections apart learns nothing that is of use in a game.
     """
 
     flow: str
@@ -33,6 +35,7 @@ class DeviceFrame:
     truth: object
     paid: int
     epoch: int = 0
+    connections: NDArray[np.int64] | None = None
 
     @property
     def data(self) -> bytes:

@@ -20,6 +20,7 @@ from noisefloor.roles import EpochReleases, FrameOutcome, FrameStatus
 from noisefloor.wire import Frame, Kind, Order, Reduction, decode_frame
 from noisefloor_sim.deploy.hosting import Receiver
 from noisefloor_sim.inspection.flow import DeviceFrame, Flow, SeenFrame
+from noisefloor_sim.inspection.transcript import Transcript
 
 _ODD = 0x9E3779B97F4A7C15
 """Weights of columns in the fingerprint of a row are its odd multiples."""
@@ -115,9 +116,15 @@ class _Book:
 
 
 class FrameTap:
-    """Reads what arrives, for all flows of a world."""
+    """Reads what arrives, for all flows of a world.
 
-    def __init__(self) -> None:
+    Args:
+        is_linked: Whether the server can tell connections apart, so that there are transcripts.
+    """
+
+    def __init__(self, *, is_linked: bool = False) -> None:
+        self._is_linked = is_linked
+        self._transcripts: dict[str, Transcript] = {}
         self._books: dict[str, _Book] = {}
         self._kinds: dict[str, Kind] = {}
         self._flow_of_kind: dict[str, str] = {}
@@ -197,7 +204,14 @@ class FrameTap:
             book.blame("a frame has another number of rows than was sent")
             return
         book.see_order(sent)
-        book.flow.inspect(SeenFrame(frame, sent.frame.order, sent.truth, sent.cohort))
+        seen = SeenFrame(frame, sent.frame.order, sent.truth, sent.cohort)
+        book.flow.inspect(seen)
+        if self._is_linked and sent.connections is not None:
+            self._transcripts.setdefault(sent.flow, Transcript()).add(seen, sent.connections)
+
+    def transcript(self, flow: str) -> Transcript | None:
+        """Return what was seen of a flow's connections, if anything was."""
+        return self._transcripts.get(flow)
 
     def evidence(self, spent: Mapping[str, int]) -> dict[str, FlowEvidence]:
         """Compare with what servers released and ledgers debited, and make all tests.

@@ -21,7 +21,7 @@ from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind, SealedFrame
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
-from noisefloor_sim.inspection import DeviceFrame, Flow
+from noisefloor_sim.inspection import DeviceFrame, Flow, Transcript
 from noisefloor_sim.report import Section
 from noisefloor_sim.scenario import PipelineBlock, Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
@@ -265,6 +265,10 @@ class SimulationContext(Protocol):
 
     def watch(self, flows: Iterable[Flow], receive: Receiver) -> Receiver:
         """Return a receiver of frames that nothing is released of, such as queries."""
+        ...
+
+    def transcript(self, flow: str) -> Transcript | None:
+        """Return what was seen of a flow's connections, if the server can tell them apart."""
         ...
 
     def publisher(

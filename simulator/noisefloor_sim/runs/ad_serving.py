@@ -76,7 +76,7 @@ class AdServing:
         """
         visits = draw_visits(self.world, cohort, day, self._source)
         served = self._serve(cohort, day, visits, account)
-        self._request(served, cohort.number, day)
+        self._request(served, cohort, day)
         activity = draw_clicks(self.world, cohort, visits, served.ad)
         counts = self.counts
         counts.views += int(activity.views.sum())
@@ -118,13 +118,14 @@ class AdServing:
                 return served
         return ServedAds(visits.popular)
 
-    def _request(self, served: ServedAds, number: int, day: int) -> None:
+    def _request(self, served: ServedAds, cohort: Cohort, day: int) -> None:
         """Send the ad server what was requested. Bid requests are of a day, not of a cohort."""
         requests, bids = served.requests, served.bid_requests
         if requests is not None:
+            number, connections = cohort.number, cohort.first + requests.users
             for place, frame in enumerate(requests.frames):
-                name, paid = AD_REQUESTS, len(frame.order)
-                sent = DeviceFrame(name, number, frame, requests.truth, paid, day)
+                name, truth, paid = AD_REQUESTS, requests.truth, len(frame.order)
+                sent = DeviceFrame(name, number, frame, truth, paid, day, connections)
                 self._send_requests(sent, "requests", number, day, place)
         if bids is not None:
             for place, frame in enumerate(bids.frames):

@@ -28,7 +28,7 @@ from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
-from noisefloor_sim.inspection import DeviceFrame, Flow, FrameTap, PlainFlow
+from noisefloor_sim.inspection import DeviceFrame, Flow, FrameTap, PlainFlow, Transcript
 from noisefloor_sim.pipelines import Findings, Metric, NamedClaim, Pipeline, PipelineType
 from noisefloor_sim.runs.ad_serving import AdServing
 from noisefloor_sim.runs.user_claims import UserLedger
@@ -133,7 +133,7 @@ class Engine:
             self._collection([*kinds, *requests], world)
         )
         self.aggregator = self.hosted.servers.aggregator
-        self.tap = FrameTap()
+        self.tap = FrameTap(is_linked=scenario.threat.linked)
         for pipeline in self.pipelines.values():
             self.tap.open(pipeline.flows, self.aggregator)
         self._to_aggregator = self.hosted.receiver(
@@ -220,6 +220,10 @@ class Engine:
         """Return a receiver of frames that nothing is released of, such as queries."""
         self.tap.open(flows, None)
         return self.tap.watch(receive)
+
+    def transcript(self, flow: str) -> Transcript | None:
+        """Return what was seen of a flow's connections, if the server can tell them apart."""
+        return self.tap.transcript(flow)
 
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder

@@ -1,15 +1,18 @@
 """The adversary against ads: below every bound, on every closed form, and calibrated."""
 
-import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ads_worlds import BITS, AdsRun, ads_world, run_ads_world
+from noisefloor.ads.delivery import AD_REQUESTS
 from noisefloor.ads.delivery.ad_request import AdDelivery, AdSelection
-from noisefloor.adversary.ads.side_channel import class_success
 from noisefloor.adversary.audit.intervals import lower_limit, upper_limit
-from noisefloor_sim.pipelines.ads.attacks import first_hour_distribution, guess_first
+from noisefloor.randomness import SeededSource, new_run
+from noisefloor_sim.inspection import Transcript
+from noisefloor_sim.pipelines.ads import attacks
+from noisefloor_sim.pipelines.ads.attacks import DEVICES_LINKED, CandidateProfiles, play_linking
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.scenario import Scenario
 from statistics_of_tests import FALSE_ALARM
@@ -126,26 +129,108 @@ def test_noise_on_whole_gradients_that_is_small_hides_nothing() -> None:
     )
 
 
+@pytest.mark.statistical
 def test_one_request_a_day_reveals_less_activity_than_one_for_each_impression() -> None:
+    # Exact binomial limits, FALSE_ALARM in all: nearly everybody asks on each of two days.
     daily, always = run_ads_world(PLAYED["bits-top-set"]), run_ads_world(PLAYED["open-impression"])
-    assert daily.value("attack.activity.closed_form") < always.value("attack.activity.closed_form")
+    assert activity_limits(daily)[1] < activity_limits(always)[0]
+    assert activity_limits(always)[0] > 0.5
     assert not daily.has("attack.activity.bound")
+    assert not daily.has("attack.activity.closed_form")
 
 
-def test_the_distribution_of_the_first_request_is_that_of_poisson_pages() -> None:
-    rates = np.array([[0.2, 1.0, 0.4], [1.0, 2.0, 0.1]])
-    distribution = first_hour_distribution(rates)
-    assert np.allclose(distribution.sum(axis=1), 1)
-    assert distribution[0, 1] == pytest.approx(math.exp(-0.2) * (1 - math.exp(-1.0)))
-    assert distribution[1, 3] == pytest.approx(math.exp(-3.1))
-    views = np.array([[0, 0, 0], [1, 0, 5], [0, 2, 0]])
-    outcome = guess_first(views, np.array([0, 1, 1]), rates)
-    assert outcome.right == 2  # the first page in the second hour looks like the quiet one
-    assert not outcome.is_covered
-    whole = class_success(rates)
-    assert outcome.closed_form is not None
-    assert whole is not None
-    assert outcome.closed_form <= whole + 1e-12
+@pytest.mark.statistical
+def test_classes_that_do_not_differ_in_activity_are_not_distinguished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The twin of the test above: exact binomial limits, FALSE_ALARM. Where all are expected to be
+    # as busy, the first and the last quarter of users are the classes.
+    simulated = run_ads_world(PLAYED["open-impression"])
+    transcript = simulated.engine.transcript(AD_REQUESTS)
+    assert transcript is not None
+    monkeypatch.setattr(attacks, "_engagement", lambda *_: np.ones(1500))
+    outcome = attacks.play_activity(
+        simulated.scenario, simulated.engine, transcript, is_daily=False
+    )
+    low, high = (
+        limit(outcome.right, outcome.n, FALSE_ALARM / 2) for limit in (lower_limit, upper_limit)
+    )
+    assert low <= 0.5 <= high
+
+
+def activity_limits(simulated: AdsRun) -> tuple[float, float]:
+    """Return between which limits the success of the activity game lies."""
+    found = simulated.metric("attack.activity.success")
+    right = round(found.value * found.n)
+    return (
+        float(lower_limit(right, found.n, FALSE_ALARM / 2)),
+        float(upper_limit(right, found.n, FALSE_ALARM / 2)),
+    )
+
+
+def test_what_connections_show_is_recorded_only_where_they_are_linked() -> None:
+    unlinked, linked = run_ads_world(PLAYED["unlinked"]), run_ads_world(PLAYED["open-noisy-max"])
+    assert unlinked.engine.transcript(AD_REQUESTS) is None
+    assert "activity" not in games(unlinked)
+    assert unlinked.has("attack.linking.closed_form")  # drawn for the game, not of the run
+    transcript = linked.engine.transcript(AD_REQUESTS)
+    assert transcript is not None
+    asked = linked.ads.delivery.asked
+    counted = transcript.counts(1500, 2).sum(axis=1)
+    assert np.array_equal(counted, np.concatenate([asked[one] for one in sorted(asked)]))
+
+
+def test_a_transcript_does_not_depend_on_the_order_of_cohorts() -> None:
+    scenario = PLAYED["open-impression"]
+    first, second = (
+        run_ads_world(scenario, order).engine.transcript(AD_REQUESTS)
+        for order in (None, [3, 0, 5, 1, 4, 2])
+    )
+    assert first is not None
+    assert second is not None
+    assert np.array_equal(first.counts(1500, 2), second.counts(1500, 2))
+    halves = zip(first.halves(60) or (), second.halves(60) or (), strict=True)
+    assert [np.array_equal(one, other) for one, other in halves] == [True, True]
+
+
+@pytest.mark.statistical
+def test_requests_of_a_run_are_linked_by_what_they_ask_for() -> None:
+    # Exact binomial limits, FALSE_ALARM. The twin: partners of other users.
+    delivery = {"fresh": "impression", "choice": "argmax"}
+    simulated = run_ads_world(
+        ads_world(
+            {"training": OPEN, "epsilon": 8.0, "delivery": delivery},
+            behaviour={"ads": 40},
+            budget=100_000.0,
+        )
+    )
+    found = simulated.metric("attack.linking.success")
+    right = round(found.value * found.n)
+    assert float(lower_limit(right, found.n, FALSE_ALARM)) > 1 / DEVICES_LINKED
+    phase, context = simulated.ads.delivery, simulated.engine
+    distribution = RequestDistribution(phase.delivery)
+    people = CandidateProfiles.of(phase, context)
+    transcript = context.transcript(AD_REQUESTS)
+    assert transcript is not None
+    moved = MovedTranscript(transcript)
+    with new_run():
+        source = SeededSource(5, "moved")
+        outcome = play_linking(distribution, people, moved, 1, 1000, source)
+    assert outcome.n == found.n
+    assert float(lower_limit(outcome.right, outcome.n, FALSE_ALARM)) <= 1 / DEVICES_LINKED
+
+
+class MovedTranscript(Transcript):
+    """A transcript whose second halves are each of another user than the first."""
+
+    def __init__(self, given: Transcript) -> None:
+        super().__init__()
+        self.given = given
+
+    def halves(self, most: int) -> Any:
+        """Return the halves, the second moved on by one user."""
+        first, second = self.given.halves(most) or pytest.fail("nobody asked twice")
+        return first, np.roll(second, 1, axis=0)
 
 
 @pytest.mark.parametrize("choice", [it for it in AdSelection if it is not AdSelection.EXACT])

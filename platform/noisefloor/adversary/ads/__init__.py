@@ -22,7 +22,7 @@ from noisefloor.adversary.ads.poisoning import (
     support_of,
 )
 from noisefloor.adversary.ads.request_inference import RequestGame
-from noisefloor.adversary.ads.side_channel import attack_activity
+from noisefloor.adversary.ads.side_channel import guess_class
 from noisefloor.adversary.ads.training_inference import candidate_values, play_pair
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "MembershipGame",
     "ReportSupport",
     "RequestGame",
-    "attack_activity",
     "bit_bias_test",
     "candidate_values",
     "concentrated_messages",
@@ -38,6 +37,7 @@ __all__ = [
     "crafted_reports",
     "crowd_bias",
     "detection_rates",
+    "guess_class",
     "input_bias",
     "mimic",
     "mimic_bias",

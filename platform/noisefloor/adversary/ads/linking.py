@@ -4,7 +4,7 @@ Nobody signs a message, but two devices of one person ask from the same profile.
 pair is the likelihood ratio "same profile" to "two independent ones", over a prior on profiles.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,15 +171,30 @@ class LinkingGame:
             other = audit.draw_truth(shares, people.size, source.child("others")).reshape(shape)
         first = self._transcripts(people, source.child("first"))
         second = self._transcripts(other, source.child("second"))
+        partners = (order == 0).argmax(axis=1)
+        outcome = self.match(first, second, partners, is_assigned=is_assigned)
+        return outcome if is_assigned else replace(outcome, closed_form=self.closed_form)
+
+    def match(
+        self, first: Reports, second: Reports, partners: Matches, *, is_assigned: bool = False
+    ) -> audit.AttackOutcome:
+        """Match what devices sent, in a game or in a run, and score the first of each group.
+
+        Args:
+            first: Shaped groups, devices, messages.
+            second: Likewise.
+            partners: The place of each group's target among the second devices.
+            is_assigned: Whether whole groups are matched.
+        """
+        shares = audit.check_prior(len(self.candidates), self.prior)
         ratios = pair_ratios(self.mechanism, first, second, self.candidates, shares)
         matches = assignment(ratios) if is_assigned else best_match(ratios)
         epsilon = self.requests * self.mechanism.guarantee(Neighbours.USER).epsilon
         return audit.score(
             matches[:, 0],
-            (order == 0).argmax(axis=1),
+            partners,
             baseline=1 / self.devices,
             bound=1.0 if is_assigned else float(success(epsilon, self.devices)),
-            closed_form=None if is_assigned else self.closed_form,
         )
 
     def _transcripts(self, people: Matches, source: Source) -> Reports:

@@ -1,6 +1,7 @@
 """The adversary against the ad pipeline, tested on canaries with known profiles.
 
-What no epsilon speaks of: how busy people are, from when and how often devices ask.
+What no epsilon speaks of: how busy people are, from how often and on which days devices asked in
+the run. Which requests of the run are of one user.
 
 Guessing what people like from what their devices ask for.
 
@@ -18,7 +19,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.ads.delivery import AdSelection
+from noisefloor.ads.delivery import AD_REQUESTS, AdSelection
 from noisefloor.ads.training import (
     AdTraining,
     BitTraining,
@@ -32,15 +33,16 @@ from noisefloor.adversary.ads import (
     LinkingGame,
     MembershipGame,
     RequestGame,
-    attack_activity,
     candidate_values,
+    guess_class,
     play_pair,
 )
-from noisefloor.adversary.audit import AttackOutcome, score, success_from, success_of
+from noisefloor.adversary.audit import AttackOutcome, score, success_from
 from noisefloor.checks import Floats
 from noisefloor.mechanisms import Mechanism
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
+from noisefloor_sim.inspection import MOST_CONNECTIONS, Transcript
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import (
     DeliveryPhase,
@@ -168,6 +170,9 @@ MOST_REQUESTS = 60
 DEVICES_LINKED = 20
 """Devices among which the partner of one is to be found."""
 
+FEWEST_CONNECTIONS = 8
+"""Users of whom half of the busiest quarter, and of the quietest, is at least one."""
+
 MOST_CANDIDATES = 64
 """Profiles among which the adversary has to choose, at most."""
 
@@ -223,9 +228,50 @@ def request_games(
     canaries = block_of(delivery.scenario).canaries
     # What is asked for in the open links by itself; no symbol distinguishes slates.
     if not delivery.delivery.is_slate and distribution.guarantee().is_finite:
-        linked = LinkingGame(distribution, people.rows, DEVICES_LINKED, fresh)
-        games = max(1, canaries // 20)
-        yield "linking", lambda: linked.play(games, source.child("linking"))
+        transcript = context.transcript(AD_REQUESTS)
+        randomness = source.child("linking")
+        yield (
+            "linking",
+            partial(play_linking, distribution, people, transcript, fresh, canaries, randomness),
+        )
+
+
+def play_linking(
+    distribution: RequestDistribution,
+    people: CandidateProfiles,
+    transcript: Transcript | None,
+    requests: int,
+    canaries: int,
+    source: SeededSource,
+) -> AttackOutcome:
+    """Find which requests of odd days are of the user of given requests of even days.
+
+    Sees:      equally many requests of each of twenty users, as they arrived in the run.
+    Knows:     the distribution, and candidate profiles; users resemble them, and are others.
+    Guesses:   the partner of one user in each group of twenty.
+    Reference: ``LinkingGame``; there is no closed form for users who are no candidates.
+
+    Where there are no two such halves (requests cannot be linked, a run of one day, fewer than
+    twenty users) or no candidate can make some request, the game draws two devices of canaries.
+    """
+    seen = None if transcript is None else transcript.halves(MOST_REQUESTS)
+    if seen is None or len(seen[0]) < DEVICES_LINKED or not _is_all_possible(distribution, people):
+        game = LinkingGame(distribution, people.rows, DEVICES_LINKED, requests)
+        return game.play(max(1, canaries // 20), source)
+    groups, length = len(seen[0]) // DEVICES_LINKED, seen[0].shape[1]
+    shape = (groups, DEVICES_LINKED)
+    draw = source.generator()
+    chosen = draw.permutation(len(seen[0]))[: groups * DEVICES_LINKED].reshape(shape)
+    order = draw.permuted(np.broadcast_to(np.arange(DEVICES_LINKED), shape), axis=1)
+    first, second = seen[0][chosen], seen[1][np.take_along_axis(chosen, order, axis=1)]
+    game = LinkingGame(distribution, people.rows, DEVICES_LINKED, length)
+    return game.match(first, second, (order == 0).argmax(axis=1))
+
+
+def _is_all_possible(distribution: RequestDistribution, people: CandidateProfiles) -> bool:
+    """Say whether every candidate can request every ad, up to the precision of numbers."""
+    ads = np.arange(people.rows.shape[1])
+    return all(np.isfinite(distribution.log_likelihood(ads, row)).all() for row in people.rows)
 
 
 def _favourites(
@@ -282,55 +328,52 @@ def _calibration(
 
 
 def play_activity(
-    scenario: Scenario, context: SimulationContext, source: SeededSource, *, is_daily: bool
+    scenario: Scenario, context: SimulationContext, transcript: Transcript, *, is_daily: bool
 ) -> AttackOutcome:
-    """Tell a busy person from a quiet one: the quartiles of activity, equally likely.
+    """Tell the busiest quarter of users from the quietest, by the requests that arrived.
 
-    Devices that ask for every impression show how many pages were looked at in each hour. Those
-    that ask once a day show the hour of the first page, or that there was none.
+    Sees:      how many requests came by each connection on each day of the run; where devices ask
+               once a day, on which days one came. Not what they ask for, nor the hour.
+    Knows:     the mean of each class on each day, from half of its users.
+    Guesses:   the class of the other half. Outside the guarantee: epsilon says nothing of it.
+    Reference: Bayes, with independent Poisson counts, or independent days.
     """
-    rates = _rates(context)
-    draw = source.generator()
-    truth = draw.integers(0, 2, block_of(scenario).canaries)
-    views = draw.poisson(rates[truth])
-    return guess_first(views, truth, rates) if is_daily else attack_activity(views, truth, rates)
+    users = connections_of(scenario)
+    quarter = users // 4
+    ranked = np.argsort(_engagement(scenario, context)[:users], kind="stable")
+    classes = np.stack([ranked[:quarter], ranked[-quarter:]])
+    seen = transcript.counts(users, scenario.days)
+    if is_daily:
+        asked = np.minimum(seen, 1)
+        # The Poisson likelihood of a day and its complement is that of the day.
+        seen = np.concatenate([asked, 1 - asked], axis=1)
+    known, others = classes[:, ::2], classes[:, 1::2]
+    # Half a request is added, so that nothing is impossible for not having been seen.
+    rates = (seen[known].sum(axis=1) + 0.5) / (known.shape[1] + 1)
+    truth = np.repeat([0, 1], others.shape[1])
+    guessed = guess_class(seen[others.reshape(-1)], rates).candidate
+    return score(guessed, truth, baseline=1 / len(classes), bound=1.0, is_covered=False)
 
 
-def _rates(context: SimulationContext) -> Floats:
-    """Return the expected pages in each hour of a quiet and of a busy person."""
-    quiet, busy = np.quantile(context.cohort(0).engagement, [0.25, 0.75])
-    clock = np.bincount(context.ad_world.clock, minlength=24) / len(context.ad_world.clock)
-    return np.asarray(np.maximum(np.outer([quiet, busy], clock), 1e-6))
+def connections_of(scenario: Scenario) -> int:
+    """Return how many users have a connection in the transcript."""
+    return min(scenario.population.users, MOST_CONNECTIONS)
 
 
-def first_hour_distribution(rates: Floats) -> Floats:
-    """Return the chance of each hour to have the first page of the day, and last of no page."""
-    before = np.cumsum(rates, axis=1) - rates
-    first = np.exp(-before) * -np.expm1(-rates)
-    return np.concatenate([first, np.exp(-rates.sum(axis=1, keepdims=True))], axis=1)
+def _engagement(scenario: Scenario, context: SimulationContext) -> Floats:
+    """Return the page views a day that are expected of each user in the first cohorts."""
+    cohorts = -(-connections_of(scenario) // scenario.population.cohort)
+    return np.concatenate([context.cohort(number).engagement for number in range(cohorts)])
 
 
-def guess_first(
-    views: NDArray[np.int64], truth: NDArray[np.int64], rates: Floats
-) -> AttackOutcome:
-    """Name the class of each device by the hour in which it asked first.
-
-    Sees:      the hour of the one request of each device's day, or that there was none.
-    Knows:     the mean number of pages per hour of each class; both are as likely.
-    Guesses:   the class. Outside the guarantee: epsilon says nothing of it.
-    Reference: Bayes, with independent Poisson counts.
-    """
-    distribution = first_hour_distribution(rates)
-    seen = np.where(views.any(axis=1), (views > 0).argmax(axis=1), views.shape[1])
-    guessed = distribution.argmax(axis=0)[seen]
-    return score(
-        guessed,
-        truth,
-        baseline=1 / len(rates),
-        bound=1.0,
-        closed_form=success_of(distribution),
-        is_covered=False,
-    )
+def activity_game(delivery: DeliveryPhase, context: SimulationContext) -> NamedAttacks:
+    """Play for who is busy, where requests arrived by connections that can be told apart."""
+    scenario, transcript = delivery.scenario, context.transcript(AD_REQUESTS)
+    if transcript is not None and connections_of(scenario) >= FEWEST_CONNECTIONS:
+        yield (
+            "activity",
+            partial(play_activity, scenario, context, transcript, is_daily=delivery.is_daily),
+        )
 
 
 def attack(
@@ -341,13 +384,10 @@ def attack(
 ) -> list[Metric]:
     """Mount the selected attacks that the threat model allows, and return their metrics."""
     scenario = delivery.scenario
-    busy = partial(
-        play_activity, scenario, context, source.child("activity"), is_daily=delivery.is_daily
-    )
-    activity: NamedAttacks = iter([("activity", busy)])
-    requests, reports = (
+    requests, reports, activity = (
         request_games(delivery, context, source),
         training_games(training, context, source),
+        activity_game(delivery, context),
     )
     return [
         metric

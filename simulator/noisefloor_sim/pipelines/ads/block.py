@@ -192,11 +192,11 @@ ATTACKS: Attacks = {
     ),
     "topic": Attack("the favourite topic, from one request"),
     "topic-all-days": Attack("the favourite topic, from all fresh requests linked"),
-    "linking": Attack("the other device of the same person, among twenty"),
+    "linking": Attack("the other requests of the same person, among twenty"),
     "rated": Attack("whether an ad is rated, from all training reports"),
     "rating": Attack("a rating of 0 or 1, from all training reports"),
     "membership": Attack("whether a person took part in training, among 64"),
-    "activity": Attack("who is busy, from when and how often a device asks"),
+    "activity": Attack("who is busy, from how often a device asks, and on which days"),
     "null": Attack("the favourite ad, from a request drawn blindly"),
     "planted": Attack("the favourite ad, from a request in the open"),
     "audit": Attack(

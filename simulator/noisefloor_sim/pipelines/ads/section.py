@@ -367,9 +367,11 @@ USUAL = {
 
 _NOTES = {
     "favourite_reused": "The adversary sees the ad of one request shown again on all days.",
-    "linking": "As if the two devices asked each on their own; devices in contact share requests.",
-    "activity": "No epsilon covers how often a device asks, or when: this lies outside the "
-    "guarantee, and no bound is drawn.",
+    "linking": "Requests of even days and of odd days stand for the two devices of a user; where "
+    "they cannot be linked, or there is one day, both are drawn for the game.",
+    "activity": "The busiest quarter of users and the quietest, by the requests of the run. No "
+    "epsilon covers how often a device asks: this lies outside the guarantee, and no bound is "
+    "drawn.",
     "rated": "The adversary knows the person's taste.",
     "null": "The game itself, tried on requests that do not depend on the favourite.",
     "planted": "The game itself, tried on requests that always name the favourite.",
