@@ -50,7 +50,7 @@ HONEST = (
     ("collection-epsilon", ("population.users=2000",)),
     ("collection-paper", ("population.users=2000",)),
     ("collection-queries", ("population.users=2000",)),
-    ("models-weekly", ("population.users=600", "pipelines.models.shadows=8")),
+    ("models-weekly", ("population.users=600", "pipelines.models.shadows=16")),
 )
 
 

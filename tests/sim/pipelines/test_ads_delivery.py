@@ -44,7 +44,7 @@ def slots(user: list[int], granted: list[int], is_open: list[bool] | None = None
         np.zeros(count, dtype=np.float32),
     )
     are_open = np.ones(count, dtype=np.bool_) if is_open is None else np.array(is_open)
-    return Slots(visits, are_open, SCORES, np.array(granted, dtype=np.int64), 1)
+    return Slots(visits, are_open, SCORES, np.array(granted, dtype=np.int64), 1, np.arange(3))
 
 
 def randomness(name: str) -> SeededSource:
@@ -110,7 +110,7 @@ def test_a_slate_fills_the_slots_of_a_page_best_first() -> None:
     slate = AdDelivery(4, 40.0, AdSelection.SLATE, slate=3)
     memory = LastRequests.none(3, slate, is_daily=True)
     page = slots([0, 0, 1, 1], [1, 1, 0])
-    page = Slots(page.visits, page.is_open, page.scores, page.granted, 2)
+    page = replace(page, per_view=2)
     filled = fill_daily(slate, page, memory, randomness("slate"), repeat=True)
     # At epsilon 40 the favourite is in the slate; the second slot has another of its ads.
     assert filled.ad[[0, 2]].tolist() == [2, 3]

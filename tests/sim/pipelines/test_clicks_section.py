@@ -42,12 +42,3 @@ def test_the_ledger_says_whether_it_debits_too_little(
     debited: float, proved: float, said: str
 ) -> None:
     assert readings.true_readings(ledger(debited, proved)) == [said]
-
-
-def test_the_ledger_of_permanent_answers_ends_where_the_claim_does() -> None:
-    plot = ledger(1.0, 1.0, 141.0)
-    (line,) = (curve for curve in plot.curves if curve.name.endswith("if clicks change"))
-    assert line.y[-1] == pytest.approx(141.0)
-    assert "second bound" in plot.describes
-    assert "second bound" not in ledger(1.0, 1.0).describes
-    assert readings.true_readings(plot) == ["Less is debited than is proved: corrected."]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
+from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, LowerBound, Neighbours
 from noisefloor_sim.report import ClaimRow
 from noisefloor_sim.report.wording import headline
 
@@ -71,13 +71,10 @@ def test_audits_that_decide_nothing_are_counted() -> None:
     )
 
 
-VERDICTS = (
-    *("broken", "refuted", "accused", "misfit", "unaccounted", "missed", "overclaimed"),
-    *("unprotected", "caught", "blind", "undecided", "consistent", "holds", "unheard-of"),
-)
-"""Of both vocabularies, and one that nobody knows."""
+VERDICTS = (*(one.value for one in ClaimVerdict), "unheard-of")
+"""All, and one that nobody knows."""
 
-ENDING = ("broken", "refuted", "accused", "misfit", "unaccounted")
+ENDING = ("broken", "misfit", "unaccounted")
 
 
 @pytest.mark.parametrize("failed", [0, 1])
@@ -101,7 +98,7 @@ def test_claims_that_end_a_run_come_first_with_flow_and_cause() -> None:
     lost = replace(row(1, 1, name="training"), verdict="unaccounted", pipeline="ads")
     assert headline([row(1, 1, 0.5), lost, raw, raw]) == (
         "2 of 4 claims: misfit. p report: clicks: bits are not flipped. 1 of 4 claims: "
-        "unaccounted. ads training: Claims 1, proved 1; not attacked. Wire, role and ledger "
+        "unaccounted. ads training: Claims 1, proved 1; not attacked. Wire, server and ledger "
         "disagree. 1 of 4 claims hold."
     )
 

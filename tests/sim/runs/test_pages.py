@@ -118,7 +118,7 @@ def test_a_sweep_of_many_curves_draws_the_heaviest_of_them() -> None:
     assert isinstance(plot, Plot)
     assert isinstance(table, Table)
     assert len(plot.curves) == 4 * MOST_GROUPS
-    assert "4 heaviest of 5" in plot.reading
+    assert "4 heaviest of 5" in plot.describes
     assert len(table.rows) == 5
 
 

@@ -100,7 +100,7 @@ def test_a_sentence_has_figures_with_the_conditions_of_when_or_their_own() -> No
         ),
         (
             "{sentence: Yes., when: claims.tooy.proved > claims.toy.proved}",
-            "findings.0.when: Unknown pipeline 'tooy'. Did you mean 'toy'? Allowed: toy.",
+            "findings.0.when: Unknown pipeline 'tooy'. Did you mean 'toy'? Allowed: toy, world.",
         ),
     ],
 )

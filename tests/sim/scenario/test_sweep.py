@@ -107,7 +107,7 @@ def test_points_travel_between_processes() -> None:
             "epsilon: [1]",
             "sweep.epsilon: Unknown key 'epsilon'. Did you mean 'pipelines.toy.epsilon'? "
             "Allowed: seed, days, variant, population, devices, tastes, behaviour, network, "
-            "grace_h, budget, pipelines, attacks, threat.",
+            "grace_h, budget, pipelines, attacks, threat, witnesses.",
         ),
         ("pipelines.other.epsilon: [1]", "sweep.pipelines.other.epsilon: Unknown key 'pipelines."),
         ("name: [a, b]", "sweep.name: Unknown key 'name'."),

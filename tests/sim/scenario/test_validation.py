@@ -63,8 +63,8 @@ def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
             "populaton: {users: 3}",
             "populaton: Unknown key 'populaton'. Did you mean 'population'? Allowed: format, "
             "name, question, expectation, seed, days, variant, population, devices, tastes, "
-            "behaviour, network, grace_h, budget, pipelines, attacks, threat, sweep, gates, "
-            "findings.",
+            "behaviour, network, grace_h, budget, pipelines, attacks, threat, witnesses, sweep, "
+            "gates, findings.",
         ),
         (
             "population: {users: 1000000000000}",
