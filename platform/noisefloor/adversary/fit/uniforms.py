@@ -122,12 +122,11 @@ class UniformFit:
         fine = np.bincount(np.minimum((flat * whole).astype(np.int64), whole - 1), minlength=whole)
         below = np.concatenate([[0], np.cumsum(fine)])
         lows, highs = _CELLS
-        hits = below[highs] - below[lows]
-        ends = lows / whole, highs / whole
-        declared = ends[1] - ends[0]
-        planted = None if fault is None else fault(ends[1]) - fault(ends[0])
-        trials = np.full(len(hits), flat.size)
-        self.table.add(f"{name}, by size of its noise", hits, trials, declared, planted)
+        hits, name = below[highs] - below[lows], f"{name}, by size of its noise"
+        planted = None
+        if fault is not None and name not in self.table.cells:
+            planted = fault(highs / whole) - fault(lows / whole)
+        self.table.add(name, hits, np.full(len(hits), flat.size), _DECLARED, planted)
 
     def see_pairs(self, name: str, one: Floats | Single, other: Floats | Single) -> None:
         """Count pairs of independent values: both far out, on the same side, next to each other.
@@ -143,8 +142,7 @@ class UniformFit:
         hits = [np.count_nonzero(far < tail) for tail in PAIR_TAILS]
         hits.append(np.count_nonzero((one < 0.5) == (other < 0.5)))
         hits.append(np.count_nonzero(np.abs(one - other) < NEAR))
-        declared = [*(2 * PAIR_TAILS) ** 2, 0.5, 2 * NEAR - NEAR**2]
-        self.table.add(f"noise of {name}", hits, np.full(len(hits), one.size), declared)
+        self.table.add(f"noise of {name}", hits, np.full(len(hits), one.size), _DECLARED_PAIRS)
 
     def see_frame(self, seen: SeenUniforms) -> None:
         """Compare reports of a frame with each other, with another cohort's, and over epochs."""
@@ -190,3 +188,5 @@ def _cells() -> tuple[Rows, Rows]:
 
 
 _CELLS = _cells()
+_DECLARED = (_CELLS[1] - _CELLS[0]) / (1 << DEEPEST)
+_DECLARED_PAIRS = np.array([*(2 * PAIR_TAILS) ** 2, 0.5, 2 * NEAR - NEAR**2])

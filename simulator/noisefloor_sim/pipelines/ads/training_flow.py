@@ -46,8 +46,12 @@ TRAINING = "training"
 LEDGER = "training report"
 """What accounts call a report."""
 
-MOST_REPORTS = 1 << 17
+MOST_REPORTS = 1 << 16
 """Reports of a round whose noise is tested, those of the first cohorts."""
+
+MOST_PAIRED = 1 << 14
+"""Reports of a round that are compared with each other, and of which all that is uniform is
+tested: noise that is used twice shows in few of them."""
 
 MOST_SPECTRAL = 1 << 14
 """The same where the candidates of each report have to be ranked."""
@@ -113,6 +117,21 @@ class TrainingTruth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ArrivedReports:
+    """Honest reports that came in one frame.
+
+    Attributes:
+        truth: What they were made of.
+        places: The place of each among those of the round.
+        reports: As they came.
+    """
+
+    truth: TrainingTruth
+    places: Rows
+    reports: Reports
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ArrivedWitnesses:
     """Reports of witnesses that came in one frame.
 
@@ -146,6 +165,7 @@ class TrainingFlow(Flow):
         tests: Of the fit.
         drawn: Pairs of users, by cohort and group.
         arrived: By round, what came of witnesses: their pairs, reports and inputs.
+        waiting: By cohort and round, what came of reports that are tested.
         tastes: Of each cohort, where devices remember them over rounds.
     """
 
@@ -157,6 +177,7 @@ class TrainingFlow(Flow):
     tests: UniformFit = field(default_factory=UniformFit)
     drawn: dict[tuple[int, int], WitnessPairs] = field(default_factory=dict)
     arrived: dict[int, list[ArrivedWitnesses]] = field(default_factory=dict)
+    waiting: dict[tuple[int, int], list[ArrivedReports]] = field(default_factory=dict)
     tastes: dict[int, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -317,41 +338,70 @@ class TrainingFlow(Flow):
         truth = seen.truth
         if not isinstance(truth, TrainingTruth):
             raise TypeError("Training reports come with their ratings.")
+        has_bits = isinstance(self.reference, training_reference.LaplaceReference)
+        sees_bits = has_bits and self._is_first(seen.cohort, truth.number, MOST_REPORTS)
+        is_tested = self._is_tested(seen.cohort, truth.number)
+        if not (sees_bits or is_tested or len(truth.witnesses.ids)):
+            return
         rows = np.flatnonzero(seen.order < len(truth.places))
         if not len(rows):
             return
         reports, places = seen.rows, truth.places[seen.order[rows]]
-        if isinstance(self.reference, training_reference.LaplaceReference):
-            self.reference.see_bits(self.tests.table, reports[rows], truth.inputs.rated[places])
-        if self._is_tested(seen.cohort, truth.number):
-            # Back in the order of the devices: draws come in this order.
-            back = np.argsort(places)
-            self._test(seen, truth, places[back], reports[rows[back]])
-        self._keep_witnesses(seen.cohort, truth, places, reports[rows])
+        if len(rows) < len(reports):
+            reports = reports[rows]
+        if sees_bits and isinstance(self.reference, training_reference.LaplaceReference):
+            self.reference.see_bits(self.tests.table, reports, truth.inputs.rated[places])
+        if is_tested:
+            self._wait(seen.cohort, ArrivedReports(truth, places, reports))
+        self._keep_witnesses(seen.cohort, truth, places, reports)
+
+    def _wait(self, cohort: int, part: ArrivedReports) -> None:
+        """Test the reports of a cohort's round together, once the last of them has come."""
+        key = cohort, part.truth.number
+        parts = self.waiting.setdefault(key, [])
+        parts.append(part)
+        if sum(len(one.places) for one in parts) == len(part.truth.users):
+            self._test(cohort, self.waiting.pop(key))
 
     def _is_tested(self, cohort: int, number: int) -> bool:
-        """Whether a cohort is among the first, which are enough."""
-        training, most, share = self.training, MOST_REPORTS, 1.0
-        if isinstance(training, SpectralTraining):
-            most, share = MOST_SPECTRAL, training.shares[number]
-        elif isinstance(training, LaplaceTraining):
-            most = MOST_GRADIENTS
+        """Whether the noise of a cohort's reports is tested."""
+        if isinstance(self.training, SpectralTraining):
+            return self._is_first(cohort, number, MOST_SPECTRAL)
+        if isinstance(self.training, LaplaceTraining):
+            return self._is_first(cohort, number, MOST_GRADIENTS)
+        return self._is_first(cohort, number, MOST_REPORTS)
+
+    def _is_first(self, cohort: int, number: int, most: int) -> bool:
+        """Whether a cohort is among the first, which have so many reports of a round."""
+        share = 1.0
+        if isinstance(self.training, SpectralTraining):
+            share = self.training.shares[number]
         elif self.reports_once:
-            share = 1 / training.rounds
+            share = 1 / self.training.rounds
         size = min(self.scenario.population.cohort, self.scenario.population.users)
         return cohort < FEWEST_COHORTS or cohort * size * share < most
 
-    def _test(self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports) -> None:
-        """Transform reports, in the order of their places, and count them."""
-        source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
-        draws, inputs = source.generator().random((len(places), 2)), truth.inputs[places]
+    def _test(self, cohort: int, parts: list[ArrivedReports]) -> None:
+        """Transform reports, in the order of the devices, and count them."""
+        truth, places = parts[0].truth, np.concatenate([part.places for part in parts])
+        back = np.argsort(places)
+        places, reports = places[back], np.concatenate([part.reports for part in parts])[back]
+        source = self.source.child("inspection", cohort, truth.number)
+        draws = source.generator().random((len(truth.users), 2))[places]
+        inputs = truth.inputs if len(places) == len(truth.users) else truth.inputs[places]
+        if not self._is_first(cohort, truth.number, MOST_PAIRED):
+            for name, values, fault in self.reference.noise(
+                truth.number, truth.sent, reports, inputs, draws
+            ):
+                self.tests.see(name, values, fault)
+            return
         found = self.reference.transformed(truth.number, truth.sent, reports, inputs, draws)
         for name, values, fault in found.named:
             self.tests.see(name, values, fault)
         places = places[: len(found.values)]
         self.tests.see_frame(
             SeenUniforms(
-                seen.cohort,
+                cohort,
                 truth.number,
                 truth.size,
                 len(truth.users),
@@ -385,7 +435,10 @@ class TrainingFlow(Flow):
             )
 
     def fit(self) -> FitResult:
-        """Test everything that was counted."""
+        """Test everything that was counted, and what waits for reports that never came."""
+        for cohort, number in sorted(self.waiting):
+            self._test(cohort, self.waiting[cohort, number])
+        self.waiting.clear()
         return self.tests.table.result()
 
     def bounds(self) -> dict[str, LowerBound | None]:

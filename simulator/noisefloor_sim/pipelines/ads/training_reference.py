@@ -112,11 +112,21 @@ class Transformed:
     """
 
     values: Floats
-    named: tuple[tuple[str, Floats, Distribution | None], ...]
+    named: "Named"
+
+
+Named = tuple[tuple[str, Floats, Distribution | None], ...]
+"""Transformed values, what they are, and how the planted fault would distribute them."""
 
 
 class ReportReference(Protocol):
     """What is declared of the reports of one way of training."""
+
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Return only what says how much noise there is."""
+        ...
 
     def transformed(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
@@ -235,14 +245,30 @@ class BitReference:
     ) -> Transformed:
         """Transform the bit, agreement with the gradient first, and the cell."""
         codes = np.asarray(reports, dtype=np.int64)
+        bits, size = self._bits(sent, codes, inputs, draws)
+        cells = ((codes >> 1) + draws[:, 1]) / self.training.cells
+        named = [("the cell of a report", cells, None), *self._by_strength(bits, size)]
+        return Transformed(np.column_stack([bits, cells]), tuple(named))
+
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Transform the bits about ads that are rated: others say nothing of the noise."""
+        codes = np.asarray(reports, dtype=np.int64)
+        ads = (codes >> 1) // self.training.width
+        some = np.flatnonzero(inputs.rated[np.arange(len(codes)), ads])
+        bits, size = self._bits(sent, codes[some], inputs[some], draws[some])
+        return tuple(self._by_strength(bits, size))
+
+    def _bits(
+        self, sent: Broadcast, codes: NDArray[np.int64], inputs: RatingInputs, draws: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the transforms of bits, and how large the values are that they are about."""
         values = self.values(sent, codes >> 1, inputs)
         is_up = (codes & 1).astype(np.bool_)
-        agree = np.where(values < 0, ~is_up, is_up)
-        chance = self._one(np.abs(values), self.training.bit.one_bit)
-        bits = raised_uniforms(agree, chance, draws[:, 0])
-        cells = ((codes >> 1) + draws[:, 1]) / self.training.cells
-        named = [("the cell of a report", cells, None), *self._by_strength(bits, np.abs(values))]
-        return Transformed(np.column_stack([bits, cells]), tuple(named))
+        size = np.abs(values)
+        chance = self._one(size, self.training.bit.one_bit)
+        return raised_uniforms(is_up ^ (values < 0), chance, draws[:, 0]), size
 
     def _by_strength(
         self, bits: Floats, size: Floats
@@ -337,6 +363,12 @@ class LaplaceReference:
         response = self.training.noise.response
         return BinaryResponse(times * response.epsilon).flip / ONE
 
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Transform all that is transformed."""
+        return self.transformed(number, sent, reports, inputs, draws).named
+
     def log_likelihood(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
     ) -> Floats:
@@ -422,6 +454,12 @@ class SpectralReference:
             ("signs of a lite report", drawn, None),
         )
         return Transformed(np.column_stack([found, drawn]), named)
+
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Transform all that is transformed."""
+        return self.transformed(number, sent, reports, inputs, draws).named
 
     def log_likelihood(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
