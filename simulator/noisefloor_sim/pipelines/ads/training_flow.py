@@ -49,7 +49,7 @@ LEDGER = "training report"
 MOST_REPORTS = 1 << 16
 """Reports of a round whose noise is tested, those of the first cohorts."""
 
-MOST_PAIRED = 1 << 14
+MOST_PAIRED = 1 << 13
 """Reports of a round that are compared with each other, and of which all that is uniform is
 tested: noise that is used twice shows in few of them."""
 
@@ -122,11 +122,13 @@ class ArrivedReports:
 
     Attributes:
         truth: What they were made of.
-        places: The place of each among those of the round.
-        reports: As they came.
+        count: How many came.
+        places: The place of each that is tested among those of the round.
+        reports: Those.
     """
 
     truth: TrainingTruth
+    count: int
     places: Rows
     reports: Reports
 
@@ -338,29 +340,25 @@ class TrainingFlow(Flow):
         truth = seen.truth
         if not isinstance(truth, TrainingTruth):
             raise TypeError("Training reports come with their ratings.")
-        has_bits = isinstance(self.reference, training_reference.LaplaceReference)
-        sees_bits = has_bits and self._is_first(seen.cohort, truth.number, MOST_REPORTS)
         is_tested = self._is_tested(seen.cohort, truth.number)
-        if not (sees_bits or is_tested or len(truth.witnesses.ids)):
+        if not (is_tested or len(truth.witnesses.ids)):
             return
         rows = np.flatnonzero(seen.order < len(truth.places))
-        if not len(rows):
-            return
-        reports, places = seen.rows, truth.places[seen.order[rows]]
-        if len(rows) < len(reports):
-            reports = reports[rows]
-        if sees_bits and isinstance(self.reference, training_reference.LaplaceReference):
-            self.reference.see_bits(self.tests.table, reports, truth.inputs.rated[places])
-        if is_tested:
-            self._wait(seen.cohort, ArrivedReports(truth, places, reports))
-        self._keep_witnesses(seen.cohort, truth, places, reports)
+        places = truth.places[seen.order[rows]]
+        if is_tested and len(rows):
+            reports = seen.rows if len(rows) == len(seen.order) else seen.rows[rows]
+            if isinstance(self.reference, training_reference.LaplaceReference):
+                self.reference.see_bits(self.tests.table, reports, truth.inputs.rated[places])
+            some = np.flatnonzero(places < self.reference.most)
+            self._wait(seen.cohort, ArrivedReports(truth, len(rows), places[some], reports[some]))
+        self._keep_witnesses(seen, truth, rows, places)
 
     def _wait(self, cohort: int, part: ArrivedReports) -> None:
         """Test the reports of a cohort's round together, once the last of them has come."""
         key = cohort, part.truth.number
         parts = self.waiting.setdefault(key, [])
         parts.append(part)
-        if sum(len(one.places) for one in parts) == len(part.truth.users):
+        if sum(one.count for one in parts) == len(part.truth.users):
             self._test(cohort, self.waiting.pop(key))
 
     def _is_tested(self, cohort: int, number: int) -> bool:
@@ -412,23 +410,23 @@ class TrainingFlow(Flow):
         )
 
     def _keep_witnesses(
-        self, cohort: int, truth: TrainingTruth, places: Rows, reports: Reports
+        self, seen: SeenFrame, truth: TrainingTruth, rows: Rows, places: Rows
     ) -> None:
         """Keep the reports of witnesses that are in this frame."""
         witnesses = truth.witnesses
         if not len(witnesses.ids):
             return
         row_of = np.full(len(truth.users), -1)
-        row_of[places] = np.arange(len(places))
-        rows = row_of[witnesses.pairs.first]
-        some = np.flatnonzero(rows >= 0)
+        row_of[places] = rows
+        came = row_of[witnesses.pairs.first]
+        some = np.flatnonzero(came >= 0)
         if len(some):
             self.arrived.setdefault(truth.number, []).append(
                 ArrivedWitnesses(
-                    (cohort, witnesses.group),
+                    (seen.cohort, witnesses.group),
                     truth.sent,
                     witnesses.ids[some],
-                    reports[rows[some]],
+                    seen.rows_at(came[some]),
                     witnesses.inputs[some],
                     witnesses.other[some],
                 )

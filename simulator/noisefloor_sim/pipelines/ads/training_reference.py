@@ -62,6 +62,9 @@ PLANTED = 4 / 3
 GRID = 1 << 15
 """Steps from 0 to 1 of the value that a bit is about."""
 
+ALL = 1 << 62
+"""More reports than there are."""
+
 Flags = NDArray[np.bool_]
 
 
@@ -121,6 +124,11 @@ Named = tuple[tuple[str, Floats, Distribution | None], ...]
 
 class ReportReference(Protocol):
     """What is declared of the reports of one way of training."""
+
+    @property
+    def most(self) -> int:
+        """Reports of a cohort's round that are transformed, the first of them."""
+        ...
 
     def noise(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
@@ -211,6 +219,11 @@ class BitReference:
     """One bit about one cell of the gradient."""
 
     training: BitTraining
+
+    @property
+    def most(self) -> int:
+        """All of them."""
+        return ALL
 
     def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
@@ -304,7 +317,7 @@ PAIRED_NUMBERS = 8
 """Numbers of a report that are compared with those of others."""
 
 MOST_NUMBERS = 1 << 16
-"""Numbers of a frame whose noise is transformed at most: they are alike."""
+"""Numbers of a cohort's round whose noise is transformed at most: they are alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +325,11 @@ class LaplaceReference:
     """Noise on whole gradients, and a protected bit for each ad."""
 
     training: LaplaceTraining
+
+    @property
+    def most(self) -> int:
+        """As many as have enough numbers."""
+        return max(1, MOST_NUMBERS // (self.training.ads * self.training.dimension))
 
     def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
@@ -340,9 +358,9 @@ class LaplaceReference:
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
     ) -> Transformed:
         """Transform the noise of the first reports' numbers; others are left out."""
-        rows = np.asarray(reports, dtype=np.int64)
-        most = max(1, MOST_NUMBERS // (rows.shape[1] * (rows.shape[2] - 1)))
-        noise = rows[:most, :, 1:] - self.grid(sent, inputs[:most])
+        most = self.most
+        rows = np.asarray(reports[:most], dtype=np.int64)
+        noise = rows[:, :, 1:] - self.grid(sent, inputs[:most])
         noise = noise.reshape(len(noise), -1)
         survival = np.exp(self.training.noise.distribution.log_survival(noise))
         mass = np.exp(self.training.noise.distribution.log_pmf(noise))
@@ -404,6 +422,11 @@ class SpectralReference:
     """Signs that lean towards a vector, or along its axis."""
 
     training: SpectralTraining
+
+    @property
+    def most(self) -> int:
+        """All of them."""
+        return ALL
 
     def vectors(self, number: int, sent: Broadcast, inputs: RatingInputs) -> Floats:
         """Return what the reports of a round lean towards."""
