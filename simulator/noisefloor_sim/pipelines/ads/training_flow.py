@@ -382,11 +382,17 @@ class TrainingFlow(Flow):
     def _test(self, cohort: int, parts: list[ArrivedReports]) -> None:
         """Transform reports, in the order of the devices, and count them."""
         truth, places = parts[0].truth, np.concatenate([part.places for part in parts])
-        back = np.argsort(places)
-        places, reports = places[back], np.concatenate([part.reports for part in parts])[back]
+        reports = np.concatenate([part.reports for part in parts])
         source = self.source.child("inspection", cohort, truth.number)
-        draws = source.generator().random((len(truth.users), 2))[places]
-        inputs = truth.inputs if len(places) == len(truth.users) else truth.inputs[places]
+        draws, inputs = source.generator().random((len(truth.users), 2)), truth.inputs
+        if len(places) == len(truth.users):
+            placed = np.empty_like(reports)
+            placed[places] = reports
+            places, reports = np.arange(len(places)), placed
+        else:
+            back = np.argsort(places)
+            places, reports = places[back], reports[back]
+            draws, inputs = draws[places], inputs[places]
         if not self._is_first(cohort, truth.number, MOST_PAIRED):
             for name, values, fault in self.reference.noise(
                 truth.number, truth.sent, reports, inputs, draws

@@ -20,6 +20,7 @@ distribution, and its log-likelihood, up to what does not depend on the data.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -316,11 +317,11 @@ class BitReference:
 PAIRED_NUMBERS = 8
 """Numbers of a report that are compared with those of others."""
 
-MOST_NUMBERS = 1 << 16
+MOST_NUMBERS = 1 << 15
 """Numbers of a cohort's round whose noise is transformed at most: they are alike."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaplaceReference:
     """Noise on whole gradients, and a protected bit for each ad."""
 
@@ -330,6 +331,11 @@ class LaplaceReference:
     def most(self) -> int:
         """As many as have enough numbers."""
         return max(1, MOST_NUMBERS // (self.training.ads * self.training.dimension))
+
+    @cached_property
+    def larger(self) -> TwoSidedGeometric:
+        """The noise, a quarter too small."""
+        return TwoSidedGeometric(self.training.noise.distribution.rate * 4 / 3)
 
     def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
@@ -402,8 +408,7 @@ class LaplaceReference:
     ) -> Reports:
         """Draw bits and noise with noise a quarter too small."""
         grid = self.grid(sent, inputs)
-        larger = TwoSidedGeometric(self.training.noise.distribution.rate * 4 / 3)
-        noise = larger.sampler(source.child("noise"))(grid.size)
+        noise = self.larger.sampler(source.child("noise"))(grid.size)
         reports = np.empty((*inputs.rated.shape, 1 + grid.shape[2]), dtype=np.int64)
         flips = source.child("flips").generator().random(inputs.rated.shape) < self._flip(PLANTED)
         reports[:, :, 0] = inputs.rated ^ flips
