@@ -239,7 +239,9 @@ class BitReference:
         """
         ad, place = np.divmod(cells, self.training.width)
         some = np.flatnonzero(inputs.rated[np.arange(len(cells)), ad])
-        model, inputs, ad, place = sent.model, inputs[some], ad[some], place[some]
+        model = sent.model
+        if len(some) < len(cells):
+            inputs, ad, place = inputs[some], ad[some], place[some]
         tastes, each = self.tastes(model, inputs), np.arange(len(some))
         predicted = _base(model)[ad] + (tastes * model.factors[ad]).sum(axis=1)
         error = inputs.rating[each, ad].astype(np.float64) - predicted
