@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from noisefloor.adversary.fit import FitResult
@@ -91,6 +92,10 @@ class SeenFrame:
     def rows(self) -> Array:
         """The reports of a kind of one column."""
         return self.frame.kind.rows(self.frame.batch)
+
+    def rows_at(self, places: NDArray[np.int64]) -> Array:
+        """Return some of the reports: no others are decoded."""
+        return self.frame.kind.rows(self.frame.batch.take(pa.array(places)))
 
     def in_order(self) -> tuple[Order, Array]:
         """Return places in the truth, increasing, and the reports made of them."""

@@ -68,6 +68,7 @@ class _Book:
         orders: Tests of the order of rows.
         last_order: Of each cohort's last frame.
         headers: Kinds whose header was looked at.
+        schemas: Of frames that carry what is declared, by kind and epoch.
     """
 
     flow: Flow
@@ -82,6 +83,7 @@ class _Book:
     orders: FitTable = field(default_factory=FitTable)
     last_order: dict[int, Order] = field(default_factory=dict)
     headers: set[str] = field(default_factory=set)
+    schemas: dict[tuple[str, int], pa.Schema] = field(default_factory=dict)
 
     def blame(self, fault: str) -> None:
         """Note that something was wrong once more."""
@@ -92,8 +94,13 @@ class _Book:
 
         All headers of a kind have the same entries, or no server reads them: one is enough.
         """
+        known = self.schemas.get((frame.kind.name, frame.epoch))
+        if known is not None and known.equals(frame.batch.schema):
+            return
         declared = self.flow.columns_at(frame.epoch)
-        if declared != (carried := _columns(frame.batch)):
+        if declared == (carried := _columns(frame.batch)):
+            self.schemas[frame.kind.name, frame.epoch] = frame.batch.schema
+        else:
             self.blame(f"a frame carries {carried} where {declared} is declared")
         if frame.kind.name not in self.headers:
             self.headers.add(frame.kind.name)

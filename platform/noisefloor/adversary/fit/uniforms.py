@@ -122,12 +122,11 @@ class UniformFit:
         fine = np.bincount(np.minimum((flat * whole).astype(np.int64), whole - 1), minlength=whole)
         below = np.concatenate([[0], np.cumsum(fine)])
         lows, highs = _CELLS
-        hits = below[highs] - below[lows]
-        ends = lows / whole, highs / whole
-        declared = ends[1] - ends[0]
-        planted = None if fault is None else fault(ends[1]) - fault(ends[0])
-        trials = np.full(len(hits), flat.size)
-        self.table.add(f"{name}, by size of its noise", hits, trials, declared, planted)
+        hits, name = below[highs] - below[lows], f"{name}, by size of its noise"
+        planted = None
+        if fault is not None and name not in self.table.cells:
+            planted = fault(highs / whole) - fault(lows / whole)
+        self.table.add(name, hits, np.full(len(hits), flat.size), _DECLARED, planted)
 
     def see_pairs(self, name: str, one: Floats | Single, other: Floats | Single) -> None:
         """Count pairs of independent values: both far out, on the same side, next to each other.
@@ -135,21 +134,31 @@ class UniformFit:
         A value that is not a number has no partner.
         """
         one, other = (np.asarray(some, dtype=np.float64).reshape(-1) for some in (one, other))
-        has_both = ~(np.isnan(one) | np.isnan(other))
-        one, other = one[has_both], other[has_both]
+        apart = np.abs(one - other)
+        if np.isnan(apart.sum()):
+            has_both = ~np.isnan(apart)
+            one, other, apart = one[has_both], other[has_both], apart[has_both]
         if not one.size:
             return
-        far = np.maximum(np.minimum(one, 1 - one), np.minimum(other, 1 - other))
-        hits = [np.count_nonzero(far < tail) for tail in PAIR_TAILS]
-        hits.append(np.count_nonzero((one < 0.5) == (other < 0.5)))
-        hits.append(np.count_nonzero(np.abs(one - other) < NEAR))
-        declared = [*(2 * PAIR_TAILS) ** 2, 0.5, 2 * NEAR - NEAR**2]
-        self.table.add(f"noise of {name}", hits, np.full(len(hits), one.size), declared)
+        is_low = one < 0.5, other < 0.5
+        ends = [
+            np.where(low, some, 1 - some) for low, some in zip(is_low, (one, other), strict=True)
+        ]
+        # Scaled by a power of two, and so exact.
+        far = (np.maximum(*ends) * _PAIR_CELLS).astype(np.int64)
+        below = np.cumsum(np.bincount(far, minlength=_PAIR_CELLS))
+        hits = np.empty(len(PAIR_TAILS) + 2, dtype=np.int64)
+        hits[:-2] = below[_PAIR_ENDS]
+        hits[-2] = np.count_nonzero(is_low[0] == is_low[1])
+        hits[-1] = np.count_nonzero(apart < NEAR)
+        self.table.add(f"noise of {name}", hits, np.full(len(hits), one.size), _DECLARED_PAIRS)
 
     def see_frame(self, seen: SeenUniforms) -> None:
         """Compare reports of a frame with each other, with another cohort's, and over epochs."""
-        order = np.argsort(seen.places)
-        values, places, users = seen.values[order], seen.places[order], seen.users[order]
+        values, places, users = seen.values, seen.places, seen.users
+        if (places[1:] < places[:-1]).any():
+            order = np.argsort(places)
+            values, places, users = values[order], places[order], users[order]
         half, wide = len(values) // 2, values.shape[1] // 2
         self.see_pairs("two reports of a frame", values[:half], values[half : 2 * half])
         self.see_pairs("two parts of a report", values[:, :wide], values[:, wide : 2 * wide])
@@ -190,3 +199,7 @@ def _cells() -> tuple[Rows, Rows]:
 
 
 _CELLS = _cells()
+_DECLARED = (_CELLS[1] - _CELLS[0]) / (1 << DEEPEST)
+_PAIR_CELLS = round(1 / PAIR_TAILS[-1])
+_PAIR_ENDS = np.rint(PAIR_TAILS * _PAIR_CELLS).astype(np.int64) - 1
+_DECLARED_PAIRS = np.array([*(2 * PAIR_TAILS) ** 2, 0.5, 2 * NEAR - NEAR**2])

@@ -233,8 +233,11 @@ class RequestFlow(Flow):
         """
         size = len(ratings)
         lender = np.asarray(pairs.exchange(np.arange(size)))
-        inputs = self._scores(model, ratings[lender[pairs.first]])
-        other = self._scores(model, ratings[lender[pairs.second]])
+        both = np.zeros((0, self.delivery.ads))
+        if len(pairs):
+            lenders = np.concatenate([lender[pairs.first], lender[pairs.second]])
+            both = self._scores(model, ratings[lenders])
+        inputs, other = both[: len(pairs)], both[len(pairs) :]
         scored = self._scored(cohort, ratings, model)
         return RequestTruth(day, size, users, lender, scored, pairs, inputs, other)
 

@@ -46,8 +46,12 @@ TRAINING = "training"
 LEDGER = "training report"
 """What accounts call a report."""
 
-MOST_REPORTS = 1 << 17
+MOST_REPORTS = 1 << 16
 """Reports of a round whose noise is tested, those of the first cohorts."""
+
+MOST_PAIRED = 1 << 13
+"""Reports of a round that are compared with each other, and of which all that is uniform is
+tested: noise that is used twice shows in few of them."""
 
 MOST_SPECTRAL = 1 << 14
 """The same where the candidates of each report have to be ranked."""
@@ -113,6 +117,23 @@ class TrainingTruth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ArrivedReports:
+    """Honest reports that came in one frame.
+
+    Attributes:
+        truth: What they were made of.
+        count: How many came.
+        places: The place of each that is tested among those of the round.
+        reports: Those.
+    """
+
+    truth: TrainingTruth
+    count: int
+    places: Rows
+    reports: Reports
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ArrivedWitnesses:
     """Reports of witnesses that came in one frame.
 
@@ -146,6 +167,7 @@ class TrainingFlow(Flow):
         tests: Of the fit.
         drawn: Pairs of users, by cohort and group.
         arrived: By round, what came of witnesses: their pairs, reports and inputs.
+        waiting: By cohort and round, what came of reports that are tested.
         tastes: Of each cohort, where devices remember them over rounds.
     """
 
@@ -157,6 +179,7 @@ class TrainingFlow(Flow):
     tests: UniformFit = field(default_factory=UniformFit)
     drawn: dict[tuple[int, int], WitnessPairs] = field(default_factory=dict)
     arrived: dict[int, list[ArrivedWitnesses]] = field(default_factory=dict)
+    waiting: dict[tuple[int, int], list[ArrivedReports]] = field(default_factory=dict)
     tastes: dict[int, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -317,41 +340,72 @@ class TrainingFlow(Flow):
         truth = seen.truth
         if not isinstance(truth, TrainingTruth):
             raise TypeError("Training reports come with their ratings.")
-        rows = np.flatnonzero(seen.order < len(truth.places))
-        if not len(rows):
+        is_tested = self._is_tested(seen.cohort, truth.number)
+        if not (is_tested or len(truth.witnesses.ids)):
             return
-        reports, places = seen.rows, truth.places[seen.order[rows]]
-        if isinstance(self.reference, training_reference.LaplaceReference):
-            self.reference.see_bits(self.tests.table, reports[rows], truth.inputs.rated[places])
-        if self._is_tested(seen.cohort, truth.number):
-            # Back in the order of the devices: draws come in this order.
-            back = np.argsort(places)
-            self._test(seen, truth, places[back], reports[rows[back]])
-        self._keep_witnesses(seen.cohort, truth, places, reports[rows])
+        rows = np.flatnonzero(seen.order < len(truth.places))
+        places = truth.places[seen.order[rows]]
+        if is_tested and len(rows):
+            reports = seen.rows if len(rows) == len(seen.order) else seen.rows[rows]
+            if isinstance(self.reference, training_reference.LaplaceReference):
+                self.reference.see_bits(self.tests.table, reports, truth.inputs.rated[places])
+            some = np.flatnonzero(places < self.reference.most)
+            self._wait(seen.cohort, ArrivedReports(truth, len(rows), places[some], reports[some]))
+        self._keep_witnesses(seen, truth, rows, places)
+
+    def _wait(self, cohort: int, part: ArrivedReports) -> None:
+        """Test the reports of a cohort's round together, once the last of them has come."""
+        key = cohort, part.truth.number
+        parts = self.waiting.setdefault(key, [])
+        parts.append(part)
+        if sum(one.count for one in parts) == len(part.truth.users):
+            self._test(cohort, self.waiting.pop(key))
 
     def _is_tested(self, cohort: int, number: int) -> bool:
-        """Whether a cohort is among the first, which are enough."""
-        training, most, share = self.training, MOST_REPORTS, 1.0
-        if isinstance(training, SpectralTraining):
-            most, share = MOST_SPECTRAL, training.shares[number]
-        elif isinstance(training, LaplaceTraining):
-            most = MOST_GRADIENTS
+        """Whether the noise of a cohort's reports is tested."""
+        if isinstance(self.training, SpectralTraining):
+            return self._is_first(cohort, number, MOST_SPECTRAL)
+        if isinstance(self.training, LaplaceTraining):
+            return self._is_first(cohort, number, MOST_GRADIENTS)
+        return self._is_first(cohort, number, MOST_REPORTS)
+
+    def _is_first(self, cohort: int, number: int, most: int) -> bool:
+        """Whether a cohort is among the first, which have so many reports of a round."""
+        share = 1.0
+        if isinstance(self.training, SpectralTraining):
+            share = self.training.shares[number]
         elif self.reports_once:
-            share = 1 / training.rounds
+            share = 1 / self.training.rounds
         size = min(self.scenario.population.cohort, self.scenario.population.users)
         return cohort < FEWEST_COHORTS or cohort * size * share < most
 
-    def _test(self, seen: SeenFrame, truth: TrainingTruth, places: Rows, reports: Reports) -> None:
-        """Transform reports, in the order of their places, and count them."""
-        source = self.source.child("inspection", seen.cohort, seen.frame.batch_id.hex())
-        draws, inputs = source.generator().random((len(places), 2)), truth.inputs[places]
+    def _test(self, cohort: int, parts: list[ArrivedReports]) -> None:
+        """Transform reports, in the order of the devices, and count them."""
+        truth, places = parts[0].truth, np.concatenate([part.places for part in parts])
+        reports = np.concatenate([part.reports for part in parts])
+        source = self.source.child("inspection", cohort, truth.number)
+        draws, inputs = source.generator().random((len(truth.users), 2)), truth.inputs
+        if len(places) == len(truth.users):
+            placed = np.empty_like(reports)
+            placed[places] = reports
+            places, reports = np.arange(len(places)), placed
+        else:
+            back = np.argsort(places)
+            places, reports = places[back], reports[back]
+            draws, inputs = draws[places], inputs[places]
+        if not self._is_first(cohort, truth.number, MOST_PAIRED):
+            for name, values, fault in self.reference.noise(
+                truth.number, truth.sent, reports, inputs, draws
+            ):
+                self.tests.see(name, values, fault)
+            return
         found = self.reference.transformed(truth.number, truth.sent, reports, inputs, draws)
         for name, values, fault in found.named:
             self.tests.see(name, values, fault)
         places = places[: len(found.values)]
         self.tests.see_frame(
             SeenUniforms(
-                seen.cohort,
+                cohort,
                 truth.number,
                 truth.size,
                 len(truth.users),
@@ -362,30 +416,33 @@ class TrainingFlow(Flow):
         )
 
     def _keep_witnesses(
-        self, cohort: int, truth: TrainingTruth, places: Rows, reports: Reports
+        self, seen: SeenFrame, truth: TrainingTruth, rows: Rows, places: Rows
     ) -> None:
         """Keep the reports of witnesses that are in this frame."""
         witnesses = truth.witnesses
         if not len(witnesses.ids):
             return
         row_of = np.full(len(truth.users), -1)
-        row_of[places] = np.arange(len(places))
-        rows = row_of[witnesses.pairs.first]
-        some = np.flatnonzero(rows >= 0)
+        row_of[places] = rows
+        came = row_of[witnesses.pairs.first]
+        some = np.flatnonzero(came >= 0)
         if len(some):
             self.arrived.setdefault(truth.number, []).append(
                 ArrivedWitnesses(
-                    (cohort, witnesses.group),
+                    (seen.cohort, witnesses.group),
                     truth.sent,
                     witnesses.ids[some],
-                    reports[rows[some]],
+                    seen.rows_at(came[some]),
                     witnesses.inputs[some],
                     witnesses.other[some],
                 )
             )
 
     def fit(self) -> FitResult:
-        """Test everything that was counted."""
+        """Test everything that was counted, and what waits for reports that never came."""
+        for cohort, number in sorted(self.waiting):
+            self._test(cohort, self.waiting[cohort, number])
+        self.waiting.clear()
         return self.tests.table.result()
 
     def bounds(self) -> dict[str, LowerBound | None]:

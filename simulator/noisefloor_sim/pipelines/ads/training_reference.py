@@ -20,6 +20,7 @@ distribution, and its log-likelihood, up to what does not depend on the data.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -61,6 +62,9 @@ PLANTED = 4 / 3
 
 GRID = 1 << 15
 """Steps from 0 to 1 of the value that a bit is about."""
+
+ALL = 1 << 62
+"""More reports than there are."""
 
 Flags = NDArray[np.bool_]
 
@@ -112,11 +116,26 @@ class Transformed:
     """
 
     values: Floats
-    named: tuple[tuple[str, Floats, Distribution | None], ...]
+    named: "Named"
+
+
+Named = tuple[tuple[str, Floats, Distribution | None], ...]
+"""Transformed values, what they are, and how the planted fault would distribute them."""
 
 
 class ReportReference(Protocol):
     """What is declared of the reports of one way of training."""
+
+    @property
+    def most(self) -> int:
+        """Reports of a cohort's round that are transformed, the first of them."""
+        ...
+
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Return only what says how much noise there is."""
+        ...
 
     def transformed(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
@@ -202,6 +221,11 @@ class BitReference:
 
     training: BitTraining
 
+    @property
+    def most(self) -> int:
+        """All of them."""
+        return ALL
+
     def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
         if inputs.tastes is not None:
@@ -215,7 +239,9 @@ class BitReference:
         """
         ad, place = np.divmod(cells, self.training.width)
         some = np.flatnonzero(inputs.rated[np.arange(len(cells)), ad])
-        model, inputs, ad, place = sent.model, inputs[some], ad[some], place[some]
+        model = sent.model
+        if len(some) < len(cells):
+            inputs, ad, place = inputs[some], ad[some], place[some]
         tastes, each = self.tastes(model, inputs), np.arange(len(some))
         predicted = _base(model)[ad] + (tastes * model.factors[ad]).sum(axis=1)
         error = inputs.rating[each, ad].astype(np.float64) - predicted
@@ -235,14 +261,30 @@ class BitReference:
     ) -> Transformed:
         """Transform the bit, agreement with the gradient first, and the cell."""
         codes = np.asarray(reports, dtype=np.int64)
+        bits, size = self._bits(sent, codes, inputs, draws)
+        cells = ((codes >> 1) + draws[:, 1]) / self.training.cells
+        named = [("the cell of a report", cells, None), *self._by_strength(bits, size)]
+        return Transformed(np.column_stack([bits, cells]), tuple(named))
+
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Transform the bits about ads that are rated: others say nothing of the noise."""
+        codes = np.asarray(reports, dtype=np.int64)
+        ads = (codes >> 1) // self.training.width
+        some = np.flatnonzero(inputs.rated[np.arange(len(codes)), ads])
+        bits, size = self._bits(sent, codes[some], inputs[some], draws[some])
+        return tuple(self._by_strength(bits, size))
+
+    def _bits(
+        self, sent: Broadcast, codes: NDArray[np.int64], inputs: RatingInputs, draws: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the transforms of bits, and how large the values are that they are about."""
         values = self.values(sent, codes >> 1, inputs)
         is_up = (codes & 1).astype(np.bool_)
-        agree = np.where(values < 0, ~is_up, is_up)
-        chance = self._one(np.abs(values), self.training.bit.one_bit)
-        bits = raised_uniforms(agree, chance, draws[:, 0])
-        cells = ((codes >> 1) + draws[:, 1]) / self.training.cells
-        named = [("the cell of a report", cells, None), *self._by_strength(bits, np.abs(values))]
-        return Transformed(np.column_stack([bits, cells]), tuple(named))
+        size = np.abs(values)
+        chance = self._one(size, self.training.bit.one_bit)
+        return raised_uniforms(is_up ^ (values < 0), chance, draws[:, 0]), size
 
     def _by_strength(
         self, bits: Floats, size: Floats
@@ -277,15 +319,25 @@ class BitReference:
 PAIRED_NUMBERS = 8
 """Numbers of a report that are compared with those of others."""
 
-MOST_NUMBERS = 1 << 16
-"""Numbers of a frame whose noise is transformed at most: they are alike."""
+MOST_NUMBERS = 1 << 15
+"""Numbers of a cohort's round whose noise is transformed at most: they are alike."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaplaceReference:
     """Noise on whole gradients, and a protected bit for each ad."""
 
     training: LaplaceTraining
+
+    @property
+    def most(self) -> int:
+        """As many as have enough numbers."""
+        return max(1, MOST_NUMBERS // (self.training.ads * self.training.dimension))
+
+    @cached_property
+    def larger(self) -> TwoSidedGeometric:
+        """The noise, a quarter too small."""
+        return TwoSidedGeometric(self.training.noise.distribution.rate * 4 / 3)
 
     def tastes(self, model: AdModel, inputs: RatingInputs) -> Floats:
         """Return the tastes that the reports are made with."""
@@ -314,9 +366,9 @@ class LaplaceReference:
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
     ) -> Transformed:
         """Transform the noise of the first reports' numbers; others are left out."""
-        rows = np.asarray(reports, dtype=np.int64)
-        most = max(1, MOST_NUMBERS // (rows.shape[1] * (rows.shape[2] - 1)))
-        noise = rows[:most, :, 1:] - self.grid(sent, inputs[:most])
+        most = self.most
+        rows = np.asarray(reports[:most], dtype=np.int64)
+        noise = rows[:, :, 1:] - self.grid(sent, inputs[:most])
         noise = noise.reshape(len(noise), -1)
         survival = np.exp(self.training.noise.distribution.log_survival(noise))
         mass = np.exp(self.training.noise.distribution.log_pmf(noise))
@@ -337,6 +389,12 @@ class LaplaceReference:
         response = self.training.noise.response
         return BinaryResponse(times * response.epsilon).flip / ONE
 
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Transform all that is transformed."""
+        return self.transformed(number, sent, reports, inputs, draws).named
+
     def log_likelihood(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
     ) -> Floats:
@@ -352,8 +410,7 @@ class LaplaceReference:
     ) -> Reports:
         """Draw bits and noise with noise a quarter too small."""
         grid = self.grid(sent, inputs)
-        larger = TwoSidedGeometric(self.training.noise.distribution.rate * 4 / 3)
-        noise = larger.sampler(source.child("noise"))(grid.size)
+        noise = self.larger.sampler(source.child("noise"))(grid.size)
         reports = np.empty((*inputs.rated.shape, 1 + grid.shape[2]), dtype=np.int64)
         flips = source.child("flips").generator().random(inputs.rated.shape) < self._flip(PLANTED)
         reports[:, :, 0] = inputs.rated ^ flips
@@ -372,6 +429,11 @@ class SpectralReference:
     """Signs that lean towards a vector, or along its axis."""
 
     training: SpectralTraining
+
+    @property
+    def most(self) -> int:
+        """All of them."""
+        return ALL
 
     def vectors(self, number: int, sent: Broadcast, inputs: RatingInputs) -> Floats:
         """Return what the reports of a round lean towards."""
@@ -422,6 +484,12 @@ class SpectralReference:
             ("signs of a lite report", drawn, None),
         )
         return Transformed(np.column_stack([found, drawn]), named)
+
+    def noise(
+        self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs, draws: Floats
+    ) -> Named:
+        """Transform all that is transformed."""
+        return self.transformed(number, sent, reports, inputs, draws).named
 
     def log_likelihood(
         self, number: int, sent: Broadcast, reports: Reports, inputs: RatingInputs
