@@ -15,6 +15,7 @@ from bench.world_baseline import World
 from numpy.typing import ArrayLike, NDArray
 
 from noisefloor.randomness import new_run
+from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.pipelines.api import PipelineType
 from noisefloor_sim.pipelines.clicks.block import ClickBlock, block_of
@@ -40,7 +41,7 @@ class Recorder(ClickPipeline):
 
     def wake_with_ads(
         self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
-    ) -> Iterator[bytes]:
+    ) -> Iterator[DeviceFrame]:
         """Note a cohort's day, then let it report."""
         users = slice(cohort.first, cohort.first + len(cohort))
         contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from hostile_frames import FORGED, GOOD, Judge, changed
 from noisefloor.roles import Aggregator, FrameOutcome, FrameStatus
+from noisefloor.wire import Kind
 
 COMMAND = Path(__file__).resolve().parents[2] / "fuzz_frames.py"
 FRAMES = 20_000
@@ -84,8 +86,8 @@ def test_a_batch_that_unpacks_would_not_have_stayed_within_that_memory() -> None
 class Leaky(Aggregator):
     """Counts what it refuses."""
 
-    def apply(self, data: bytes) -> FrameOutcome:
-        outcome = super().apply(data)
+    def apply(self, data: bytes, kinds: Mapping[str, Kind] | None = None) -> FrameOutcome:
+        outcome = super().apply(data, kinds)
         if outcome.status is FrameStatus.DEAD_LETTER:
             super().apply(GOOD[0])
         return outcome
@@ -94,8 +96,8 @@ class Leaky(Aggregator):
 class Blurred(Aggregator):
     """Refuses without a field."""
 
-    def apply(self, data: bytes) -> FrameOutcome:
-        outcome = super().apply(data)
+    def apply(self, data: bytes, kinds: Mapping[str, Kind] | None = None) -> FrameOutcome:
+        outcome = super().apply(data, kinds)
         if outcome.status is FrameStatus.DEAD_LETTER:
             return FrameOutcome(outcome.status, "Something is wrong.", outcome.frame)
         return outcome

@@ -177,12 +177,11 @@ def test_honest_requests_fit_and_requests_for_the_favourite_do_not(choice: AdSel
         flow = RequestFlow(delivery, scenario, 0.1, SeededSource(10, choice.value, int(is_raw)))
         truth = flow.truth(0, 0, np.arange(2048), no_pairs(), kept, MODEL)
         assert truth.scored is not None
-        scores = truth.scored.scores
+        scores, order = truth.scored.scores, truth.scored.order
         some = len(scores)
         truth = replace(truth, users=np.arange(some))
         requests = delivery.request(scores, SeededSource(10, "draws", choice.value, int(is_raw)))
         if is_raw:
-            order = truth.scored.order
             best = np.sort(order[:, :3], axis=1) if delivery.is_slate else order[:, 0]
             requests = best.astype(requests.dtype)
         flow.inspect(seen_of(delivery.kind, requests, truth, choice.value, int(is_raw)))
