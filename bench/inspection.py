@@ -144,7 +144,7 @@ def _own_audit(report: object, trials: int, seed: int) -> float:
 
 
 def honest(runs: int) -> int:
-    """Print how many of so many honest runs are found at fault; return how many are."""
+    """Print how many honest runs are found at fault, and return that number."""
     faults = 0
     found: dict[str, list[int]] = {}
     for name, point in _points(runs):
@@ -171,7 +171,7 @@ def _points(runs: int) -> Iterator[tuple[str, Scenario]]:
 
 
 def main() -> int:
-    """Print the table that is asked for."""
+    """Print the table that the command names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", choices=("cost", "bounds", "honest"))
     parser.add_argument("--runs", type=int, default=RUNS, help="honest runs")

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from noisefloor.accounting import MICRO
 from noisefloor.adversary.fit import FitTable, see_order
 from noisefloor.errors import BadFrame
 from noisefloor.privacy import FlowEvidence
@@ -286,8 +287,8 @@ def _ledger_faults(book: _Book, spent: Mapping[str, int]) -> list[str]:
     if not ledgers or due == debited:
         return []
     return [
-        f"{sum(book.paid.values()):,} reports cost {due / 1e6:.6g} in all, and accounts were "
-        f"debited {debited / 1e6:.6g} for them"
+        f"{sum(book.paid.values()):,} reports cost {due / MICRO:.6g} in all, and accounts were "
+        f"debited {debited / MICRO:.6g} for them"
     ]
 
 

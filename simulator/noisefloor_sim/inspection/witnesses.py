@@ -71,7 +71,7 @@ class WitnessPairs:
 
 
 COHORTS = 256
-"""Witnesses are drawn from the first so many cohorts: they give bounds enough."""
+"""How many cohorts, from the first, witnesses are drawn from."""
 
 
 _SMALL = 0.25

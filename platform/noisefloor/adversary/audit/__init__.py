@@ -2,6 +2,7 @@
 
 from noisefloor.adversary.audit.audit_cases import all_audit_cases, select_cases
 from noisefloor.adversary.audit.auditor import (
+    PLANTED_FACTOR,
     AuditCase,
     AuditRow,
     any_broken,
@@ -49,6 +50,7 @@ from noisefloor.adversary.audit.witness_bound import (
 )
 
 __all__ = [
+    "PLANTED_FACTOR",
     "REPORTED_RATES",
     "WITNESS_ALPHA",
     "AttackOutcome",

@@ -27,7 +27,7 @@ With ten claims at a point and a thousand points it is at most 1e-3 for a whole 
 
 
 def bound_from_guesses(right: int, guesses: int, alpha: float = WITNESS_ALPHA) -> LowerBound:
-    """Return the epsilon that so many right guesses prove."""
+    """Return the epsilon that a number of right guesses proves."""
     if guesses == 0:
         return LowerBound(0.0, 1 - alpha, 0, 0.0)
     return LowerBound(

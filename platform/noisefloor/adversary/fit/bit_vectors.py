@@ -45,7 +45,7 @@ class BitDistribution:
     planted: tuple[float, float]
 
     def one(self, clicks: NDArray[np.int64], stay: float, rise: float) -> Floats:
-        """Return the probability that a one among so many clicks is reported as one."""
+        """Return the probability that a one is reported as one, by clicks in its row."""
         if self.cap is None:
             kept = np.ones(len(clicks))
         elif self.sampled:
@@ -187,7 +187,7 @@ class BitVectorFit:
         sums: What was counted, once anything was.
         days: By cohort and pair of days, what came of each day.
         frames: By cohort and day, a frame whose partner has not come yet.
-        most_cohorts: The first so many cohorts are compared over days.
+        most_cohorts: How many cohorts, from the first, are compared over days.
     """
 
     declared: BitDistribution

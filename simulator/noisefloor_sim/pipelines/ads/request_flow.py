@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noisefloor.accounting import Amount
 from noisefloor.ads.delivery import AD_REQUESTS, AdDelivery, AdSelection
 from noisefloor.ads.training import AdModel, Ratings
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.adversary.fit import (
     Distribution,
     FitResult,
@@ -51,9 +52,6 @@ from noisefloor_sim.scenario import Scenario
 
 REQUEST = "ad request"
 """What accounts call a request."""
-
-PLANTED = 4 / 3
-"""Noise a quarter too small makes epsilon a third larger."""
 
 MOST_USERS = 1 << 13
 """Users whose requests are tested, those of the first cohorts."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ImpressionReport
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.adversary.fit import FitResult, SeenUniforms, UniformFit, raised_fault
 from noisefloor.checks import Floats
 from noisefloor.distributions import ONE
@@ -31,9 +32,6 @@ from noisefloor_sim.inspection import (
 )
 from noisefloor_sim.pipelines.ads.choice_reference import SetReference, place_uniforms
 from noisefloor_sim.scenario import Scenario
-
-PLANTED = 4 / 3
-"""Noise a quarter too small makes epsilon a third larger."""
 
 SHOWN = "shown-ad report"
 """What accounts call a report."""
@@ -176,13 +174,11 @@ class ShownFlow(Flow):
     ) -> None:
         """Keep the reports of witnesses that are in this frame."""
         pairs = truth.pairs
-        where = np.searchsorted(places, pairs.first)
-        came = where < len(places)
-        came[came] = places[where[came]] == pairs.first[came]
+        came, where = pairs.arrived(places)
         if came.any():
             inputs, other = truth.ads[pairs.first[came]], truth.ads[pairs.second[came]]
             bits = pairs.swapped[came], pairs.unused[came]
-            found = reports[where[came]], inputs, other, *bits
+            found = reports[where], inputs, other, *bits
             self.witnesses[truth.day, seen.cohort, seen.frame.batch_id] = found
 
     def fit(self) -> FitResult:

@@ -35,6 +35,7 @@ from noisefloor.ads.training import (
     LaplaceTraining,
     SpectralTraining,
 )
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.adversary.fit import (
     Distribution,
     FitTable,
@@ -56,9 +57,6 @@ from noisefloor.mechanisms import (
     raised_weight,
 )
 from noisefloor.randomness import SeededSource
-
-PLANTED = 4 / 3
-"""Noise a quarter too small makes epsilon a third larger."""
 
 GRID = 1 << 15
 """Steps from 0 to 1 of the value that a bit is about."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.adversary.fit import (
     BitDistribution,
     BitVectorFit,
@@ -28,9 +29,6 @@ from noisefloor_sim.inspection import Flow, LedgerPrice, SeenFrame, WitnessPairs
 
 ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
 """What guards clicks, in any of its forms."""
-
-PLANTED = 4 / 3
-"""Noise a quarter too small makes epsilon a third larger."""
 
 REMEMBERED_COHORTS = 4
 """Of the first so many cohorts reports are remembered, to compare those that are sent again."""
@@ -243,7 +241,9 @@ class ClickFlow(Flow):
         mechanism = self.mechanism
         if isinstance(mechanism, MemoisedClicks):
             larger = replace(
-                mechanism, epsilon=PLANTED * mechanism.epsilon, first=PLANTED * mechanism.first
+                mechanism,
+                epsilon=PLANTED * mechanism.epsilon,
+                first=PLANTED * mechanism.first,
             )
             return larger.report(
                 actual, larger.memorise(len(actual), source.child("memory")), source

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.checks import Floats
 from noisefloor_sim.pipelines.collection.reference_inputs import STEPS, Inputs
-
-PLANTED = 4 / 3
-"""Noise a quarter too small makes epsilon a third larger."""
 
 _BINS = 8
 """Parts of the window, and of the rest of the line, that are counted apart."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.adversary.fit import FitTable
 from noisefloor.checks import Array, Floats
 from noisefloor.collection import collecting
@@ -196,7 +197,7 @@ class RecordForm:
         same = (answers.inputs == answers.reports).all(axis=1)[:, None]
         chances = (
             1 / (1 + (symbols[:, None] - 1) * math.exp(-one * self.epsilon))
-            for one in (1.0, declared.PLANTED)
+            for one in (1.0, PLANTED)
         )
         return TruthfulAnswers(same.astype(np.int8), *chances)
 
@@ -230,7 +231,7 @@ def _add(
 def _part_of(space: int, size: int, epsilon: float) -> tuple[Floats, Floats]:
     """Return the distribution of one part of a symbol, as declared and with too little noise."""
     tables = []
-    for one in (1.0, declared.PLANTED):
+    for one in (1.0, PLANTED):
         truth = declared.truth_of(space, one * epsilon)
         lie = (1 - truth) / (space - 1)
         table = np.full((size, size + 1), lie * (space / size))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.adversary.audit import PLANTED_FACTOR as PLANTED
 from noisefloor.adversary.audit import WITNESS_ALPHA, lower_limit
 from noisefloor.checks import Array, Floats
 from noisefloor.errors import BadParameter
@@ -14,7 +15,6 @@ from noisefloor.randomness import SeededSource
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import FittedModel, RecordTask
 from noisefloor_sim.inspection import WitnessScores
-from noisefloor_sim.pipelines.collection.answer_distributions import PLANTED
 from noisefloor_sim.pipelines.collection.record_flow import RecordFlow
 from noisefloor_sim.pipelines.collection.record_witnesses import (
     ASKERS,
