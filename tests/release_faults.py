@@ -29,7 +29,7 @@ def sgd_noise(share: float) -> Fault:
     def plant(patch: Patch) -> None:
         real = subsampled_gaussian.add_noise
         patch.setattr(
-            training,
+            subsampled_gaussian,
             "add_noise",
             lambda sums, scale, source: real(sums, share * scale, source) if share else None,
         )
@@ -50,7 +50,7 @@ def sgd_reused(patch: Patch) -> None:
         fresh = torch.from_numpy(source.normals(len(sums)))
         sums.add_(drawn.setdefault(len(sums), fresh), alpha=scale)
 
-    patch.setattr(training, "add_noise", add)
+    patch.setattr(subsampled_gaussian, "add_noise", add)
 
 
 def sgd_unclipped(patch: Patch) -> None:

@@ -1,6 +1,6 @@
 """Mutants of the publisher: noise, clipping and charges of released models."""
 
-from mutants.mutant import UNACCOUNTED, Mutant, scenario
+from mutants.mutant import BROKEN, MISFIT, UNACCOUNTED, Mutant, scenario
 
 MODELS = scenario(
     "models",
@@ -16,7 +16,7 @@ SGD = ("pipelines.models.method=private-sgd", "pipelines.models.epochs=20")
 TABLES = ("pipelines.models.method=anonymising-first",)
 
 LOGISTIC = "platform/noisefloor/publication/logistic_regression.py"
-SGD_TRAINING = "platform/noisefloor/publication/private_sgd/training.py"
+SGD_NOISE = "platform/noisefloor/publication/private_sgd/subsampled_gaussian.py"
 CONTRIBUTIONS = "platform/noisefloor/publication/private_sgd/contributions.py"
 ENTRIES = "platform/noisefloor/publication/synthesis/noise_budget.py"
 PUBLISHER = "platform/noisefloor/roles/model_publisher.py"
@@ -25,7 +25,7 @@ LEDGER = "platform/noisefloor/accounting/ledger.py"
 RELEASE = "release"
 
 _NOISE = "return drawn * np.float32(sigma * (2 - _SAFETY))"
-_STEP = 'add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))'
+_STEP = "add_noise(sums, plan.noise_scale, source)"
 
 PUBLISHER_MUTANTS = (
     Mutant(
@@ -70,9 +70,9 @@ PUBLISHER_MUTANTS = (
     Mutant(
         "release-sgd-no-noise",
         "Private SGD adds no noise.",
-        SGD_TRAINING,
+        SGD_NOISE,
         _STEP,
-        'add_noise(self._sums, 1e-6 * self._plan.noise_scale, step_source.stage("noise"))',
+        "add_noise(sums, 1e-6 * plan.noise_scale, source)",
         MODELS,
         RELEASE,
         settings=SGD,
@@ -80,11 +80,22 @@ PUBLISHER_MUTANTS = (
     Mutant(
         "release-sgd-half-noise",
         "Private SGD adds half of the noise.",
-        SGD_TRAINING,
+        SGD_NOISE,
         _STEP,
-        'add_noise(self._sums, 0.5 * self._plan.noise_scale, step_source.stage("noise"))',
+        "add_noise(sums, 0.5 * plan.noise_scale, source)",
         MODELS,
         RELEASE,
+        settings=SGD,
+    ),
+    Mutant(
+        "release-sgd-quarter-less-noise",
+        "Private SGD adds three quarters of the noise.",
+        SGD_NOISE,
+        _STEP,
+        "add_noise(sums, 0.75 * plan.noise_scale, source)",
+        MODELS,
+        RELEASE,
+        (BROKEN, MISFIT),
         settings=SGD,
     ),
     Mutant(

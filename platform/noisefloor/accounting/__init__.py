@@ -32,6 +32,7 @@ from noisefloor.accounting.entries import (
     total_as_written,
 )
 from noisefloor.accounting.ledger import LARGEST_BUDGET, Ledger
+from noisefloor.accounting.lower_bound import epsilon_at_least
 from noisefloor.accounting.snapshot import LedgerContents, decode_ledger, encode_ledger
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "encode_ledger",
     "entry_of",
     "epsilon_at",
+    "epsilon_at_least",
     "gaussian_delta",
     "gaussian_true_positive_rate",
     "group",

@@ -38,7 +38,7 @@ _MOST_RATIO = 1e6
 of floats, and the library then answers 0. Less noise than there was gives an upper bound."""
 
 _LARGEST_ROUGH = 1e4  # an epsilon above this is empty; its grid need not be any coarser
-_SLACK_PER_STEP = 1e-15
+SLACK_PER_STEP = 1e-15
 """The Fourier transforms of the library's PLD err by some 6e-18 in delta a step (measured against
 the analytic Gaussian, where it did understate). This much delta is held back for them."""
 
@@ -108,7 +108,7 @@ def epsilon_at(
     run = _check_events(events)
     if method not in ("pld", "rdp"):
         raise BadParameter("method", method, "to be 'pld' or 'rdp'")
-    _check_relation(neighbours)
+    check_record_relation(neighbours)
     if delta == 0:
         return _pure(run, neighbours)
     check_probability(delta, "delta")
@@ -246,7 +246,7 @@ def _pld(
     from dp_accounting.pld import PLDAccountant
 
     steps = sum(event.count for event in run)
-    slack = _SLACK_PER_STEP * max(1000, steps)
+    slack = SLACK_PER_STEP * max(1000, steps)
     # The slack is taken off delta below: it has to be a small part of it. Else RDP answers.
     if delta < 100 * slack:
         raise ArithmeticError("delta lies within the rounding of Fourier transforms")
@@ -259,7 +259,7 @@ def _pld(
         relations.REPLACE_ONE if native else relations.ADD_OR_REMOVE_ONE,
         value_discretization_interval=max(_FINEST_GRID, grid),
     )
-    with _quiet():
+    with quiet_library():
         _compose(accountant, run, shrink=2 if substitute and not native else 1)
         epsilon = float(accountant.get_epsilon(delta - slack))
     if not epsilon >= 0:
@@ -273,7 +273,7 @@ def _rdp(run: tuple[PrivacyEvent, ...], delta: float, neighbours: Neighbours) ->
 
     accountant = RdpAccountant()
     two_steps = neighbours is Neighbours.RECORD_SUBSTITUTE and _is_sampled(run)
-    with _quiet():
+    with quiet_library():
         _compose(accountant, _visible(run), shrink=1 if two_steps else _doubling(neighbours))
         if two_steps:
             return _two_steps(accountant, delta), "substitution as a group of two steps"
@@ -326,7 +326,7 @@ def _compose(accountant: Any, run: tuple[PrivacyEvent, ...], *, shrink: int) -> 
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_library() -> Iterator[None]:
     """Silence what the library says about orders and floats that it leaves out, safely so."""
 
     def drop(_: logging.LogRecord) -> bool:
@@ -360,7 +360,8 @@ def _check_events(events: Iterable[PrivacyEvent]) -> tuple[PrivacyEvent, ...]:
     return run
 
 
-def _check_relation(neighbours: Neighbours) -> None:
+def check_record_relation(neighbours: Neighbours) -> None:
+    """Refuse a relation that is not one of records."""
     if neighbours not in (Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE):
         raise IncompatibleGuarantees(
             f"The accountant knows record neighbours, not {neighbours.value} neighbours. Account "

@@ -320,14 +320,19 @@ def _failure(request: ReleaseRequest, method: PublicationMethod) -> dict[str, ob
 def _card(
     request: ReleaseRequest, method: PublicationMethod, claim: Claim, content: bytes
 ) -> dict[str, object]:
+    described = method.describe(request, content)
+    verdict = described.get("audit", {}).get("verdict")
+    # An audit that reached more than is proved is about the code that drew this release.
+    broken = {"verdict": verdict} if verdict is ClaimVerdict.BROKEN else {}
+    said = guarantee_in_words(claim.proved)
     return {
-        **method.describe(request, content),
+        **described,
         "publication_id": request.publication_id,
         "data_set": request.data_set,
         "method": method.name,
         "parameters": dict(request.parameters),
-        "guarantee": guarantee_in_words(claim.proved),
-        "claims": claim_fields(claim),
+        "guarantee": f"Contradicted by the audit, which reached more: {said}" if broken else said,
+        "claims": {**claim_fields(claim), **broken},
         "request_sha256": request.digest,
         "content_sha256": hashlib.sha256(content).hexdigest(),
         "content_bytes": len(content),

@@ -7,11 +7,19 @@ beside its mathematics; here it is bound to the data sets that it reads.
 import hashlib
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, LowerBound, Neighbours
+from noisefloor.privacy import (
+    Claim,
+    ClaimVerdict,
+    Guarantee,
+    LowerBound,
+    Neighbours,
+    number_or_inf,
+)
 from noisefloor.publication import (
     HISTOGRAM,
     HISTOGRAM_HELP,
@@ -23,11 +31,14 @@ from noisefloor.publication import (
 from noisefloor.publication.methods import (
     EXPERIMENT_METHODS,
     MODEL_METHODS,
+    WHOLE_MODEL,
     Canary,
     CanaryBounds,
+    CurveTest,
     ModelPlan,
     ModelSpec,
     Parameter,
+    ReleaseClaim,
 )
 from noisefloor.roles.artefact import claim_fields
 from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
@@ -127,6 +138,7 @@ def model_card(
     digest = hashlib.sha256(content).hexdigest()
     found = _audited(plan, f"{seed} {digest}", audit)
     described = plan.describe(content)
+    rows = [replace(one, claim=_with_audit(one, found)) for one in plan.claims]
     is_model = "parameter_count" in described
     return {
         **described,
@@ -137,11 +149,18 @@ def model_card(
                 **claim_fields(one.claim),
                 **({"note": one.note} if one.note else {}),
             }
-            for one in plan.claims
+            for one in rows
         ],
         "audit": _audit_fields(plan, found, audit),
         "loading": list(LOADING if is_model else TABLE_LOADING),
     }
+
+
+def _with_audit(row: ReleaseClaim, found: CanaryBounds | None) -> Claim:
+    """Return the claim of a row with what was audited, if it is about all that is released."""
+    if found is None or row.about != WHOLE_MODEL:
+        return row.claim
+    return replace(row.claim, audited=found.audited, null=found.null, planted=found.planted)
 
 
 def _audited(plan: ModelPlan, seed: str, audit: Audit | None) -> CanaryBounds | None:
@@ -165,7 +184,7 @@ def _audit_fields(
         "epsilon_at_least": bound.epsilon,
         "delta": plan.proved.delta,
         "confidence": bound.confidence,
-        "games_on_each_input": 2 * bound.trials,
+        "games_on_each_input": found.games,
         "held_out": bound.trials,
         "ceiling": bound.ceiling,
         "found": bound.reading,
@@ -178,7 +197,26 @@ def _audit_fields(
         "verdict": verdict,
         "meaning": _MEANINGS.get(verdict, _CONTRADICTED),
         "canary": plan.canary.text,
+        **({} if found.curve is None else {"trade_off": _curve_fields(found.curve)}),
         "data": "none: the game is played with the noise of the plan, and not with records",
+    }
+
+
+def _curve_fields(tested: CurveTest) -> dict[str, Any]:  # Any: JSON
+    """Write the test against the curve of the declared noise, with the rates that it compared."""
+    return {
+        "null_hypothesis": (
+            "The noise of a step is at least the declared one: at no false positive rate is the "
+            "true one larger than Gaussian noise on a Poisson sample allows."
+        ),
+        "game": (
+            f"{tested.records:,} such records together, in one step or not; epsilon_at_least is "
+            "that of all steps, each with as much noise as was not refuted."
+        ),
+        "true_positive_rate": tested.true_rate,
+        "false_positive_rate": tested.false_rate,
+        "largest_true_positive_rate_as_declared": tested.allowed,
+        "noise_over_declared_at_most": number_or_inf(tested.noise_at_most),
     }
 
 

@@ -16,7 +16,7 @@ from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication import load, load_model
 from noisefloor.publication.methods.model_plan import Canary, CanaryBounds
 from noisefloor.publication.methods.registry import MODEL_METHODS
-from noisefloor.publication.private_sgd import subsampled_gaussian, training
+from noisefloor.publication.private_sgd import subsampled_gaussian
 from noisefloor.publication.synthesis import LaplaceEntries
 from noisefloor.randomness import SecureSource, SeededSource
 from noisefloor.roles.model_publisher import (
@@ -180,6 +180,12 @@ def test_another_relation_than_that_of_the_budget_does_not_tell_how_many_rows_th
 
 def audit_of(method: str, games: int, cost: Guarantee, **more: Any) -> dict[str, Any]:
     """Return the audit on the card of a release."""
+    found: dict[str, Any] = card_of(method, games, cost, **more)["audit"]
+    return found
+
+
+def card_of(method: str, games: int, cost: Guarantee, **more: Any) -> dict[str, Any]:
+    """Return the card of a release whose audit plays so many games."""
 
     def play(canary: Canary, delta: float, seed: str) -> CanaryBounds:
         return audit_plan(canary, delta, seed, games=games)
@@ -188,26 +194,51 @@ def audit_of(method: str, games: int, cost: Guarantee, **more: Any) -> dict[str,
     methods = methods_of(DATA_SETS, play).values()
     publisher = ModelPublisher(ledger, MemoryArtefactStore(), methods, data_sets=DATA_SETS)
     source = SeededSource(5, "card", games)
-    card = publisher.publish(a_request(method, cost, **more), source).card
-    found: dict[str, Any] = card["audit"]
-    return found
+    card: dict[str, Any] = publisher.publish(a_request(method, cost, **more), source).card
+    return card
 
 
-@pytest.mark.parametrize("share", [1.0, 0.75])
-def test_the_card_of_private_sgd_is_blind_and_says_so(
-    share: float, monkeypatch: pytest.MonkeyPatch
+FULL, SAMPLED = {"batch": 400, "epochs": 5}, {"batch": 100, "epochs": 2}
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [("private-sgd", FULL), ("private-sgd", SAMPLED), ("logistic", {"steps": 10})],
+)
+def test_the_card_of_gaussian_noise_finds_its_planted_fault(
+    method: str, more: dict[str, Any]
 ) -> None:
-    """Its games miss noise a quarter too small, so that its card concludes nothing from them."""
+    """A bound above the proof is false with probability 1e-6, as is one of the null above 0."""
+    card = card_of(method, 20_000, a_cost(1.0, SWAP), **more)
+    found = card["audit"]
+    assert (found["verdict"], card["claims"]["verdict"]) == ("consistent", "holds")
+    assert 0.8 < found["epsilon_at_least"] <= found["planted"]["has_to_exceed"]
+    assert found["planted"]["epsilon_at_least"] > found["planted"]["has_to_exceed"]
+    assert found["null"]["epsilon_at_least"] == 0
+    assert found["trade_off"]["noise_over_declared_at_most"] > 1
+    if more is SAMPLED:
+        return
+    few = card_of(method, 200, a_cost(1.0, SWAP), **more)
+    assert few["audit"]["verdict"] == "blind"
+    assert "nothing may be concluded" in few["audit"]["meaning"]
+
+
+@pytest.mark.parametrize("more", [FULL, SAMPLED])
+def test_the_card_of_noise_a_quarter_too_small_is_broken_and_never_holds(
+    more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin of the test above: the routine of the training adds three quarters."""
     real = subsampled_gaussian.add_noise
-    for module in (subsampled_gaussian, training):
-        monkeypatch.setattr(
-            module, "add_noise", lambda sums, scale, source: real(sums, share * scale, source)
-        )
-    found = audit_of("private-sgd", 40_000, a_cost(1.0, SWAP), batch=400)
-    assert 0 < found["epsilon_at_least"] < found["planted"]["has_to_exceed"]
-    assert found["planted"]["epsilon_at_least"] < found["planted"]["has_to_exceed"]
-    assert found["verdict"] == "blind"
-    assert "nothing may be concluded" in found["meaning"]
+    monkeypatch.setattr(
+        subsampled_gaussian,
+        "add_noise",
+        lambda sums, scale, source: real(sums, 0.75 * scale, source),
+    )
+    card = card_of("private-sgd", 20_001, a_cost(1.0, SWAP), **more)
+    verdicts = {card["audit"]["verdict"], card["claims"]["verdict"]}
+    assert verdicts == {card["privacy"][0]["verdict"]} == {"broken"}
+    assert card["guarantee"].startswith("Contradicted by the audit")
+    assert card["audit"]["trade_off"]["noise_over_declared_at_most"] < 0.9
 
 
 def test_a_card_with_power_finds_its_planted_fault_and_a_broken_publisher(

@@ -23,6 +23,7 @@ from noisefloor.adversary.audit.bayes import (
     posterior,
     vector_success,
 )
+from noisefloor.adversary.audit.group_curve import LEAST_SHARE, GroupCurve
 from noisefloor.adversary.audit.held_out import held_out_bound
 from noisefloor.adversary.audit.intervals import (
     ceiling,
@@ -50,12 +51,14 @@ from noisefloor.adversary.audit.witness_bound import (
 )
 
 __all__ = [
+    "LEAST_SHARE",
     "PLANTED_FACTOR",
     "REPORTED_RATES",
     "WITNESS_ALPHA",
     "AttackOutcome",
     "AuditCase",
     "AuditRow",
+    "GroupCurve",
     "Guess",
     "Indices",
     "Prior",

@@ -22,7 +22,15 @@ from noisefloor.publication.methods.canaries import (
     ParameterCanary,
 )
 from noisefloor.publication.methods.logistic import LogisticMethodPlan
-from noisefloor.publication.methods.model_plan import WHOLE_MODEL, Canary, CanaryBounds, ModelPlan
+from noisefloor.publication.methods.model_plan import (
+    WHOLE_MODEL,
+    Canary,
+    CanaryBounds,
+    CurveTest,
+    GaussianCanary,
+    ModelPlan,
+    ReleaseClaim,
+)
 from noisefloor.publication.methods.model_spec import ModelSpec, Parameter, ParameterReader
 from noisefloor.publication.methods.noisy_networks import (
     MOST_COORDINATES,
@@ -46,6 +54,8 @@ __all__ = [
     "AnonymisingFirstPlan",
     "Canary",
     "CanaryBounds",
+    "CurveTest",
+    "GaussianCanary",
     "GradientCanary",
     "IncrementCanary",
     "LearningFirstPlan",
@@ -59,6 +69,7 @@ __all__ = [
     "PlainPlan",
     "PrivateSgdPlan",
     "PrivateTables",
+    "ReleaseClaim",
     "SyntheticTablePlan",
     "network_file",
     "read_training",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.accounting import SampledGaussian
 from noisefloor.mechanisms import GaussianTable
 from noisefloor.privacy import Neighbours
 from noisefloor.publication import synthesis
@@ -145,10 +146,54 @@ class GradientCanary:
         is_substitute = self.plan.neighbours is Neighbours.RECORD_SUBSTITUTE
         return length, -length if is_substitute else 0.0
 
+    @property
+    def event(self) -> SampledGaussian:
+        """The noise of all steps, as it is accounted for."""
+        return self.plan.events[0]
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Whether the record comes or goes, or becomes another."""
+        return self.plan.neighbours
+
+    def group_work(self, records: int) -> int:
+        """How much one game takes: a draw for each record that may be sampled, and the noise."""
+        return 2 if self.plan.is_full_batch else records + 2
+
+    def group_sums(self, records: int, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play one step of many canaries on each input; see ``GaussianCanary``."""
+        first, second = (shift / self.plan.sensitivity for shift in self.shifts)
+        return (
+            self._group(records, games, source.child("in"), first),
+            self._group(records, games, source.child("out"), second),
+        )
+
+    def _group(self, records: int, games: int, source: Source, shift: float) -> LogRatios:
+        import torch  # lazy: a plan is made without
+
+        from noisefloor.publication.private_sgd import add_step_noise, poisson_sample
+
+        moved = np.zeros(games)
+        if shift:
+            at_once = max(1, _BLOCK // records)
+            for start in range(0, games, at_once):
+                count = min(at_once, games - start)
+                # Every game has a group of its own, next to one another.
+                draws = source.child("sample", start).stage("sample")
+                places = poisson_sample(self.plan, count * records, draws)
+                moved[start : start + count] = (
+                    records
+                    if places is None
+                    else np.bincount(places.numpy() // records, minlength=count)
+                )
+        sums = torch.from_numpy((shift * moved * self.plan.sensitivity).astype(np.float32))
+        add_step_noise(self.plan, sums, source.stage("noise"))
+        return np.asarray(sums.numpy().astype(np.float64) / self.plan.sensitivity)
+
     def _played(self, games: int, source: Source, shift: float) -> LogRatios:
         import torch  # lazy: a plan is made without
 
-        from noisefloor.publication.private_sgd import add_noise, poisson_sample
+        from noisefloor.publication.private_sgd import add_step_noise, poisson_sample
 
         total = np.zeros(games)
         for step in range(self.plan.steps):
@@ -157,7 +202,7 @@ class GradientCanary:
             places = poisson_sample(self.plan, games, noise_source.stage("sample"))
             sums = torch.zeros(games)
             sums[slice(None) if places is None else places] = shift
-            add_noise(sums, self.plan.noise_scale, noise_source.stage("noise"))
+            add_step_noise(self.plan, sums, noise_source.stage("noise"))
             total += self._ratio(sums.numpy().astype(np.float64))
         return total
 
@@ -215,6 +260,35 @@ class NormalCanary:
     def with_noise(self, share: float) -> "NormalCanary":
         """Return the same record under a share of the noise."""
         return replace(self, multipliers=tuple(share * one for one in self.multipliers))
+
+    @property
+    def event(self) -> SampledGaussian:
+        """All releases as one: their squared distances add up."""
+        return SampledGaussian(1 / math.sqrt(self._squares), 1.0)
+
+    @property
+    def _squares(self) -> float:
+        return math.fsum(1 / one**2 for one in self.multipliers)
+
+    def group_work(self, _: int) -> int:
+        """How much one game takes, however many records there are."""
+        return self.work
+
+    def group_sums(self, records: int, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play all releases of many records on each input; see ``GaussianCanary``."""
+        second = -records if self.neighbours is Neighbours.RECORD_SUBSTITUTE else 0
+        return (
+            self._group(games, source.child("in").stage("noise"), records),
+            self._group(games, source.child("out").stage("noise"), second),
+        )
+
+    def _group(self, games: int, noise_source: Source, moved: int) -> LogRatios:
+        """Return the mean of all releases, each weighted by how little noise it has."""
+        total = np.zeros(games)
+        for multiplier in self.multipliers:
+            seen = moved + multiplier * noise_source.normals(games).astype(np.float64)
+            total += seen / multiplier**2
+        return total / self._squares
 
     def _played(self, games: int, noise_source: Source, truth: float, second: float) -> LogRatios:
         total = np.zeros(games)

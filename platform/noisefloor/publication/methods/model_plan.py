@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.privacy import Claim, Guarantee, LowerBound
+from noisefloor.accounting import SampledGaussian
+from noisefloor.checks import Floats
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.publication.methods.model_spec import ModelSpec
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import PublishedModel
@@ -65,6 +67,50 @@ class Canary(Protocol):
         """Return the same two inputs under a share of the noise: a fault to be planted."""
 
 
+@runtime_checkable
+class GaussianCanary(Canary, Protocol):
+    """A canary under Gaussian noise: what many of them do together is known in closed form."""
+
+    @property
+    def event(self) -> SampledGaussian:
+        """The noise of all that is released, over what one canary moves."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Whether a canary comes or goes, or becomes another."""
+
+    def group_work(self, records: int) -> int:
+        """How much one game with so many canaries takes on one input, in random numbers or so."""
+
+    def group_sums(self, records: int, games: int, source: Source) -> tuple[Floats, Floats]:
+        """Play games with many canaries at once in one step, on each input.
+
+        Sampling and noise are drawn by the same routines as those of a release. Returned are
+        noisy sums, over what one canary moves.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class CurveTest:
+    """How games of a group of records compare with the trade-off curve of the declared noise.
+
+    Attributes:
+        records: In the group.
+        games: On each input.
+        true_rate: Share of games with the group that passed the threshold.
+        false_rate: Share of games without it, or with the others, that did.
+        allowed: The largest true rate that the declared noise has at this false one.
+        noise_at_most: Of the declared noise: all from here on are refuted; infinity for none.
+    """
+
+    records: int
+    games: int
+    true_rate: float
+    false_rate: float
+    allowed: float
+    noise_at_most: float
+
+
 @dataclass(frozen=True, slots=True)
 class CanaryBounds:
     """What the games of a canary showed, and what the same games show of two known cases.
@@ -74,12 +120,16 @@ class CanaryBounds:
         null: On one input twice: anything above 0 is a false alarm.
         planted: On noise that is too small, with as many games.
         planted_share: Of the plan's noise, in the planted fault.
+        games: On each input, those that only chose a threshold included.
+        curve: The test against a trade-off curve, where the noise is Gaussian.
     """
 
     audited: LowerBound
     null: LowerBound
     planted: LowerBound
     planted_share: float
+    games: int
+    curve: CurveTest | None = None
 
 
 class ModelPlan(ABC):

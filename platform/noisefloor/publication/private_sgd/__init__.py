@@ -32,7 +32,10 @@ from noisefloor.publication.private_sgd.plan import SgdPlan
 
 if TYPE_CHECKING:
     from noisefloor.publication.private_sgd.parameters import initialise
-    from noisefloor.publication.private_sgd.subsampled_gaussian import add_noise, poisson_sample
+    from noisefloor.publication.private_sgd.subsampled_gaussian import (
+        add_step_noise,
+        poisson_sample,
+    )
     from noisefloor.publication.private_sgd.training import (
         PrivateTraining,
         SgdReport,
@@ -48,7 +51,7 @@ __all__ = [
     "PrivateTraining",
     "SgdPlan",
     "SgdReport",
-    "add_noise",
+    "add_step_noise",
     "cross_entropy",
     "initialise",
     "poisson_sample",
@@ -58,7 +61,7 @@ __all__ = [
 _WITH_TORCH = {
     "PrivateTraining": "training",
     "SgdReport": "training",
-    "add_noise": "subsampled_gaussian",
+    "add_step_noise": "subsampled_gaussian",
     "cross_entropy": "training",
     "initialise": "parameters",
     "poisson_sample": "subsampled_gaussian",

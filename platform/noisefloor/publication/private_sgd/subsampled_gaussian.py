@@ -50,6 +50,11 @@ _FINER = 10
 """Halvings from the noise's scale to the grid."""
 
 
+def add_step_noise(plan: SgdPlan, sums: Tensor, source: Source) -> None:
+    """Add the noise of one step to a sum of clipped gradients, in place."""
+    add_noise(sums, plan.noise_scale, source)
+
+
 def add_noise(vector: Tensor, scale: float, source: Source) -> None:
     """Add independent normal noise to each coordinate, and round to the grid, in place.
 

@@ -35,7 +35,7 @@ from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
 from noisefloor.publication.private_sgd.plan import SgdPlan
 from noisefloor.publication.private_sgd.subsampled_gaussian import (
-    add_noise,
+    add_step_noise,
     micro_batches,
     poisson_sample,
 )
@@ -242,7 +242,7 @@ class PrivateTraining:
         for part in micro_batches(places, count, self._most):
             self._add(part)
         clean = None if self._residuals is None else self._sums.clone()
-        add_noise(self._sums, self._plan.noise_scale, step_source.stage("noise"))
+        add_step_noise(self._plan, self._sums, step_source.stage("noise"))
         if clean is not None:
             self._hand_out(clean, count if places is None else len(places))
         # Not divided by the size of the sample: that depends on which records there are.

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import binary_success, sequential
 from noisefloor.adversary.audit import AttackOutcome, held_out_bound
-from noisefloor.adversary.models import membership_curve
+from noisefloor.adversary.models import PLANTED_SHARE, audit_gaussian, membership_curve
 from noisefloor.privacy import Guarantee, LowerBound
-from noisefloor.publication.methods import Canary, ModelPlan
+from noisefloor.publication.methods import Canary, CanaryBounds, GaussianCanary, ModelPlan
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.models.roc_metrics import roc_curve_metrics
@@ -24,9 +24,6 @@ from noisefloor_sim.pipelines.scoring import attack_metrics
 
 ALPHA = 1e-5
 """The probability that an audited bound is wrong."""
-
-WEAK_SHARE = 0.75
-"""Of the noise, in the fault that decides whether an audit of one release is blind."""
 
 _MOST_WORK = 3_000_000
 """Random numbers or so, on each input of one game."""
@@ -66,8 +63,9 @@ class CanaryAudit:
         every: Games on all releases together, by somebody who is in all of them.
         null: Games on one input twice.
         planted: Games on a fault.
-        weak: Games on the first release with noise a quarter too small.
         draws: How many draws were had for one charge in it.
+        release: What is audited of the first release, beside a null and noise a quarter too
+            small: by the trade-off curve where noise is Gaussian, else by the games on it.
     """
 
     plans: Sequence[ModelPlan]
@@ -75,8 +73,8 @@ class CanaryAudit:
     every: GameScores
     null: GameScores
     planted: GameScores
-    weak: GameScores
     draws: int
+    release: CanaryBounds
 
     @classmethod
     def play(
@@ -108,8 +106,14 @@ class CanaryAudit:
         planted = [
             _played(faulty or plans[0], tried, source.child("planted", at)) for at in range(draws)
         ]
-        weak = GameScores(*first.with_noise(WEAK_SHARE).scores(count, source.child("weak")))
-        return cls(plans, weeks[0], _sum(weeks), GameScores(*null), _sum(planted), weak, draws)
+        twice, delta = GameScores(*null), plans[0].proved.delta
+        if isinstance(first, GaussianCanary):
+            release = audit_gaussian(first, delta, source.child("curve"))
+        else:
+            weak = GameScores(*first.with_noise(PLANTED_SHARE).scores(count, source.child("weak")))
+            bounds = [played.audited(delta) for played in (weeks[0], twice, weak)]
+            release = CanaryBounds(*bounds, PLANTED_SHARE, count)
+        return cls(plans, weeks[0], _sum(weeks), twice, _sum(planted), draws, release)
 
     @property
     def proved(self) -> Guarantee:
@@ -120,25 +124,25 @@ class CanaryAudit:
         """Tell success, area and audited epsilon of each game."""
         proved, claimed = self.plans[0].proved, self.plans[0].spec.cost
         delta = claimed.delta
-        both = self.null.audited(delta), self.planted.audited(delta)
-        n = len(self.null.first)
+        one, null, planted = self.release.audited, self.release.null, self.planted.audited(delta)
         return [
-            *_game_metrics("canary", self.one, proved, claimed, closed_form(self.plans[0])),
+            *_game_metrics("canary", self.one, one, proved, claimed, closed_form(self.plans[0])),
             *(self._together() if len(self.plans) > 1 else ()),
             *attack_metrics("null", AttackOutcome(*self.null.outcome, 0.5, 0.5, is_covered=False)),
-            Metric("attack.null.audited", both[0].epsilon, n=n),
+            Metric("attack.null.audited", null.epsilon, n=null.trials),
             *attack_metrics(
                 "planted", AttackOutcome(*self.planted.outcome, 0.5, _success(claimed))
             ),
-            Metric("attack.planted.audited", both[1].epsilon, n=len(self.planted.first)),
+            Metric("attack.planted.audited", planted.epsilon, n=len(self.planted.first)),
             Metric("attack.planted.draws", float(self.draws)),
-            *_excess(both[1], claimed),
+            *_excess(planted, claimed),
         ]
 
     def _together(self) -> list[Metric]:
         """Tell what all releases give away of somebody who is in all of them."""
         claimed = sequential([plan.spec.cost for plan in self.plans])
-        return _game_metrics("stayer", self.every, self.proved, claimed, None)
+        audited = self.every.audited(self.proved.delta)
+        return _game_metrics("stayer", self.every, audited, self.proved, claimed)
 
 
 def games_of(canary: Canary, requested: int) -> int:
@@ -206,7 +210,12 @@ def _excess(audited: LowerBound, claimed: Guarantee) -> list[Metric]:
 
 
 def _game_metrics(
-    name: str, played: GameScores, proved: Guarantee, claimed: Guarantee, closed: float | None
+    name: str,
+    played: GameScores,
+    audited: LowerBound,
+    proved: Guarantee,
+    claimed: Guarantee,
+    closed: float | None = None,
 ) -> list[Metric]:
     outcome = AttackOutcome(*played.outcome, 0.5, _success(proved), closed, proved.is_finite)
     parts = len(played.first) // _PARTS * _PARTS
@@ -214,11 +223,10 @@ def _game_metrics(
     scores = np.concatenate(cut, axis=1)
     members = np.zeros(scores.shape, dtype=np.bool_)
     members[:, : cut[0].shape[1]] = True
-    audited = played.audited(proved.delta)
     n = len(played.first)
     return [
         *attack_metrics(name, outcome),
         *roc_curve_metrics(name, membership_curve(scores, members), proved, claimed),
-        Metric(f"attack.{name}.audited", audited.epsilon, n=n),
+        Metric(f"attack.{name}.audited", audited.epsilon, n=audited.trials),
         Metric(f"attack.{name}.claimed_bound", _success(claimed), n=n),
     ]

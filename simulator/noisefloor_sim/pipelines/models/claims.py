@@ -119,6 +119,5 @@ def _release_claim(
     cost, proved = plan.spec.cost, plan.proved
     if games is None:
         return Claim(cost, proved, evidence=evidence)
-    played = games.one, games.null, games.weak
-    one, null, weak = (scores.audited(proved.delta) for scores in played)
-    return Claim(cost, proved, one, null, weak, evidence)
+    found = games.release
+    return Claim(cost, proved, found.audited, found.null, found.planted, evidence)

@@ -14,6 +14,7 @@ from noisefloor import roles
 from noisefloor.accounting import Ledger
 from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BudgetExceeded, ServicesRefused
+from noisefloor.privacy import ClaimVerdict
 from noisefloor.publication.methods import ModelPlan
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import SimulationContext
@@ -207,8 +208,14 @@ def check_card(artefact: roles.Artefact, plan: ModelPlan) -> None:
     """Raise ServicesRefused unless a card says what follows from the plan, which is public.
 
     Attacks and claims are computed from the plan: they would be about another release. Audits are
-    left out: a publisher may have an auditor or none.
+    not compared: a publisher may have an auditor or none. One that contradicts its own proof is
+    refused.
     """
+    if artefact.card["claims"]["verdict"] == ClaimVerdict.BROKEN:
+        raise ServicesRefused(
+            "The publisher's audit of its own noise contradicts what it proves: see `audit` on "
+            f"the card of {artefact.card['publication_id']}."
+        )
     expected = json.loads(canonical_json(roles.model_card(plan, artefact.content, "")))
     del expected["audit"]
     for name, value in expected.items():
