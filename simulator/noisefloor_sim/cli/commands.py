@@ -246,7 +246,7 @@ def fetch_data_sets(
 @reproduce_app.command("supml")
 def reproduce_supml(
     seeds: Annotated[
-        int | None, typer.Option(help="Worlds to average over; 24 if left out, 4 with --quick.")
+        int | None, typer.Option(help="Worlds to average over; 24 if left out, 8 with --quick.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few seeds: most is undecided.")] = False,
     seed: Annotated[int, typer.Option(help="Of the first world; the others count on.")] = 0,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from noisefloor.publication.networks import NetworkTraining
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.dnn_methods import METHODS, DnnPlan
+from noisefloor_sim.papers.intervals import Runs
 
 ADULT = "adult"
 TITLES = {ADULT: "Adult"}
@@ -109,7 +110,7 @@ def points_of(plan: DnnPlan) -> list[tuple[str, float]]:
     return [(method.key, epsilon) for method in METHODS for epsilon in method.epsilons(plan)]
 
 
-def scores_by_point(found: Mapping[tuple[str, float, int], tuple[float, float]]) -> verdicts.Runs:
+def scores_by_point(found: Mapping[tuple[str, float, int], tuple[float, float]]) -> Runs:
     """Sort what was reached by what was run, fold by fold."""
     runs: dict[DnnPoint, list[float]] = {}
     for (key, epsilon, _), (accuracy, macro_f1) in sorted(found.items()):

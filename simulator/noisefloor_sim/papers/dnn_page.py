@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from noisefloor.privacy import ClaimVerdict
 from noisefloor.publication.methods import WHOLE_MODEL
 from noisefloor.publication.networks import NetworkClaim
-from noisefloor_sim.papers import verdicts
+from noisefloor_sim.papers import intervals, verdicts
 from noisefloor_sim.papers.dnn_figures import FULL, READINGS, TITLES, DnnPoint
 from noisefloor_sim.papers.dnn_methods import METHODS, DnnMethod, DnnPlan
 from noisefloor_sim.papers.output import claims_table, tests_table
@@ -27,7 +27,7 @@ FORMS = {
 
 def page_of(
     judged: verdicts.Judged,
-    runs: verdicts.Runs,
+    runs: intervals.Runs,
     *,
     plan: DnnPlan,
     claims: Sequence[NetworkClaim],
@@ -35,7 +35,7 @@ def page_of(
     card: Sequence[tuple[str, str]],
 ) -> Page:
     """Return the whole page."""
-    majority, _, _ = verdicts.interval(runs[DnnPoint("majority")])
+    majority, _, _ = intervals.interval(runs[DnnPoint("majority")])
     return Page(
         name="reproduce dnn",
         question="Do the three approaches reach what the paper prints, and what do they protect?",
@@ -111,12 +111,12 @@ def _claim(one: NetworkClaim) -> ClaimRow:
     )
 
 
-def _plot(runs: verdicts.Runs, plan: DnnPlan, parameters: int, metric: str) -> Plot:
+def _plot(runs: intervals.Runs, plan: DnnPlan, parameters: int, metric: str) -> Plot:
     ends = (min(plan.epsilons), parameters * max(plan.epsilons))
     curves = []
     for method in METHODS:
         if method.kind == "reference":
-            mean, _, _ = verdicts.interval(runs[DnnPoint(method.key, metric=metric)])
+            mean, _, _ = intervals.interval(runs[DnnPoint(method.key, metric=metric)])
             curves.append(Curve(method.title, ends, [mean, mean], role="baseline"))
         elif method.kind == "per parameter":
             said = f"{method.title}, epsilon of a parameter"
@@ -138,12 +138,12 @@ def _plot(runs: verdicts.Runs, plan: DnnPlan, parameters: int, metric: str) -> P
     )
 
 
-def above_the_larger_class(runs: verdicts.Runs, plan: DnnPlan, metric: str) -> str:
+def above_the_larger_class(runs: intervals.Runs, plan: DnnPlan, metric: str) -> str:
     """Count the points of the paper's ways that are above the larger class, by kind of epsilon."""
     words = []
     for kind, whose in (("per parameter", "of a parameter"), ("whole model", "of the model")):
         gaps = [
-            verdicts.paired_gap(
+            intervals.paired_gap(
                 DnnPoint(one.key, epsilon, metric), DnnPoint("majority", metric=metric), runs
             )
             for one in METHODS
@@ -157,7 +157,7 @@ def above_the_larger_class(runs: verdicts.Runs, plan: DnnPlan, metric: str) -> s
 
 def _curve(
     method: DnnMethod,
-    runs: verdicts.Runs,
+    runs: intervals.Runs,
     plan: DnnPlan,
     metric: str,
     name: str,
@@ -166,7 +166,7 @@ def _curve(
     role: Role = "measured",
 ) -> Curve:
     epsilons = method.epsilons(plan)
-    found = [verdicts.interval(runs[DnnPoint(method.key, one, metric)]) for one in epsilons]
+    found = [intervals.interval(runs[DnnPoint(method.key, one, metric)]) for one in epsilons]
     has_band = role == "measured"
     return Curve(
         name,
@@ -201,14 +201,14 @@ def _fault_table(claims: Sequence[NetworkClaim]) -> Table:
     )
 
 
-def _reached_table(runs: verdicts.Runs, plan: DnnPlan, parameters: int) -> Table:
+def _reached_table(runs: intervals.Runs, plan: DnnPlan, parameters: int) -> Table:
     rows = [
         (
             method.title,
             epsilon or "",
             method.proved(epsilon, parameters) if epsilon else "",
-            f"{verdicts.interval(runs[DnnPoint(method.key, epsilon)])[0]:.3f}",
-            f"{verdicts.interval(runs[DnnPoint(method.key, epsilon, 'macro_f1')])[0]:.3f}",
+            f"{intervals.interval(runs[DnnPoint(method.key, epsilon)])[0]:.3f}",
+            f"{intervals.interval(runs[DnnPoint(method.key, epsilon, 'macro_f1')])[0]:.3f}",
         )
         for method in METHODS
         for epsilon in method.epsilons(plan)

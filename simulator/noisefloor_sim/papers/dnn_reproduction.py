@@ -25,9 +25,10 @@ from noisefloor_sim.papers.dnn_methods import (
     run_point,
 )
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
+from noisefloor_sim.papers.intervals import Runs
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
-from noisefloor_sim.papers.verdicts import Judge, Runs, tests_in
+from noisefloor_sim.papers.verdicts import Judge, tests_in
 from noisefloor_sim.runs import run_in_pool
 
 
@@ -54,7 +55,7 @@ def reproduce_dnn(
     start, cpu = time.monotonic(), time.process_time()
     runs = run_all(chosen, jobs)
     listed = variants(chosen)
-    judge = Judge(tests_in(listed), {ADULT: step}, overlap=1 / (FOLDS - 1))
+    judge = Judge(tests_in(listed), {ADULT: step}, overlap=1 / (FOLDS - 1), largest=1)
     judged = judge.judge_variants(listed, runs)
     said = claims(chosen)
     manifest: dict[str, object] = {

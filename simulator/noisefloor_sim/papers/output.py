@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.papers import verdicts
+from noisefloor_sim.papers.intervals import Runs
 from noisefloor_sim.report import Page, Table, write
 from noisefloor_sim.runs import RunDirectory
 
@@ -177,7 +178,7 @@ def reproduction_document(
     readings: Sequence[str],
     judge: verdicts.Judge,
     judged: verdicts.Judged,
-    runs: verdicts.Runs,
+    runs: Runs,
     *,
     seed: int,
 ) -> dict[str, object]:

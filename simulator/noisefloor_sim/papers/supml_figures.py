@@ -116,7 +116,7 @@ def _claim(
 ) -> PrintedClaim:
     flat: list[Test] = []
     for one in tests:
-        flat += one if isinstance(one, list | tuple) else [one]
+        flat += [one] if isinstance(one, GapTest | MeanTest | RunTest) else one
     return PrintedClaim(key, data, what, printed, tuple(flat), is_noisy)
 
 
@@ -328,7 +328,7 @@ def other_readings() -> list[PrintedClaim]:
         ("eps/2 in each phase", wa(5.0)),
         ("eps/K for each value", wa(15.0)),
     )
-    sent = (
+    sent: tuple[tuple[str, dict[str, object]], ...] = (
         ("label by randomised response", {"label": "response"}),
         ("label as it is", {"label": "plain"}),
         ("eps/2.5 coordinates of each record", {"is_sampled": True}),
@@ -341,8 +341,8 @@ def other_readings() -> list[PrintedClaim]:
         (WDBC, "pm", (4, 4), (25.0, 50.0)),
         (IONOSPHERE, "rand", (6, 5), (50.0,)),
     )
-    halves = above(WDBC, ("rand", (6, 3)), ("pm", (4, 4)), (10.0,), -AS_GOOD)
-    half = replace(halves[0], name="eps 10", second=setting(WDBC, "pm", (4, 4), 5.0))  # type: ignore[call-arg]  # a gap
+    half = GapTest("eps 10: DR.Rand (6,3) over DR.PM (4,4)", setting(WDBC, "rand", (6, 3), 10.0),
+        setting(WDBC, "pm", (4, 4), 5.0), -AS_GOOD)  # fmt: skip
     return [
         *(_claim(f"wa-10-wdbc-{place}", WDBC, f"DR.WA, K = L = 2, eps 10: {name}", "90.29 %",
             RunTest("one run", one, 90.29)) for place, (name, one) in enumerate(forms, 1)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisefloor.collection import PhaseClaim
-from noisefloor_sim.papers import supml_figures, verdicts
+from noisefloor_sim.papers import intervals, supml_figures, verdicts
 from noisefloor_sim.papers.output import claims_table, tests_table
 from noisefloor_sim.papers.supml_runs import TITLES, Accuracies, SupmlSetting
 from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, RunCard, Section, headline
@@ -148,7 +148,7 @@ def _best(settings: Mapping[str, SupmlSetting], runs: Accuracies, error: float) 
     """Name the setting whose paired gaps to all others have intervals above 0."""
     for name, one in settings.items():
         others = [other for other in settings.values() if other != one]
-        if all(verdicts.paired_gap(one, other, runs, error)[1] > 0 for other in others):
+        if all(intervals.paired_gap(one, other, runs, error)[1] > 0 for other in others):
             return f"{name} is best"
     return "none is clearly best"
 
@@ -162,7 +162,7 @@ def _curves(
     error: float,
 ) -> Plot:
     curves = [
-        _curve(name, settings, [verdicts.interval(runs[one], error) for one in settings])
+        _curve(name, settings, [intervals.interval(runs[one], error) for one in settings])
         for name, settings in series.items()
     ]
     epsilons = [float(one) for one in curves[0].x]
@@ -184,10 +184,11 @@ def _gap_plot(
     curves = []
     for first, second in pairs:
         ones = list(zip(series[first], series[second], strict=True))
-        ends = [verdicts.paired_gap(*both, runs, error) for both in ones]
+        ends = [intervals.paired_gap(a, b, runs, error) for a, b in ones]
         name = f"{first} over {second}"
         curves.append(_curve(name, series[first], ends))
-        limit = verdicts.paired_gap(*map(supml_figures.without_noise, ones[0]), runs, error)[0]
+        one, other = map(supml_figures.without_noise, ones[0])
+        limit, _, _ = intervals.paired_gap(one, other, runs, error)
         xs = [float(curves[-1].x[0]), float(curves[-1].x[-1])]
         curves.append(
             Curve(f"{name}, no noise", xs, [limit, limit], role="closed-form", group=name)
@@ -208,7 +209,7 @@ def _gap_plot(
 
 
 def _curve(
-    name: str, settings: Sequence[SupmlSetting], found: Sequence[verdicts.IntervalEnds]
+    name: str, settings: Sequence[SupmlSetting], found: Sequence[intervals.IntervalEnds]
 ) -> Curve:
     mean, low, high = zip(*found, strict=True)
     return Curve(name, [one.epsilon for one in settings], mean, low, high, group=name)
@@ -219,14 +220,14 @@ def cost_of_noise(settings: Sequence[SupmlSetting], runs: Accuracies, error: flo
     without, in_training, _, in_test = settings
     words = []
     for name, one in (("training", in_training), ("the test", in_test)):
-        _, low, high = verdicts.paired_gap(without, one, runs, error)
+        _, low, high = intervals.paired_gap(without, one, runs, error)
         words.append(f"in {name} {low:.1f} to {high:.1f}")
     return f"WDBC: points that noise costs: {', '.join(words)}"
 
 
 def _bars(runs: Accuracies, error: float) -> Plot:
     settings = supml_figures.mixed(supml_figures.WDBC, "rand", (7, 4), 10.0)
-    mean, low, high = zip(*(verdicts.interval(runs[one], error) for one in settings), strict=True)
+    mean, low, high = zip(*(intervals.interval(runs[one], error) for one in settings), strict=True)
     names = [f"{one.train}/{one.test}" for one in settings]
     return Plot(
         cost_of_noise(settings, runs, error),

@@ -9,6 +9,7 @@ from scipy.stats import nct
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.papers import verdicts
+from noisefloor_sim.papers.intervals import Runs, distance, interval
 from noisefloor_sim.papers.supml_runs import SupmlSetting
 from noisefloor_sim.papers.verdicts import (
     NOT,
@@ -24,8 +25,6 @@ from noisefloor_sim.papers.verdicts import (
     Test,
     TestResult,
     all_hold,
-    distance,
-    interval,
     sentence,
 )
 
@@ -44,7 +43,7 @@ def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "FALSE_DECISION", 0.05)
 
 
-def verdict(test: Test, runs: verdicts.Runs = RUNS) -> ReproductionVerdict:
+def verdict(test: Test, runs: Runs = RUNS) -> ReproductionVerdict:
     return ALONE.judge(claim(test), runs).verdict
 
 
@@ -159,6 +158,13 @@ def test_the_sentence_and_the_answer_follow_from_the_verdicts() -> None:
     assert all_hold([yes, yes]) is True
     assert all_hold([yes, open_]) is None
     assert all_hold([yes, open_, no]) is False
+
+
+def test_no_interval_goes_beyond_what_can_be_reached() -> None:
+    judge = Judge(10**6, largest=100)
+    tests = (GapTest("g", ONE, OTHER), MeanTest("m", ONE, 80.0))
+    gap, mean = judge.judge(claim(*tests), RUNS).results
+    assert (gap.low, gap.high, mean.low, mean.high) == (-100, 100, 0, 100)
 
 
 def test_what_is_shown_is_what_decides() -> None:
