@@ -6,7 +6,7 @@ arrays of them; ``schema`` and ``records`` are for tables of records. No package
 its data, and a missing data set is an error, never a stand-in.
 """
 
-from noisefloor.tables.adult import LABEL, load_adult
+from noisefloor.tables.adult import EVERY_COLUMN, LABEL, LEARNING_SCHEMA, load_adult
 from noisefloor.tables.cache import CacheState, cache_folder, cache_state
 from noisefloor.tables.coded_records import decode_records, encode_records
 from noisefloor.tables.data_sets import DATA_SETS, Archive, DataSet, find_data_set
@@ -39,7 +39,9 @@ from noisefloor.tables.schema import (
 
 __all__ = [
     "DATA_SETS",
+    "EVERY_COLUMN",
     "LABEL",
+    "LEARNING_SCHEMA",
     "MOST_ATTRIBUTES",
     "MOST_ROWS",
     "Archive",

@@ -3,8 +3,10 @@
 Bins are round numbers: five years of age, the working week of forty hours by itself, thousands of
 dollars gained, hundreds of dollars lost up to the 3,000 that may be deducted a year. No edge was
 fitted to the records. Left out are ``fnlwgt``, a weight of the sample, and ``educational-num``,
-which by the documentation is ``education`` as a number.
+which by the documentation is ``education`` as a number; ``EVERY_COLUMN`` has them, too.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from noisefloor.tables.records import Records
 from noisefloor.tables.schema import Bins, Categories, ColumnDomain, Schema
 
 NAME, LABEL, UNKNOWN = "adult", "income", "?"
+WEIGHT, NUMBER = "fnlwgt", "educational-num"
 SIZE = 45_222
 """Complete records, as everybody prints it; what divides sums is declared, not counted."""
 
@@ -24,6 +27,8 @@ _BINS: dict[str, ColumnDomain] = {
     "hours-per-week": Bins((0, 10, 20, 30, 35, 40, 41, 45, 50, 55, 60, 70, 100)),
 }
 
+_WEIGHTS = Bins((0, *range(50_000, 400_001, 50_000), 600_000, 2_000_000))
+
 
 def _known(column: ColumnDomain) -> ColumnDomain:
     """Return the column without the sign for what is not known."""
@@ -32,24 +37,29 @@ def _known(column: ColumnDomain) -> ColumnDomain:
     return column
 
 
-LEARNING_SCHEMA = Schema(
-    PUBLIC_SCHEMAS[NAME].record,
-    {
-        name: _BINS.get(name, _known(column))
-        for name, column in PUBLIC_SCHEMAS[NAME].columns.items()
-        if name != "educational-num"
-    },
-)
+def _schema(columns: Mapping[str, ColumnDomain]) -> Schema:
+    return Schema(
+        PUBLIC_SCHEMAS[NAME].record,
+        {name: _BINS.get(name, _known(column)) for name, column in columns.items()},
+    )
+
+
+_PUBLIC = PUBLIC_SCHEMAS[NAME].columns
+
+LEARNING_SCHEMA = _schema({name: one for name, one in _PUBLIC.items() if name != NUMBER})
 """Twelve columns to learn from, and the label."""
 
+EVERY_COLUMN = _schema({WEIGHT: _WEIGHTS, **_PUBLIC})
+"""All fourteen columns that papers count, and the label."""
 
-def load_adult() -> Records:
-    """Load the complete rows by ``LEARNING_SCHEMA``: each row is kept or dropped by itself.
+
+def load_adult(schema: Schema = LEARNING_SCHEMA) -> Records:
+    """Load the complete rows by a schema: each row is kept or dropped by itself.
 
     Raises:
         MissingData: The data set was not fetched; the text says how.
     """
-    table = load_table(NAME, LEARNING_SCHEMA.columns)
+    table = load_table(NAME, schema.columns)
     texts = [column for column in table.values() if column.dtype.kind not in "iuf"]
     complete = np.all([column != UNKNOWN for column in texts], axis=0)
-    return Records.of({name: one[complete] for name, one in table.items()}, LEARNING_SCHEMA, NAME)
+    return Records.of({name: one[complete] for name, one in table.items()}, schema, NAME)

@@ -2,8 +2,6 @@
 
 A method is trained on one fold at one epsilon and tells the classes of held-out records. What it
 is called, what its epsilon is said to be and what is proved of the whole model stand beside it.
-
-Audits of the paper's two ways: one record that moves everything, through each form's noise.
 """
 
 import math
@@ -15,57 +13,32 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.models import audit_canary, games_for
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication import (
     ClassificationScores,
     LogisticPlan,
     classification_scores,
-    methods,
 )
 from noisefloor.publication.networks import (
     AnonymisedLearning,
     DenseNetwork,
     LearningFirst,
-    NetworkClaim,
     NetworkTraining,
-    claims_of,
     train,
 )
 from noisefloor.publication.synthesis import LabelHistograms, MarginalTree
 from noisefloor.randomness import SeededSource, Source, new_run
-from noisefloor.tables import LABEL, Examples, OneHot, Records, folds, load_adult
-
-MOST_GAMES = 20_000
-"""On each input: enough to tell the printed epsilon from the claimed one."""
-
-
-def audited(
-    said: NetworkClaim, learning: LearningFirst | AnonymisedLearning, parameters: int
-) -> NetworkClaim:
-    """Return a claim about the whole model with what an attacker reached; others as they are."""
-    if said.about != methods.WHOLE_MODEL:
-        return said
-    canary = _canary(learning, parameters)
-    bound = audit_canary(
-        canary,
-        0.0,
-        f"reproduce dnn, {said.method}, {said.form}",
-        games=min(games_for(canary), MOST_GAMES),
-    )
-    return replace(said, claim=replace(said.claim, audited=bound))
-
-
-def _canary(
-    learning: LearningFirst | AnonymisedLearning, parameters: int
-) -> methods.ParameterCanary | methods.IncrementCanary:
-    """Return the record: it fills what every parameter, or the whole norm, may be moved by."""
-    if isinstance(learning, LearningFirst):
-        return methods.ParameterCanary(learning)
-    epochs = learning.training.epochs
-    moved = 1 if learning.form == "norm" else min(parameters, methods.MOST_COORDINATES)
-    return methods.IncrementCanary(learning.epsilon / epochs, epochs, moved)
-
+from noisefloor.tables import (
+    EVERY_COLUMN,
+    LABEL,
+    LEARNING_SCHEMA,
+    Examples,
+    OneHot,
+    Records,
+    Schema,
+    folds,
+    load_adult,
+)
 
 FOLDS, DELTA = 10, 1e-5
 DEFAULT_SEED = 1
@@ -84,12 +57,17 @@ class DnnPlan:
         epsilons: The grid.
         training: Of every network.
         seed: Of folds and of all randomness.
+        long_folds: On how many folds networks are also trained as long as printed.
+        is_shuffled: Whether labels are permuted over the records: then there is nothing to learn,
+            and nothing may be reproduced.
     """
 
     folds: int
     epsilons: tuple[float, ...]
     training: NetworkTraining
     seed: int = DEFAULT_SEED
+    long_folds: int = 0
+    is_shuffled: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +105,9 @@ class DnnMethod:
             proof that is none; of each parameter alone; of the whole model.
         run: Trains and tells.
         most: The largest epsilon that it can be run at.
+        only: Epsilons of another reading that has some.
+        schema: The columns that are learnt from, and the label.
+        training: Of its networks, if not the plan's: it is run on the plan's long folds.
     """
 
     key: str
@@ -135,12 +116,21 @@ class DnnMethod:
     kind: EpsilonKind
     run: TrainAndPredict
     most: float = 100.0
+    only: tuple[float, ...] = (0.0,)
+    schema: Schema = LEARNING_SCHEMA
+    training: NetworkTraining | None = None
 
     def epsilons(self, plan: DnnPlan) -> tuple[float, ...]:
         """Return where it is run; references have one point only."""
+        if self.training and not plan.long_folds:
+            return ()
         if self.kind in ("reference", "reading"):
-            return (0.0,)
+            return self.only
         return tuple(one for one in plan.epsilons if one <= self.most)
+
+    def folds(self, plan: DnnPlan) -> int:
+        """Return on how many folds it is run."""
+        return min(plan.folds, plan.long_folds) if self.training else plan.folds
 
     def proved(self, epsilon: float, parameters: int) -> float:
         """Return the epsilon that is proved of the whole model."""
@@ -148,30 +138,43 @@ class DnnMethod:
         return epsilon * factors.get(self.kind, np.inf)
 
 
-@lru_cache(maxsize=1)
-def adult() -> Records:
-    """Return the 45,222 complete records."""
-    return load_adult()
+@lru_cache(maxsize=2)
+def adult(schema: Schema = LEARNING_SCHEMA) -> Records:
+    """Return the 45,222 complete records, with these columns."""
+    return load_adult(schema)
 
 
-def fold_of(place: int, seed: int) -> DnnFold:
+def fold_of(place: int, plan: DnnPlan, schema: Schema = LEARNING_SCHEMA) -> DnnFold:
     """Return one of ten folds."""
-    records = adult()
+    records = adult(schema)
     encoding = OneHot(records.schema, LABEL)
     with new_run():
-        source = SeededSource(seed, "dnn", "folds")
-        places = folds(len(records.codes[LABEL]), FOLDS, source)
+        source = SeededSource(plan.seed, "dnn", "folds")
+        places = folds(records.count, FOLDS, source)
+        if plan.is_shuffled:
+            order = SeededSource(plan.seed, "dnn", "labels").generator().permutation(records.count)
+            records = replace(
+                records,
+                values={**records.values, LABEL: records.values[LABEL][order]},
+                codes={**records.codes, LABEL: records.codes[LABEL][order]},
+            )
     kept = records[places != place]
     held_out = encoding.examples(records[places == place])
     return DnnFold(place, encoding, kept, encoding.examples(kept), held_out)
 
 
-@lru_cache(maxsize=1)
-def plain_network(place: int, plan: DnnPlan) -> DenseNetwork:
+_networks: dict[str, DenseNetwork] = {}
+
+
+def plain_network(fold: DnnFold, plan: DnnPlan) -> DenseNetwork:
     """Return the network of a fold that was trained without noise; the last one is kept."""
-    with new_run():
-        source = SeededSource(plan.seed, "dnn", "plain", place)
-        return train(fold_of(place, plan.seed).train, plan.training, source)
+    name = f"{fold.place} {fold.encoding.columns} {plan}"
+    if name not in _networks:
+        _networks.clear()
+        with new_run():
+            source = SeededSource(plan.seed, "dnn", "plain", fold.place)
+            _networks[name] = train(fold.train, plan.training, source)
+    return _networks[name]
 
 
 def _majority(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
@@ -180,7 +183,7 @@ def _majority(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> P
 
 
 def _plain(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
-    return plain_network(fold.place, plan).predict_classes(fold.held_out.features)
+    return plain_network(fold, plan).predict_classes(fold.held_out.features)
 
 
 def _narrower(width: int) -> TrainAndPredict:
@@ -217,7 +220,7 @@ def _tree(fold: DnnFold, cost: Guarantee) -> MarginalTree:
 
 def _learning_first(form: Literal["printed", "clamped", "corrected"]) -> TrainAndPredict:
     def run(fold: DnnFold, epsilon: float, plan: DnnPlan, source: Source) -> PredictedLabels:
-        clean = plain_network(fold.place, plan)
+        clean = plain_network(fold, plan)
         noise = LearningFirst(epsilon, clean.shape.count, form)
         return noise.release(clean, source).predict_classes(fold.held_out.features)
 
@@ -282,7 +285,6 @@ METHODS: tuple[DnnMethod, ...] = (
         FIRST,
         "whole model",
         _anonymising_first(_histograms),
-        most=MOST,
     ),
     DnnMethod(
         "af-tree",
@@ -336,6 +338,29 @@ METHODS: tuple[DnnMethod, ...] = (
     ),
     DnnMethod("dp-logistic", "DP logistic regression", "", "whole model", _logistic, most=MOST),
     DnnMethod("dp-sgd", "DP-SGD", "", "whole model", _private_sgd, most=MOST),
+    *(
+        DnnMethod(
+            f"{key}-{ending}",
+            f"{title}, {words}",
+            approach,
+            "reading",
+            run,
+            only=(1.0,) if approach else (0.0,),
+            schema=schema,
+            training=training,
+        )
+        for ending, words, schema, training in (
+            ("14", "14 attributes", EVERY_COLUMN, None),
+            ("500", "500 epochs", LEARNING_SCHEMA, NetworkTraining()),
+        )
+        for key, title, approach, run in (
+            ("plain", "plain network", "", _plain),
+            ("lf", LEARNING_FIRST, LEARNING_FIRST, _learning_first("printed")),
+            ("al", ANONYMISED, ANONYMISED, _anonymised_learning("printed")),
+            ("af", FIRST, FIRST, _anonymising_first(_histograms)),
+        )
+        if (key, ending) != ("af", "500")  # its epsilon is that of the tables, however long
+    ),
 )
 """Every method, in the order of the figure. Those of other approaches are added here."""
 
@@ -344,28 +369,10 @@ BY_KEY = {one.key: one for one in METHODS}
 
 def run_point(key: str, epsilon: float, place: int, plan: DnnPlan) -> ClassificationScores:
     """Return what a method reaches on a fold; a worker's whole job."""
-    fold = fold_of(place, plan.seed)
+    method = BY_KEY[key]
+    own = replace(plan, training=method.training or plan.training)
+    fold = fold_of(place, plan, method.schema)
     with new_run():
         source = SeededSource(plan.seed, "dnn", key, repr(epsilon), place)
-        predicted = BY_KEY[key].run(fold, epsilon, plan, source)
+        predicted = method.run(fold, epsilon, own, source)
     return classification_scores(predicted, fold.held_out.labels, fold.held_out.classes)
-
-
-def claims(plan: DnnPlan, epsilon: float = 1.0) -> list[NetworkClaim]:
-    """Return what is claimed, proved and audited of the paper's two ways, in every form."""
-    encoding = OneHot(adult().schema, LABEL)
-    count = plan.training.shape(encoding.width, encoding.classes).count
-    learnings = (
-        LearningFirst(epsilon, count, "printed"),
-        LearningFirst(epsilon, count, "clamped"),
-        LearningFirst(epsilon, count, "corrected"),
-        AnonymisedLearning(epsilon, plan.training, "printed"),
-        AnonymisedLearning(epsilon, plan.training, "clipped"),
-        AnonymisedLearning(epsilon, plan.training, "norm"),
-    )
-    with new_run():
-        return [
-            audited(claim, learning, count)
-            for learning in learnings
-            for claim in claims_of(learning, count, DELTA)
-        ]

@@ -102,6 +102,11 @@ def warnings_of(plan: DnnPlan) -> list[str]:
             f"Quick run: {plan.folds} of 10 folds, {plan.training.epochs} epochs, "
             f"{len(plan.epsilons)} epsilons. Intervals are wide."
         )
+    if plan.is_shuffled:
+        found.append(
+            "Labels were shuffled: there is nothing to learn, and whatever is reproduced here is "
+            "no finding about the paper."
+        )
     return found
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from noisefloor.checks import check_count, check_extra
 from noisefloor.tables import LABEL, OneHot
+from noisefloor_sim.papers.dnn_claims import claims
 from noisefloor_sim.papers.dnn_figures import (
     ADULT,
     FULL,
@@ -21,7 +22,6 @@ from noisefloor_sim.papers.dnn_methods import (
     FOLDS,
     DnnPlan,
     adult,
-    claims,
     run_point,
 )
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
@@ -33,7 +33,14 @@ from noisefloor_sim.runs import run_in_pool
 
 
 def reproduce_dnn(
-    *, quick: bool, jobs: int, out: Path, force: bool, seed: int = DEFAULT_SEED
+    *,
+    quick: bool,
+    jobs: int,
+    out: Path,
+    force: bool,
+    seed: int = DEFAULT_SEED,
+    long_folds: int | None = None,
+    is_shuffled: bool = False,
 ) -> int:
     """Run every method, write the run directory, print the table; return the exit code.
 
@@ -43,9 +50,15 @@ def reproduce_dnn(
         out: The run directory.
         force: Whether an existing one is replaced.
         seed: Of folds, training and noise.
+        long_folds: On how many folds networks are also trained for the printed 500 epochs; as
+            many as the plan says if left out.
+        is_shuffled: Whether labels are permuted, so that nothing can be learnt.
     """
     check_count(seed, "seed", least=0)
-    chosen = replace(QUICK if quick else FULL, seed=seed)
+    chosen = replace(QUICK if quick else FULL, seed=seed, is_shuffled=is_shuffled)
+    if long_folds is not None:
+        most = chosen.folds
+        chosen = replace(chosen, long_folds=check_count(long_folds, "long_folds", 0, most))
     check_count(jobs, "jobs", most=1024)
     check_extra("reproduce dnn", "models", "torch", "safetensors")
     check_folder(out, force=force)
@@ -57,11 +70,13 @@ def reproduce_dnn(
     listed = variants(chosen)
     judge = Judge(tests_in(listed), {ADULT: step}, overlap=1 / (FOLDS - 1), largest=1)
     judged = judge.judge_variants(listed, runs)
-    said = claims(chosen)
+    said = claims(chosen, parameters)
     manifest: dict[str, object] = {
         "seed": seed,
         "folds": chosen.folds,
         "epsilons": list(chosen.epsilons),
+        "folds_of_500_epochs": chosen.long_folds,
+        "labels": "shuffled" if is_shuffled else "as they are",
         "epochs": chosen.training.epochs,
         "learning_rate": chosen.training.learning_rate,
         "parameters": parameters,
@@ -86,7 +101,7 @@ def run_all(plan: DnnPlan, jobs: int) -> Runs:
     tasks = [
         (key, epsilon, place, plan)
         for place in range(plan.folds)
-        for key, epsilon in points_of(plan)
+        for key, epsilon in points_of(plan, place)
     ]
     found = {}
     with progress() as bar:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from noisefloor.tables.records import Records
 from noisefloor.tables.schema import Categories, Schema
 from noisefloor_sim.cli import commands
 from noisefloor_sim.papers import dnn_methods, dnn_reproduction
+from noisefloor_sim.papers.dnn_claims import claims
 from noisefloor_sim.papers.dnn_figures import (
     FULL,
     QUICK,
@@ -24,12 +26,13 @@ from noisefloor_sim.papers.dnn_figures import (
     scores_by_point,
     variants,
 )
-from noisefloor_sim.papers.dnn_methods import BY_KEY, METHODS, DnnPlan, claims, run_point
+from noisefloor_sim.papers.dnn_methods import BY_KEY, METHODS, DnnPlan, run_point
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
-from noisefloor_sim.papers.verdicts import NOT, REPRODUCED, Judge
+from noisefloor_sim.papers.verdicts import NOT, REPRODUCED, UNDECIDED, Judge
 from noisefloor_sim.report import Page, Plot
 
 SMALL = DnnPlan(2, (1.0,), NetworkTraining((4,), 0.5, 20, 2))
+LONG = NetworkTraining((4,), 0.2, 20, 4)
 
 
 def table(count: int) -> Records:
@@ -46,13 +49,17 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a small table in the place of Adult."""
     records = table(400)
 
-    def adult() -> Records:
+    def adult(schema: Schema | None = None) -> Records:
         return records
 
-    dnn_methods.plain_network.cache_clear()
+    dnn_methods._networks.clear()
     monkeypatch.setattr(dnn_methods, "adult", adult)
     monkeypatch.setattr(dnn_reproduction, "adult", adult)
     monkeypatch.setattr(dnn_reproduction, "QUICK", SMALL)
+    short = {
+        key: replace(one, training=LONG) if one.training else one for key, one in BY_KEY.items()
+    }
+    monkeypatch.setattr(dnn_methods, "BY_KEY", short)
 
 
 def test_every_method_has_a_name_of_its_own() -> None:
@@ -83,7 +90,7 @@ def test_audits_pass_the_claim_as_printed_and_stay_below_as_corrected(small: Non
     # Each bound is wrong with probability 1e-6 at most.
     found = {
         (one.method, one.form): one.claim
-        for one in claims(SMALL)
+        for one in claims(SMALL, 50)
         if one.about == "whole model" and one.claim.audited is not None
     }
     assert len(found) == 6
@@ -96,7 +103,7 @@ def test_audits_pass_the_claim_as_printed_and_stay_below_as_corrected(small: Non
             assert claim.claimed.epsilon < reached <= claim.proved.epsilon
 
 
-PRINTED, WHOLE, _ = variants(QUICK)
+PRINTED, PER_PARAMETER, WHOLE, *_ = variants(QUICK)
 
 
 def test_a_printed_mean_may_be_off_by_its_rounding() -> None:
@@ -105,17 +112,27 @@ def test_a_printed_mean_may_be_off_by_its_rounding() -> None:
         assert Judge(1).judge(claim, {DnnPoint("plain"): plain}).verdict == verdict
 
 
-def test_the_claim_of_an_approach_is_judged_at_both_epsilons() -> None:
-    for variant, verdict in ((PRINTED, REPRODUCED), (WHOLE, NOT)):
-        claims = {one.key: one for one in variants(QUICK)[variant]}
-        claim = claims["exceeds-LearningFirst"]
-        assert len(claim.tests) == len(QUICK.epsilons)
-        runs = {
-            point: [0.8, 0.81] * 5 if point.method == "lf-clamped" else [0.6, 0.61] * 5
-            for point in claim.settings()
-        }
-        runs[DnnPoint("majority")] = [0.7, 0.701] * 5
-        assert Judge(1).judge(claim, runs).verdict == verdict
+def test_every_approach_is_judged_at_the_printed_epsilons_and_apart_when_corrected() -> None:
+    listed = variants(FULL)
+    for variant, key in (
+        (PRINTED, "lf-printed"),
+        (PER_PARAMETER, "lf-clamped"),
+        (WHOLE, "lf-corrected"),
+    ):
+        found = [one for one in listed[variant] if one.key.startswith(f"exceeds-{key}")]
+        assert [one.settings()[0].epsilon for one in found] == [0.1, 1.0, 10.0, 100.0]
+        runs = {DnnPoint(key, 1.0): [0.6, 0.61] * 5, DnnPoint("majority"): [0.7, 0.701] * 5}
+        assert Judge(1).judge(found[1], runs).verdict == NOT
+        runs[DnnPoint(key, 1.0)] = [0.8, 0.81] * 5
+        assert Judge(1).judge(found[1], runs).verdict == REPRODUCED
+    assert not any("500" in name for name in variants(QUICK))
+    assert any("500" in name for name in listed)
+
+
+def test_a_network_that_always_says_the_larger_class_exceeds_nothing() -> None:
+    (claim, *_) = [one for one in variants(QUICK)[PRINTED] if one.key.startswith("exceeds")]
+    runs = {one: [0.75, 0.752, 0.748] for one in claim.settings()}
+    assert Judge(9, {"adult": 1e-4}).judge(claim, runs).verdict == UNDECIDED
 
 
 def claim_of(claimed: float, proved: float) -> NetworkClaim:
@@ -177,6 +194,44 @@ def test_every_method_runs_and_repeats_itself(key: str, small: None) -> None:
     assert first == run_point(key, 1.0, 0, SMALL)
     assert 0 <= first.accuracy <= 1
     assert first.n == 40
+
+
+def test_shuffled_labels_belong_to_other_records(small: None) -> None:
+    plain = dnn_methods.fold_of(0, SMALL)
+    shuffled = dnn_methods.fold_of(0, replace(SMALL, is_shuffled=True))
+    assert (plain.train.features == shuffled.train.features).all()
+    both = [np.concatenate([one.train.labels, one.held_out.labels]) for one in (plain, shuffled)]
+    assert (both[0] != both[1]).any()
+    assert both[0].sum() == both[1].sum()
+
+
+def test_nothing_is_reproduced_from_shuffled_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten folds; the twin keeps its labels. A verdict is wrong with probability 1e-3 over all."""
+    records = table(2_000)
+    monkeypatch.setattr(dnn_methods, "adult", lambda schema: records)
+    few = ("plain", "majority", "af-histograms")
+    plan = DnnPlan(10, (10.0,), NetworkTraining((4,), 0.5, 20, 3))
+    for is_shuffled in (True, False):
+        chosen = replace(plan, is_shuffled=is_shuffled)
+        found = {
+            (key, epsilon, place): (reached.accuracy, reached.macro_f1)
+            for place in range(plan.folds)
+            for key, epsilon in points_of(plan)
+            if key in few
+            for reached in [run_point(key, epsilon, place, chosen)]
+        }
+        listed = {
+            PRINTED: [
+                one
+                for one in variants(plan)[PRINTED]
+                if all(point.method in few for point in one.settings())
+            ]
+        }
+        judge = Judge(len(listed[PRINTED]), {"adult": 0.005}, overlap=1 / 9, largest=1)
+        judged = judge.judge_variants(listed, scores_by_point(found))
+        verdicts = {one.claim.key: one.verdict for one in judged[PRINTED]}
+        assert (verdicts["exceeds-af-histograms-10"] == REPRODUCED) is not is_shuffled
+        assert (REPRODUCED in verdicts.values()) is not is_shuffled
 
 
 @pytest.mark.slow
