@@ -49,7 +49,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a small table in the place of Adult."""
     records = table(400)
 
-    def adult(schema: Schema | None = None) -> Records:
+    def adult(*, has_every_column: bool = False) -> Records:
         return records
 
     dnn_methods._networks.clear()
@@ -208,7 +208,7 @@ def test_shuffled_labels_belong_to_other_records(small: None) -> None:
 def test_nothing_is_reproduced_from_shuffled_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten folds; the twin keeps its labels. A verdict is wrong with probability 1e-3 over all."""
     records = table(2_000)
-    monkeypatch.setattr(dnn_methods, "adult", lambda schema: records)
+    monkeypatch.setattr(dnn_methods, "adult", lambda has_every_column: records)
     few = ("plain", "majority", "af-histograms")
     plan = DnnPlan(10, (10.0,), NetworkTraining((4,), 0.5, 20, 3))
     for is_shuffled in (True, False):

@@ -67,8 +67,8 @@ class GroupCurve:
     def of(cls, rate: float, multiplier: float, *, is_substitute: bool) -> "GroupCurve":
         """Return the curve of a group that is about as large as tests need."""
         apart = 2 if is_substitute else 1
-        wanted = math.ceil(_SEPARATION * multiplier / (apart * rate))
-        return cls(min(max(1, wanted), _MOST_RECORDS), rate, multiplier, is_substitute)
+        needed = math.ceil(_SEPARATION * multiplier / (apart * rate))
+        return cls(min(max(1, needed), _MOST_RECORDS), rate, multiplier, is_substitute)
 
     def rates(self, thresholds: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Return true and false positive rates of "the sum is at least that", under noise shares.

@@ -88,7 +88,12 @@ def audit_plan(
 
 
 def audit_gaussian(
-    canary: GaussianCanary, delta: float, source: SeededSource, *, games: int | None = None
+    canary: GaussianCanary,
+    delta: float,
+    source: SeededSource,
+    *,
+    games: int | None = None,
+    most_work: int = MOST_GROUP_WORK,
 ) -> CanaryBounds:
     """Return what groups of canaries showed of Gaussian noise, by its trade-off curve.
 
@@ -99,9 +104,10 @@ def audit_gaussian(
         canary: What is distinguished.
         delta: Of the guarantee that is audited.
         source: Of all draws.
-        games: On each input; as many as take a fraction of a second if left out.
+        games: On each input; as many as ``most_work`` allows if left out.
+        most_work: On each input, in random numbers or so.
     """
-    audit = _GroupAudit.of(canary, delta, games)
+    audit = _GroupAudit.of(canary, delta, games, most_work)
     inside, outside = canary.group_sums(audit.curve.records, audit.games, source)
     half = len(outside) // 2
     weak = canary.with_noise(PLANTED_SHARE)
@@ -129,13 +135,15 @@ class _GroupAudit:
     games: int
 
     @classmethod
-    def of(cls, canary: GaussianCanary, delta: float, games: int | None) -> "_GroupAudit":
+    def of(
+        cls, canary: GaussianCanary, delta: float, games: int | None, most_work: int
+    ) -> "_GroupAudit":
         event, is_substitute = canary.event, canary.neighbours is Neighbours.RECORD_SUBSTITUTE
         curve = GroupCurve.of(
             event.sampling_rate, event.noise_multiplier, is_substitute=is_substitute
         )
         work = canary.group_work(curve.records)
-        count = games or min(max(MOST_GROUP_WORK // work, FEWEST_GAMES), MOST_GAMES)
+        count = games or min(max(most_work // work, FEWEST_GAMES), MOST_GAMES)
         return cls(canary, delta, curve, curve.threshold(PLANTED_SHARE), count)
 
     def tested(self, inside: Floats, outside: Floats) -> CurveTest:

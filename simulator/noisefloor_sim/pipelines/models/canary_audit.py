@@ -108,7 +108,7 @@ class CanaryAudit:
         ]
         twice, delta = GameScores(*null), plans[0].proved.delta
         if isinstance(first, GaussianCanary):
-            release = audit_gaussian(first, delta, source.child("curve"))
+            release = audit_gaussian(first, delta, source.child("curve"), most_work=_MOST_WORK)
         else:
             weak = GameScores(*first.with_noise(PLANTED_SHARE).scores(count, source.child("weak")))
             bounds = [played.audited(delta) for played in (weeks[0], twice, weak)]

@@ -100,7 +100,8 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
     )
     return Table(
         "Whether the auditor can be trusted",
-        "Audited 0: nothing was found. "
+        "Audited 0: nothing was found. Gaussian noise of one release is audited by its trade-off "
+        "curve, other noise and all releases by epsilon. "
         "Null: both inputs are the same, so 0 (and an area of 0.5) is right. Planted: so many "
         "draws for one charge, or, of one draw, noise for one parameter where all are published; "
         "an auditor that finds it audits more than is claimed. Planted, LiRA: a network without "
