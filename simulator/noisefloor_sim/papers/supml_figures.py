@@ -31,9 +31,6 @@ IONOSPHERE_PAIRS = ((2, 3), (4, 4), (6, 5))
 LIMIT = math.inf
 """An epsilon: no value is changed any more."""
 
-WDBC_EPSILONS = (10.0, 15.0, 21.4, 25.0, 30.0, 50.0, 100.0)
-IONOSPHERE_EPSILONS = (10.0, 13.0, 15.0, 20.0, 30.0, 36.0, 40.0, 50.0, 100.0)
-
 RECORDS = {WDBC: 569, IONOSPHERE: 351}
 
 HARDLY = 3.57
@@ -367,21 +364,6 @@ def variants() -> Variants:
         "Corrected classes and responses": corrected_claims(),
         "Other readings": other_readings(),
     }
-
-
-def extra_settings() -> list[SupmlSetting]:
-    """Return what is drawn besides: curves that no claim needs, printed and corrected."""
-    curves = [
-        setting(data, "rand", pair, epsilon)
-        for data, pairs, epsilons in (
-            (WDBC, WDBC_PAIRS, WDBC_EPSILONS),
-            (IONOSPHERE, IONOSPHERE_PAIRS, IONOSPHERE_EPSILONS),
-        )
-        for pair in pairs
-        for epsilon in epsilons
-    ]
-    more = [setting(WDBC, "wa", pair, e) for pair in ((2, 2), (4, 4)) for e in (10.0, 25.0, 50.0)]
-    return [*curves, *more]
 
 
 def settled_from(pair: Pair, records: int, chance: float = 1e-4) -> float:
