@@ -95,7 +95,7 @@ def _cells(found: verdicts.TestResult, digits: int) -> tuple[str, ...]:
     interval = verdicts.ends(found.low, found.high, digits)
     return (
         *(found.name, verdicts.measured(found, digits), interval),
-        verdicts.wanted(found, digits),
+        verdicts.requirement(found, digits),
     )
 
 
