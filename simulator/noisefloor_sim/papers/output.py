@@ -95,12 +95,14 @@ def _cells(found: verdicts.TestResult, digits: int) -> tuple[str, ...]:
     interval = verdicts.ends(found.low, found.high, digits)
     return (
         *(found.name, verdicts.measured(found, digits), interval),
-        verdicts.wanted(found, digits),
+        verdicts.requirement(found, digits),
     )
 
 
 def _tally(one: verdicts.JudgedClaim) -> str:
-    """Count a claim's tests by what they say."""
+    """Count a claim's tests by what they say, if it has several."""
+    if len(one.results) == 1:
+        return ""
     counts = Counter(found.verdict for found in one.results)
     words = {verdicts.NOT: "fail", verdicts.UNDECIDED: "undecided", verdicts.REPRODUCED: "pass"}
     return ", ".join(f"{counts[it]} {word}" for it, word in words.items() if counts[it])

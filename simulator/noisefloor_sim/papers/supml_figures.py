@@ -31,9 +31,6 @@ IONOSPHERE_PAIRS = ((2, 3), (4, 4), (6, 5))
 LIMIT = math.inf
 """An epsilon: no value is changed any more."""
 
-WDBC_EPSILONS = (10.0, 15.0, 21.4, 25.0, 30.0, 50.0, 100.0)
-IONOSPHERE_EPSILONS = (10.0, 13.0, 15.0, 20.0, 30.0, 36.0, 40.0, 50.0, 100.0)
-
 RECORDS = {WDBC: 569, IONOSPHERE: 351}
 
 HARDLY = 3.57
@@ -100,7 +97,7 @@ def _named(select: str, pair: Pair) -> str:
     return f"{names[select]} ({pair[0]},{pair[1]})"
 
 
-def piecewise(data: str, epsilon: float = 50.0, **rest: object) -> SupmlSetting:
+def piecewise(data: str, epsilon: float, **rest: object) -> SupmlSetting:
     """Return PM/PM, on all attributes unless said otherwise."""
     level = "PM-sampled" if rest.pop("is_sampled", False) else "PM"
     return SupmlSetting(data, epsilon=epsilon, train=level, test=level, **rest)  # type: ignore[arg-type]  # by name
@@ -139,9 +136,9 @@ def _numbers() -> list[PrintedClaim]:
         _claim("loss-50-ionosphere", IONOSPHERE, "WALDP/WALDP at eps 50 is 4.17 points below raw",
             "91.54 %", RunTest("DR.Rand (6,5)", rand, 91.54)),
         _claim("pm-wdbc", WDBC, "PM/PM, most for eps < 50", "84.77 %",
-            RunTest(f"eps 50: {pm}", piecewise(WDBC), 84.77)),
+            RunTest(f"eps 50: {pm}", piecewise(WDBC, 50.0), 84.77)),
         _claim("pm-ionosphere", IONOSPHERE, "PM/PM at eps 50", "65 %",
-            RunTest(pm, piecewise(IONOSPHERE), 65.0)),
+            RunTest(pm, piecewise(IONOSPHERE, 50.0), 65.0)),
         _claim("small-high-wdbc", WDBC, "DR.Rand (5,2) keeps a high accuracy at small eps", "high",
             MeanTest("eps 10: nearer to raw than to the larger class", small, middle)),
     ]  # fmt: skip
@@ -347,7 +344,7 @@ def other_readings() -> list[PrintedClaim]:
         *(_claim(f"wa-10-wdbc-{place}", WDBC, f"DR.WA, K = L = 2, eps 10: {name}", "90.29 %",
             RunTest("one run", one, 90.29)) for place, (name, one) in enumerate(forms, 1)),
         *(_claim(f"pm-{data}-{place}", data, f"{what}: {name}", f"{value:g} %",
-            RunTest("eps 50", piecewise(data, **rest), value))
+            RunTest("eps 50", piecewise(data, 50.0, **rest), value))
             for data, what, value in pms for place, (name, rest) in enumerate(sent, 1)),
         *(_claim(f"over-pm-{data}-{select}", data,
             f"WALDP above PM with the same attributes: {_named(select, pair)}", "always",
@@ -367,21 +364,6 @@ def variants() -> Variants:
         "Corrected classes and responses": corrected_claims(),
         "Other readings": other_readings(),
     }
-
-
-def extra_settings() -> list[SupmlSetting]:
-    """Return what is drawn besides: curves that no claim needs, printed and corrected."""
-    curves = [
-        setting(data, "rand", pair, epsilon)
-        for data, pairs, epsilons in (
-            (WDBC, WDBC_PAIRS, WDBC_EPSILONS),
-            (IONOSPHERE, IONOSPHERE_PAIRS, IONOSPHERE_EPSILONS),
-        )
-        for pair in pairs
-        for epsilon in epsilons
-    ]
-    more = [setting(WDBC, "wa", pair, e) for pair in ((2, 2), (4, 4)) for e in (10.0, 25.0, 50.0)]
-    return [*curves, *more]
 
 
 def settled_from(pair: Pair, records: int, chance: float = 1e-4) -> float:

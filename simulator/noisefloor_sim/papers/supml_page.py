@@ -148,7 +148,7 @@ def _best(settings: Mapping[str, SupmlSetting], runs: Accuracies, error: float) 
     """Name the setting whose paired gaps to all others have intervals above 0."""
     for name, one in settings.items():
         others = [other for other in settings.values() if other != one]
-        if all(intervals.paired_gap(one, other, runs, error)[1] > 0 for other in others):
+        if all(_gap(one, other, runs, error)[1] > 0 for other in others):
             return f"{name} is best"
     return "none is clearly best"
 
@@ -162,7 +162,7 @@ def _curves(
     error: float,
 ) -> Plot:
     curves = [
-        _curve(name, settings, [intervals.interval(runs[one], error) for one in settings])
+        _curve(name, settings, [_mean(one, runs, error) for one in settings])
         for name, settings in series.items()
     ]
     epsilons = [float(one) for one in curves[0].x]
@@ -183,13 +183,14 @@ def _gap_plot(
     """Show gaps of two curves, with what they are without noise: the limit of large epsilon."""
     curves = []
     for first, second in pairs:
-        ones = list(zip(series[first], series[second], strict=True))
-        ends = [intervals.paired_gap(a, b, runs, error) for a, b in ones]
+        others = {one.epsilon: one for one in series[second]}
+        both = [(one, others[one.epsilon]) for one in series[first] if one.epsilon in others]
         name = f"{first} over {second}"
-        curves.append(_curve(name, series[first], ends))
-        one, other = map(supml_figures.without_noise, ones[0])
-        limit, _, _ = intervals.paired_gap(one, other, runs, error)
-        xs = [float(curves[-1].x[0]), float(curves[-1].x[-1])]
+        ends = [_gap(one, other, runs, error) for one, other in both]
+        curves.append(_curve(name, [one for one, _ in both], ends))
+        one, other = map(supml_figures.without_noise, both[0])
+        limit, _, _ = _gap(one, other, runs, error)
+        xs = [both[0][0].epsilon, both[-1][0].epsilon]
         curves.append(
             Curve(f"{name}, no noise", xs, [limit, limit], role="closed-form", group=name)
         )
@@ -208,6 +209,20 @@ def _gap_plot(
     )
 
 
+def _mean(one: SupmlSetting, runs: Accuracies, error: float) -> intervals.IntervalEnds:
+    """Return the mean accuracy with its interval, which ends where accuracies do."""
+    mean, low, high = intervals.interval(runs[one], error)
+    return mean, max(low, 0.0), min(high, 100.0)
+
+
+def _gap(
+    one: SupmlSetting, other: SupmlSetting, runs: Accuracies, error: float
+) -> intervals.IntervalEnds:
+    """Return the mean paired gap with its interval, likewise."""
+    mean, low, high = intervals.paired_gap(one, other, runs, error)
+    return mean, max(low, -100.0), min(high, 100.0)
+
+
 def _curve(
     name: str, settings: Sequence[SupmlSetting], found: Sequence[intervals.IntervalEnds]
 ) -> Curve:
@@ -220,14 +235,14 @@ def cost_of_noise(settings: Sequence[SupmlSetting], runs: Accuracies, error: flo
     without, in_training, _, in_test = settings
     words = []
     for name, one in (("training", in_training), ("the test", in_test)):
-        _, low, high = intervals.paired_gap(without, one, runs, error)
+        _, low, high = _gap(without, one, runs, error)
         words.append(f"in {name} {low:.1f} to {high:.1f}")
     return f"WDBC: points that noise costs: {', '.join(words)}"
 
 
 def _bars(runs: Accuracies, error: float) -> Plot:
     settings = supml_figures.mixed(supml_figures.WDBC, "rand", (7, 4), 10.0)
-    mean, low, high = zip(*(intervals.interval(runs[one], error) for one in settings), strict=True)
+    mean, low, high = zip(*(_mean(one, runs, error) for one in settings), strict=True)
     names = [f"{one.train}/{one.test}" for one in settings]
     return Plot(
         cost_of_noise(settings, runs, error),

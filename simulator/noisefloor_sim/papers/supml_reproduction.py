@@ -13,7 +13,7 @@ from noisefloor.collection.learners import check_sklearn
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
-from noisefloor_sim.papers.supml_figures import extra_settings, variants
+from noisefloor_sim.papers.supml_figures import variants
 from noisefloor_sim.papers.supml_page import READINGS, page_of
 from noisefloor_sim.papers.supml_runs import (
     SOURCES,
@@ -80,7 +80,6 @@ def seeds_of(listed: verdicts.Variants, seeds: int) -> Mapping[SupmlSetting, int
     """Return how many seeds each setting has: the most that a claim about it asks for."""
     claims = [claim for some in listed.values() for claim in some]
     counts = dict.fromkeys([one for claim in claims for one in claim.settings()], seeds)
-    counts |= dict.fromkeys(extra_settings(), seeds)
     noisy = [one for claim in claims if claim.is_noisy for one in claim.settings()]
     return counts | dict.fromkeys(noisy, NOISY_FACTOR * seeds)
 

@@ -54,7 +54,7 @@ def print_verdicts(judged: verdicts.Judged, titles: Mapping[str, str], digits: i
                 one.claim.printed,
                 verdicts.measured(found, digits),
                 verdicts.ends(found.low, found.high, digits),
-                verdicts.wanted(found, digits),
+                verdicts.requirement(found, digits),
                 Text(one.verdict, style=_STYLES[one.verdict]),
             )
         console.print(table)

@@ -299,7 +299,7 @@ def ends(low: float, high: float, digits: int = 2) -> str:
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
-def wanted(result: TestResult, digits: int = 2) -> str:
+def requirement(result: TestResult, digits: int = 2) -> str:
     """Write in which range a quantity has to lie."""
 
     def write(value: float) -> str:

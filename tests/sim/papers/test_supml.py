@@ -134,7 +134,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         return {name: [one for one in some if one.key in kept] for name, some in LISTED.items()}
 
     monkeypatch.setattr(supml_reproduction, "variants", few)
-    monkeypatch.setattr(supml_reproduction, "extra_settings", list)
     monkeypatch.setattr(supml_reproduction, "SOURCES", {"wdbc": supml_runs.SOURCES["wdbc"]})
     monkeypatch.setattr("noisefloor_sim.papers.supml_page._plots", lambda *_: [])
 

@@ -171,10 +171,10 @@ def test_what_is_shown_is_what_decides() -> None:
     found = ALONE.judge(claim(GapTest("g", ONE, OTHER)), RUNS).results[0]
     assert (found.value, found.low, found.high) == interval([10.0, 11.0, 9.0, 12.0], 1e-3)
     assert verdicts.ends(found.low, found.high) == "2.16 to 18.84"
-    assert verdicts.wanted(found) == "above 0"
+    assert verdicts.requirement(found) == "above 0"
     run = ALONE.judge(claim(RunTest("r", ONE, 84.0)), RUNS).results[0]
     assert verdicts.measured(run) == "0.39 SD (runs 83.00 ± 2.58)"
-    assert verdicts.wanted(run) == "-2 to 2"
+    assert verdicts.requirement(run) == "-2 to 2"
     assert verdicts.ends(-math.inf, math.inf) == "any number"
 
 
