@@ -11,7 +11,7 @@ import numpy as np
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.ratings import BASELINES
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.report import Curve, Figures, Plot, Reading, Table, readings
+from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Table, readings
 
 
 def paired_table(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
@@ -134,7 +134,7 @@ _PLAN_METRICS = {
 
 def _plans(groups: plotting.Groups) -> Iterator[Table]:
     """Show the noise that was predicted, what was done about it, and whether training hurt."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for curve, by_place in sorted(groups.items()):
         for place in sorted(by_place):
             here = {place: by_place[place]}
