@@ -6,7 +6,6 @@ down.
 """
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 
 from noisefloor.accounting.accountant import (
@@ -21,7 +20,6 @@ from noisefloor.checks import check_probability
 from noisefloor.privacy import Neighbours
 
 _COARSEST_GRID = 1.0
-_FIRST_LOOK = 0.1  # a slack that is quick: what it gives sets the grid that is asked for
 
 
 def epsilon_at_least(
@@ -43,20 +41,18 @@ def epsilon_at_least(
     check_probability(delta, "delta")
     check_record_relation(neighbours)
     is_substitute = neighbours is Neighbours.RECORD_SUBSTITUTE
-    # A record that becomes another is no worse than twice as far away.
-    larger = replace(event, noise_multiplier=event.noise_multiplier / (1 + is_substitute))
     if event.sampling_rate == 1:
-        return _gaussian(math.sqrt(event.count) / larger.noise_multiplier, delta)
-    rough, found = epsilon_at([larger], delta, "rdp").epsilon, 0.0
+        return _gaussian(
+            (1 + is_substitute) * math.sqrt(event.count) / event.noise_multiplier, delta
+        )
+    # Of a record that comes or goes: substitution costs somewhat more, and gets a finer grid.
+    rough = epsilon_at([event], delta, "rdp").epsilon
+    # Rounding down takes half of a grid step off each release.
+    grid = min(2 * slack * rough / event.count, _COARSEST_GRID)
     try:
-        for share in (_FIRST_LOOK, slack):
-            # Rounding down takes half of a grid step off each release.
-            base = max(found, rough / 3)  # a first look may be far too low
-            grid = min(2 * share * base / event.count, _COARSEST_GRID)
-            found = max(found, _sampled(event, delta, grid, is_substitute=is_substitute))
-    except OverflowError:  # so little noise that losses are no floats
-        return found
-    return found
+        return _sampled(event, delta, grid, is_substitute=is_substitute)
+    except OverflowError:  # so little noise that losses are no floats: nothing is said of it
+        return 0.0
 
 
 def _gaussian(mu: float, delta: float) -> float:

@@ -29,10 +29,10 @@ MOST_WORK = 10_000_000
 """On each input, in random numbers or so: some seconds."""
 
 
-MOST_GROUP_WORK = 10_000_000
+MOST_GROUP_WORK = 5_000_000
 """The same for groups of canaries: a fraction of a second."""
 
-_FINE, _COARSE = 0.02, 0.05
+_FINE, _COARSE = 0.02, 0.08
 """By how much an epsilon may be low: of the plan itself, and of all that is beside it."""
 
 
