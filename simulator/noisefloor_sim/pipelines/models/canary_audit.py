@@ -111,8 +111,10 @@ class CanaryAudit:
             release = audit_gaussian(first, delta, source.child("curve"), most_work=_MOST_WORK)
         else:
             weak = GameScores(*first.with_noise(PLANTED_SHARE).scores(count, source.child("weak")))
-            bounds = [played.audited(delta) for played in (weeks[0], twice, weak)]
-            release = CanaryBounds(*bounds, PLANTED_SHARE, count)
+            one, null_bound, planted_bound = (
+                played.audited(delta) for played in (weeks[0], twice, weak)
+            )
+            release = CanaryBounds(one, null_bound, planted_bound, PLANTED_SHARE, count)
         return cls(plans, weeks[0], _sum(weeks), twice, _sum(planted), draws, release)
 
     @property
