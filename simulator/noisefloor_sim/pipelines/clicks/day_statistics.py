@@ -29,7 +29,7 @@ class ClickDayStatistics:
         delivered: Bits of delivered ads, by their value and by what was reported of them.
         true_tally: The tally that the honest reports would have had without noise; kept only where
             there are fakes to be distinguished from them.
-        fresh: Reports that were paid for.
+        fresh: Click reports that were paid for.
         repeated: Reports sent again from memory.
         counted: Reports that were paid for and tell how many clicks are dropped.
         refused: Users whose budget did not cover a report.
@@ -112,13 +112,13 @@ def budget_metrics(
         for metric in (
             Metric(f"spent.day_{day}", float(spent[day]), n=users),
             Metric(f"spent_proved.day_{day}", float(spent[day] * proved), n=users),
-            Metric(f"fresh.day_{day}", float(stats.fresh), n=users),
+            Metric(f"fresh.day_{day}", float(stats.fresh + stats.counted), n=users),
             Metric(f"repeated.day_{day}", float(stats.repeated), n=users),
             Metric(f"refused.day_{day}", float(stats.refused), n=users),
         )
     ]
     totals = {
-        "reports_fresh": sum(stats.fresh for stats in statistics),
+        "reports_fresh": sum(stats.fresh + stats.counted for stats in statistics),
         "reports_counted": sum(stats.counted for stats in statistics),
         "reports_repeated": sum(stats.repeated for stats in statistics),
         "reports_refused": sum(stats.refused for stats in statistics),
