@@ -2,9 +2,9 @@
 
 Of each world and kind of interval one is looked at, another ad and day for each seed, so that
 trials are independent. An exact binomial test rejects a coverage of 0.95 or more with a false
-alarm of 1e-4 over all kinds together. Truths come from what the simulated people did, from closed forms,
-or, where a metric is a mean or a share of a sample, from the distribution that it was drawn from.
-The last column is the twin: the same intervals, cut to 0.6 of their length around their middle.
+alarm of 1e-4 over all kinds together. Truths come from what the simulated people did, from closed
+forms, or, where a metric is a mean or a share of a sample, from the distribution that it was drawn
+from. The last column is the twin: the same intervals, cut to 0.6 of their length.
 """
 
 import argparse

@@ -227,8 +227,9 @@ def rate_metrics(
         metrics += _rates("ctr", shown, count, (value, low, high), all_clicks)
     elif dropped is not None:
         # No fewer clicks than were kept; no more than the reports on dropped ones allow for.
-        ends = times * value, low, np.minimum(dropped.most_factor * higher, 1.0)
-        metrics += _rates("ctr", shown, count, ends, all_clicks)
+        most = dropped.most_factor
+        end = np.ones_like(high) if math.isinf(most) else np.minimum(most * higher, 1.0)
+        metrics += _rates("ctr", shown, count, (times * value, low, end), all_clicks)
     return metrics
 
 
