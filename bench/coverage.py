@@ -153,7 +153,7 @@ def ads_and_fraud(seed: int) -> Iterator[Interval]:
         "population": {"users": 600, "cohort": 256},
         "behaviour": {"ads": 6},
         "tastes": {"source": "low-rank"},
-        "threat": {"fakes": 0.05, "pushed_ad": 2},
+        "threat": {"fakes": 0.05, "pushed_ad": 2, "forgery": ("evasive", "input")[seed % 2]},
         "pipelines": {
             "ads": {
                 "canaries": 1000,
