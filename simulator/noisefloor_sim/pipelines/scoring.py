@@ -40,8 +40,8 @@ def intervals_with_truth(metrics: Iterable[Metric]) -> list[tuple[Metric, float]
     by_name = {metric.name: metric for metric in metrics}
     found = []
     for name, metric in by_name.items():
-        for begins, ends, told in _TRUTHS:
-            truth = by_name.get(name.removesuffix(ends) + told)
+        for begins, ends, formula in _TRUTHS:
+            truth = by_name.get(name.removesuffix(ends) + formula)
             is_meant = name.startswith(begins) and name.endswith(ends) and truth is not None
             if is_meant and truth is not None and not math.isnan(metric.low):
                 found.append((metric, truth.value))

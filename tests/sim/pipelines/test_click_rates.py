@@ -149,23 +149,23 @@ def test_no_interval_is_given_that_does_not_allow_for_what_was_sent(field: str) 
 
 
 def test_the_dropped_share_is_a_ratio_with_an_end_where_its_divisor_may_be_none() -> None:
-    told = DroppedClicks(1, 40.0)  # hardly any noise
+    counter = DroppedClicks(1, 40.0)  # hardly any noise
     kept = Estimate(np.array([0.5]), np.array([0.05]))
-    share = DroppedShare.of(told, np.array([950, 50]), 1_000, kept)
+    share = DroppedShare.of(counter, np.array([950, 50]), 1_000, kept)
     assert share.value == pytest.approx(4 * 0.05 / 0.5)
     assert share.low < share.value < share.high
     assert share.factor == pytest.approx(1.4)
     assert share.most_factor == pytest.approx(1 + UNEVEN * share.high)
     unknown = DroppedShare.of(
-        told, np.array([950, 50]), 1_000, Estimate(np.array([0.1]), np.array([0.05]))
+        counter, np.array([950, 50]), 1_000, Estimate(np.array([0.1]), np.array([0.05]))
     )
     assert math.isinf(unknown.high)
     none = DroppedShare.of(
-        told, np.array([950, 50]), 1_000, Estimate(np.array([-0.1]), np.array([0.01]))
+        counter, np.array([950, 50]), 1_000, Estimate(np.array([-0.1]), np.array([0.01]))
     )
     assert (none.value, none.low) == (0.0, 0.0)
     day = stats([1, 1, 0], [1, 0, 0])
-    found = by_name(dropped_metrics(share, told, [day]))
+    found = by_name(dropped_metrics(share, counter, [day]))
     assert found["dropped_per_kept_coverage"].value == float(share.low <= 0.5 <= share.high)
 
 

@@ -186,9 +186,9 @@ class ClickReport:
         """
         stay, rise = self.encoding.stay / ONE, self.encoding.rise / ONE
         ones = np.asarray(self.encoding.estimate(tally, n).value)[: self.ads].sum(keepdims=True)
-        held, each = np.maximum(ones, 0.0), rise * (1 - rise)
-        noise = self.ads * each + held * (stay * (1 - stay) - each)
-        variance = noise / (stay - rise) ** 2 + self.encoding.most_ones * held
+        kept_ones, each = np.maximum(ones, 0.0), rise * (1 - rise)
+        noise = self.ads * each + kept_ones * (stay * (1 - stay) - each)
+        variance = noise / (stay - rise) ** 2 + self.encoding.most_ones * kept_ones
         return Estimate(self._scale * ones, self._scale * np.sqrt(variance / n))
 
     @property

@@ -88,7 +88,8 @@ class DroppedClicks:
         """Return ln P(report | clicks)."""
         lie, share = self.response.flip / ONE, float(self.excess(value)) / self.most
         one = share * (1 - lie) + (1 - share) * lie
-        return np.where(np.asarray(reports, dtype=np.bool_), np.log(one), np.log1p(-one))
+        logs = np.log([1 - one, one])
+        return np.asarray(logs[np.asarray(reports, dtype=np.intp)])
 
     def tally(self, reports: mechanisms.Reports) -> mechanisms.Tally:
         """Return the zeros and the ones."""

@@ -75,22 +75,22 @@ class DroppedShare:
 
     @classmethod
     def of(
-        cls, told: DroppedClicks, tally: NDArray[np.int64], n: int, kept: Estimate
+        cls, counter: DroppedClicks, tally: NDArray[np.int64], n: int, kept: Estimate
     ) -> "DroppedShare":
         """Divide the dropped clicks of a mean user by the kept ones.
 
         Args:
-            told: What protects the reports of dropped clicks.
+            counter: What protects the reports of dropped clicks.
             tally: Of these reports.
             n: How many.
             kept: The kept clicks of a mean user.
         """
         mean = float(kept.value[0])
         reach = normal_quantile(_LEVEL) * float(kept.standard_error[0])
-        low, high = (float(end[0]) / n for end in told.interval(tally, n, level=_LEVEL))
-        value = float(told.estimate(tally, n).value[0])
+        low, high = (float(end[0]) / n for end in counter.interval(tally, n, level=_LEVEL))
+        value = float(counter.estimate(tally, n).value[0])
         return cls(
-            min(max(0.0, value / mean), float(told.most)) if mean > 0 else 0.0,
+            min(max(0.0, value / mean), float(counter.most)) if mean > 0 else 0.0,
             low / (mean + reach) if mean + reach > 0 else 0.0,
             high / (mean - reach) if mean > reach else math.inf,
             n,
@@ -197,11 +197,11 @@ class DroppedReporting:
 
 
 def dropped_metrics(
-    share: DroppedShare, told: DroppedClicks, statistics: Sequence[ClickDayStatistics]
+    share: DroppedShare, counter: DroppedClicks, statistics: Sequence[ClickDayStatistics]
 ) -> list[Metric]:
     """Tell how many clicks are dropped for each kept one, and whether its interval covers it."""
-    kept = math.fsum(float(stats.kept(told.limit).sum()) for stats in statistics)
-    truth = math.fsum(stats.dropped(told) for stats in statistics) / kept if kept else 0.0
+    kept = math.fsum(float(stats.kept(counter.limit).sum()) for stats in statistics)
+    truth = math.fsum(stats.dropped(counter) for stats in statistics) / kept if kept else 0.0
     covers = share.low <= truth <= share.high
     return [
         Metric("dropped_per_kept", share.value, share.low, share.high, share.n),

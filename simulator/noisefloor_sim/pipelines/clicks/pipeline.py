@@ -82,8 +82,10 @@ class ClickPipeline(Pipeline):
         self.flow = ClickReporting(
             self.scenario, self.mechanism, clicks_kind(self.mechanism.width)
         )
-        told, share = dropped_of(self.scenario), block_of(self.scenario).counting_share
-        self.counting = told and DroppedReporting(self.scenario, told, share, self.flow.source)
+        counter, share = dropped_of(self.scenario), block_of(self.scenario).counting_share
+        self.counting = counter and DroppedReporting(
+            self.scenario, counter, share, self.flow.source
+        )
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -204,8 +206,8 @@ class ClickPipeline(Pipeline):
 
     def prices(self) -> Mapping[str, Price]:
         """Return the guarantees of a daily report, or of all days' permanent answers."""
-        told = {} if self.counting is None else {DROPPED_REPORT: self.counting.price()}
-        return {**self.flow.prices(), **told}
+        counted = {} if self.counting is None else {DROPPED_REPORT: self.counting.price()}
+        return {**self.flow.prices(), **counted}
 
     def paper_claim(self) -> Guarantee:
         """Return the sum over days of what the paper claims of one report."""

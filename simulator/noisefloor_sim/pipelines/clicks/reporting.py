@@ -223,11 +223,11 @@ class ClickReporting:
 
     def _estimates(self, servers: Servers, counting: DroppedReporting | None) -> list[Metric]:
         """Score the estimated clicks and their rates."""
-        told, counted = None, [0] * len(self.days)
+        dropped, counted = None, [0] * len(self.days)
         if counting is not None:
-            told, counted = counting.released(servers.aggregator)
+            dropped, counted = counting.released(servers.aggregator)
         days = estimates.released_days(servers.aggregator, self.kind.name, self.days, counted)
-        share = self._dropped_share(days, counting, told, sum(counted))
+        share = self._dropped_share(days, counting, dropped, sum(counted))
         metrics = estimates.estimate_metrics(self.mechanism, days, self.days, share)
         if not days:
             return metrics
@@ -244,17 +244,17 @@ class ClickReporting:
         self,
         days: Sequence[estimates.ReleasedDay],
         counting: DroppedReporting | None,
-        told: NDArray[np.int64] | None,
+        dropped: NDArray[np.int64] | None,
         n: int,
     ) -> DroppedShare | None:
         """Return what reports told of dropped clicks, if any did and all reports are plain."""
-        if counting is None or told is None or not n or not days:
+        if counting is None or dropped is None or not n or not days:
             return None
         if not isinstance(self.mechanism, ClickReport) or not all(one.is_plain for one in days):
             return None
         tally, reports = np.sum([one.tally for one in days], axis=0), sum(one.n for one in days)
         kept = self.mechanism.kept_by_user(tally, reports)
-        return DroppedShare.of(counting.mechanism, told, n, kept)
+        return DroppedShare.of(counting.mechanism, dropped, n, kept)
 
     def _impressions(
         self, servers: Servers, days: Sequence[estimates.ReleasedDay]
