@@ -38,7 +38,7 @@ def test_the_enumerated_distribution_is_the_stated_one_and_meets_the_request(
     assert exact_epsilon(counter, Neighbours.USER) == pytest.approx(worst, abs=1e-10)
 
 
-def test_the_excess_beyond_the_limit_is_told_up_to_a_cap() -> None:
+def test_the_excess_beyond_the_limit_counts_up_to_a_cap() -> None:
     counter = DroppedClicks(2, 1.0)
     assert counter.excess(np.arange(9)).tolist() == [0, 0, 0, 1, 2, 3, 4, 4, 4]
     with pytest.raises(OutOfDomain):
