@@ -192,7 +192,12 @@ class DroppedReporting:
         claim = replace(named.claim, evidence=(evidence[self.flow.name],))
         if is_audited:
             bounds = self.flow.bounds(self.source.child("dropped-planted").generator())
-            claim = replace(claim, **bounds)
+            claim = replace(
+                claim,
+                audited=bounds["audited"],
+                null=bounds["null"],
+                planted=bounds["planted"],
+            )
         return replace(named, claim=claim)
 
 

@@ -149,9 +149,9 @@ def estimate_metrics(
     rms, mean = math.sqrt(float(np.mean(misses**2))), float(np.mean(truths))
     name = "estimate" if limit is None else "kept"
     listed = [
-        Metric(f"{name}.day_{one.day}.ad_{ad}", *(float(x) for x in figures), counts.n)
+        Metric(f"{name}.day_{one.day}.ad_{ad}", float(at), float(low), float(high), counts.n)
         for one, counts in zip(days, found, strict=True)
-        for ad, figures in enumerate(
+        for ad, (at, low, high) in enumerate(
             zip(counts.clicks.value, counts.low, counts.high, strict=True)
         )
     ]

@@ -83,9 +83,9 @@ class ClickPipeline(Pipeline):
             self.scenario, self.mechanism, clicks_kind(self.mechanism.width)
         )
         counter, share = dropped_of(self.scenario), block_of(self.scenario).counting_share
-        self.counting = counter and DroppedReporting(
-            self.scenario, counter, share, self.flow.source
-        )
+        self.counting = None
+        if counter is not None:
+            self.counting = DroppedReporting(self.scenario, counter, share, self.flow.source)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -101,7 +101,7 @@ def _largest(point: PointFindings, most: int) -> list[tuple[Cell, ...]]:
     ]
 
 
-def _cells(rate: Metric | None) -> tuple[Cell, Cell, Cell]:
+def _cells(rate: Metric | None) -> tuple[Cell, ...]:
     if rate is None:
         return None, None, None
     return rate.value, *(None if math.isnan(end) else end for end in (rate.low, rate.high))
