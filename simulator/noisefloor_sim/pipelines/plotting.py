@@ -111,7 +111,7 @@ def mean_rows(
 
 
 def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
-    """Return a metric averaged over replicates, with the interval's half-width shrunk to match.
+    """Return a metric averaged over replicates, with the interval's two sides shrunk to match.
 
     Metrics that have no interval get one from how replicates differ, where there are several.
     """
@@ -119,11 +119,13 @@ def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
     if not found:
         return None
     values, n = [metric.value for metric in found], sum(metric.n for metric in found)
-    value = float(np.mean(values))
-    half = float(np.mean([metric.high - metric.low for metric in found])) / 2 / len(found) ** 0.5
-    if math.isnan(half) and len(found) > 1:
+    value, root = float(np.mean(values)), len(found) ** 0.5
+    # A share near 0 or 1 has an interval with unlike sides: each is averaged by itself.
+    below = float(np.mean([metric.value - metric.low for metric in found])) / root
+    above = float(np.mean([metric.high - metric.value for metric in found])) / root
+    if math.isnan(below) and len(found) > 1:
         return Metric(name, value, *student_interval(values), n)
-    return Metric(name, value, value - half, value + half, n)
+    return Metric(name, value, value - below, value + above, n)
 
 
 def student_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:

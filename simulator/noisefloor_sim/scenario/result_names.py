@@ -19,7 +19,7 @@ WORLD_METRICS = tuple(
         *("devices_per_user", "ratings_per_user", "rating_mean", "silent_share", "left_share"),
         *("impressions_counted", "frames_sent", "frames_attempts", "frames_lost"),
         *("frames_given_up", "frames_delivered", "frames_counted", "frames_duplicate"),
-        *("frames_late", "frames_dead", "longest_queue"),
+        *("frames_late", "frames_dead", "longest_queue", "formula_coverage"),
     )
 )
 SPENDING_METRICS = tuple(

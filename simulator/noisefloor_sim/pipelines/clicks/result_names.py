@@ -4,7 +4,9 @@ from noisefloor.ads.clicks import ClickEncoding
 
 METRIC_NAMES = (
     *("estimates", "error_rms", "error_relative", "coverage", "clicks_mean", "reported_share"),
-    *("estimate.day_*.ad_*", "ctr_error", "ctr_coverage", "ctr.ad_*"),
+    *("kept_share", "estimate.day_*.ad_*", "kept.day_*.ad_*"),
+    *("ctr_error", "ctr_coverage", "ctr.ad_*", "kept_rate_coverage", "kept_rate.ad_*"),
+    *("dropped_per_kept", "dropped_per_kept_coverage", "reports_counted"),
     *(f"{name}.day_*" for name in ("spent", "spent_proved", "fresh", "repeated", "refused")),
     *("reports_fresh", "reports_repeated", "reports_refused", "users_out_of_contact"),
     "exhausted.devices_*",
@@ -21,5 +23,5 @@ METRIC_NAMES = (
 
 CLAIM_NAMES = (
     *(f"clicks-{form.value}" for form in ClickEncoding),
-    *("clicks-delivered", "clicks-memoised-steady", "clicks-memoised-changing"),
+    *("clicks-delivered", "clicks-dropped", "clicks-memoised-steady", "clicks-memoised-changing"),
 )

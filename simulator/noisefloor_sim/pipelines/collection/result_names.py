@@ -7,6 +7,7 @@ _GAMES = (
 
 METRIC_NAMES = (
     *(f"accuracy.{name}" for name in ("device", "majority", "question", "open")),
+    "accuracy.device_coverage",
     *(f"data.{name}" for name in ("rows", "rows_tested", "rows_trained", "reused")),
     "data.ranges_public",
     *(
