@@ -27,6 +27,7 @@ class AttackOutcome:
         bound: What no attack can pass if the guarantee holds; 1 if nothing is promised.
         closed_form: How often this attack is right by its distribution, where that is known.
         is_covered: Whether the guarantee speaks of what was attacked at all.
+        candidates: Among how many values the adversary chooses.
     """
 
     right: int
@@ -35,6 +36,7 @@ class AttackOutcome:
     bound: float
     closed_form: float | None = None
     is_covered: bool = True
+    candidates: int = 2
 
     def __post_init__(self) -> None:
         if not 0 <= self.right <= self.n or self.n < 1:
@@ -44,6 +46,11 @@ class AttackOutcome:
     def success(self) -> float:
         """The share of games in which the guess was the truth."""
         return self.right / self.n
+
+    @property
+    def advantage(self) -> float:
+        """By how much the success exceeds that of a guess from the prior alone."""
+        return self.success - self.baseline
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -60,12 +67,15 @@ def score(
     bound: float,
     closed_form: float | None = None,
     is_covered: bool = True,
+    candidates: int = 2,
 ) -> AttackOutcome:
     """Count the right guesses; only the game has the truth."""
     if guessed.shape != truth.shape:
         raise BadParameter("guessed", guessed.shape, f"of the shape of the truth, {truth.shape}")
     right = int(np.count_nonzero(guessed == truth))
-    return AttackOutcome(right, truth.size, baseline, float(bound), closed_form, is_covered)
+    return AttackOutcome(
+        right, truth.size, baseline, float(bound), closed_form, is_covered, candidates
+    )
 
 
 def draw_truth(prior: Floats, count: int, source: Source) -> Indices:

@@ -227,9 +227,10 @@ class DeliveryPhase:
 
     def scores(self, world: AdWorld, cohort: Cohort) -> Single:
         """Return the scores that devices give the ads, from their own ratings and the model."""
-        return self._scored(kept_ratings(self.scenario, world.tastes, cohort))
+        return self.scored(kept_ratings(self.scenario, world.tastes, cohort))
 
-    def _scored(self, ratings: Ratings) -> Single:
+    def scored(self, ratings: Ratings) -> Single:
+        """Return the scores that devices with these ratings give the ads."""
         predicted = self.training.model.predict(self.training.tastes_of(ratings))
         span = np.float32(block_of(self.scenario).delivery.score_range)
         return np.asarray(span * np.clip(predicted, 0, 1))
@@ -254,7 +255,7 @@ class DeliveryPhase:
         ratings = kept_ratings(self.scenario, world.tastes, cohort)
         pairs = self.flow.pairs(cohort.number, day, granted)
         lender = pairs.exchange(np.arange(len(cohort)))
-        slots = Slots(visits, is_open, self._scored(ratings), granted, per_view, lender)
+        slots = Slots(visits, is_open, self.scored(ratings), granted, per_view, lender)
         filled = self._fill(cohort, day, slots)
         self._write(world, cohort, day, slots, filled)
         if self.reports is not None:

@@ -136,10 +136,16 @@ def sizes_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
 
 EPSILON = "pipelines.collection.epsilon"
 
+_CANDIDATES = (
+    "The adversary knows the records that an owner may hold, as many of either label, the same at "
+    "every point whatever classes are made of them; of noise on single values it knows the two "
+    "values."
+)
 _NOTES = {
     "label_known": "The guess without the reports names the more frequent label.",
-    "record": "A random guess is right once in the number of symbols that a report is one of.",
-    "record_known": "The guess without the reports names the most frequent record.",
+    "attribute": _CANDIDATES,
+    "label": _CANDIDATES,
+    "record": _CANDIDATES,
     "class_zero": "As printed, only those who hold class 0 report it.",
     "products": "Nothing hides the products: the label follows from them, and every class from "
     "the label. The closed form is that of a single product.",
