@@ -76,14 +76,6 @@ class Channel:
         spread = check_prior(self.size, prior if shares is None else shares)
         return float(self.hits(prior) @ spread)
 
-    @property
-    def exponent(self) -> float:
-        """The Chernoff information of two symbols: the error falls as e^-(T times this).
-
-        Formula: -ln(2 sqrt(keep lie) + (L - 2) lie); the half is the best power, by symmetry.
-        """
-        return -math.log(2 * math.sqrt(self.keep * self.lie) + (self.size - 2) * self.lie)
-
 
 def plurality(reports: Reports, size: int, source: Source) -> Indices:
     """Return the most frequent symbol of each row, ties tossed.

@@ -28,6 +28,7 @@ METRIC_NAMES = (
     *("requests_per_user", "requests_busiest_day", "requests_busiest_user"),
     *("impressions_error", "impressions_error.formula"),
     *("utility.epsilon", "utility.top_one.*", "utility.score.*"),
+    *("utility.proved.*", "utility.favourite.*"),
     *("spent.*", "budget_overspent", "budget_unaccounted"),
     *(
         f"day.{flow}.{name}"
