@@ -178,18 +178,20 @@ _TABLE_READINGS = (
 def attack_tables(
     groups: plotting.Groups, axis: plotting.Axis, attacks: Attacks
 ) -> Iterator[Table]:
-    """List what each attack reached at each point."""
+    """List what each attack reached at each point; where plots say what it is, by its name."""
     rows: list[tuple[Cell, ...]] = []
+    is_drawn = len({place for by_place in groups.values() for place in by_place}) > 1
     for name, attack in attacks.items():
+        word = name.replace("-", " ") if is_drawn else attack.about
         for curve, by_place in sorted(groups.items()):
             for place in sorted(by_place):
-                rows += _table_rows(attack.about, curve, place, by_place, game_of(name))
+                rows += _table_rows(word, curve, place, by_place, game_of(name))
     if rows:
         yield Table(
             "How often the adversary is right",
             "Share of right guesses with its 95 % interval, the success of a guess from the prior "
-            "alone, the advantage over it, the closed form, the bound that is proved, and among "
-            "how many candidates the adversary chooses.",
+            "alone, the advantage over it, the closed form, the bound that is proved, and the "
+            "number of candidates among which the adversary chooses.",
             ("guessed", "curve", axis.word, *_HEADER),
             rows,
             _TABLE_READINGS,
@@ -197,7 +199,7 @@ def attack_tables(
 
 
 def _table_rows(
-    about: str,
+    word: str,
     curve: str,
     place: float,
     by_place: Mapping[float, list[plotting.PointFindings]],
@@ -211,4 +213,4 @@ def _table_rows(
     if found[0]:
         success = found[0][0]
         others = [one[0].value if one else None for one in found[1:]]
-        yield about, curve, place, success.value, success.low, success.high, *others
+        yield word, curve, place, success.value, success.low, success.high, *others

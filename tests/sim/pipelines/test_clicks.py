@@ -200,7 +200,7 @@ def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed
     assert linked is not None
     for is_kept in (True, False):
         source = SeededSource(seed, "order", int(is_kept))
-        (found,) = play_row_order(report, 7, n, source, is_kept=is_kept)
+        found, *_ = play_row_order(report, 7, n, source, is_kept=is_kept)
         right = round(found.value * n)
         low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
         assert (low <= linked <= high) is is_kept
@@ -211,7 +211,8 @@ def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed
 def test_whole_vectors_are_named_as_often_as_the_closed_form_says(seed: int) -> None:
     # 20,000 canaries; false alarm FALSE_ALARM. The twin: one ad more.
     report, n = ClickReport(4, 1.0, ClickEncoding.PER_BIT), 20_000
-    success, expected = play_vector(report, n, SeededSource(seed, "vector"))
+    metrics = {one.name: one for one in play_vector(report, n, SeededSource(seed, "vector"))}
+    success, expected = (metrics[f"attack.vector.{one}"] for one in ("success", "closed_form"))
     right = round(success.value * n)
     low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
     assert low <= expected.value <= high

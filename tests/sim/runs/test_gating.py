@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from noisefloor_sim.pipelines.api import Findings, Metric
 from noisefloor_sim.runs.gating import check_gate
 from noisefloor_sim.runs.results import PointResult
 from noisefloor_sim.scenario import load_points, parse_gate
+from scenario_gates import uneven_secrets
 
 SCENARIO = """
 name: gated
@@ -156,3 +158,32 @@ def test_a_trend_is_refused_without_a_sweep_and_skipped_where_settings_took_it(
     scenario.write_text(f"{SCENARIO}  - {RISES}\n", encoding="utf-8")
     with pytest.raises(BadScenario, match=r"gates\.2: Expected pipelines\.clicks\.epsilon to be"):
         load_points(scenario, BLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("priors", "wrong"),
+    [
+        ((0.5, 0.5, 0.5), 0),
+        ((0.5, 0.17, 0.08), 1),
+        ((0.5, 0.5, None), 1),  # no point there
+    ],
+)
+def test_a_secret_that_changes_along_epsilon_is_found(
+    priors: tuple[float | None, ...], wrong: int
+) -> None:
+    results = {
+        name: replace(
+            one,
+            findings={
+                "ads": Findings(
+                    () if prior is None else (Metric("attack.favourite.prior", prior),), ()
+                )
+            },
+        )
+        for (name, one), prior in zip(curve(*[None] * len(priors)).items(), priors, strict=True)
+    }
+    data = {
+        name: {"pipelines": {"ads": {"epsilon": place + 1.0}}}
+        for place, name in enumerate(results)
+    }
+    assert len(uneven_secrets(data, results)) == wrong

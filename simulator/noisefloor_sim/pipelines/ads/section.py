@@ -318,10 +318,7 @@ def _named_by_choice(groups: plotting.Groups) -> plotting.Groups:
     }
     if len(set().union(*choices.values())) == 1:
         return groups
-    return {
-        f"{curve}, asking by {' or '.join(sorted(choices[curve]))}": by
-        for curve, by in groups.items()
-    }
+    return {f"{curve}, {' or '.join(sorted(choices[curve]))}": by for curve, by in groups.items()}
 
 
 def report_section(points: Sequence[PointFindings]) -> Section:
