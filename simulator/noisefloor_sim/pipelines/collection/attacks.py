@@ -86,12 +86,12 @@ class CandidateRecords:
         _, label = np.unique(canaries.labels[first], return_inverse=True)
         each = max(1, CANDIDATES // (int(label.max()) + 1))
         places = [first[label == one][:each] for one in range(int(label.max()) + 1)]
-        records = canaries[np.sort(np.concatenate(places))]
-        halves = records.values > np.median(records.values, axis=0)
+        chosen = canaries[np.sort(np.concatenate(places))]
+        halves = chosen.values > np.median(chosen.values, axis=0)
         differs = halves.any(axis=0) & ~halves.all(axis=0)
-        _, labels = np.unique(records.labels, return_inverse=True)
+        _, labels = np.unique(chosen.labels, return_inverse=True)
         half = halves[:, int(differs.argmax())]
-        return cls(records, labels.tolist(), half.astype(int).tolist())
+        return cls(chosen, labels.tolist(), half.astype(int).tolist())
 
 
 def _product_games(
