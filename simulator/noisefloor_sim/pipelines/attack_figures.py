@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from noisefloor_sim.pipelines import plotting
+from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Role, Table, readings
 from noisefloor_sim.scenario import Attacks, game_of
 
@@ -202,7 +203,7 @@ def _table_rows(
     word: str,
     curve: str,
     place: float,
-    by_place: Mapping[float, list[plotting.PointFindings]],
+    by_place: Mapping[float, list[PointFindings]],
     game: str,
 ) -> Iterator[tuple[Cell, ...]]:
     here = {place: by_place[place]}

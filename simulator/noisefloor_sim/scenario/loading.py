@@ -163,22 +163,22 @@ def load_points(
     if skipped or unmatched:
         alone = _unmatched_alone(file, blocks) if settings else {*skipped, *unmatched}
         flaws = [
-            Flaw((key, index), _unmatched_rule(one))
-            for key, found, here in (
-                ("gates", scenario.gates, skipped),
-                ("findings", scenario.findings, unmatched),
-            )
-            for index, one in enumerate(found)
-            if one in here and one in alone
+            Flaw(("gates", index), _unmatched_rule(parse_gate(text)))
+            for index, text in enumerate(scenario.gates)
+            if text in skipped and text in alone
+        ]
+        flaws += [
+            Flaw(("findings", index), _unmatched_rule(one.condition))
+            for index, one in enumerate(scenario.findings)
+            if one in unmatched and one in alone
         ]
         if flaws:
             raise document.error(flaws)
     return LoadedScenario(document, scenario, points, skipped)
 
 
-def _unmatched_rule(one: str | Finding) -> str:
+def _unmatched_rule(gate: object) -> str:
     """Write the rule that a gate or finding breaks which no point of the sweep is meant by."""
-    gate = parse_gate(one) if isinstance(one, str) else one.condition
     if isinstance(gate, TrendGate):
         return (
             f"Expected {gate.key} to be swept over two numbers or more, at points that it meets."

@@ -68,9 +68,9 @@ def claim_names(pipelines: Mapping[str, PipelineBlock]) -> tuple[str, ...]:
 def unknown_results(gate: Gate, pipelines: Mapping[str, PipelineBlock]) -> Iterator[str]:
     """Yield the rules that a gate breaks by naming what no pipeline of the scenario produces."""
     if isinstance(gate, TrendGate):
-        names = metric_names(pipelines)
-        if not any(gate.selects(name) for name in names):
-            yield from _unknown("metric", gate.metric, names)
+        measured = metric_names(pipelines)
+        if not any(gate.selects(name) for name in measured):
+            yield from _unknown("metric", gate.metric, measured)
         return
     if not isinstance(gate, ClaimGate):
         yield from _unknown("metric", gate.metric, metric_names(pipelines))

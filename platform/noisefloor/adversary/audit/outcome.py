@@ -61,7 +61,7 @@ class AttackOutcome:
 
 def score(
     guessed: NDArray[np.integer],
-    truth: NDArray[np.integer],
+    truth: NDArray[np.integer] | NDArray[np.bool_],
     *,
     baseline: float,
     bound: float,

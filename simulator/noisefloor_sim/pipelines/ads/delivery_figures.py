@@ -106,11 +106,11 @@ def _best_choices(table: Table) -> Figures | None:
     """Name the choice that keeps epsilon and shows what is liked best, at each epsilon."""
     best: dict[float, tuple[float, str]] = {}
     for epsilon, proved, choice, _, score, _ in table.rows:
-        is_kept = isinstance(proved, int | float) and isinstance(epsilon, int | float)
-        if not is_kept or proved > epsilon + 1e-6:
-            continue  # what proves more than it claims is no rival
-        if isinstance(score, int | float):
-            best[epsilon] = max(best.get(epsilon, (-math.inf, "")), (score, str(choice)))
+        if any(isinstance(one, str | None) for one in (epsilon, proved, score)):
+            continue
+        claimed, least, liking = (float(str(one)) for one in (epsilon, proved, score))
+        if least <= claimed + 1e-6:  # what proves more than it claims is no rival
+            best[claimed] = max(best.get(claimed, (-math.inf, "")), (liking, str(choice)))
     if not best:
         return None
     counts = Counter(choice for _, choice in best.values())

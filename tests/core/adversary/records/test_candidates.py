@@ -1,5 +1,7 @@
 """Which of several known records: closed forms as brute sums say, met by games; louder twins."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -19,8 +21,7 @@ ROWS = np.array(
 LABELS = ROWS[:, 2].tolist()
 GROUPS = {"record": None, "label": LABELS, "uneven": [0, 1, 2, 1, 1, 1]}
 
-Mechanism = UnifiedResponse | JointResponse
-MECHANISMS = {
+MECHANISMS: dict[str, Callable[[float], UnifiedResponse | JointResponse]] = {
     "unified": lambda e: UnifiedResponse(SIZES, e),
     "joint-1": lambda e: JointResponse(SIZES[:2], 1, e),
     "joint-2": lambda e: JointResponse(SIZES[:2], 2, e),
