@@ -114,8 +114,8 @@ class RecordGame:
         members = np.bincount(groups)
         found = []
         for drawn in combinations(range(attributes), mechanism.chosen):
-            held = self.rows[:, [*drawn, *range(attributes, self.rows.shape[1])]]
-            symbol = np.unique(held, axis=0, return_inverse=True)[1].reshape(-1)
+            drawn_values = self.rows[:, [*drawn, *range(attributes, self.rows.shape[1])]]
+            symbol = np.unique(drawn_values, axis=0, return_inverse=True)[1].reshape(-1)
             space = math.prod(mechanism.sizes[one] for one in drawn) * mechanism.labels
             channel = Channel.of(response_over(space, mechanism.epsilon))
             counts = np.zeros((int(symbol.max()) + 1, len(members)))

@@ -113,12 +113,12 @@ def _training_games(
     task: RecordTask, columns: Sequence[int], canaries: ScaledRecords, source: SeededSource
 ) -> NamedAttacks:
     """Guess a value, the label and the whole record from a report in training."""
-    trainer, held = task.trainer, CandidateRecords.of(canaries)
-    some = held.records
+    trainer, candidates = task.trainer, CandidateRecords.of(canaries)
+    some = candidates.records
     if isinstance(trainer, NaiveBayesTrainer):
         rows = joint_rows(trainer.classes.codes(canaries.values), canaries.labels)
         own = joint_rows(trainer.classes.codes(some.values), some.labels)
-        yield from _record_games(trainer.response, own, held, len(canaries), source)
+        yield from _record_games(trainer.response, own, candidates, len(canaries), source)
         yield from _known_label(trainer.response, rows, source)
     if not isinstance(trainer, ClassifierTrainer):
         return
@@ -126,7 +126,7 @@ def _training_games(
     own = joint_rows(task.discretiser.codes(some.values[:, list(columns)], columns), some.labels)
     if isinstance(train, collecting.JointCollector | collecting.UnifiedCollector):
         rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
-        yield from _record_games(train.response(columns), own, held, len(canaries), source)
+        yield from _record_games(train.response(columns), own, candidates, len(canaries), source)
         yield from _known_label(train.response(columns), rows, source)
     elif isinstance(train, collecting.PrintedCollector):
         codes = train.classes.codes(chosen_values, columns)
@@ -148,14 +148,14 @@ def _training_games(
 def _record_games(
     response: UnifiedResponse | JointResponse,
     rows: Codes,
-    held: CandidateRecords,
+    candidates: CandidateRecords,
     count: int,
     source: SeededSource,
 ) -> NamedAttacks:
     """Guess which candidate it is, its label, and on which side its first attribute lies."""
     if len(rows) < 2:
         return
-    secrets = {"attribute": held.halves, "label": held.labels, "record": None}
+    secrets = {"attribute": candidates.halves, "label": candidates.labels, "record": None}
     for name, groups in secrets.items():
         if groups is None or max(groups):
             game = records.RecordGame(response, rows, groups=groups)
@@ -213,10 +213,12 @@ def _question_games(
     elif isinstance(trainer, ClassifierTrainer) and isinstance(
         trainer.ask, collecting.UnifiedCollector
     ):
-        held = CandidateRecords.of(canaries)
-        if max(held.halves):
-            rows = task.discretiser.codes(held.records.values[:, list(columns)], columns)
-            game = records.RecordGame(trainer.ask.response(columns), rows, questions, held.halves)
+        candidates = CandidateRecords.of(canaries)
+        if max(candidates.halves):
+            rows = task.discretiser.codes(candidates.records.values[:, list(columns)], columns)
+            game = records.RecordGame(
+                trainer.ask.response(columns), rows, questions, candidates.halves
+            )
             yield "repeated", partial(game.play, len(canaries), source.child("repeated"))
 
 
