@@ -4,14 +4,14 @@ Curves and plots that the sections of several pipelines draw alike.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
-from noisefloor_sim.report import Cell, Curve, Plot, Role, readings
-from noisefloor_sim.scenario import Attacks, Scenario, game_of
+from noisefloor_sim.report import Cell, Curve, Role, readings
+from noisefloor_sim.scenario import Scenario
 
 Groups = dict[str, dict[float, list[PointFindings]]]
 """Points by the name of their curve, then by their place along the axis."""
@@ -152,14 +152,6 @@ def _word(key: str) -> str:
     return key.rpartition(".")[2].replace("_", " ")
 
 
-THEORY_METRICS: tuple[tuple[str, Role], ...] = (
-    ("closed_form", "closed-form"),
-    ("bound", "bound"),
-    ("prior", "baseline"),
-)
-"""What stands beside the success of an attack, and how it is drawn."""
-
-
 def interval_ends(found: Sequence[Metric]) -> tuple[list[float] | None, list[float] | None]:
     """Return the ends of the intervals, or nothing unless all metrics have one."""
     ends = [metric.low for metric in found], [metric.high for metric in found]
@@ -212,47 +204,3 @@ def curves_with_theory(
 
 ATTACK_READINGS = (readings.CLOSED_FORM, readings.BOUND, readings.BASELINE)
 """What may be said about the success of an attack: each where such a line is drawn."""
-
-_LINES: dict[Role, str] = {
-    "closed-form": "its closed form",
-    "bound": "the bound that is proved",
-    "baseline": "a guess without the reports",
-}
-
-
-def attack_plots(
-    groups: Groups, axis: Axis, attacks: Attacks, notes: Mapping[str, str] | None = None
-) -> Iterator[Plot]:
-    """Draw how often the adversary is right, for each attack that was mounted.
-
-    Args:
-        groups: The points.
-        axis: What runs along the axis.
-        attacks: Of the pipeline, each with one game of its own name.
-        notes: What a reader has to know of a game, by its name; true whatever was measured.
-    """
-    for name, attack in attacks.items():
-        game = game_of(name)
-        theory = [(f"attack.{game}.{name}", role) for name, role in THEORY_METRICS]
-        curves = curves_with_theory(groups, f"attack.{game}.success", theory)
-        if curves:
-            note = (notes or {}).get(game, "")
-            yield Plot(
-                f"How often the adversary is right: {attack.about}",
-                " ".join(part for part in (_attack_description(curves), note) if part),
-                axis.label,
-                "right guesses",
-                curves,
-                log_x=is_logarithmic(groups),
-                readings=ATTACK_READINGS,
-            )
-
-
-def _attack_description(curves: Sequence[Curve]) -> str:
-    """Say which lines are drawn."""
-    roles = {curve.role for curve in curves}
-    lines = [words for role, words in _LINES.items() if role in roles]
-    listed = " and ".join(part for part in (", ".join(lines[:-1]), *lines[-1:]) if part)
-    has_band = any(curve.low is not None for curve in curves)
-    shares = f"Share of right guesses{' with its 95 % interval' if has_band else ''}"
-    return f"{shares}, beside {listed}." if listed else f"{shares}."

@@ -21,6 +21,16 @@ def attack_metrics(name: str, outcome: AttackOutcome) -> list[Metric]:
     return metrics
 
 
+def game_metrics(name: str, outcome: AttackOutcome) -> list[Metric]:
+    """Return the metrics of an attack, the advantage over its prior, and among how many it is."""
+    low, high = (end - outcome.baseline for end in outcome.interval)
+    return [
+        *attack_metrics(name, outcome),
+        Metric(f"attack.{name}.advantage", outcome.advantage, low, high, outcome.n),
+        Metric(f"attack.{name}.candidates", float(outcome.candidates), n=outcome.n),
+    ]
+
+
 def proportion_metric(name: str, right: int, of: int) -> Metric:
     """Return a share with its 95 % Clopper-Pearson interval."""
     low, high = float(lower_limit(right, of, 0.025)), float(upper_limit(right, of, 0.025))

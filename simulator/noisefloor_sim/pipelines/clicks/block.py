@@ -28,7 +28,7 @@ ATTACKS: Attacks = {
     "all-days": Attack("one click or none, all fresh reports linked"),
     "vector": Attack("a whole vector of fair random bits, one report"),
     "row-order": Attack("one click or none, linked by the place of a row"),
-    "delivered": Attack("bits of delivered ads, with the click rate known"),
+    "delivered": Attack("whether a delivered ad was clicked, one report"),
     "audit": Attack("the worst two profiles, to audit the claims", is_audit=True),
 }
 """What the adversary guesses, by the name of the attack."""

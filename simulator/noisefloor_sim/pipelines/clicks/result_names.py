@@ -14,11 +14,9 @@ METRIC_NAMES = (
     *(f"fraud.{name}" for name in ("auc", "found", "false_alarms")),
     *(
         f"attack.{game}.{name}"
-        for game in ("single_bit", "profiles", "all_days")
-        for name in ("success", "bound", "closed_form")
+        for game in ("single_bit", "profiles", "all_days", "row_order", "vector", "delivered")
+        for name in ("success", "prior", "advantage", "candidates", "bound", "closed_form")
     ),
-    *("attack.row_order.success", "attack.vector.success", "attack.vector.closed_form"),
-    *(f"attack.delivered.{name}" for name in ("success", "prior", "closed_form")),
 )
 
 CLAIM_NAMES = (

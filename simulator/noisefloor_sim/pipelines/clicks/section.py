@@ -10,15 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
+from noisefloor_sim.pipelines.attack_figures import attack_plots, attack_tables
 from noisefloor_sim.pipelines.clicks.block import ATTACKS
 from noisefloor_sim.pipelines.clicks.dropped import UNEVEN
-from noisefloor_sim.pipelines.plotting import (
-    Axis,
-    Groups,
-    attack_plots,
-    mean_rows,
-    metric_along_axis,
-)
+from noisefloor_sim.pipelines.plotting import Axis, Groups, mean_rows, metric_along_axis
 from noisefloor_sim.report import (
     Cell,
     Curve,
@@ -211,13 +206,9 @@ def _order_links(plot: Plot) -> Figures | None:
 
 
 _NOTES = {
-    "single_bit": "Half is a random guess.",
-    "profiles": "Half is a random guess.",
-    "all_days": "Half is a random guess.",
-    "vector": "A random guess is right once in 2 to the number of ads.",
-    "row_order": "Half is a random guess. The adversary takes rows at the same place of frames "
-    "for reports of one device.",
-    "delivered": "The guess without the reports always names no click.",
+    "row_order": "The adversary takes rows at the same place of frames for reports of one device.",
+    "delivered": "Bits of real users; clicked ads and others count alike, whatever the click "
+    "rate.",
 }
 _ORDER_READINGS = (
     Reading(
@@ -254,11 +245,12 @@ def report_section(points: Sequence[PointFindings]) -> Section:
     )
 
 
-def _attacks(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def _attacks(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
     """Draw the attacks; of the order of rows, kept and permuted rows are compared."""
     for plot in attack_plots(groups, axis, ATTACKS, _NOTES):
         is_order = any(_KEPT in curve.name for curve in plot.curves)
         yield replace(plot, readings=(_ORDER_READINGS, *plot.readings)) if is_order else plot
+    yield from attack_tables(groups, axis, ATTACKS)
 
 
 def _utility_plot(groups: Groups, axis: Axis) -> Plot:

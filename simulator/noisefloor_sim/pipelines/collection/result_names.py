@@ -1,9 +1,11 @@
 """The names of the metrics and claims of a collection, for gates; ``*`` is a day."""
 
 _GAMES = (
-    *("attribute", "label", "label_known", "record", "record_known", "class_zero"),
+    *("attribute", "label", "label_known", "record", "class_zero"),
     *("products", "repeated", "members"),
 )
+
+_FIGURES = ("success", "prior", "advantage", "candidates", "bound", "closed_form")
 
 METRIC_NAMES = (
     *(f"accuracy.{name}" for name in ("device", "majority", "question", "open")),
@@ -20,11 +22,7 @@ METRIC_NAMES = (
     *("spent.selection_report", "spent.training_report", "spent.question"),
     *("spent", "spent_share", "budget_overspent"),
     *("sizes.attributes", "sizes.classes", "model.bytes", "model.support_vectors"),
-    *(
-        f"attack.{game}.{name}"
-        for game in _GAMES
-        for name in ("success", "prior", "bound", "closed_form")
-    ),
+    *(f"attack.{game}.{name}" for game in _GAMES for name in _FIGURES),
 )
 
 CLAIM_NAMES = ("selection", "training", "question", "asker", "owner")
