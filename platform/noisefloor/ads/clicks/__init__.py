@@ -3,8 +3,10 @@
 from noisefloor.ads.clicks.click_report import CLICKS, ClickEncoding, ClickReport, clicks_kind
 from noisefloor.ads.clicks.delivered_click import (
     DELIVERED_CLICKS,
+    PANEL_CLICKS,
     DeliveredClick,
     delivered_clicks_kind,
+    panel_clicks_kind,
 )
 from noisefloor.ads.clicks.impression_report import (
     SHOWN_AD_SETS,
@@ -20,6 +22,7 @@ __all__ = [
     "CLICKS",
     "CONFIDENCE_LEVEL",
     "DELIVERED_CLICKS",
+    "PANEL_CLICKS",
     "SHOWN_ADS",
     "SHOWN_AD_SETS",
     "ClickEncoding",
@@ -32,6 +35,7 @@ __all__ = [
     "counts_of",
     "delivered_clicks_kind",
     "normal_quantile",
+    "panel_clicks_kind",
     "shown_ad_sets_kind",
     "shown_ads_kind",
 ]

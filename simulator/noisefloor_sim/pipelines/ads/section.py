@@ -94,6 +94,7 @@ _FLOWS = {
     "training": "training, all rounds",
     "request": "ad requests",
     "shown-ad": "report of a shown ad",
+    "panel-click": "report of a panel user's click",
     "clicks": "report of clicks",
 }
 _WHOLE_DAY = "the whole day"
