@@ -282,7 +282,7 @@ class MarketPhase:
         bidders = self.bidders(min(budget, auction.UNLIMITED))
         sales = auction.run_regimes(goods, signals.values(), bidders, pacing, rule=self.rule)
         logs = {name: sale.log for name, sale in zip(signals, sales, strict=True)}
-        worth = bidders.click * lot.chance.astype(np.float64)
+        worth = np.multiply(lot.chance, bidders.click, dtype=np.float64)
         return Sale(lot.user, logs, worth, sum(overspent(log, bidders) for log in logs.values()))
 
     def _signals(

@@ -40,7 +40,7 @@ METRIC_NAMES = (
     ),
     *(f"auction.gain.{regime}" for regime in _REGIMES),
     *(f"auction.share.{regime}" for regime in _REGIMES[1:]),
-    *("auction.lead", "auction.coverage", "auction.budget_overspent"),
+    *("auction.lead", "auction.random_sigmas", "auction.coverage", "auction.budget_overspent"),
     *("auction.context_r2", "auction.symbol_r2", "auction.panel.reports"),
     *(f"auction.request.{name}" for name in ("bytes", "day", "symbol", "topic")),
     *(

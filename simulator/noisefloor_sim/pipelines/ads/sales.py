@@ -24,8 +24,10 @@ REGIMES = ("tracking", "protected", "symbol", "contextual", "random")
 MILLE = 1e-3
 """From micros for one impression to whole units for a thousand."""
 
-HALVES = 200
+HALVES = 1_000
 """Random halves of the users by which the coverage of intervals is measured."""
+
+_AT_ONCE = 50
 
 Array = NDArray[Any]  # numbers of any kind
 Floats = NDArray[np.float64]
@@ -125,19 +127,33 @@ def coverage_of(
     """
     people, whose = np.unique(user, return_inverse=True)
     count = np.bincount(whose).astype(np.float64)
-    draw = source.generator()
-    order = np.argsort(draw.random((HALVES, len(people))), axis=1) < len(people) // 2
-    chosen = order.astype(np.float64)
-    covered = []
+    if len(people) < 4:
+        return Metric("auction.coverage", math.nan)
+    moments = [np.stack([count, count**2], axis=1)]
     for values in columns.values():
         sums = np.bincount(whose, weights=values)
-        moments = np.stack([count, sums, count**2, sums * count, sums**2], axis=1)
-        n, total, nn, ns, ss = (chosen @ moments).T
+        moments.append(np.stack([sums, sums * count, sums**2], axis=1))
+    halves = _sums_of_halves(np.concatenate(moments, axis=1), source)
+    n, squares = halves[:, :2].T
+    covered = []
+    for place, values in enumerate(columns.values()):
+        total, products, own_squares = halves[:, 2 + 3 * place : 5 + 3 * place].T
         mean = total / n
-        error = np.sqrt(np.maximum(ss - 2 * mean * ns + mean**2 * nn, 0.0) / 2) / n
+        spread = own_squares - 2 * mean * products + mean**2 * squares
+        error = np.sqrt(np.maximum(spread, 0.0) / 2) / n
         covered.append(np.abs(mean - values.mean()) <= Z * error)
-    share = float(np.mean(covered)) if len(people) > 3 else math.nan
-    return Metric("auction.coverage", share, n=int(np.size(covered)))
+    return Metric("auction.coverage", float(np.mean(covered)), n=HALVES)
+
+
+def _sums_of_halves(rows: Floats, source: SeededSource) -> Floats:
+    """Return the column sums of random halves of the rows."""
+    draw, half = source.generator(), len(rows) // 2
+    found = []
+    for _ in range(0, HALVES, _AT_ONCE):  # halves at once: their draws fit the caches
+        keys = draw.random((_AT_ONCE, len(rows)))
+        last = np.partition(keys, half - 1, axis=1)[:, half - 1 : half]
+        found.append((keys <= last).astype(np.float64) @ rows)
+    return np.concatenate(found)
 
 
 def sales_metrics(sale: Sale, source: SeededSource) -> list[Metric]:
@@ -160,9 +176,16 @@ def sales_metrics(sale: Sale, source: SeededSource) -> list[Metric]:
         ),
         *(_metric(f"auction.share.{name}", it, 1.0, n) for name, it in shares.items()),
         _metric("auction.lead", lead, MILLE, n),
+        _sigmas("auction.random_sigmas", mean_of(gains["random"], user), n),
         coverage_of({**gains, **values}, user, source),
         Metric("auction.budget_overspent", float(sale.overspent)),
     ]
+
+
+def _sigmas(name: str, mean: MeanWithError, n: int) -> Metric:
+    """Return how many standard errors a mean is away from 0; 0 if it is 0 without error."""
+    error = mean.standard_error
+    return Metric(name, abs(mean.value) / error if error else 0.0, n=n)
 
 
 def _figures(regime: str, log: AuctionLog, user: NDArray[np.int64]) -> Iterator[Metric]:

@@ -25,6 +25,7 @@ from noisefloor_sim.pipelines.clicks import day_statistics, estimates
 from noisefloor_sim.pipelines.clicks.block import mounts, policy_of
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow, ClickMechanism, ClickTruth
 from noisefloor_sim.pipelines.clicks.fraud import Forger, fraud_metrics
+from noisefloor_sim.pipelines.clicks.sample_size import sample_size_metrics
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Exhausted, in_contact
@@ -201,6 +202,7 @@ class ClickReporting:
         return [
             *estimates.estimate_metrics(found, self.days),
             *estimates.rate_metrics(found, self.days, shown, share_randomness=share_randomness),
+            *([] if share_randomness else sample_size_metrics(found, self.days)),
             *day_statistics.budget_metrics(self.days, users, proved),
             *day_statistics.exhausted_metrics(self.accounts, self.cost, joined),
             *fraud_metrics(

@@ -139,7 +139,7 @@ class PanelFlow(Flow):
         """Return ln P(report | swapped) - ln P(report | not), of each witness."""
         lie = self.mechanism.response.flip / ONE
         towards = np.where(reports == actual, 1.0, -1.0) * np.log((1 - lie) / lie)
-        return np.where(swapped, towards, -towards)
+        return np.asarray(np.where(swapped, towards, -towards))
 
 
 def _bits(symbols: Reports) -> Flags:
