@@ -40,7 +40,7 @@ def market_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plo
                 f"Share of tracking's gain that bidders keep: {curve}",
                 "What ads are worth above random ad choice, which shows every ad as often and to "
                 "people drawn at random, over what it is with tracking. By what bidders get of an "
-                "impression; bands are 95 % intervals over users.",
+                "impression; bands are 95 % intervals over users, given what bidders have learnt.",
                 axis.label,
                 "share of tracking's gain",
                 curves,

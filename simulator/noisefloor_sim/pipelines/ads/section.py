@@ -327,9 +327,9 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         "reports, ask for ads with protected requests, and may have their impressions sold by "
         "what they released. Ratings that were held out, and what people truly like, score it.",
         (
+            *market_figures(groups, axis),
             *training_figures(groups, axis),
             *delivery_figures(groups, axis),
-            *market_figures(groups, axis),
             *fraud_figures(groups, axis),
             *plotting.attack_plots(groups, axis, ATTACKS, _NOTES),
             *ledger_tables(groups),

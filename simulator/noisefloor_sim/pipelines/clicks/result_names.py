@@ -4,7 +4,13 @@ from noisefloor.ads.clicks import ClickEncoding
 
 METRIC_NAMES = (
     *("estimates", "error_rms", "error_relative", "coverage", "clicks_mean", "reported_share"),
-    *("error_relative.formula", "needed.user_days", "needed.users", "needed.days"),
+    *(
+        "error_relative.formula",
+        "error_relative.gap",
+        "needed.user_days",
+        "needed.users",
+        "needed.days",
+    ),
     *("estimate.day_*.ad_*", "ctr_error", "ctr_coverage", "ctr.ad_*"),
     *(f"{name}.day_*" for name in ("spent", "spent_proved", "fresh", "repeated", "refused")),
     *("reports_fresh", "reports_repeated", "reports_refused", "users_out_of_contact"),

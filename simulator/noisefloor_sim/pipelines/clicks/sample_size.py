@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
@@ -27,25 +28,33 @@ def sample_size_metrics(
 ) -> list[Metric]:
     """Return the closed form of the relative error, and what an error of 20 % per ad takes.
 
-    Both are of the mean ad: root mean square error over mean clicks, as ``error_relative`` is.
+    All are of the mean ad: root mean square error over mean clicks, as ``error_relative`` is.
+    ``error_relative.gap`` is by which part the measured error is off the closed form.
 
     Args:
         found: The released clicks, of days whose errors are independent.
         statistics: One for each day.
     """
-    mean = float(np.mean([statistics[one.day].reported for one in found])) if found else 0.0
-    if not mean:
+    truths = np.array([statistics[one.day].reported for one in found])
+    mean = float(truths.mean()) if found else 0.0
+    errors = np.array([one.clicks.standard_error for one in found])
+    relative = _root_mean_square(errors) / mean if mean else 0.0
+    if not relative:
         return []
-    squares = np.mean([np.square(one.clicks.standard_error) for one in found])
-    relative = math.sqrt(float(squares)) / mean
+    measured = _root_mean_square(np.array([one.clicks.value for one in found]) - truths) / mean
     reports = float(np.mean([one.n for one in found]))
     needed = reports * (relative**2 + 1 / mean) / USEFUL**2
     return [
         Metric("error_relative.formula", relative, n=len(found)),
+        Metric("error_relative.gap", abs(measured / relative - 1), n=truths.size),
         Metric("needed.user_days", needed, n=len(found)),
         Metric("needed.users", needed / len(statistics), n=len(found)),
         Metric("needed.days", needed / reports, n=len(found)),
     ]
+
+
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    return math.sqrt(float(np.mean(np.square(values))))
 
 
 _COLUMNS = {
