@@ -97,7 +97,7 @@ def test_bidders_learn_from_reports_of_others_on_the_days_before() -> None:
     assert simulated.value("auction.panel.reports") == sum(n for _, n in released[:2])
     assert not (phase.last.user % 2).any()
     # A table has no more than what the aggregator released: it is the same again.
-    tables = phase.panel.learnt(simulated.engine.aggregator, 2)
+    tables = phase.panel.tables(simulated.engine.aggregator, 2)
     assert tables.by_both.shape == (13, 12, 6)
     assert tables.reports == simulated.value("auction.panel.reports")
     assert simulated.value("spent.panel_click_report") == pytest.approx(

@@ -25,7 +25,7 @@ from noisefloor.wire import Kind, sealed_frames
 from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import delivery_of
-from noisefloor_sim.pipelines.ads.panel import LearntTables, Panel, campaign_ads
+from noisefloor_sim.pipelines.ads.panel import ChanceTables, Panel, campaign_ads
 from noisefloor_sim.pipelines.ads.sales import Sale, explained_share, overspent, sales_metrics
 from noisefloor_sim.pipelines.api import Metric, SentBidRequests, ServedAds
 from noisefloor_sim.scenario import Scenario
@@ -233,7 +233,7 @@ class MarketPhase:
         sizes = [size for day in sorted(self.sizes) for size in self.sizes[day]]
         if self.last is None or self.example is None:
             return []
-        tables = self.panel.learnt(aggregator, self.scenario.days - 1)
+        tables = self.panel.tables(aggregator, self.scenario.days - 1)
         named = zip(("day", "symbol", "topic"), self.example, strict=True)
         topics, symbols = self.scenario.population.topics, self.delivery.ads + 1
         lot, randomness = self.last, self.source.child("halves")
@@ -265,7 +265,7 @@ class MarketPhase:
         frames = tuple(sealed_frames(self.kind, day, columns, randomness))
         return SentBidRequests(self.kind, day, frames, columns, lot.user)
 
-    def sell(self, lot: ImpressionLot, tables: LearntTables) -> Sale:
+    def sell(self, lot: ImpressionLot, tables: ChanceTables) -> Sale:
         """Sell impressions in order of the hour, under each regime."""
         block, free = block_of(self.scenario).auction, self.bidders()
         randomness = self.source.child("ties")
@@ -286,7 +286,7 @@ class MarketPhase:
         return Sale(lot.user, logs, worth, sum(overspent(log, bidders) for log in logs.values()))
 
     def _signals(
-        self, lot: ImpressionLot, tables: LearntTables, bidders: auction.Bidders
+        self, lot: ImpressionLot, tables: ChanceTables, bidders: auction.Bidders
     ) -> dict[str, auction.Signal]:
         """Return what bidders get of the impressions under each regime.
 

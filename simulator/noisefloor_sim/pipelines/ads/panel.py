@@ -165,7 +165,7 @@ class Panel:
             self.kind.name, cohort.number, self.kind, day, reports, draws, truth=truth
         )
 
-    def learnt(self, aggregator: Aggregation, days: int) -> "LearntTables":
+    def tables(self, aggregator: Aggregation, days: int) -> "ChanceTables":
         """Return what bidders know from the reports of the first so many days."""
         tally = np.zeros(2 * len(self.cells), dtype=np.int64)
         count = 0
@@ -185,7 +185,7 @@ class Panel:
                 by_symbol=by_symbol,
             )
 
-        return LearntTables(
+        return ChanceTables(
             count,
             table(by_page=True, by_symbol=True),
             table(by_page=False, by_symbol=True)[:, 0],
@@ -194,7 +194,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LearntTables:
+class ChanceTables:
     """What bidders learnt: the chance of a click on each campaign's ad.
 
     Attributes:
