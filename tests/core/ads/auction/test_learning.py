@@ -59,7 +59,7 @@ def is_surely_less(one: Floats, other: Floats) -> bool:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("symbol", [0.0, 0.08])
-def test_what_is_learnt_of_symbols_helps_or_does_not_hurt(symbol: float, seed: int) -> None:
+def test_effects_of_symbols_help_or_do_not_hurt(symbol: float, seed: int) -> None:
     # Mean squared errors over 60 worlds, paired: a shrunk table beside the page's and beside
     # plain means, which a table comes to that takes its noise for signal. Each difference has to
     # be below 0 by five standard errors of its mean: chance alone gets there once in 1e6.
