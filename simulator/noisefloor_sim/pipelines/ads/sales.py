@@ -114,7 +114,7 @@ def explained_share(group: NDArray[np.int64], values: Array, size: int) -> float
 
 def coverage_of(
     columns: Mapping[str, Floats], user: NDArray[np.int64], source: SeededSource
-) -> Metric:
+) -> list[Metric]:
     """Return how often the interval from a random half of the users covers the mean over all.
 
     A half is drawn without replacement: its error is smaller by the square root of 1/2 than that
@@ -128,7 +128,7 @@ def coverage_of(
     people, whose = np.unique(user, return_inverse=True)
     count = np.bincount(whose).astype(np.float64)
     if len(people) < 4:
-        return Metric("auction.coverage", math.nan)
+        return []
     moments = [np.stack([count, count**2], axis=1)]
     for values in columns.values():
         sums = np.bincount(whose, weights=values)
@@ -142,7 +142,7 @@ def coverage_of(
         spread = own_squares - 2 * mean * products + mean**2 * squares
         error = np.sqrt(np.maximum(spread, 0.0) / 2) / n
         covered.append(np.abs(mean - values.mean()) <= Z * error)
-    return Metric("auction.coverage", float(np.mean(covered)), n=HALVES)
+    return [Metric("auction.coverage", float(np.mean(covered)), n=HALVES)]
 
 
 def _sums_of_halves(rows: Floats, source: SeededSource) -> Floats:
@@ -177,15 +177,15 @@ def sales_metrics(sale: Sale, source: SeededSource) -> list[Metric]:
         *(_metric(f"auction.share.{name}", it, 1.0, n) for name, it in shares.items()),
         _metric("auction.lead", lead, MILLE, n),
         _sigmas("auction.random_sigmas", mean_of(gains["random"], user), n),
-        coverage_of({**gains, **values}, user, source),
+        *coverage_of({**gains, **values}, user, source),
         Metric("auction.budget_overspent", float(sale.overspent)),
     ]
 
 
 def _sigmas(name: str, mean: MeanWithError, n: int) -> Metric:
-    """Return how many standard errors a mean is away from 0; 0 if it is 0 without error."""
+    """Return how many standard errors a mean is away from 0; 0 if there is no error."""
     error = mean.standard_error
-    return Metric(name, abs(mean.value) / error if error else 0.0, n=n)
+    return Metric(name, abs(mean.value) / error if error > 0 else 0.0, n=n)
 
 
 def _figures(regime: str, log: AuctionLog, user: NDArray[np.int64]) -> Iterator[Metric]:
