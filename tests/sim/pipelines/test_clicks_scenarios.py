@@ -24,7 +24,7 @@ FEWER = {
 }
 """Shorter sweeps, where the shipped ones are long; as many canaries as the audits need."""
 
-BY_SIZE = ("clicks.error_relative <",)
+BY_SIZE = ("clicks.error_relative <", "clicks.error_relative.gap <")
 """Gates and findings that need as many people as the file has."""
 
 NAMES = ("quickstart", "clicks-display", "clicks-longitudinal", "row-order")
