@@ -56,6 +56,7 @@ from noisefloor_sim.world import (
 DAY_S = 24 * HOUR_S
 _ORDER = (
     *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
+    "click_rate",
     *("devices_per_user", "ratings_per_user", "rating_mean", "silent_share", "left_share"),
     "impressions_counted",
 )

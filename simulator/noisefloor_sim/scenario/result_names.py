@@ -16,6 +16,7 @@ WORLD_METRICS = tuple(
     f"world.{name}"
     for name in (
         *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
+        "click_rate",
         *("devices_per_user", "ratings_per_user", "rating_mean", "silent_share", "left_share"),
         *("impressions_counted", "frames_sent", "frames_attempts", "frames_lost"),
         *("frames_given_up", "frames_delivered", "frames_counted", "frames_duplicate"),

@@ -3,8 +3,10 @@
 from noisefloor.ads.clicks.click_report import CLICKS, ClickEncoding, ClickReport, clicks_kind
 from noisefloor.ads.clicks.delivered_click import (
     DELIVERED_CLICKS,
+    PANEL_CLICKS,
     DeliveredClick,
     delivered_clicks_kind,
+    panel_clicks_kind,
 )
 from noisefloor.ads.clicks.dropped_clicks import (
     DROPPED_CLICKS,
@@ -26,6 +28,7 @@ __all__ = [
     "CONFIDENCE_LEVEL",
     "DELIVERED_CLICKS",
     "DROPPED_CLICKS",
+    "PANEL_CLICKS",
     "SHOWN_ADS",
     "SHOWN_AD_SETS",
     "ClickEncoding",
@@ -40,6 +43,7 @@ __all__ = [
     "delivered_clicks_kind",
     "dropped_clicks_kind",
     "normal_quantile",
+    "panel_clicks_kind",
     "shown_ad_sets_kind",
     "shown_ads_kind",
 ]

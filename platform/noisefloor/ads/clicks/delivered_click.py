@@ -24,12 +24,20 @@ from noisefloor.wire import Kind, symbol_kind
 DELIVERED_CLICKS = "delivered-clicks"
 """The kind of frame that carries clicks on delivered ads."""
 
+PANEL_CLICKS = "panel-clicks"
+"""The kind of frame that carries clicks on ads that an exchange shows to a panel."""
+
 _GIVEN = "given the delivered ad, which the request released: its cost is the delivery's"
 
 
 def delivered_clicks_kind(size: int) -> Kind:
     """Make the kind of clicks on ``size`` ads: symbols 2 * ad + bit."""
     return symbol_kind(DELIVERED_CLICKS, 2 * size)
+
+
+def panel_clicks_kind(size: int) -> Kind:
+    """Make the kind of clicks in ``size`` cells that the exchange knows: 2 * cell + bit."""
+    return symbol_kind(PANEL_CLICKS, 2 * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,9 @@ class DeliveredClick:
                 delivered and reported per period; several add up (local model).
     Domain:     integers 2 * ad + clicked in range(2 * ads); anything else is refused.
     Reference:  Warner 1965, doi 10.1080/01621459.1965.10480775, on the bit.
+
+    Where the place of an ad says more than which ad it is (a cell of ``auction.ReportCells``), all
+    that it says has to be known before: what a bid request carried, and what the exchange drew.
     """
 
     ads: int
@@ -129,6 +140,12 @@ class DeliveredClick:
         # Whatever its bit is, a report is flipped with the same probability.
         error = np.sqrt(shown * lie * (1 - lie)) / (1 - 2 * lie)
         return mechanisms.Estimate((ones - lie * shown) / (1 - 2 * lie), error)
+
+    @property
+    def noise(self) -> float:
+        """The variance that the response adds to one report's click."""
+        lie = self.response.flip / ONE
+        return lie * (1 - lie) / (1 - 2 * lie) ** 2
 
     def rates(self, tally: mechanisms.Tally, *, level: float = CONFIDENCE_LEVEL) -> Rates:
         """Return the click-through rate of each ad, with intervals."""

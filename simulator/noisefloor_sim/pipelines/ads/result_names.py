@@ -8,7 +8,8 @@ _GAMES = (
     *("favourite_trained", "favourite_trained_all_days"),
     *("favourite_reused", "topic", "topic_all_days", "null", "planted", "activity"),
 )
-_FLOWS = ("training", "request", "shown-ad", "clicks")
+_FLOWS = ("training", "request", "shown-ad", "panel-click", "clicks")
+_REGIMES = ("tracking", "protected", "symbol", "contextual", "random")
 _MODELS = ("", ".global_mean", ".item_means", ".open", ".untrained")
 _ROUND = ("reported", "late", "clipped", "norm", "drift")
 
@@ -39,13 +40,15 @@ METRIC_NAMES = (
     *("day.busiest_user.releases", "day.busiest_user.proved"),
     *(
         f"auction.{regime}.{name}"
-        for regime in ("tracking", "protected", "contextual")
+        for regime in _REGIMES
         for name in ("revenue", "value", "surplus", "fill", "relevance")
     ),
-    *("auction.gain.value", "auction.gain.blind", "auction.gap_closed"),
-    "auction.budget_overspent",
+    *(f"auction.gain.{regime}" for regime in _REGIMES),
+    *(f"auction.share.{regime}" for regime in _REGIMES[1:]),
+    *("auction.lead", "auction.random_sigmas", "auction.coverage", "auction.budget_overspent"),
+    *("auction.context_r2", "auction.symbol_r2", "auction.panel.reports"),
     *(f"auction.request.{name}" for name in ("bytes", "day", "symbol", "topic")),
     *(f"attack.{game}.{name}" for game in _GAMES for name in _FIGURES),
 )
 
-CLAIM_NAMES = ("training", "request", "requests-a-day", "shown-ad", "whole-day")
+CLAIM_NAMES = ("training", "request", "requests-a-day", "shown-ad", "panel-click", "whole-day")

@@ -3,8 +3,6 @@
 What the report shows of fake devices in training.
 
 What the report shows of the ledger: a user's day, and what each flow took in all.
-
-What the report shows of the auction: three regimes, and a bid request.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +11,12 @@ from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.block import ATTACKS
 from noisefloor_sim.pipelines.ads.delivery import delivery_of
 from noisefloor_sim.pipelines.ads.delivery_figures import delivery_figures
-from noisefloor_sim.pipelines.ads.market import example_lines
-from noisefloor_sim.pipelines.ads.sales import REGIMES
+from noisefloor_sim.pipelines.ads.market_figures import market_figures
 from noisefloor_sim.pipelines.ads.training_figures import training_figures
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.attack_figures import attack_figures
 from noisefloor_sim.report import (
     Cell,
-    Curve,
     Figures,
     Plot,
     Reading,
@@ -30,69 +26,11 @@ from noisefloor_sim.report import (
     readings,
 )
 
-_TITLES = {
-    "revenue": ("What a thousand impressions earn", "revenue per thousand"),
-    "value": ("What they are worth to those who win them", "value per thousand"),
-    "relevance": ("How much people like the ads that win", "mean liking"),
-    "fill": ("How many impressions are sold", "share sold"),
-}
-
-
-def market_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
-    """Show what impressions are worth by what bidders get, and what they get."""
-    for name, (title, label) in _TITLES.items():
-        curves = _regimes(groups, name)
-        if curves:
-            yield Plot(
-                title,
-                "The same impressions, bidders and random draws; only what bidders get differs: "
-                "with tracking all, with context only the page, protected what devices released.",
-                axis.label,
-                label,
-                curves,
-                log_x=plotting.is_logarithmic(groups),
-                readings=(readings.between("tracking", "contextual"), readings.TREND),
-            )
-    yield from _example(groups)
-
-
-def _regimes(groups: plotting.Groups, name: str) -> list[Curve]:
-    """Return the protected regime of each curve, and the other two of the first."""
-    curves = []
-    for curve, by_place in sorted(groups.items()):
-        for regime in REGIMES:
-            x, found = plotting.metric_along_axis(by_place, f"auction.{regime}.{name}")
-            y = [metric.value for metric in found]
-            if x and regime == "protected":
-                curves.append(Curve(f"{curve}, protected", x, y, *plotting.interval_ends(found)))
-            elif x and curve == min(groups):
-                curves.append(Curve(regime, x, y, role="baseline"))
-    return curves
-
-
-def _example(groups: plotting.Groups) -> Iterator[Table]:
-    """Show one bid request of the first point that has any, as it was sent."""
-    points = [it for by_place in groups.values() for some in by_place.values() for it in some]
-    for point in points:
-        found = [point.metric(f"auction.request.{name}") for name in ("day", "symbol", "topic")]
-        day, symbol, topic = (-1 if metric is None else int(metric.value) for metric in found)
-        if day >= 0:
-            lines = example_lines(point.scenario, day, symbol, topic)
-            yield Table(
-                "A bid request, as it leaves for bidders",
-                "In the shape of OpenRTB 2.6, with no field for anybody: the one segment is the "
-                "ad that the device released, beside the epsilon it was released at. Every field "
-                "that is not listed is refused, here and by every reader.",
-                ("line", "JSON"),
-                list(enumerate(lines, start=1)),
-            )
-            return
-
-
 _FLOWS = {
     "training": "training, all rounds",
     "request": "ad requests",
     "shown-ad": "report of a shown ad",
+    "panel-click": "report of a panel user's click",
     "clicks": "report of clicks",
 }
 _WHOLE_DAY = "the whole day"
@@ -331,9 +269,9 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         "reports, ask for ads with protected requests, and may have their impressions sold by "
         "what they released. Ratings that were held out, and what people truly like, score it.",
         (
+            *market_figures(groups, axis),
             *training_figures(groups, axis),
             *delivery_figures(groups, axis),
-            *market_figures(groups, axis),
             *fraud_figures(groups, axis),
             *attack_figures(_named_by_choice(groups), axis, ATTACKS, _NOTES),
             *ledger_tables(groups),

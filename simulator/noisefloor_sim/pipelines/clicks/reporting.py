@@ -30,6 +30,7 @@ from noisefloor_sim.pipelines.clicks.dropped import (
     dropped_metrics,
 )
 from noisefloor_sim.pipelines.clicks.fraud import Forger, fraud_metrics
+from noisefloor_sim.pipelines.clicks.sample_size import sample_size_metrics
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Exhausted, in_contact
@@ -234,6 +235,10 @@ class ClickReporting:
         total = estimates.sum_of_days(
             self.mechanism, days, share_randomness=self._days_share_randomness
         )
+        if not self._days_share_randomness:
+            found = [estimates.counts_on(self.mechanism, [one]) for one in days]
+            kept = [self.days[one.day].kept(self.mechanism.limit) for one in days]
+            metrics += sample_size_metrics(found, np.array(kept), len(self.days))
         shown = self._impressions(servers, days)
         metrics += estimates.rate_metrics(self.mechanism, total, self.days, shown, share)
         if counting is not None and share is not None:

@@ -13,6 +13,7 @@ from noisefloor_sim.pipelines.api import Metric, PointFindings
 from noisefloor_sim.pipelines.attack_figures import attack_plots, attack_tables
 from noisefloor_sim.pipelines.clicks.block import ATTACKS
 from noisefloor_sim.pipelines.clicks.dropped import UNEVEN
+from noisefloor_sim.pipelines.clicks.sample_size import sample_size_tables
 from noisefloor_sim.pipelines.plotting import Axis, Groups, mean_rows, metric_along_axis
 from noisefloor_sim.report import (
     Cell,
@@ -237,6 +238,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
             _utility_plot(groups, axis),
             *_frontier_plots(groups, axis),
             *rate_tables(groups),
+            *sample_size_tables(groups),
             *fraud_figures(groups, axis),
             _budget_plot(groups, axis),
             _timeline(points, axis),
