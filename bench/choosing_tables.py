@@ -20,7 +20,13 @@ from noisefloor.tables.cache import read_cached
 from noisefloor.tables.data_sets import ADULT, IONOSPHERE, DataSet, Member
 from noisefloor.tables.fetching import fetch_data_sets
 from noisefloor.tables.reading import load_table
-from noisefloor.tables.scaled_records import Continuous, Label, ScaledRecords, ScaledSchema
+from noisefloor.tables.scaled_records import (
+    Continuous,
+    Label,
+    Labels,
+    ScaledRecords,
+    ScaledSchema,
+)
 from noisefloor_sim.pipelines.collection.synthetic_wearables import SCHEMA, health_records
 
 TESTED = 2000
@@ -120,7 +126,7 @@ def next_power(values: Floats) -> Floats:
 
 
 def scaled(
-    values: Floats, labels: Floats, lows: Floats, highs: Floats
+    values: Floats, labels: Labels, lows: Floats, highs: Floats
 ) -> tuple[ScaledSchema, ScaledRecords]:
     """Return records of numbers in public ranges."""
     ends = zip(lows.tolist(), highs.tolist(), strict=True)
@@ -220,7 +226,7 @@ def wearables(owners: int) -> SyntheticTable:
 
 
 @cache
-def _adult() -> tuple[Floats, Floats]:
+def _adult() -> tuple[Floats, Labels]:
     table = load_table("adult")
     label = next(name for name in table if name.startswith("income"))
     numbers = [column for name, column in table.items() if column.dtype.kind in "iuf"]
@@ -318,13 +324,13 @@ def iris() -> RealTable:
     return _real("iris", found.data[50:], found.target[50:] == 2)
 
 
-def _real(family: str, values: Floats, labels: Floats) -> RealTable:
+def _real(family: str, values: Floats, labels: Labels) -> RealTable:
     highs = next_power(np.abs(values).max(axis=0))
     lows = np.where(values.min(axis=0) < 0, -highs, 0.0)
     return RealTable(family, *scaled(values, labels, lows, highs))
 
 
-def _above_median(values: Floats) -> Floats:
+def _above_median(values: Floats) -> Labels:
     return np.asarray(values > np.median(values))
 
 

@@ -43,7 +43,13 @@ from noisefloor.collection.encoding.sizing import (
 )
 from noisefloor.collection.learners.naive_bayes import Shrinkage, fit_tuples
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.tables.scaled_records import Continuous, Label, ScaledRecords, ScaledSchema
+from noisefloor.tables.scaled_records import (
+    Continuous,
+    Label,
+    Labels,
+    ScaledRecords,
+    ScaledSchema,
+)
 
 OUT = ROOT / "bench/results/class_counts.json"
 EPSILONS = (1.0, 2.0, 5.0, 10.0)
@@ -124,7 +130,7 @@ def judging_tables() -> dict[str, tuple[ScaledSchema, ScaledRecords]]:
     }
 
 
-def _judged(values: Floats, labels: Floats, label: Label) -> tuple[ScaledSchema, ScaledRecords]:
+def _judged(values: Floats, labels: Labels, label: Label) -> tuple[ScaledSchema, ScaledRecords]:
     """Return numbers in [0, next power of two]."""
     highs = next_power(values.max(axis=0))
     attributes = tuple(Continuous(f"x{at}", 0.0, high) for at, high in enumerate(highs.tolist()))

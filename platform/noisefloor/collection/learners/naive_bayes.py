@@ -43,7 +43,7 @@ small public tables that are used in no comparison here; 4 to 16 did equally wel
 SHARED = 0.2
 """Part of a class's count that goes to its neighbours, half to each."""
 
-SPREADS = (0.0, 0.2, 0.6, 1.5)
+SPREADS = (0.2, 0.6, 1.5)
 """Variances of the places to which counts are spread, in classes, that reports may choose from."""
 
 ENOUGH = 20.0
@@ -174,7 +174,7 @@ class NaiveBayes:
         if not np.ndim(self.prior):
             return np.asarray(scores > 0)
         first = np.zeros((len(scores), 1))
-        return np.hstack([first, scores]).argmax(axis=1).astype(np.uint8)
+        return np.asarray(np.hstack([first, scores]).argmax(axis=1), dtype=np.uint8)
 
 
 def check_class_sizes(classes: Discretiser, sizes: tuple[int, ...]) -> None:
