@@ -8,8 +8,11 @@ from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.collection.encoding.report_columns import joint_rows
 from noisefloor.collection.encoding.sizing import joint_choice
 from noisefloor.collection.learners.naive_bayes import (
+    SPREADS,
     NaiveBayes,
     Shrinkage,
+    _chosen_spread,
+    _Fit,
     effective_counts,
     fit_counts,
     fit_tuples,
@@ -182,7 +185,26 @@ def test_a_response_of_other_sizes_or_without_label_is_refused() -> None:
         fit_counts(bare, bare.tally(none[:, :2]), classes)
 
 
-@pytest.mark.parametrize("bad", [{"strength": 0.0}, {"shared": 1.0}, {"shared": -0.1}])
+@pytest.mark.parametrize("bad", [{"strength": 0.0}, {"shared": 100.0}, {"shared": -0.1}])
 def test_bad_shrinkage_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(BadParameter):
         Shrinkage(Discretiser(ranges(2), 3), **bad)
+
+
+def test_reports_choose_a_wide_spread_for_smooth_values_and_not_for_spikes() -> None:
+    """3,000 owners at epsilon 10: normal values want more spread than values at three points."""
+    schema = ranges(4)
+    draw = SeededSource(4, "spread").generator()
+    labels = draw.random(3000) < 0.5
+    smooth = np.clip(draw.normal(np.where(labels, 0.2, -0.2)[:, None], 0.4, (3000, 4)), -1, 1)
+    spikes = draw.choice([-0.9, 0.1, 0.8], (3000, 4))
+    classes, found = Discretiser(schema, 12), []
+    response = JointResponse(classes.sizes, 3, 10.0)
+    for place, values in enumerate((smooth, spikes)):
+        rows = joint_rows(classes.codes(values), labels)
+        reports = response.randomise(rows, SeededSource(4, "reports", place))
+        fit = _Fit.of(response, reports)
+        found.append(_chosen_spread(fit, Shrinkage(classes), 2).shared)
+        again = fit_tuples(response, reports[::-1], Shrinkage(classes))
+        assert np.array_equal(fit_tuples(response, reports, Shrinkage(classes)).odds, again.odds)
+    assert found[0] > found[1] == SPREADS[0]
