@@ -201,8 +201,8 @@ class RecordTask:
         object.__setattr__(self, "discretiser", encoding.Discretiser(self.schema, classes))
         object.__setattr__(self, "selector", selector_of(self))
         object.__setattr__(self, "trainer", trainer_of(self))
-        is_learnt = self.range_share > 0
-        phase = encoding.RangePhase(self.schema, self.range_epsilon) if is_learnt else None
+        has_ranges = self.range_share > 0
+        phase = encoding.RangePhase(self.schema, self.range_epsilon) if has_ranges else None
         object.__setattr__(self, "range_phase", phase)
 
     @property

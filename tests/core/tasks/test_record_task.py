@@ -104,7 +104,7 @@ def test_a_content_with_other_ranges_than_a_task_has_is_refused(changed: object)
         one.columns(bad)
 
 
-def test_three_labels_are_learnt_queried_and_answered() -> None:
+def test_three_labels_are_fitted_queried_and_answered() -> None:
     """3,000 owners, labels far apart: 0.8 at least where chance is a third, by either way."""
     label = Label("label", "a", "b", ("c",))
     schema = ScaledSchema(ranges(3).attributes, label)

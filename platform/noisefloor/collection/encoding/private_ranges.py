@@ -95,9 +95,9 @@ class RangePhase:
         shares = self.response.estimate(tally, len(reports)).value
         shares = np.maximum(shares, 0.0).reshape(len(self.numbers), STEPS)
         # The error of even shares: a part that nobody told of by chance is not known any better.
-        told = np.maximum(np.bincount(reports[:, 0], minlength=len(shares)), 1)[:, None]
+        reported = np.maximum(np.bincount(reports[:, 0], minlength=len(shares)), 1)[:, None]
         even = math.sqrt((1 - 1 / STEPS) / STEPS) / float(self.response.kept_shares[0])
-        errors = np.broadcast_to(even / np.sqrt(told), shares.shape)
+        errors = np.broadcast_to(even / np.sqrt(reported), shares.shape)
         low, high = _cut(shares, errors), _cut(shares[:, ::-1], errors[:, ::-1])
         edges = np.linspace(-1.0, 1.0, STEPS + 1)
         for place, below, above in zip(self.numbers, low, high, strict=True):

@@ -58,7 +58,7 @@ def test_of_three_labels_the_likeliest_is_predicted() -> None:
         NaiveBayes(Discretiser(ranges(1), 3), odds[:, :1], np.array([0.5, 0.25]))
 
 
-def test_three_labels_are_learnt_from_reports_by_both_fits() -> None:
+def test_three_labels_are_found_in_reports_by_both_fits() -> None:
     """3,000 owners, epsilon 6: both models name at least 80 % of labels, a constant a third."""
     label = Label("label", "a", "b", ("c",))
     schema = ScaledSchema(ranges(3).attributes, label)
@@ -204,7 +204,7 @@ def test_reports_choose_a_wide_spread_for_smooth_values_and_not_for_spikes() -> 
         rows = joint_rows(classes.codes(values), labels)
         reports = response.randomise(rows, SeededSource(4, "reports", place))
         fit = _Fit.of(response, reports)
-        found.append(_chosen_spread(fit, Shrinkage(classes), 2).shared)
+        found.append(_chosen_spread(fit, Shrinkage(classes), 2).spread)
         again = fit_tuples(response, reports[::-1], Shrinkage(classes))
         assert np.array_equal(fit_tuples(response, reports, Shrinkage(classes)).odds, again.odds)
     assert found[0] > found[1] == SPREADS[0]
