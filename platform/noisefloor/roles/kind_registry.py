@@ -29,6 +29,7 @@ KIND_BUILDERS: Mapping[str, KindBuilder] = MappingProxyType(
         clicks.SHOWN_ADS: clicks.shown_ads_kind,
         clicks.SHOWN_AD_SETS: clicks.shown_ad_sets_kind,
         clicks.DELIVERED_CLICKS: clicks.delivered_clicks_kind,
+        clicks.DROPPED_CLICKS: clicks.dropped_clicks_kind,
         training.GRADIENT_BITS: training.gradient_bits_kind,
         training.GRADIENT_NOISE: training.gradient_noise_kind,
         training.RATED_BITS: training.rated_bits_kind,

@@ -57,7 +57,7 @@ front_commands.add(app)
 service_commands.add(app)
 
 reproduce_app = typer.Typer(
-    help="Papers' printed figures, run again with a verdict for each.", no_args_is_help=True
+    help="Papers' printed claims, run again with a verdict for each.", no_args_is_help=True
 )
 app.add_typer(reproduce_app, name="reproduce")
 
@@ -246,18 +246,22 @@ def fetch_data_sets(
 @reproduce_app.command("supml")
 def reproduce_supml(
     seeds: Annotated[
-        int | None, typer.Option(help="Worlds to average over; 24 if left out, 4 with --quick.")
+        int | None, typer.Option(help="Worlds to average over; 24 if left out, 8 with --quick.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few seeds: wide intervals.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few seeds: most is undecided.")] = False,
     seed: Annotated[int, typer.Option(help="Of the first world; the others count on.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; all cores if left out.")] = 0,
     out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/reproduce-supml"),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing one.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the worlds of an existing one; run the rest.")
+    ] = False,
 ) -> None:
-    """Run the figures of the SUP.ML paper on WDBC and Ionosphere.
+    """Judge the claims of the SUP.ML paper on WDBC and Ionosphere.
 
-    For each: the printed number, ours with its interval, and whether it is reproduced, not
-    reproduced, or depends on a reading that is named. Needs `noisefloor data fetch ionosphere`.
+    Each is reproduced, not reproduced or undecided, with the interval that decides: first as the
+    algorithms are printed, then corrected, then under other readings. With few seeds most are
+    undecided. Needs `noisefloor data fetch ionosphere`.
     """
     from noisefloor_sim.papers import QUICK_SEEDS, SEEDS, reproduce_supml
 
@@ -269,6 +273,7 @@ def reproduce_supml(
             out=out,
             force=force,
             seed=seed,
+            resume=resume,
         )
     except KeyboardInterrupt:
         sys.stderr.write("noisefloor: interrupted; nothing was written.\n")

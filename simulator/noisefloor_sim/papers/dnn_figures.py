@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisefloor.publication.networks import NetworkTraining
+from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.dnn_methods import METHODS, DnnPlan
-from noisefloor_sim.papers.verdicts import GapReading, MeanReading, PrintedFigure, Runs
+from noisefloor_sim.papers.intervals import Runs
 
 ADULT = "adult"
 TITLES = {ADULT: "Adult"}
@@ -42,45 +43,62 @@ class DnnPoint:
     metric: str = "accuracy"
 
 
-def items(plan: DnnPlan) -> list[PrintedFigure]:
-    """Return every printed figure and claim, with its readings."""
-    plain = PrintedFigure(
-        "plain-accuracy",
-        ADULT,
-        "accuracy of the plain network",
-        "0.85",
-        0.85,
-        _plain_readings("accuracy"),
-    )
-    f_measure = PrintedFigure(
-        "plain-f", ADULT, "F of the plain network", "0.79", 0.79, _plain_readings("macro_f1")
-    )
-    approaches = dict.fromkeys(one.approach for one in METHODS if one.approach)
-    return [plain, f_measure, *(_exceeds(approach, plan) for approach in approaches)]
+def variants(plan: DnnPlan) -> verdicts.Variants:
+    """Return every printed claim, at the epsilon as printed and at that of the whole model."""
+    kinds = {
+        approach: [one.kind for one in METHODS if one.approach == approach]
+        for approach in dict.fromkeys(one.approach for one in METHODS if one.approach)
+    }
+    by_parameter = [one for one, some in kinds.items() if "per parameter" in some]
+    plain = [
+        _plain("plain-accuracy", "accuracy of the plain network", "accuracy", 0.85),
+        _plain("plain-f", "F of the plain network", "macro_f1", 0.79),
+    ]
+    return {
+        "As printed": [
+            *plain,
+            *(
+                _exceeds(one, plan, "per parameter" if one in by_parameter else "whole model")
+                for one in kinds
+            ),
+        ],
+        "At the epsilon of the whole model": [
+            _exceeds(one, plan, "whole model") for one in by_parameter
+        ],
+        "Other widths of the layers": [
+            _plain(f"{key}-{width}", f"{name} of the plain network", metric, value, width)
+            for width in (32, 16)
+            for key, name, metric, value in (
+                ("plain-accuracy", "accuracy", "accuracy", 0.85),
+                ("plain-f", "F", "macro_f1", 0.79),
+            )
+        ],
+    }
 
 
-def _plain_readings(metric: str) -> tuple[MeanReading, ...]:
-    widths = {"plain": 64, "plain-32": 32, "plain-16": 16}
-    return tuple(
-        MeanReading(f"layers of {width}", DnnPoint(key, metric=metric), 0.005)
-        for key, width in widths.items()
-    )
+def _plain(
+    key: str, what: str, metric: str, value: float, width: int = 64
+) -> verdicts.PrintedClaim:
+    """Return a printed mean over folds, which was rounded to two digits."""
+    point = DnnPoint("plain" if width == 64 else f"plain-{width}", metric=metric)
+    test = verdicts.MeanTest(f"layers of {width}", point, value - 0.005, value + 0.005)
+    return verdicts.PrintedClaim(key, ADULT, what, f"{value:.2f}", (test,))
 
 
-def _exceeds(approach: str, plan: DnnPlan) -> PrintedFigure:
-    """Return the claim that an approach exceeds the baseline, at each epsilon both ways."""
-    readings = [
-        GapReading(
+def _exceeds(approach: str, plan: DnnPlan, kind: str) -> verdicts.PrintedClaim:
+    """Return the claim that an approach exceeds the baseline, at each epsilon."""
+    tests = tuple(
+        verdicts.GapTest(
             f"{one.title}: epsilon {epsilon:g} of {_whose(one.kind)}",
             DnnPoint(one.key, epsilon),
             DnnPoint("majority"),
         )
         for one in METHODS
-        if one.approach == approach and one.kind in ("per parameter", "whole model")
+        if one.approach == approach and one.kind == kind
         for epsilon in one.epsilons(plan)
-    ]
+    )
     what = f"{approach} exceeds the baseline"
-    return PrintedFigure(f"exceeds-{approach}", ADULT, what, "on the whole", 0.0, tuple(readings))
+    return verdicts.PrintedClaim(f"exceeds-{approach}", ADULT, what, "on the whole", tests)
 
 
 def _whose(kind: str) -> str:

@@ -7,20 +7,28 @@ from pathlib import Path
 from noisefloor.checks import check_count, check_extra
 from noisefloor.tables import LABEL, OneHot
 from noisefloor_sim.papers.dnn_figures import (
+    ADULT,
     FULL,
     QUICK,
     READINGS,
     TITLES,
-    DnnPoint,
-    items,
     points_of,
     scores_by_point,
+    variants,
 )
-from noisefloor_sim.papers.dnn_methods import DEFAULT_SEED, DnnPlan, adult, claims, run_point
+from noisefloor_sim.papers.dnn_methods import (
+    DEFAULT_SEED,
+    FOLDS,
+    DnnPlan,
+    adult,
+    claims,
+    run_point,
+)
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
-from noisefloor_sim.papers.output import check_folder, reproduction_document, rows_of, write_all
+from noisefloor_sim.papers.intervals import Runs
+from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
-from noisefloor_sim.papers.verdicts import Runs, interval, judge
+from noisefloor_sim.papers.verdicts import Judge, tests_in
 from noisefloor_sim.runs import run_in_pool
 
 
@@ -42,10 +50,13 @@ def reproduce_dnn(
     check_extra("reproduce dnn", "models", "torch", "safetensors")
     check_folder(out, force=force)
     encoding = OneHot(adult().schema, LABEL)  # missing data are an error at once
+    step = FOLDS / len(adult().codes[LABEL])
     parameters = chosen.training.shape(encoding.width, encoding.classes).count
     start, cpu = time.monotonic(), time.process_time()
     runs = run_all(chosen, jobs)
-    judged = [judge(item, runs) for item in items(chosen)]
+    listed = variants(chosen)
+    judge = Judge(tests_in(listed), {ADULT: step}, overlap=1 / (FOLDS - 1), largest=1)
+    judged = judge.judge_variants(listed, runs)
     said = claims(chosen)
     manifest: dict[str, object] = {
         "seed": seed,
@@ -60,9 +71,8 @@ def reproduce_dnn(
     card = [(name, str(value)) for name, value in manifest.items()]
     page = page_of(judged, runs, plan=chosen, claims=said, parameters=parameters, card=card)
     took = {"wall_s": time.monotonic() - start, "own_cpu_s": time.process_time() - cpu}
-    rows = rows_of(judged, {"adult": interval(runs[DnnPoint("majority")])[0]})
-    document = reproduction_document("DNN", READINGS, judged, rows, runs, seed=seed)
-    write_all(out, document, rows, page=page, manifest=manifest | took)
+    document = reproduction_document("DNN", READINGS, judge, judged, runs, seed=seed)
+    write_all(out, document, judged, page=page, manifest=manifest | took)
     print_verdicts(judged, TITLES, 3)
     for line in (whole_model(said, parameters), *warnings_of(chosen)):
         print(line)

@@ -3,7 +3,7 @@
 ``reproduction.json`` and ``reproduction.csv`` are the same bytes for the same seeds; what depends
 on the machine is in ``manifest.json``.
 
-The tables that every reproduction has: its figures, and their readings.
+The tables that every reproduction has: its claims, and their tests.
 """
 
 import csv
@@ -11,6 +11,7 @@ import io
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,105 +19,100 @@ from typing import TypeAlias
 
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.papers import verdicts
+from noisefloor_sim.papers.intervals import Runs
 from noisefloor_sim.report import Page, Table, write
 from noisefloor_sim.runs import RunDirectory
 
 
-def figures_table(
-    judged: Sequence[verdicts.JudgedFigure],
-    titles: Mapping[str, str],
-    larger: str,
-    digits: int = 2,
+def claims_table(
+    judged: Sequence[verdicts.JudgedClaim], titles: Mapping[str, str], title: str, digits: int = 2
 ) -> Table:
-    """Return every printed figure with its verdict, the worst first.
+    """Return every claim with its verdict and the test that decides it, the worst first.
 
     Args:
-        judged: The figures.
+        judged: The claims.
         titles: Of the data sets.
-        larger: What always telling the larger class gets, in words.
+        title: Of the table.
         digits: Of numbers.
     """
-    order = (verdicts.NOT, verdicts.DEPENDS, verdicts.UNDECIDED, verdicts.REPRODUCED)
+    order = list(verdicts.ReproductionVerdict)
     ranked = sorted(judged, key=lambda one: order.index(one.verdict))
     rows = [
         (
-            titles[one.item.data],
-            one.item.what,
-            one.item.printed,
-            _span(one.found, digits),
-            one.verdict,
-            one.reading
-            or ("none for certain" if one.verdict == verdicts.UNDECIDED else "none of those run"),
+            one.verdict.value,
+            titles[one.claim.data],
+            one.claim.what,
+            one.claim.printed,
+            *_cells(one.deciding, digits),
+            _tally(one),
         )
         for one in ranked
     ]
     return Table(
-        "Every printed figure",
-        f"Ours is the mean, over all readings; always telling the larger class gets: {larger}.",
-        ("data", "figure", "printed", "ours", "verdict", "comes out under"),
+        title,
+        "With the test that decides: the one that fails, or the one that is closest to failing.",
+        ("verdict", "data", "claim", "printed", *_CELLS, "tests"),
         rows,
     )
 
 
-def _span(found: Sequence[verdicts.ReadingResult], digits: int) -> str:
-    low, high = min(one.value for one in found), max(one.value for one in found)
-    return verdicts.number(low, digits) if low == high else _range(low, high, digits)
-
-
-def _range(low: float, high: float, digits: int) -> str:
-    return f"{verdicts.number(low, digits)} to {verdicts.number(high, digits)}"
-
-
-def readings_table(
-    judged: Sequence[verdicts.JudgedFigure],
+def tests_table(
+    judged: Sequence[verdicts.JudgedClaim],
     titles: Mapping[str, str],
-    reading: str,
+    title: str,
+    describes: str,
     digits: int = 2,
 ) -> Table:
-    """Return every reading of every figure.
+    """Return every test of every claim.
 
     Args:
-        judged: The figures.
+        judged: The claims.
         titles: Of the data sets.
-        reading: How the table is read.
+        title: Of the table.
+        describes: What is listed.
         digits: Of numbers.
     """
     rows = [
         (
-            titles[one.item.data],
-            one.item.what,
-            one.item.printed,
-            found.reading,
-            verdicts.number(found.value, digits),
-            _range(found.low, found.high, digits),
-            "" if math.isnan(found.one_low) else _range(found.one_low, found.one_high, digits),
-            found.fits.value,
+            found.verdict.value,
+            titles[one.claim.data],
+            one.claim.what,
+            one.claim.printed,
+            *_cells(found, digits),
+            found.runs,
         )
         for one in judged
-        for found in one.found
+        for found in one.results
     ]
-    return Table(
-        "Every reading",
-        reading,
-        (
-            "data",
-            "figure",
-            "printed",
-            "reading",
-            "ours",
-            "95 % of the mean",
-            "one more run",
-            "fits",
-        ),
-        rows,
+    header = ("test says", "data", "claim", "printed", *_CELLS, "runs")
+    return Table(title, describes, header, rows)
+
+
+_CELLS = ("test", "measured", "interval", "holds if")
+
+
+def _cells(found: verdicts.TestResult, digits: int) -> tuple[str, ...]:
+    interval = verdicts.ends(found.low, found.high, digits)
+    return (
+        *(found.name, verdicts.measured(found, digits), interval),
+        verdicts.requirement(found, digits),
     )
+
+
+def _tally(one: verdicts.JudgedClaim) -> str:
+    """Count a claim's tests by what they say, if it has several."""
+    if len(one.results) == 1:
+        return ""
+    counts = Counter(found.verdict for found in one.results)
+    words = {verdicts.NOT: "fail", verdicts.UNDECIDED: "undecided", verdicts.REPRODUCED: "pass"}
+    return ", ".join(f"{counts[it]} {word}" for it, word in words.items() if counts[it])
 
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 
 COLUMNS = (
-    *("figure", "data", "what", "printed", "reading", "ours", "low", "high"),
-    *("one_run_low", "one_run_high", "fits", "verdict", "majority", "seeds"),
+    *("variant", "claim", "data", "what", "printed", "verdict", "test", "test_verdict"),
+    *("value", "low", "high", "least", "most", "unit", "mean", "deviation", "runs"),
 )
 _FILES = ("reproduction.json", "reproduction.csv", "report.html", "manifest.json")
 
@@ -134,7 +130,7 @@ def check_folder(folder: Path, *, force: bool) -> None:
 def write_all(
     folder: Path,
     document: Mapping[str, object],
-    rows: Rows,
+    judged: verdicts.Judged,
     *,
     page: Page,
     manifest: dict[str, object],
@@ -144,7 +140,7 @@ def write_all(
     Args:
         folder: Where; replaced if it is there.
         document: All that was found, for the JSON file.
-        rows: A line for each reading, for both files.
+        judged: The claims, for the CSV file.
         page: The report.
         manifest: What depends on the machine.
     """
@@ -155,39 +151,36 @@ def write_all(
     except OSError as error:
         raise BadRunDirectory(f"{folder}: cannot be written: {error.strerror}.") from None
     directory = RunDirectory(folder)
-    directory.write("reproduction.csv", _csv(rows))
+    directory.write("reproduction.csv", _csv(rows_of(judged)))
     directory.write("reproduction.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     directory.write("manifest.json", json.dumps(manifest, indent=1) + "\n")
     write(page, folder / "report.html")
 
 
-def rows_of(judged: Sequence[verdicts.JudgedFigure], majority: Mapping[str, float]) -> Rows:
-    """Return a line for each reading of each figure.
-
-    Args:
-        judged: The figures.
-        majority: What always telling the larger class reaches, for each data set.
-    """
+def rows_of(judged: verdicts.Judged) -> Rows:
+    """Return a line for each test of each claim of each variant."""
     rows: list[dict[str, object]] = []
-    for one in judged:
-        item = one.item
-        for found in one.found:
-            numbers = (found.value, found.low, found.high, found.one_low, found.one_high)
-            cells = (
-                *(item.key, item.data, item.what, item.printed, found.reading),
-                *map(_plain, numbers),
-                *(found.fits.value, one.verdict, _plain(majority[item.data]), found.seeds),
-            )
-            rows.append(dict(zip(COLUMNS, cells, strict=True)))
+    for variant, claims in judged.items():
+        for one in claims:
+            item = one.claim
+            said = (variant, item.key, item.data, item.what, item.printed, one.verdict.value)
+            for found in one.results:
+                numbers = (found.value, found.low, found.high, found.least, found.most)
+                cells = (
+                    *(*said, found.name, found.verdict.value),
+                    *map(_plain, numbers),
+                    *(found.unit, _plain(found.mean), _plain(found.deviation), found.runs),
+                )
+                rows.append(dict(zip(COLUMNS, cells, strict=True)))
     return rows
 
 
 def reproduction_document(
     paper: str,
     readings: Sequence[str],
-    judged: Sequence[verdicts.JudgedFigure],
-    rows: Rows,
-    runs: verdicts.Runs,
+    judge: verdicts.Judge,
+    judged: verdicts.Judged,
+    runs: Runs,
     *,
     seed: int,
 ) -> dict[str, object]:
@@ -195,18 +188,23 @@ def reproduction_document(
 
     Args:
         paper: Its name.
-        readings: What all figures have in common.
-        judged: The figures.
-        rows: A line for each reading.
+        readings: What all claims have in common.
+        judge: Who decided.
+        judged: The claims, by variant.
         runs: What was reached, run by run; settings are data classes.
         seed: The base seed of the runs.
     """
     return {
         "paper": paper,
         "seed": seed,
+        "false_decision": verdicts.FALSE_DECISION,
+        "tests": judge.tests,
         "common_readings": list(readings),
-        "verdicts": {one.item.key: one.verdict for one in judged},
-        "readings": rows,
+        "verdicts": {
+            variant: {one.claim.key: one.verdict.value for one in claims}
+            for variant, claims in judged.items()
+        },
+        "results": rows_of(judged),
         "runs": [
             asdict(one) | {"accuracy": [round(value, 6) for value in values]}
             for one, values in runs.items()
@@ -217,7 +215,7 @@ def reproduction_document(
 def _plain(value: float) -> float | str | None:
     if math.isnan(value):
         return None
-    return round(value, 6) if math.isfinite(value) else "inf"
+    return round(value, 6) if math.isfinite(value) else "inf" if value > 0 else "-inf"
 
 
 def _csv(rows: Rows) -> str:

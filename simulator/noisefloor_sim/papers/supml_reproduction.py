@@ -1,28 +1,43 @@
 """What ``noisefloor reproduce supml`` does, behind the command line."""
 
+import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from noisefloor.checks import check_count
-from noisefloor.collection import paper_claims
+from noisefloor.collection import PhaseClaim, collection_claim, paper_claims
+from noisefloor.collection.collecting import PrintedCollector
+from noisefloor.collection.encoding import PrintedDiscretiser
 from noisefloor.collection.learners import check_sklearn
-from noisefloor_sim.papers.output import check_folder, reproduction_document, rows_of, write_all
-from noisefloor_sim.papers.supml_figures import extra_settings, items
+from noisefloor.errors import BadRunDirectory
+from noisefloor.tables import ScaledSchema
+from noisefloor_sim.papers import verdicts
+from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
+from noisefloor_sim.papers.supml_figures import variants
 from noisefloor_sim.papers.supml_page import READINGS, page_of
-from noisefloor_sim.papers.supml_runs import SOURCES, TITLES, run, tasks_of
+from noisefloor_sim.papers.supml_runs import (
+    SOURCES,
+    TITLES,
+    Accuracies,
+    DataSource,
+    SupmlSetting,
+    run,
+)
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
-from noisefloor_sim.papers.verdicts import judge
 
-SEEDS, QUICK_SEEDS = 24, 4
-CROSSING_FACTOR = 4
-"""So many times as many seeds where curves cross: which attributes chance picks moves the gap of
-two curves by three points, and the crossing with it."""
+SEEDS, QUICK_SEEDS = 24, 8
+NOISY_FACTOR = 4
+"""So many times as many seeds for claims about random attributes: which ones chance picks moves
+the gap of two curves by several points."""
 
 
-def reproduce_supml(*, seeds: int, jobs: int, out: Path, force: bool, seed: int = 0) -> int:
-    """Run the paper's figures, write the run directory, print the table; return the exit code.
+def reproduce_supml(
+    *, seeds: int, jobs: int, out: Path, force: bool, seed: int = 0, resume: bool = False
+) -> int:
+    """Run what the claims need, write the run directory, print the table; return the exit code.
 
     Args:
         seeds: Worlds to average over.
@@ -30,43 +45,78 @@ def reproduce_supml(*, seeds: int, jobs: int, out: Path, force: bool, seed: int 
         out: The run directory.
         force: Whether an existing one is replaced.
         seed: Of the first world; the others count on from it.
+        resume: Whether worlds that an existing one holds are taken from it.
     """
     check_count(seeds, "seeds", least=2, most=10_000)
     check_count(seed, "seed", least=0)
     check_count(jobs, "jobs", most=1024)
     check_sklearn("reproduce supml")
-    check_folder(out, force=force)
+    check_folder(out, force=force or resume)
     sources = {name: load() for name, load in SOURCES.items()}  # missing data are an error at once
-    listed = items()
-    settings = list(dict.fromkeys([one for item in listed for one in item.settings()]))
-    settings = list(dict.fromkeys([*settings, *extra_settings()]))
-    crossing = [one for item in listed if item.is_crossing for one in item.settings()]
+    listed, known = variants(), _known(out, seed) if resume else {}
+    counts = seeds_of(listed, seeds)
     start, cpu = time.monotonic(), time.process_time()
     with progress() as bar:
-        first, more = (
-            range(seed, seed + seeds),
-            range(seed + seeds, seed + CROSSING_FACTOR * seeds),
-        )
-        total = tasks_of(settings, seeds) + tasks_of(crossing, len(more))
-        task = bar.add_task("seeds x data sets", total=total)
-        runs = run(settings, first, jobs=jobs, done=lambda: bar.advance(task))
-        for one, values in run(crossing, more, jobs=jobs, done=lambda: bar.advance(task)).items():
-            runs[one] += values
-    judged = [judge(item, runs) for item in listed]
-    majority = {
-        name: 100 * max(float(np.mean(it.records.labels)), 1 - float(np.mean(it.records.labels)))
-        for name, it in sources.items()
-    }
-    claims = paper_claims(sources["wdbc"].schema, count=2, classes=2, epsilon=10.0, queries=3)
+        task = bar.add_task("seeds x data sets", total=None)
+        runs = run(counts, seed, jobs=jobs, known=known,
+            done=lambda total: bar.update(task, total=total, advance=1))  # fmt: skip
+    steps = {name: 100 / len(one.records) for name, one in sources.items()}
+    steps["both"] = max(steps.values())
+    judge = verdicts.Judge(verdicts.tests_in(listed), steps, largest=100)
+    judged = judge.judge_variants(listed, runs)
+    claims = _privacy_claims(sources["wdbc"].schema)
     manifest: dict[str, object] = {"seed": seed, "seeds": seeds}
-    manifest |= {"settings": len(settings), "jobs": jobs}
+    manifest |= {"settings": len(counts), "jobs": jobs}
     manifest |= versions("numpy", "scipy", "scikit-learn")
     card = [(name, str(value)) for name, value in manifest.items()]
-    page = page_of(judged, runs, claims=claims, majority=majority, card=card)
+    majority = {name: _larger(one) for name, one in sources.items()}
+    page = page_of(judged, runs, judge=judge, claims=claims, majority=majority, card=card)
     took = {"wall_s": time.monotonic() - start, "own_cpu_s": time.process_time() - cpu}
-    rows = rows_of(judged, majority)
-    document = reproduction_document("SUP.ML", READINGS, judged, rows, runs, seed=seed)
-    write_all(out, document, rows, page=page, manifest=manifest | took)
+    document = reproduction_document("SUP.ML", READINGS, judge, judged, runs, seed=seed)
+    write_all(out, document, judged, page=page, manifest=manifest | took)
     print_verdicts(judged, TITLES)
     print(f"report: {out / 'report.html'}")
     return 0
+
+
+def seeds_of(listed: verdicts.Variants, seeds: int) -> Mapping[SupmlSetting, int]:
+    """Return how many seeds each setting has: the most that a claim about it asks for."""
+    claims = [claim for some in listed.values() for claim in some]
+    counts = dict.fromkeys([one for claim in claims for one in claim.settings()], seeds)
+    noisy = [one for claim in claims if claim.is_noisy for one in claim.settings()]
+    return counts | dict.fromkeys(noisy, NOISY_FACTOR * seeds)
+
+
+def _privacy_claims(schema: ScaledSchema) -> list[PhaseClaim]:
+    """Return the paper's claims of privacy, and that of the printed response as it is run here."""
+    run_here = PrintedCollector(
+        PrintedDiscretiser(schema, 2), 10.0, "symbols", name="WALDP as printed, lies 0 to L"
+    )
+    return [
+        *paper_claims(schema, count=2, classes=2, epsilon=10.0, queries=3),
+        collection_claim(run_here, range(2), 10.0, "training"),
+    ]
+
+
+def _larger(source: DataSource) -> float:
+    """Return what always telling the larger class gets, in percent."""
+    share = float(np.mean(source.records.labels))
+    return 100 * max(share, 1 - share)
+
+
+def _known(folder: Path, seed: int) -> Accuracies:
+    """Return what a run directory holds of worlds that count on from a seed."""
+    path = folder / "reproduction.json"
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text())
+        if (found["paper"], found["seed"]) != ("SUP.ML", seed):
+            raise BadRunDirectory(f"{folder}: holds another paper or first seed; use --force.")
+        return {
+            SupmlSetting(**{name: value for name, value in one.items() if name != "accuracy"}):
+            one["accuracy"]
+            for one in found["runs"]
+        }  # fmt: skip
+    except (ValueError, KeyError, TypeError):
+        raise BadRunDirectory(f"{path}: cannot be read; use --force to begin anew.") from None

@@ -8,11 +8,13 @@ One way to run the paper's pipeline, small enough to hand to a worker.
 The paper's two data sets, each with the C that the paper uses for it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 from noisefloor.collection import CollectionPlan, collecting, cross_validate, ionosphere, wdbc
-from noisefloor.collection.encoding import Discretiser
+from noisefloor.collection.encoding import Discretiser, PrintedDiscretiser
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables import ScaledRecords, ScaledSchema
@@ -32,7 +34,9 @@ SOURCES: Mapping[str, Callable[[], DataSource]] = {
     "wdbc": lambda: DataSource(*wdbc(), 2.1),
     "ionosphere": lambda: DataSource(*ionosphere(), 3.9),
 }
-TITLES = {"wdbc": "WDBC", "ionosphere": "Ionosphere"}
+TITLES = {"wdbc": "WDBC", "ionosphere": "Ionosphere", "both": "both"}
+
+Classes: TypeAlias = Discretiser | PrintedDiscretiser
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,10 @@ class SupmlSetting:
         epsilon: Of training, and of each question.
         train: What owners send: raw, WA, WALDP, PM or PM-sampled.
         test: What those who ask send.
-        form: Of the selection by products.
-        select_epsilon: Of the selection, where it has one; that of training if 0.
+        form: Of the selection by products; the paper averages the products.
         label: How PM sends it.
+        is_printed: Whether classes and responses are the paper's, with their class 0; the
+            corrected ones otherwise.
     """
 
     data: str
@@ -59,13 +64,19 @@ class SupmlSetting:
     epsilon: float = 0.0
     train: str = "WALDP"
     test: str = "WALDP"
-    form: collecting.ScoreForm = "corr"
-    select_epsilon: float = 0.0
+    form: collecting.ScoreForm = "prod"
     label: collecting.LabelBy = "piecewise"
+    is_printed: bool = True
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether classes are formed at all, so that printed and corrected differ."""
+        return self.select == "wa" or bool({self.train, self.test} & {"WA", "WALDP"})
 
     def plan(self, schema: ScaledSchema, weight: float) -> CollectionPlan:
         """Return the plan to run."""
-        classes = Discretiser(schema, self.size)
+        make = PrintedDiscretiser if self.is_printed else Discretiser
+        classes = make(schema, self.size)
         return CollectionPlan(
             self._selector(classes),
             self._collector(self.train, classes),
@@ -73,23 +84,25 @@ class SupmlSetting:
             weight=weight,
         )
 
-    def _selector(self, classes: Discretiser) -> collecting.Selector:
+    def _selector(self, classes: Classes) -> collecting.Selector:
         if self.select == "all":
             return collecting.EveryAttribute()
         if self.select == "rand":
             return collecting.RandomSelection(self.k)
         if self.select == "pm":
-            return collecting.PiecewiseSelection(self.k, self.select_epsilon or self.epsilon)
+            return collecting.PiecewiseSelection(self.k, self.epsilon)
         if self.select == "wa":
             return collecting.WeakSelection(self.k, classes, self.form)
         raise BadParameter("select", self.select, "to be all, rand, pm or wa")
 
-    def _collector(self, level: str, classes: Discretiser) -> collecting.Collector:
+    def _collector(self, level: str, classes: Classes) -> collecting.Collector:
         if level == "raw":
             return collecting.RawCollector()
         if level == "WA":
             return collecting.WeakCollector(classes)
         if level == "WALDP":
+            if isinstance(classes, PrintedDiscretiser):
+                return collecting.PrintedCollector(classes, self.epsilon, "symbols")
             return collecting.UnifiedCollector(classes, self.epsilon)
         if level == "PM":
             return collecting.PiecewiseCollector(self.epsilon, self.label)
@@ -103,34 +116,38 @@ Accuracies = dict[SupmlSetting, list[float]]
 
 
 def run(
-    settings: Iterable[SupmlSetting],
-    seeds: Sequence[int],
+    counts: Mapping[SupmlSetting, int],
+    seed: int,
     *,
     jobs: int,
-    done: Callable[[], None] = lambda: None,
+    known: Mapping[SupmlSetting, Sequence[float]] = MappingProxyType({}),
+    done: Callable[[int], None] = lambda total: None,
 ) -> Accuracies:
-    """Return the accuracy of every setting for every seed.
+    """Return the accuracy of every setting for as many seeds as it is to have.
 
     Args:
-        settings: What to run, each once.
-        seeds: One world each.
+        counts: How many seeds each setting has.
+        seed: The first; the others count on from it.
         jobs: Worker processes; one runs here.
-        done: Called after each seed on each data set.
+        known: What earlier runs from the same first seed reached, which is not run again.
+        done: Called after each seed on each data set, with how many of these there are.
     """
-    by_data: dict[str, list[SupmlSetting]] = {}
-    for setting in dict.fromkeys(settings):
-        by_data.setdefault(setting.data, []).append(setting)
-    tasks = [(seed, data, tuple(some)) for seed in seeds for data, some in by_data.items()]
-    found: dict[tuple[int, SupmlSetting], float] = {}
-    for (seed, _, some), accuracies in run_in_pool(run_seed, tasks, jobs):
-        found |= {(seed, one): it for one, it in zip(some, accuracies, strict=True)}
-        done()
-    return {one: [found[seed, one] for seed in seeds] for some in by_data.values() for one in some}
-
-
-def tasks_of(settings: Iterable[SupmlSetting], seeds: int) -> int:
-    """Return how often ``done`` will be called."""
-    return seeds * len({setting.data for setting in settings})
+    needed: dict[tuple[int, str], list[SupmlSetting]] = {}
+    found: dict[tuple[SupmlSetting, int], float] = {}
+    for setting, count in counts.items():
+        for place in range(count):
+            if place < len(known.get(setting, ())):
+                found[setting, place] = known[setting][place]
+            else:
+                needed.setdefault((place, setting.data), []).append(setting)
+    tasks = [
+        (seed + place, data, tuple(some))
+        for (place, data), some in sorted(needed.items(), key=lambda one: one[0])
+    ]
+    for (at, _, some), accuracies in run_in_pool(run_seed, tasks, jobs):
+        found |= {(one, at - seed): it for one, it in zip(some, accuracies, strict=True)}
+        done(len(tasks))
+    return {one: [found[one, place] for place in range(count)] for one, count in counts.items()}
 
 
 def run_seed(seed: int, data: str, settings: Sequence[SupmlSetting]) -> list[float]:
@@ -143,5 +160,6 @@ def run_seed(seed: int, data: str, settings: Sequence[SupmlSetting]) -> list[flo
             score = cross_validate(
                 source.records, plan, SeededSource(seed, "supml", data), select_from_all=True
             )
-        accuracies.append(100 * score.accuracy)
+        # As it is stored, so that what is read back is what was run.
+        accuracies.append(round(100 * score.accuracy, 6))
     return accuracies

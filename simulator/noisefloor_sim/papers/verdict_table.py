@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 
 from rich.console import Console
@@ -14,7 +14,6 @@ from noisefloor_sim.papers import verdicts
 
 _STYLES = {
     verdicts.REPRODUCED: "green",
-    verdicts.DEPENDS: "yellow",
     verdicts.NOT: "red",
     verdicts.UNDECIDED: "magenta",
 }
@@ -39,24 +38,25 @@ def progress() -> Progress:
     )
 
 
-def print_verdicts(
-    judged: Sequence[verdicts.JudgedFigure], titles: Mapping[str, str], digits: int = 2
-) -> None:
-    """Print every figure with its readings, and how many came out."""
+def print_verdicts(judged: verdicts.Judged, titles: Mapping[str, str], digits: int = 2) -> None:
+    """Print every claim with the test that decides it, and how many are reproduced."""
     # Off a terminal nothing may be cut: a log has no width.
     console = Console(width=None if sys.stdout.isatty() else 160)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("data", "figure", "printed", "ours", "95 % of the mean", "fits", "verdict"):
-        table.add_column(name, no_wrap=name not in ("figure",))
-    for one in judged:
-        table.add_row(
-            titles[one.item.data], one.item.what, one.item.printed, "", "", "",
-            Text(one.verdict, style=_STYLES[one.verdict]),
-        )  # fmt: skip
-        for found in one.found:
-            ends = f"{verdicts.number(found.low, digits)} to {verdicts.number(found.high, digits)}"
-            value = verdicts.number(found.value, digits)
-            table.add_row("", f"  {found.reading}", "", value, ends, found.fits.value, "")
-    console.print(table)
-    console.print()
+    for variant, claims in judged.items():
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=variant)
+        for name in ("data", "claim", "printed", "measured", "interval", "holds if", "verdict"):
+            table.add_column(name, no_wrap=name != "claim")
+        for one in claims:
+            found = one.deciding
+            table.add_row(
+                titles[one.claim.data],
+                f"{one.claim.what} ({found.name})",
+                one.claim.printed,
+                verdicts.measured(found, digits),
+                verdicts.ends(found.low, found.high, digits),
+                verdicts.requirement(found, digits),
+                Text(one.verdict, style=_STYLES[one.verdict]),
+            )
+        console.print(table)
+        console.print()
     console.print(verdicts.sentence(judged), highlight=False, soft_wrap=True)

@@ -1,309 +1,312 @@
-"""Verdicts: is a printed figure what its readings give, over seeds?
+"""Verdicts: does a printed claim hold, does it fail, or do the seeds not suffice to say?
 
-A printed number is one run. So it is set against the interval in which one more run of ours would
-fall 95 times in 100, not against that of our mean. A printed order is set against the interval of
-the mean of paired differences. A printed mean over folds is one as ours is: the two may differ by
-the interval of ours and by what was rounded away. A printed crossing is set against the crossing
-of our mean curves, with an interval over seeds drawn again: as many as were run, or as few as the
-paper may have had.
+A claim is a conjunction of tests. Each test has a quantity that is estimated from independent
+runs, and the range in which the quantity has to lie for the claim to hold:
 
-Where an interval contains both answers, nothing is decided: a gap that may be above or below what
-is printed, a number that may be anything.
+- an order, a bound or an equality is about the mean of paired differences (``GapTest``);
+- a printed mean is about our mean (``MeanTest``);
+- a printed number of a single run is about its distance from our mean, in standard deviations of
+  one run (``RunTest``).
+
+A test passes if the confidence interval of its quantity lies inside the range, fails if it lies
+outside, and is undecided otherwise. A claim is reproduced if all of its tests pass, is not
+reproduced as soon as one fails, and is undecided otherwise.
+
+The error of each interval is ``FALSE_DECISION`` divided by the number of all tests of a
+reproduction (Bonferroni). So all intervals contain their quantities at once, and no claim is
+decided wrongly, except with that probability, however many runs there are. Two reproductions
+with different numbers of runs therefore say *reproduced* and *not reproduced* of one claim with
+twice that probability at most. The intervals assume that quantities are normally distributed over
+runs; with few runs they are wide, and most claims are undecided.
 """
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noisefloor.randomness import SeededSource
+from noisefloor.errors import BadParameter
+from noisefloor_sim.papers.intervals import Runs, Setting, deviation_of, distance, gaps, interval
 
-Setting: TypeAlias = Any  # each paper has settings of its own: frozen values with an epsilon
-Runs: TypeAlias = Mapping[Setting, Sequence[float]]
-"""What was reached under each setting, run by run in the same order."""
+FALSE_DECISION = 1e-3
+"""The probability that any claim of a reproduction is decided wrongly, at most."""
 
-REPRODUCED, NOT, DEPENDS = "reproduced", "not reproduced", "depends on reading"
-UNDECIDED = "undecided"
+RUN_DEVIATIONS = 2.0
+"""A printed number of one run agrees with ours if it is at most so many deviations away."""
 
 
-class Fit(StrEnum):
-    """Whether a printed figure is compatible with what one of its readings gave."""
+class ReproductionVerdict(StrEnum):
+    """What is said of a claim, and of each of its tests."""
 
-    YES = "yes"
-    NO = "no"
+    NOT = "not reproduced"
     UNDECIDED = "undecided"
+    REPRODUCED = "reproduced"
 
 
-_RESAMPLES = 1000
+NOT, UNDECIDED, REPRODUCED = ReproductionVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class AccuracyReading:
-    """A reading of a printed accuracy: the runs that it means."""
+class GapTest:
+    """The first setting is above the second by ``least`` to ``most``, on average over runs."""
+
+    name: str
+    first: Setting
+    second: Setting
+    least: float = 0.0
+    most: float = math.inf
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what has to be run."""
+        return self.first, self.second
+
+
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """The mean of a setting is between ``least`` and ``most``."""
 
     name: str
     setting: Setting
+    least: float
+    most: float = math.inf
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what has to be run."""
+        return (self.setting,)
 
 
 @dataclass(frozen=True, slots=True)
-class MeanReading:
-    """A reading of a printed mean over folds: the folds that it means.
-
-    Attributes:
-        name: Of the reading.
-        setting: What was run.
-        rounded: Half a unit of the last digit that is printed.
-    """
+class RunTest:
+    """The printed number could be one more run of a setting."""
 
     name: str
     setting: Setting
-    rounded: float
+    printed: float
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what has to be run."""
+        return (self.setting,)
+
+
+Test: TypeAlias = GapTest | MeanTest | RunTest
 
 
 @dataclass(frozen=True, slots=True)
-class GapReading:
-    """A reading of a printed order: the first is better than the second by so many points."""
-
-    name: str
-    better: Setting
-    worse: Setting
-
-
-@dataclass(frozen=True, slots=True)
-class CrossingReading:
-    """A reading of a printed crossing: from there on the later curve is above the earlier.
-
-    Attributes:
-        name: Of the reading.
-        earlier: The curve that is above at first, by rising epsilon.
-        later: The other one, at the same epsilons.
-        averaged: How many runs the paper may have drawn the mean of; as many as ours if 0.
-    """
-
-    name: str
-    earlier: tuple[Setting, ...]
-    later: tuple[Setting, ...]
-    averaged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedFigure:
-    """One printed figure.
+class PrintedClaim:
+    """One claim of a paper.
 
     Attributes:
         key: Short name.
         data: Which data set.
         what: In words.
         printed: As in the paper.
-        value: Of the printed number; 0 for an order, the most for a gap that is bounded.
-        readings: At least one.
-        at_most: The printed number is a bound on a gap from above, not from below.
-        or_equal: A printed order that lets the two be equal.
+        tests: At least one; the claim holds if all of them do.
+        is_noisy: Whether it takes more runs than most to decide it.
     """
 
     key: str
     data: str
     what: str
     printed: str
-    value: float
-    readings: tuple[AccuracyReading | MeanReading | GapReading | CrossingReading, ...]
-    at_most: bool = False
-    or_equal: bool = False
+    tests: tuple[Test, ...]
+    is_noisy: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tests:
+            raise BadParameter("tests", self.tests, f"at least one for {self.key}")
 
     def settings(self) -> list[Setting]:
         """Return all that has to be run."""
-        needed: list[Setting] = []
-        for reading in self.readings:
-            if isinstance(reading, AccuracyReading | MeanReading):
-                needed.append(reading.setting)
-            elif isinstance(reading, GapReading):
-                needed += [reading.better, reading.worse]
-            else:
-                needed += [*reading.earlier, *reading.later]
-        return needed
-
-    @property
-    def is_crossing(self) -> bool:
-        """Whether it is about where curves cross: that takes more seeds than a number does."""
-        return any(isinstance(reading, CrossingReading) for reading in self.readings)
+        return [setting for test in self.tests for setting in test.settings()]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingResult:
-    """What one reading gave.
+class TestResult:
+    """What one test gave.
 
     Attributes:
-        reading: Its name.
-        value: The mean over seeds, or the crossing.
-        low: Lower end of the 95 % interval of that.
+        name: Of the test.
+        value: The estimate of its quantity.
+        low: Lower end of the interval that decides.
         high: Upper end.
-        one_low: Lower end of what one more run would give; NaN where no run is compared.
-        one_high: Upper end.
-        fits: Whether the printed figure is compatible.
-        seeds: How many runs it is from.
+        least: The quantity has to be at least this,
+        most: and at most this.
+        mean: Of the runs, or of their paired differences.
+        deviation: Standard deviation of one run, or of one paired difference.
+        runs: How many.
+        unit: Of the quantity, where it is not that of the runs.
     """
 
-    reading: str
+    __test__ = False  # not for pytest
+
+    name: str
     value: float
     low: float
     high: float
-    one_low: float
-    one_high: float
-    fits: Fit
-    seeds: int
+    least: float
+    most: float
+    mean: float
+    deviation: float
+    runs: int
+    unit: str = ""
+
+    @property
+    def verdict(self) -> ReproductionVerdict:
+        """Whether the interval lies inside the range, outside, or on its border."""
+        if self.low >= self.least and self.high <= self.most:
+            return REPRODUCED
+        return NOT if self.low > self.most or self.high < self.least else UNDECIDED
+
+    @property
+    def clearance(self) -> float:
+        """How far inside the range the estimate lies, in half widths of its interval."""
+        half = (self.high - self.low) / 2
+        return min(self.value - self.least, self.most - self.value) / half if half else math.inf
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedFigure:
-    """An item with what its readings gave."""
+class JudgedClaim:
+    """A claim with what its tests gave."""
 
-    item: PrintedFigure
-    found: tuple[ReadingResult, ...]
-
-    @property
-    def verdict(self) -> str:
-        """Reproduced by all readings, by none, by some and not by others, or undecided."""
-        fits = {one.fits for one in self.found}
-        if {Fit.YES, Fit.NO} <= fits:
-            return DEPENDS
-        if Fit.UNDECIDED in fits:
-            return UNDECIDED
-        return REPRODUCED if Fit.YES in fits else NOT
+    claim: PrintedClaim
+    results: tuple[TestResult, ...]
 
     @property
-    def reading(self) -> str:
-        """The readings under which the printed figure comes out."""
-        return "; ".join(one.reading for one in self.found if one.fits is Fit.YES)
+    def verdict(self) -> ReproductionVerdict:
+        """Not reproduced if a test fails, reproduced if all pass, undecided otherwise."""
+        found = {one.verdict for one in self.results}
+        if NOT in found:
+            return NOT
+        return UNDECIDED if UNDECIDED in found else REPRODUCED
+
+    @property
+    def deciding(self) -> TestResult:
+        """The test that the verdict hangs on: the one that fails, or that is closest to it."""
+        order = list(ReproductionVerdict)
+        return min(self.results, key=lambda one: (order.index(one.verdict), one.clearance))
 
 
-def judge(item: PrintedFigure, runs: Runs) -> JudgedFigure:
-    """Judge a printed figure from the runs."""
-    found = []
-    for reading in item.readings:
-        if isinstance(reading, AccuracyReading):
-            found.append(_number(item, reading, runs))
-        elif isinstance(reading, MeanReading):
-            found.append(_mean(item, reading, runs))
-        elif isinstance(reading, GapReading):
-            found.append(_gap(item, reading, runs))
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Decides claims at one error for each interval.
+
+    Attributes:
+        tests: How many tests the reproduction has in all.
+        steps: For each data set the smallest difference of two runs: one record of it. Runs that
+            are all alike are taken to vary by as much.
+        overlap: Of folds, that share records to train on: test records over training records,
+            which widens intervals of means (Nadeau and Bengio 2003, section 5). 0 for runs that
+            are independent.
+        largest: What a run can reach at most, 0 being the least: no interval goes beyond.
+    """
+
+    tests: int
+    steps: Mapping[str, float] = field(default_factory=dict)
+    overlap: float = 0.0
+    largest: float = math.inf
+
+    @property
+    def error(self) -> float:
+        """The probability that an interval does not contain its quantity."""
+        return FALSE_DECISION / self.tests
+
+    def judge(self, claim: PrintedClaim, runs: Runs) -> JudgedClaim:
+        """Return what the runs say of a claim."""
+        step = self.steps.get(claim.data, 0.0)
+        return JudgedClaim(claim, tuple(self._result(test, runs, step) for test in claim.tests))
+
+    def judge_variants(self, variants: "Variants", runs: Runs) -> "Judged":
+        """Return what the runs say of all claims of all variants."""
+        return {
+            name: [self.judge(claim, runs) for claim in claims]
+            for name, claims in variants.items()
+        }
+
+    def _result(self, test: Test, runs: Runs, step: float) -> TestResult:
+        if isinstance(test, GapTest):
+            values: Sequence[float] = gaps(test.first, test.second, runs)
         else:
-            found.append(_crossing(item, reading, runs))
-    return JudgedFigure(item, tuple(found))
+            values = runs[test.setting]
+        mean, deviation = float(np.mean(values)), deviation_of(values, step)
+        if isinstance(test, RunTest):
+            ends = distance(test.printed, values, self.error, step)
+            bounds, unit = (-RUN_DEVIATIONS, RUN_DEVIATIONS), "SD"
+        else:
+            found, low, high = interval(values, self.error, step, self.overlap)
+            least = -self.largest if isinstance(test, GapTest) else 0.0
+            ends = found, max(low, least), min(high, self.largest)
+            bounds, unit = (test.least, test.most), ""
+        return TestResult(test.name, *ends, *bounds, mean, deviation, len(values), unit)
 
 
-def sentence(judged: Sequence[JudgedFigure]) -> str:
-    """Say in one line how many figures came out."""
+Variants: TypeAlias = Mapping[str, Sequence[PrintedClaim]]
+"""Lists of claims by what they are judged of: the algorithms as printed first."""
+
+Judged: TypeAlias = Mapping[str, Sequence[JudgedClaim]]
+"""The same lists, judged."""
+
+
+def tests_in(variants: Variants) -> int:
+    """Return how many tests all claims of all variants have."""
+    return sum(len(claim.tests) for claims in variants.values() for claim in claims)
+
+
+def sentence(judged: Judged) -> str:
+    """Say how many claims are reproduced, variant by variant."""
+    return " ".join(_counted(name, claims) for name, claims in judged.items() if claims)
+
+
+def _counted(variant: str, judged: Sequence[JudgedClaim]) -> str:
     counts = Counter(one.verdict for one in judged)
     return (
-        f"Of {len(judged)} printed figures {counts[REPRODUCED]} are reproduced, "
-        f"{counts[DEPENDS]} depend on the reading, {counts[NOT]} are not reproduced, "
-        f"{counts[UNDECIDED]} are undecided."
+        f"{variant}: of {len(judged)} claims {counts[REPRODUCED]} are reproduced, "
+        f"{counts[NOT]} are not reproduced, {counts[UNDECIDED]} are undecided."
     )
 
 
-def all_come_out(judged: Sequence[JudgedFigure]) -> bool | None:
-    """Whether every figure is reproduced; None if none fails and some are undecided."""
+def all_hold(judged: Sequence[JudgedClaim]) -> bool | None:
+    """Whether every claim is reproduced; None if none fails and some are undecided."""
     found = {one.verdict for one in judged}
-    if found & {NOT, DEPENDS}:
+    if NOT in found:
         return False
     return None if UNDECIDED in found else True
 
 
 def number(value: float, digits: int = 2) -> str:
-    """Write a number with some digits, or say that there is none."""
-    return f"{value:.{digits}f}" if math.isfinite(value) else "never"
+    """Write a number with some digits."""
+    return f"{value:.{digits}f}"
 
 
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return mean, and half widths of the intervals of the mean and of one more value."""
-    from scipy.stats import t  # lazy: scipy is slow to import
-
-    n = len(values)
-    mean = float(np.mean(values))
-    if n < 2:
-        return mean, math.inf, math.inf
-    spread = float(np.std(values, ddof=1)) * float(t.ppf(0.975, n - 1))
-    return mean, spread / math.sqrt(n), spread * math.sqrt(1 + 1 / n)
-
-
-def paired_gap(better: Setting, worse: Setting, runs: Runs) -> tuple[float, float, float]:
-    """Return by how much the first is above the second, with the 95 % interval of that."""
-    common = min(len(runs[better]), len(runs[worse]))  # the first seeds of both
-    pairs = np.array(runs[better][:common]) - np.array(runs[worse][:common])
-    mean, half, _ = interval(pairs.tolist())
-    return mean, mean - half, mean + half
-
-
-def _number(item: PrintedFigure, reading: AccuracyReading, runs: Runs) -> ReadingResult:
-    mean, of_mean, of_one = interval(runs[reading.setting])
-    low, high = max(mean - of_one, 0.0), min(mean + of_one, 100.0)  # a share has no more room
-    ends = (mean - of_mean, mean + of_mean, low, high)
-    fits = _contained(item.value, low, high, says_nothing=(low, high) == (0.0, 100.0))
-    return ReadingResult(reading.name, mean, *ends, fits, len(runs[reading.setting]))
-
-
-def _mean(item: PrintedFigure, reading: MeanReading, runs: Runs) -> ReadingResult:
-    values = runs[reading.setting]
-    mean, half, _ = interval(values)
-    low, high = mean - half, mean + half
-    fits = _contained(
-        item.value, low - reading.rounded, high + reading.rounded, says_nothing=math.isinf(half)
+def measured(result: TestResult, digits: int = 2) -> str:
+    """Write the estimate of a quantity; for a distance also the runs that it is measured in."""
+    value = f"{number(result.value, digits)} {result.unit}".rstrip()
+    if not result.unit:
+        return value
+    spread = (
+        f"{number(result.mean, digits)} \N{PLUS-MINUS SIGN} {number(result.deviation, digits)}"
     )
-    return ReadingResult(reading.name, mean, low, high, math.nan, math.nan, fits, len(values))
+    return f"{value} (runs {spread})"
 
 
-def _gap(item: PrintedFigure, reading: GapReading, runs: Runs) -> ReadingResult:
-    mean, low, high = paired_gap(reading.better, reading.worse, runs)
-    if item.at_most:
-        is_met, is_failed = high <= item.value, low > item.value
-    elif item.or_equal:
-        is_met, is_failed = low >= item.value, high < item.value
-    else:
-        is_met, is_failed = low > item.value, high <= item.value
-    fits = Fit.YES if is_met else Fit.NO if is_failed else Fit.UNDECIDED
-    seeds = min(len(runs[reading.better]), len(runs[reading.worse]))
-    return ReadingResult(reading.name, mean, low, high, math.nan, math.nan, fits, seeds)
+def ends(low: float, high: float, digits: int = 2) -> str:
+    """Write an interval, or that it holds every number."""
+    if math.isinf(low) and math.isinf(high):
+        return "any number"
+    return f"{number(low, digits)} to {number(high, digits)}"
 
 
-def _crossing(item: PrintedFigure, reading: CrossingReading, runs: Runs) -> ReadingResult:
-    epsilons = np.array([setting.epsilon for setting in reading.later])
-    gaps = np.array([runs[one] for one in reading.later]) - np.array(
-        [runs[one] for one in reading.earlier]
-    )
-    value = crossing(epsilons, gaps.mean(axis=1))
-    draws = SeededSource(1, "crossing", item.key, reading.name).generator()
-    drawn = reading.averaged or gaps.shape[1]
-    places = draws.integers(gaps.shape[1], size=(_RESAMPLES, drawn))
-    again = [crossing(epsilons, gaps[:, some].mean(axis=1)) for some in places]
-    low, high = (float(np.quantile(again, q, method="nearest")) for q in (0.025, 0.975))
-    # Of one run nothing can be drawn again; and curves that may cross anywhere, or nowhere.
-    says_nothing = gaps.shape[1] < 2 or (low == 0 and math.isinf(high))
-    fits = _contained(item.value, low, high, says_nothing=says_nothing)
-    return ReadingResult(reading.name, value, low, high, math.nan, math.nan, fits, gaps.shape[1])
+def requirement(result: TestResult, digits: int = 2) -> str:
+    """Write in which range a quantity has to lie."""
 
+    def write(value: float) -> str:
+        return f"{value:.{digits}f}".rstrip("0").rstrip(".")
 
-def _contained(value: float, low: float, high: float, *, says_nothing: bool) -> Fit:
-    """Set a printed value against an interval, unless that excludes nothing."""
-    if says_nothing:
-        return Fit.UNDECIDED
-    return Fit.YES if low <= value <= high else Fit.NO
-
-
-def crossing(epsilons: NDArray[np.float64], gaps: NDArray[np.float64]) -> float:
-    """Return from where on the gap stays positive: infinity if it ends below, 0 if it never is.
-
-    Between two measured points the gap is taken to be straight.
-    """
-    below = np.flatnonzero(gaps <= 0)
-    if not below.size:
-        return 0.0
-    last = int(below[-1])
-    if last == len(gaps) - 1:
-        return math.inf
-    share = -gaps[last] / (gaps[last + 1] - gaps[last])
-    return float(epsilons[last] + share * (epsilons[last + 1] - epsilons[last]))
+    if math.isinf(result.most):
+        return "above 0" if result.least == 0 else f"at least {write(result.least)}"
+    if math.isinf(result.least):
+        return f"at most {write(result.most)}"
+    return f"{write(result.least)} to {write(result.most)}"

@@ -40,6 +40,7 @@ _WORLD = {
     "frames_late": "Frames refused as late",
     "frames_given_up": "Frames given up by their sender",
     "longest_queue": "Longest queue at the server",
+    "formula_coverage": "Share of 95 % intervals that cover what a formula says of them",
 }
 
 

@@ -51,7 +51,8 @@ def test_guesses_near_zero_are_left_out() -> None:
 
 def test_no_sum_changes_with_witnesses() -> None:
     """Truths, budgets and traffic are the same; estimates are made of other random draws."""
-    noisy = ("error", "coverage", "estimate", "ctr", "attack.delivered.success")
+    noisy = ("error", "coverage", "estimate", "kept.", "kept_rate", "ctr")
+    noisy += ("attack.delivered.success",)
     for form in ("one-click", "split", "delivered", "memoised", "pad-and-sample"):
         found = []
         for share in (0.0, 0.4):

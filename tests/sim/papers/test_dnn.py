@@ -20,13 +20,13 @@ from noisefloor_sim.papers.dnn_figures import (
     FULL,
     QUICK,
     DnnPoint,
-    items,
     points_of,
     scores_by_point,
+    variants,
 )
 from noisefloor_sim.papers.dnn_methods import BY_KEY, METHODS, DnnPlan, claims, run_point
 from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
-from noisefloor_sim.papers.verdicts import DEPENDS, NOT, REPRODUCED, GapReading, MeanReading, judge
+from noisefloor_sim.papers.verdicts import NOT, REPRODUCED, Judge
 from noisefloor_sim.report import Page, Plot
 
 SMALL = DnnPlan(2, (1.0,), NetworkTraining((4,), 0.5, 20, 2))
@@ -62,7 +62,8 @@ def test_every_method_has_a_name_of_its_own() -> None:
 def test_every_reading_is_run() -> None:
     for plan in (FULL, QUICK):
         run = set(points_of(plan))
-        needed = [one for item in items(plan) for one in item.settings()]
+        claims = [claim for some in variants(plan).values() for claim in some]
+        needed = [one for claim in claims for one in claim.settings()]
         assert all((point.method, point.epsilon) in run for point in needed)
         assert len(run) == len(points_of(plan))
 
@@ -95,28 +96,26 @@ def test_audits_pass_the_claim_as_printed_and_stay_below_as_corrected(small: Non
             assert claim.claimed.epsilon < reached <= claim.proved.epsilon
 
 
-def test_a_printed_mean_may_be_off_by_its_rounding_and_our_interval() -> None:
-    runs = {DnnPoint("plain"): [0.856, 0.857, 0.858]}
+PRINTED, WHOLE, _ = variants(QUICK)
 
-    def verdict(value: float) -> str:
-        reading = MeanReading("m", DnnPoint("plain"), 0.005)
-        item = items(FULL)[0]
-        changed = type(item)(item.key, item.data, item.what, "", value, (reading,))
-        return judge(changed, runs).verdict
 
-    assert verdict(0.85) == REPRODUCED
-    assert verdict(0.84) == NOT
+def test_a_printed_mean_may_be_off_by_its_rounding() -> None:
+    claim = variants(FULL)[PRINTED][0]
+    for plain, verdict in (([0.853, 0.854] * 5, REPRODUCED), ([0.857, 0.858] * 5, NOT)):
+        assert Judge(1).judge(claim, {DnnPoint("plain"): plain}).verdict == verdict
 
 
 def test_the_claim_of_an_approach_is_judged_at_both_epsilons() -> None:
-    item = next(one for one in items(QUICK) if one.key == "exceeds-LearningFirst")
-    gaps = [one for one in item.readings if isinstance(one, GapReading)]
-    assert len(gaps) == 2 * len(QUICK.epsilons)
-    runs = {
-        point: [0.8, 0.81, 0.82] if point.method == "lf-clamped" else [0.7, 0.71, 0.72]
-        for point in item.settings()
-    }
-    assert judge(item, runs).verdict == DEPENDS
+    for variant, verdict in ((PRINTED, REPRODUCED), (WHOLE, NOT)):
+        claims = {one.key: one for one in variants(QUICK)[variant]}
+        claim = claims["exceeds-LearningFirst"]
+        assert len(claim.tests) == len(QUICK.epsilons)
+        runs = {
+            point: [0.8, 0.81] * 5 if point.method == "lf-clamped" else [0.6, 0.61] * 5
+            for point in claim.settings()
+        }
+        runs[DnnPoint("majority")] = [0.7, 0.701] * 5
+        assert Judge(1).judge(claim, runs).verdict == verdict
 
 
 def claim_of(claimed: float, proved: float) -> NetworkClaim:
@@ -137,7 +136,7 @@ def test_what_is_proved_of_the_model_is_taken_from_the_claims() -> None:
 
 
 def test_the_page_says_what_the_runs_show_either_way_round() -> None:
-    high, low = [0.8, 0.81], [0.7, 0.71]
+    high, low = [0.8, 0.81] * 5, [0.7, 0.71] * 5
 
     def page(paper: list[float], larger: list[float], proved: float) -> Page:
         points = [
@@ -146,7 +145,8 @@ def test_the_page_says_what_the_runs_show_either_way_round() -> None:
             for metric in ("accuracy", "macro_f1")
         ]
         runs = {one: larger if one.method == "majority" else paper for one in points}
-        judged = [judge(one, runs) for one in items(SMALL) if one.key.startswith("exceeds")]
+        exceeds = [one for one in variants(SMALL)[PRINTED] if one.key.startswith("exceeds")]
+        judged = Judge(9, {"adult": 0.001}).judge_variants({PRINTED: exceeds}, runs)
         claims = [claim_of(1, proved)]
         return page_of(judged, runs, plan=SMALL, claims=claims, parameters=9, card=[])
 
@@ -162,7 +162,7 @@ def test_the_page_says_what_the_runs_show_either_way_round() -> None:
     assert "3 are reproduced" in fine.verdict_sentence
     assert "3 are not reproduced" in poor.verdict_sentence
     assert page(high, low, 9.0).verdict_ok is False  # the figures come out, the epsilon does not
-    assert page([0.6, 0.8], low, 1.0).verdict_ok is None
+    assert page([0.6, 0.8] * 5, low, 1.0).verdict_ok is None
 
 
 def test_scores_are_sorted_by_fold() -> None:
@@ -186,10 +186,12 @@ def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) 
         commands.app, ["reproduce", "dnn", "--quick", "--jobs", "1", "--out", str(out)]
     )
     assert result.exit_code == 0, result.output
-    assert "Of 5 printed figures" in result.output
+    assert "As printed: of 5 claims" in result.output
     assert "forms: 2 hold, 2 prove nothing, 2 prove up to epsilon" in result.output
     first = json.loads((out / "reproduction.json").read_text())
-    assert set(first["verdicts"]) == {one.key for one in items(SMALL)}
+    assert {name: list(some) for name, some in first["verdicts"].items()} == {
+        name: [one.key for one in some] for name, some in variants(SMALL).items()
+    }
     page = (out / "report.html").read_text()
     assert "Not as expected" in page
     assert "What is claimed in numbers" in page

@@ -6,6 +6,11 @@ from noisefloor.ads.clicks.delivered_click import (
     DeliveredClick,
     delivered_clicks_kind,
 )
+from noisefloor.ads.clicks.dropped_clicks import (
+    DROPPED_CLICKS,
+    DroppedClicks,
+    dropped_clicks_kind,
+)
 from noisefloor.ads.clicks.impression_report import (
     SHOWN_AD_SETS,
     SHOWN_ADS,
@@ -20,17 +25,20 @@ __all__ = [
     "CLICKS",
     "CONFIDENCE_LEVEL",
     "DELIVERED_CLICKS",
+    "DROPPED_CLICKS",
     "SHOWN_ADS",
     "SHOWN_AD_SETS",
     "ClickEncoding",
     "ClickReport",
     "DeliveredClick",
+    "DroppedClicks",
     "ImpressionReport",
     "MemoisedClicks",
     "click_through",
     "clicks_kind",
     "counts_of",
     "delivered_clicks_kind",
+    "dropped_clicks_kind",
     "normal_quantile",
     "shown_ad_sets_kind",
     "shown_ads_kind",

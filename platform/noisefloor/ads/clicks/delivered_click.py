@@ -6,13 +6,13 @@ clicked: a response on the one bit is all that is left to protect.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor import mechanisms
-from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, Rates, click_through
+from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, Rates, click_through, response_interval
 from noisefloor.ads.delivery import AdDelivery
 from noisefloor.checks import Array, Floats, blocks, check_bits, check_count, check_integers
 from noisefloor.distributions import ONE
@@ -65,6 +65,11 @@ class DeliveredClick:
     def kind(self) -> Kind:
         """The kind of frame that carries the reports."""
         return delivered_clicks_kind(self.ads)
+
+    @property
+    def limit(self) -> None:
+        """The click on the one ad is kept."""
+        return None
 
     @property
     def claimed(self) -> Guarantee:
@@ -127,7 +132,20 @@ class DeliveredClick:
 
     def rates(self, tally: mechanisms.Tally, *, level: float = CONFIDENCE_LEVEL) -> Rates:
         """Return the click-through rate of each ad, with intervals."""
-        return click_through(self.clicks(tally), self.shown(tally), level=level)
+        shown = self.shown(tally)
+        rates = click_through(self.clicks(tally), shown, level=level)
+        count = np.where(shown > 0, shown, np.nan)
+        low, high = (end / count for end in self.interval(tally, int(shown.sum()), level=level))
+        return replace(rates, low=low, high=high)
+
+    def interval(
+        self, tally: mechanisms.Tally, n: int, *, level: float = CONFIDENCE_LEVEL
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of the clicks on each ad among the reports on it."""
+        ones, lie = np.asarray(tally).reshape(-1, 2)[:, 1], self.response.flip / ONE
+        return response_interval(
+            ones, self.shown(tally), hold=1 - lie, lack=lie, is_sampled=False, level=level
+        )
 
     def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of the n reports that are clicks on each ad."""

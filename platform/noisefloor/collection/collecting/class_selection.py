@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from noisefloor.accounting import sequential
 from noisefloor.checks import Floats, blocks, check_count
 from noisefloor.collection.collecting import selection
-from noisefloor.collection.encoding import Discretiser, response_over, share_of
+from noisefloor.collection.encoding import (
+    Discretiser,
+    PrintedDiscretiser,
+    response_over,
+    share_of,
+)
 from noisefloor.distributions import ONE
 from noisefloor.mechanisms import BinaryResponse, KaryResponse, KarySampler
 from noisefloor.privacy import Guarantee, Neighbours
@@ -26,11 +31,12 @@ class WeakSelection:
 
     In [-1, 1] a product leaves two candidates, and the products of one owner share one label:
     with the marginals known, label and classes follow. The forms ``prod`` and ``cosine`` need the
-    products alone; ``corr`` needs class and label apart, and bounds what could be had.
+    products alone; ``corr`` needs class and label apart, and bounds what could be had. Classes as
+    printed are for reproductions.
     """
 
     count: int
-    classes: Discretiser
+    classes: Discretiser | PrintedDiscretiser
     form: selection.ScoreForm = "corr"
     name: str = "DR.WA"
     uses_data: bool = True

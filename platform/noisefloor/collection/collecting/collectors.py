@@ -96,7 +96,7 @@ class DiscreteCollector(ABC):
     """What collectors of classes share: the server's half."""
 
     __slots__ = ()
-    classes: encoding.Discretiser
+    classes: encoding.Discretiser | encoding.PrintedDiscretiser
 
     @abstractmethod
     def report(
@@ -124,9 +124,9 @@ class DiscreteCollector(ABC):
 
 @dataclass(frozen=True, slots=True)
 class WeakCollector(DiscreteCollector):
-    """WA: the class of each value and the label, without noise."""
+    """WA: the class of each value and the label, without noise; as printed in reproductions."""
 
-    classes: encoding.Discretiser
+    classes: encoding.Discretiser | encoding.PrintedDiscretiser
     name: str = "WA"
 
     def symbols(self, attributes: int) -> tuple[int, int]:

@@ -137,6 +137,11 @@ class PrintedDiscretiser:
     def __post_init__(self) -> None:
         check_count(self.most, "classes", least=2, most=MOST_CLASSES)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes each attribute has in records: those of its response, and class 0."""
+        return tuple(self.size(column) + 1 for column in range(len(self.schema)))
+
     def size(self, column: int) -> int:
         """Return how many classes the response of an attribute has."""
         attribute = self.schema.attributes[column]
@@ -162,11 +167,15 @@ class PrintedDiscretiser:
         """Return the classes of labels -1 and +1 as a range: every -1 is a minimum, so 0."""
         return np.where(labels, np.uint16(self.most), np.uint16(0))
 
+    def centres(self, column: int) -> Floats:
+        """Return what each class stands for, class 0 first, which lies below the range."""
+        size = self.size(column)
+        return (2.0 * np.arange(size + 1) - 1) / size - 1
+
     def values(self, codes: Codes, columns: Sequence[int] | None = None) -> Floats:
         """Return what classes stand for: centres of a range, 0 below it; labels of categories."""
         chosen = check_columns(self.schema, columns)
         values = np.empty(codes.shape, dtype=np.float64)
         for place, column in enumerate(chosen):
-            size = self.size(column)
-            values[:, place] = (2.0 * codes[:, place] - 1) / size - 1
+            values[:, place] = self.centres(column)[codes[:, place]]
         return values

@@ -204,6 +204,10 @@ class AuctionBlock(BaseModel):
 ATTACKS: Attacks = {
     "favourite": Attack("the favourite ad, from one request"),
     "favourite-all-days": Attack("the favourite ad, from all fresh requests linked"),
+    "favourite-trained": Attack("the favourite ad, from one request scored by the run's model"),
+    "favourite-trained-all-days": Attack(
+        "the favourite ad, from all fresh requests scored by the run's model, linked"
+    ),
     "favourite-reused": Attack(
         "the favourite ad, from all impressions of a day that share a request"
     ),

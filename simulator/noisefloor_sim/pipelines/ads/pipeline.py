@@ -17,6 +17,7 @@ from noisefloor_sim.inspection import DeviceFrame, Flow, PlainFlow
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
+from noisefloor_sim.pipelines.ads.choices import choice_metrics
 from noisefloor_sim.pipelines.ads.claims import (
     claims_of,
     daily_release_metrics,
@@ -28,7 +29,7 @@ from noisefloor_sim.pipelines.ads.claims import (
     with_evidence,
     witness_bounds,
 )
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
+from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.scenario import Scenario
@@ -151,7 +152,7 @@ class AdsPipeline(api.Pipeline):
         if context is None:
             return []
         games = attack(self.training, self.delivery, context, self.source.child("canary"))
-        return choice_metrics(self.delivery, context) + games
+        return choice_metrics(self.scenario, context) + games
 
 
 def budget_metrics(scenario: Scenario, accounts: Iterable[BudgetAccount]) -> list[api.Metric]:

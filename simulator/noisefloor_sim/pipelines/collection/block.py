@@ -22,14 +22,13 @@ NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
 
 ATTACKS: Attacks = {
-    "attribute": Attack("one value, from one report in training"),
+    "attribute": Attack("whether one value is low or high, from one report in training"),
     "label": Attack("the label, from one report in training"),
-    "label-known": Attack("the label, its shares known before"),
-    "record": Attack("all that a report tells of, nothing known before"),
-    "record-known": Attack("the whole record, all records and their shares known before"),
+    "label-known": Attack("the label from its own report, its shares known before"),
+    "record": Attack("the whole record, among 16, from one report in training"),
     "class-zero": Attack("a report that proves a minimum or a negative label"),
     "products": Attack("the label, from products of class and label without noise"),
-    "repeated": Attack("one value or decision, from all questions of a user"),
+    "repeated": Attack("one decision or low or high value, from all questions of a user"),
     "members": Attack("whether an owner took part, from support vectors of 40 owners"),
     "audit": Attack(
         "which of two records a witness reports about, to audit the claims", is_audit=True

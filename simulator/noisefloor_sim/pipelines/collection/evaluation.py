@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from noisefloor.collection.encoding import Discretiser
 from noisefloor.collection.learners import Shrinkage, fit, model_from_counts
 from noisefloor.errors import NoisefloorError
+from noisefloor.randomness import SeededSource
 from noisefloor.tables import Continuous, Labels, ScaledRecords
 from noisefloor.tasks import ClassifierTrainer
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.phases import CollectionPhases
+from noisefloor_sim.pipelines.collection.synthetic_wearables import health_records
 from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.world import cohort_sizes
 
@@ -20,6 +22,9 @@ MOST_OPEN = 4_000
 
 MOST_TESTED = 1 << 15
 """Test users who are scored: their accuracy is then known to half a per cent."""
+
+_OTHERS = 1 << 14
+"""People who tell what the accuracy of a model is, where they can be drawn."""
 
 _OPEN_CLASSES = 12
 
@@ -85,6 +90,7 @@ def accuracy_metrics(phases: CollectionPhases, context: SimulationContext) -> li
         Metric("data.rows_tested", float(rows), n=tested.count),
         Metric("data.rows_trained", float(trained.different), n=trained.count),
     ]
+    metrics += _coverage(phases, metrics[0])
     asked = sum(stats.tested for stats in phases.questions)
     if asked:
         answered = sum(stats.right for stats in phases.questions)
@@ -108,6 +114,17 @@ def _clipped(phases: CollectionPhases, sample: RecordSample) -> Metric:
     is_number = [isinstance(one, Continuous) for one in schema.attributes]
     numbers = moved[:, is_number]
     return Metric("values.clipped", float(numbers.mean()) if numbers.size else 0.0, n=len(records))
+
+
+def _coverage(phases: CollectionPhases, accuracy: Metric) -> list[Metric]:
+    """Tell whether the interval covers the accuracy on many others, where records are drawn."""
+    if phases.assignment.table is not None:
+        return []  # of a real table there are no others
+    source = SeededSource(phases.scenario.seed, "pipeline", "collection", "others")
+    others = health_records(_OTHERS, source.generator())
+    right = phases.task.predict(phases.content, others) == others.labels
+    covers = accuracy.low <= float(np.mean(right)) <= accuracy.high
+    return [Metric("accuracy.device_coverage", float(covers), n=1)]
 
 
 def _share(name: str, share: float, rows: int) -> Metric:
