@@ -40,6 +40,7 @@ def test_curves_run_along_epsilon_with_their_lines() -> None:
     assert "Questions on each day" in plots
     assert titles(found, Table) == [
         "How often the adversary is right",
+        "Lead over the majority class",
         "What each phase took of a mean user",
         "Sizes",
     ]

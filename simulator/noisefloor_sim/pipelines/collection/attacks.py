@@ -17,7 +17,6 @@ from noisefloor.adversary import records
 from noisefloor.adversary.audit import AttackOutcome, draw_truth, score
 from noisefloor.collection import collecting
 from noisefloor.collection.encoding import Codes, JointResponse, UnifiedResponse, joint_rows
-from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
@@ -166,7 +165,8 @@ def _known_label(
     response: UnifiedResponse | JointResponse, rows: Codes, source: SeededSource
 ) -> NamedAttacks:
     """Guess the label from what is reported of it alone, its shares in the population known."""
-    place, known = rows.shape[1] - 1, records.shares_of(rows[:, -1], 2)
+    labels = response.labels if isinstance(response, JointResponse) else 2
+    place, known = rows.shape[1] - 1, records.shares_of(rows[:, -1], labels)
     if isinstance(response, JointResponse):
         play = partial(records.attack_part, response, rows)
     else:
@@ -206,9 +206,7 @@ def _question_games(
     if not 1 <= questions <= records.MOST_REPORTS:
         return
     if isinstance(trainer, NaiveBayesTrainer):
-        decisions = partial(
-            records.attack_decisions, BinaryResponse(trainer.epsilon), canaries.labels
-        )
+        decisions = partial(records.attack_decisions, trainer.decision, canaries.labels)
         yield "repeated", lambda: decisions(questions, source.child("repeated"))
     elif isinstance(trainer, ClassifierTrainer) and isinstance(
         trainer.ask, collecting.UnifiedCollector
@@ -231,7 +229,7 @@ def _member_games(
         return
     if isinstance(trainer.train, collecting.JointCollector):
         publisher = records.joint_publisher(
-            task.discretiser, columns, task.epsilon, trainer.weight
+            task.discretiser, columns, task.training_epsilon, trainer.weight
         )
     elif isinstance(trainer.train, collecting.UnifiedCollector | collecting.WeakCollector):
         publisher = records.collector_publisher(trainer.train, columns, trainer.weight)
