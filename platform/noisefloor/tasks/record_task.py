@@ -27,7 +27,7 @@ from noisefloor.tasks import round_trainers
 from noisefloor.tasks.round_content import RoundContent, read_content, write_content
 from noisefloor.wire import Kind
 
-RecordMethod = Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"]
+RecordMethod = Literal["joint-bayes", "joint-counts", "joint-svm", "unified", "weak", "piecewise"]
 SelectionName = Literal["none", "random", "piecewise", "response", "weak"]
 RECORD_METHODS: tuple[str, ...] = get_args(RecordMethod)
 SELECTIONS: tuple[str, ...] = get_args(SelectionName)
@@ -41,13 +41,13 @@ _NUMBERS = ("svm", "linear-svm", "logistic")
 
 def report_sizes_of(task: "RecordTask") -> tuple[int, int]:
     """Return how many attributes are reported, and how many classes each has at most."""
-    if task.method == "joint-bayes" and task.selection not in ("none", "random"):
+    if task.is_bayes and task.selection not in ("none", "random"):
         raise BadParameter(
             "selection", task.selection, "none or random: each owner draws attributes"
         )
     rule = _rule(task)
     classes = task.classes or rule.classes
-    if task.method != "joint-bayes" and task.selection == "none":
+    if not task.is_bayes and task.selection == "none":
         if task.attributes not in (0, len(task.schema)):
             raise BadParameter("attributes", task.attributes, "all: nothing selects")
         return len(task.schema), classes
@@ -57,7 +57,7 @@ def report_sizes_of(task: "RecordTask") -> tuple[int, int]:
 def selector_of(task: "RecordTask") -> collecting.Selector:
     """Return who chooses the attributes."""
     chosen, epsilon = task.chosen, task.epsilon
-    if task.method == "joint-bayes" or task.selection == "none":
+    if task.is_bayes or task.selection == "none":
         return collecting.EveryAttribute()
     if task.selection == "random":
         return collecting.RandomSelection(chosen)
@@ -70,8 +70,13 @@ def selector_of(task: "RecordTask") -> collecting.Selector:
 
 def trainer_of(task: "RecordTask") -> round_trainers.RoundTrainer:
     """Return what is taught."""
-    if task.method == "joint-bayes":
-        return round_trainers.NaiveBayesTrainer(task.discretiser, task.chosen, task.epsilon)
+    if task.is_bayes:
+        return round_trainers.NaiveBayesTrainer(
+            task.discretiser, task.chosen, task.epsilon, task.method == "joint-counts"
+        )
+    if len(task.schema.label.classes) > 2:
+        rule = "joint-bayes or joint-counts: the others learn a label of two classes"
+        raise BadParameter("method", task.method, rule)
     check_classifier(task.classifier, task.weight)
     classes: encoding.Discretiser | encoding.PrintedDiscretiser | None = task.discretiser
     train: collecting.ReportingCollector
@@ -116,7 +121,7 @@ def _rule(task: "RecordTask") -> encoding.ReportSize:
     owners, attributes, epsilon = task.owners, len(task.schema), task.epsilon
     if task.method == "weak":
         return _WEAK_SIZES
-    if task.method == "joint-bayes":
+    if task.is_bayes:
         return encoding.joint_choice(owners, attributes, epsilon)
     if task.method == "joint-svm":
         return encoding.tuple_choice(owners, attributes, epsilon, task.queries)
@@ -148,12 +153,14 @@ class RecordTask:
         schema: Of the records.
         epsilon: Of each phase: a report to the selection, one in training, one question.
         owners: How many will take part, as far as is publicly known; sizes follow from it.
-        method: ``joint-bayes``, ``joint-svm``, ``unified``, ``weak`` (no noise) or ``piecewise``.
+        method: ``joint-bayes`` or ``joint-counts`` (naive Bayes by likelihood, or from debiased
+            counts; both for labels of any number of classes), ``joint-svm``, ``unified``, ``weak``
+            (no noise) or ``piecewise``.
         attributes: How many are reported; 0: by the public rule.
         classes: Of an attribute, at most; 0: by the public rule.
-        selection: How attributes are chosen; each owner of ``joint-bayes`` draws by itself.
+        selection: How attributes are chosen; each owner of naive Bayes draws by itself.
         form: How the selections ``response`` and ``weak`` score.
-        classifier: A key of ``CLASSIFIERS``; ``joint-bayes`` has its own.
+        classifier: A key of ``CLASSIFIERS``; naive Bayes has its own.
         weight: Its C.
         variant: Whether the unified response is as it has to be or as its paper prints it.
         queries: Whether those who ask later send protected values, or ask their own device.
@@ -185,6 +192,11 @@ class RecordTask:
         object.__setattr__(self, "discretiser", encoding.Discretiser(self.schema, classes))
         object.__setattr__(self, "selector", selector_of(self))
         object.__setattr__(self, "trainer", trainer_of(self))
+
+    @property
+    def is_bayes(self) -> bool:
+        """Whether naive Bayes is learnt from joint responses about drawn attributes."""
+        return self.method in ("joint-bayes", "joint-counts")
 
     @property
     def rounds(self) -> int:
@@ -305,7 +317,7 @@ class RecordTask:
 
     def _drawn(self) -> tuple[int, ...]:
         """Return attributes that are chosen without data: all, or n by the public seed."""
-        if self.method == "joint-bayes":
+        if self.is_bayes:
             return ()  # every owner draws
         if self.selection == "none":
             return tuple(range(len(self.schema)))
@@ -342,7 +354,7 @@ class RecordTask:
         ):
             raise BadFrame("content", "names attributes that the schema does not have")
         is_chosen = bool(number) or not isinstance(self.selector, collecting.ReportingSelector)
-        expected_columns = self.chosen if is_chosen and self.method != "joint-bayes" else 0
+        expected_columns = self.chosen if is_chosen and not self.is_bayes else 0
         if len(set(columns)) != len(columns) or len(columns) != expected_columns:
             raise BadFrame("content", "does not name as many attributes as are reported")
         if is_done:

@@ -74,7 +74,7 @@ def attack_part(
     """
     attributes = len(mechanism.sizes)
     check_count(place, "place", least=0, most=attributes - 1 + mechanism.labelled)
-    size = (*mechanism.sizes, 2)[place]
+    size = (*mechanism.sizes, mechanism.labels)[place]
     reports = mechanism.randomise(rows, source)
     who, said = _reported_values(mechanism, reports, place)
     truth = np.asarray(rows)[who, place].astype(np.intp)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from noisefloor.accounting import binary_success, success
+from noisefloor.accounting import success
 from noisefloor.adversary.audit import AttackOutcome, score
 from noisefloor.adversary.records.channels import (
     Channel,
@@ -16,7 +16,7 @@ from noisefloor.adversary.records.channels import (
 from noisefloor.checks import check_count
 from noisefloor.collection.collecting import repeated_success
 from noisefloor.collection.encoding import Codes, UnifiedResponse, check_codes
-from noisefloor.mechanisms import BinaryResponse, Reports
+from noisefloor.mechanisms import BinaryResponse, KaryResponse, Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import Source
 from noisefloor.tables import Labels
@@ -69,27 +69,31 @@ def repeated_record_success(
 
 
 def attack_decisions(
-    response: BinaryResponse, decisions: Labels, queries: int, source: Source
+    response: BinaryResponse | KaryResponse, decisions: Labels, queries: int, source: Source
 ) -> AttackOutcome:
     """Guess a decision from several protected answers to the same question.
 
     Sees:      T answers of each device, each with fresh draws.
     Knows:     the response, and nothing of decisions.
-    Guesses:   what the majority says, ties tossed.
-    Reference: Bayes; ``decisions.repeated_success`` is the closed form.
+    Guesses:   what most answers say, ties tossed.
+    Reference: Bayes; ``decisions.repeated_success`` is the closed form for two labels,
+               ``plurality_success`` for more.
     """
     reported = [
         response.randomise(decisions, source.child("query", number))
         for number in range(check_count(queries, "queries"))
     ]
-    guessed = plurality(np.stack(reported, axis=1), 2, source.child("ties"))
+    labels = 2 if isinstance(response, BinaryResponse) else response.size
+    guessed = plurality(np.stack(reported, axis=1), labels, source.child("ties"))
     epsilon = queries * response.guarantee(Neighbours.USER).epsilon
     return score(
         guessed,
         np.asarray(decisions).astype(np.intp),
-        baseline=0.5,
-        bound=float(binary_success(epsilon)),
-        closed_form=repeated_success(response.epsilon, queries),
+        baseline=1 / labels,
+        bound=float(success(epsilon, labels)),
+        closed_form=repeated_success(response.epsilon, queries)
+        if isinstance(response, BinaryResponse)
+        else plurality_success(Channel.of(response), queries),
     )
 
 

@@ -25,9 +25,7 @@ A function of the reports: it costs nothing beyond them (post-processing).
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +34,7 @@ from noisefloor.checks import Floats, blocks, check_finite, check_reals
 from noisefloor.collection.encoding import Discretiser, JointResponse
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports, Tally
-from noisefloor.tables import Categorical, Labels, ScaledSchema
+from noisefloor.tables import Categorical, Labels
 
 STRENGTH = 8.0
 """Records of everybody that each label starts from. Set, with ``SHARED``, on synthetic data and
@@ -69,10 +67,10 @@ class Shrinkage:
         if not 0 <= check_finite(self.shared, "shared") < 1:
             raise BadParameter("shared", self.shared, "in [0, 1)")
 
-    def even(self) -> Floats:
+    def even(self, labels: int = 2) -> Floats:
         """Return even shares, a row for each class and a column for each label."""
         sizes = np.repeat(self.classes.sizes, self.classes.sizes)
-        return np.repeat(1 / sizes[:, None], 2, axis=1)
+        return np.repeat(1 / sizes[:, None], labels, axis=1)
 
     def shares(self, counts: Floats, labels: Floats) -> Floats:
         """Return each label's shares of the classes of each attribute.
@@ -83,7 +81,7 @@ class Shrinkage:
         """
         below, above = self._neighbours()
         smooth = (1 - self.shared) * counts + self.shared / 2 * (counts[below] + counts[above])
-        everybody = smooth.sum(axis=1, keepdims=True) + _EVEN * self.even()[:, :1]
+        everybody = smooth.sum(axis=1, keepdims=True) + _EVEN * self.even(1)
         drawn = smooth + self.strength * labels * everybody / self._totals(everybody)
         return np.asarray(drawn / self._totals(drawn))
 
@@ -109,64 +107,55 @@ class Shrinkage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NaiveBayes:
-    """What each attribute says for the positive label, added up.
+    """What each attribute says for a label, added up.
 
     Attributes:
         classes: Of each attribute.
-        odds: ln P(class | positive) - ln P(class | negative), those of the first attribute
-            first.
-        prior: ln P(positive) - ln P(negative).
+        odds: ln P(class | label) - ln P(class | first label), those of the first attribute first:
+            a number for each class, or, where there are more than two labels, a row with a
+            column for each label but the first.
+        prior: ln P(label) - ln P(first label), a number or one for each label but the first.
     """
 
     classes: Discretiser
     odds: Floats
-    prior: float
+    prior: float | Floats
 
     def __post_init__(self) -> None:
-        if self.odds.shape != (sum(self.classes.sizes),) or not np.isfinite(self.odds).all():
-            raise BadParameter("odds", "<odds>", "one finite number for each class")
-        check_finite(self.prior, "prior")
+        shape = (sum(self.classes.sizes), *np.shape(self.prior))
+        if self.odds.shape != shape or not np.isfinite(self.odds).all():
+            raise BadParameter("odds", "<odds>", "one finite number for each class and label")
+        if not np.isfinite(self.prior).all():
+            raise BadParameter("prior", "<prior>", "to be finite")
 
     def scores(self, values: Floats) -> Floats:
-        """Return the log-odds of the positive label for records in [-1, 1].
+        """Return the log-odds of each label but the first for records in [-1, 1].
 
         Between the centres of two classes of a range the odds run straight; categories have
-        those of their class.
+        those of their class. With two labels there is a number a record, else a row.
         """
         numbers = check_reals(values, -1.0, 1.0, width=len(self.classes.schema))
-        scores = np.full(len(numbers), self.prior)
-        start = 0
+        scores = np.tile(np.asarray(self.prior, dtype=np.float64), (len(numbers), 1))
+        start, every = 0, self.odds.reshape(len(self.odds), -1)
         for column, size in enumerate(self.classes.sizes):
-            odds = self.odds[start : start + size]
+            odds = every[start : start + size]
             if isinstance(self.classes.schema.attributes[column], Categorical):
                 codes = self.classes.codes(numbers[:, column : column + 1], [column])
                 scores += odds[codes[:, 0]]
             else:
-                scores += np.interp(numbers[:, column], self.classes.centres(column), odds)
+                centres = self.classes.centres(column)
+                for label, own in enumerate(odds.T):
+                    scores[:, label] += np.interp(numbers[:, column], centres, own)
             start += size
-        return scores
+        return scores if np.ndim(self.prior) else scores[:, 0]
 
     def predict(self, values: Floats) -> Labels:
-        """Return whether each record is taken to be positive."""
-        return np.asarray(self.scores(values) > 0)
-
-    def as_json(self) -> dict[str, Any]:  # Any: JSON
-        """Return plain data that ``of_json`` reads."""
-        return {
-            "schema": self.classes.schema.as_json(),
-            "classes": self.classes.most,
-            "odds": self.odds.tolist(),
-            "prior": self.prior,
-        }
-
-    @classmethod
-    def of_json(cls, payload: Mapping[str, Any]) -> "NaiveBayes":  # Any: JSON
-        """Read a model from plain data, or raise BadParameter."""
-        try:
-            classes = Discretiser(ScaledSchema.of_json(payload["schema"]), payload["classes"])
-            return cls(classes, np.array(payload["odds"], dtype=np.float64), payload["prior"])
-        except (TypeError, KeyError) as error:
-            raise BadParameter("model", type(error).__name__, "to be a model") from None
+        """Return the likeliest label of each record; of two, whether it is the positive one."""
+        scores = self.scores(values)
+        if not np.ndim(self.prior):
+            return np.asarray(scores > 0)
+        first = np.zeros((len(scores), 1))
+        return np.hstack([first, scores]).argmax(axis=1).astype(np.uint8)
 
 
 def check_class_sizes(classes: Discretiser, sizes: tuple[int, ...]) -> None:
@@ -197,7 +186,7 @@ def fit_counts(
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
     n = max(1, int(np.sum(tally)) // response.chosen)
-    shares = np.maximum(response.estimate(tally, n).value, 0).reshape(-1, 2)
+    shares = np.maximum(response.estimate(tally, n).value, 0).reshape(-1, response.labels)
     sizes = np.array(response.sizes)
     effective = np.repeat(effective_counts(response, tally), sizes)[:, None]
     labels = label_shares(response, tally)
@@ -213,15 +202,18 @@ def effective_counts(response: JointResponse, tally: Tally) -> Floats:
 
 
 def label_shares(response: JointResponse, tally: Tally) -> Floats:
-    """Return the shares of the negative and the positive label, debiased and within bounds."""
-    counts = np.asarray(tally, dtype=np.float64).reshape(len(response.spaces), -1, 2).sum(axis=1)
+    """Return the shares of the labels, debiased and within bounds."""
+    labels = response.labels
+    counts = np.asarray(tally, dtype=np.float64).reshape(len(response.spaces), -1, labels)
+    counts = counts.sum(axis=1)
     reported, kept = counts.sum(axis=1), response.kept_shares
     weight = float(reported @ kept**2)
     if weight == 0:
-        return np.array([0.5, 0.5])
-    positive = float(kept @ (counts[:, 1] - reported * (1 - kept) / 2)) / weight
-    positive = min(max(positive, _LEAST_SHARE), 1 - _LEAST_SHARE)
-    return np.array([1 - positive, positive])
+        return np.full(labels, 1 / labels)
+    shares = kept @ (counts - (reported * (1 - kept))[:, None] / labels) / weight
+    least = min(_LEAST_SHARE, 1 / (2 * labels))
+    bounded = np.clip(shares, least, 1 - least)
+    return np.asarray(bounded / bounded.sum())
 
 
 def model_from_counts(classes: Discretiser, counts: Floats, labels: Floats) -> NaiveBayes:
@@ -229,7 +221,9 @@ def model_from_counts(classes: Discretiser, counts: Floats, labels: Floats) -> N
     starts = np.cumsum([0, *classes.sizes[:-1]])
     totals = np.repeat(np.add.reduceat(counts, starts, axis=0), classes.sizes, axis=0)
     logs = np.log(counts / totals)
-    return NaiveBayes(classes, logs[:, 1] - logs[:, 0], math.log(labels[1] / labels[0]))
+    if len(labels) == 2:
+        return NaiveBayes(classes, logs[:, 1] - logs[:, 0], math.log(labels[1] / labels[0]))
+    return NaiveBayes(classes, logs[:, 1:] - logs[:, :1], np.log(labels[1:] / labels[0]))
 
 
 _HOPELESS = -700.0
@@ -251,10 +245,11 @@ def fit_tuples(response: JointResponse, reports: Reports, shrinkage: Shrinkage) 
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
     fit = _Fit.of(response, response.check_reports(reports))
-    shares, labels = shrinkage.even(), np.array([0.5, 0.5])
+    count = response.labels
+    shares, labels = shrinkage.even(count), np.full(count, 1 / count)
     for _ in range(_MOST_ROUNDS):
         seen, label_weights = fit.expected(shares, labels)
-        labels = (label_weights + 1) / (label_weights.sum() + 2)
+        labels = (label_weights + 1) / (label_weights.sum() + count)
         after = shrinkage.shares(seen, labels)
         moved, shares = float(np.abs(after - shares).max()), after
         if moved < _CLOSE:
@@ -288,12 +283,12 @@ class _Fit:
     def expected(self, shares: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Return how many kept reports each (class, label) and each label is expected to have."""
         logs, prior = np.log(shares).reshape(-1), np.log(labels)
-        seen, label_weights = np.zeros(logs.size), np.zeros(2)
+        seen, label_weights = np.zeros(logs.size), np.zeros(len(labels))
         width = self.cells.shape[1]
         for rows in blocks(len(self.labels), width):
             cells, reported = self.cells[rows], self.labels[rows]
             odds = logs[cells].sum(axis=1) + prior[reported] + self.truth[rows]
             kept = 1 / (1 + np.exp(-np.maximum(odds, _HOPELESS)))
             seen += np.bincount(cells.reshape(-1), np.repeat(kept, width), logs.size)
-            label_weights += np.bincount(reported, kept, 2)
-        return seen.reshape(-1, 2), label_weights
+            label_weights += np.bincount(reported, kept, len(labels))
+        return seen.reshape(-1, len(labels)), label_weights

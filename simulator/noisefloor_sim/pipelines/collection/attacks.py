@@ -14,7 +14,6 @@ from noisefloor.adversary import records
 from noisefloor.adversary.audit import AttackOutcome
 from noisefloor.collection import collecting
 from noisefloor.collection.encoding import Codes, JointResponse, joint_rows
-from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
@@ -121,7 +120,7 @@ def _training_games(
 
 def _joint_games(response: JointResponse, rows: Codes, source: SeededSource) -> NamedAttacks:
     label = len(response.sizes)
-    known = records.shares_of(rows[:, label], 2)
+    known = records.shares_of(rows[:, label], response.labels)
     play = partial(records.attack_part, response, rows)
     yield "attribute", lambda: play(source.child("attribute"), 0)
     yield "label", lambda: play(source.child("label"), label)
@@ -161,9 +160,7 @@ def _question_games(
     if not 1 <= questions <= records.MOST_REPORTS:
         return
     if isinstance(trainer, NaiveBayesTrainer):
-        decisions = partial(
-            records.attack_decisions, BinaryResponse(trainer.epsilon), canaries.labels
-        )
+        decisions = partial(records.attack_decisions, trainer.decision, canaries.labels)
         yield "repeated", lambda: decisions(questions, source.child("repeated"))
     elif isinstance(trainer, ClassifierTrainer) and isinstance(
         trainer.ask, collecting.UnifiedCollector

@@ -56,10 +56,14 @@ class CollectionBlock(PipelineBlock):
         max_length=1_000,
         description="Types, ranges and categories of a file of your own, as YAML or JSON.",
     )
-    method: Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"] = Field(
-        default="joint-bayes",
-        description="What owners send and what is learnt from it; 'weak' sends classes without "
-        "noise, and the paper's variant of 'unified' is as printed.",
+    method: Literal["joint-bayes", "joint-counts", "joint-svm", "unified", "weak", "piecewise"] = (
+        Field(
+            default="joint-bayes",
+            description="What owners send and what is learnt from it; 'joint-counts' learns from "
+            "debiased counts what 'joint-bayes' learns by likelihood, 'weak' sends classes without "
+            "noise, and the paper's variant of 'unified' is as printed. Labels of more than two "
+            "classes need 'joint-bayes' or 'joint-counts'.",
+        )
     )
     epsilon: float = Field(
         default=2.0,
@@ -91,7 +95,7 @@ class CollectionBlock(PipelineBlock):
         "tree",
         "neighbours",
         "naive-bayes",
-    ] = Field(default="svm", description="Of all methods but 'joint-bayes', which has its own.")
+    ] = Field(default="svm", description="Of all methods but naive Bayes, which has its own.")
     weight: float = Field(default=1.0, gt=0, le=1e6, description="C of the classifier.")
     test_share: float = Field(
         default=0.2,
@@ -130,19 +134,24 @@ class CollectionBlock(PipelineBlock):
             raise rule_error(
                 "Expected a schema with a file of your own, and only there.", "schema_file"
             )
-        if self.method == "joint-bayes" and self.selection not in ("none", "random"):
+        if self.is_bayes and self.selection not in ("none", "random"):
             raise rule_error(
-                "Expected random: each owner of joint-bayes draws attributes.", "selection"
+                f"Expected random: each owner of {self.method} draws attributes.", "selection"
             )
         if self.classes == 1:
             raise rule_error("Expected 2 or more, or 0: one class tells nothing.", "classes")
         return self
 
     @property
+    def is_bayes(self) -> bool:
+        """Whether naive Bayes is learnt."""
+        return self.method in ("joint-bayes", "joint-counts")
+
+    @property
     def libraries(self) -> Mapping[str, tuple[str, ...]]:
         """Libraries that these settings need, by the extra of noisefloor that brings them."""
-        # joint-bayes is learnt by counting; WDBC comes with the library.
-        is_light = self.method == "joint-bayes" and self.source != "wdbc"
+        # Naive Bayes is learnt by counting; WDBC comes with the library.
+        is_light = self.is_bayes and self.source != "wdbc"
         return {} if is_light else {"collection": ("scikit-learn",)}
 
     def check_extras(self) -> None:

@@ -76,10 +76,10 @@ def accuracy_metrics(phases: CollectionPhases, context: SimulationContext) -> li
         return []
     records, rows = tested.joined(), tested.different
     predicted = phases.task.predict(phases.content, records)
-    positive = float(np.mean(records.labels))
+    majority = float(np.bincount(records.labels).max() / len(records))
     metrics = [
         _share("accuracy.device", float(np.mean(predicted == records.labels)), rows),
-        Metric("accuracy.majority", max(positive, 1 - positive), n=len(records)),
+        Metric("accuracy.majority", majority, n=len(records)),
         Metric("data.rows_tested", float(rows), n=tested.count),
         Metric("data.rows_trained", float(trained.different), n=trained.count),
     ]
@@ -107,8 +107,8 @@ def _open_answers(
     Naive Bayes beside naive Bayes; beside other methods their classifier on values as they are.
     """
     records, trainer = trained.joined(), phases.task.trainer
-    if records.labels.all() or not records.labels.any():
-        return np.full(len(asked), bool(records.labels[0]))
+    if len(np.unique(records.labels)) < 2:
+        return np.full(len(asked), records.labels[0])
     if not isinstance(trainer, ClassifierTrainer):
         return _open_bayes(records, Discretiser(phases.task.schema, _OPEN_CLASSES), asked)
     some = records[slice(0, MOST_OPEN)]
@@ -122,10 +122,10 @@ def _open_answers(
 def _open_bayes(records: ScaledRecords, classes: Discretiser, asked: ScaledRecords) -> Labels:
     """Return what naive Bayes says that counts classes as they are."""
     codes = classes.codes(records.values).astype(np.int64)
-    sizes = np.array(classes.sizes)
-    cells = (2 * (codes + np.cumsum(sizes) - sizes) + records.labels[:, None]).reshape(-1)
-    counts = np.bincount(cells, minlength=2 * int(sizes.sum())).reshape(-1, 2).astype(np.float64)
-    positive = float(np.mean(records.labels))
-    labels = np.array([1 - positive, positive])
+    sizes, count = np.array(classes.sizes), len(classes.schema.label.classes)
+    cells = (count * (codes + np.cumsum(sizes) - sizes) + records.labels[:, None]).reshape(-1)
+    counts = np.bincount(cells, minlength=count * int(sizes.sum())).reshape(-1, count)
+    # As if every label had come once more: one that nobody holds has no logarithm.
+    labels = (np.bincount(records.labels, minlength=count) + 1) / (len(records) + count)
     shares = Shrinkage(classes).shares(counts, labels)
     return model_from_counts(classes, shares, labels).predict(asked.values)

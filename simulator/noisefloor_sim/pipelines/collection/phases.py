@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import TrainingServer
+from noisefloor.tables import Labels
 from noisefloor.tasks import MOST_QUERIES, FittedModel, RecordTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Receiver
@@ -326,7 +327,7 @@ class _Answers:
 
     learner: TrainingServer
     stats: QuestionStatistics
-    truth: Flags
+    truth: Labels
     is_test: Flags
     is_done: bool = False
 

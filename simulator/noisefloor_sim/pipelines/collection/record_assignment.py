@@ -131,8 +131,8 @@ def load_source(source: str, schema_file: str) -> tuple[ScaledSchema, ScaledReco
         schema = ScaledSchema.read(schema_file)
         table = load_table(source, schema.columns)
     records = schema.records(table, source)
-    if records.labels.all() or not records.labels.any():
-        rule = "Expected both classes of the label, found one: nothing could be learnt."
+    if len(np.unique(records.labels)) < 2:
+        rule = "Expected two classes of the label at least, found one: nothing could be learnt."
         raise BadTable(source, rule, schema.label.name)
     return schema, records
 

@@ -92,6 +92,8 @@ class RecordForm:
         """The columns of a row and their types."""
         if self.value == "bits":
             return {"bits": "fixed_size_binary[1]"}
+        if self.value == "decision":
+            return {"decision": _narrowest(self.answers[0].symbols)}
         places = range(1, self.chosen + 1)
         found = {}
         if self.is_drawn:
@@ -117,8 +119,8 @@ class RecordForm:
             columns: The attributes that everybody tells of, where owners draw none.
             model: The published model, for decisions.
         """
-        if self.value == "bits":
-            reports = rows["bits"].astype(np.int64).reshape(len(records), 1)
+        if self.value in ("bits", "decision"):
+            reports = rows[self.value].astype(np.int64).reshape(len(records), 1)
             inputs = self.encode(records, (), model)
             return RecordAnswers(np.zeros_like(inputs), inputs, reports)
         parts = [rows[f"{self.value}_{place + 1}"] for place in range(self.chosen)]
@@ -272,8 +274,15 @@ def question_form(task: RecordTask) -> RecordForm:
             raise TypeError("A decision needs the model.")
         return reference.decision_inputs(task.schema, task.discretiser.most, records, model)
 
-    answers = (declared.response(2, task.epsilon),)
-    return RecordForm(("the decision",), answers, encode, 1, 1, task.epsilon, value="bits")
+    labels = labels_of(task)
+    answers = (declared.response(labels, task.epsilon),)
+    value = "bits" if labels == 2 else "decision"
+    return RecordForm(("the decision",), answers, encode, 1, 1, task.epsilon, value=value)
+
+
+def labels_of(task: RecordTask) -> int:
+    """Return how many classes the label has."""
+    return len(task.schema.label.classes)
 
 
 def selection_form(task: RecordTask) -> RecordForm:
@@ -327,7 +336,7 @@ def _class_form(
 ) -> RecordForm:
     """Return classes: in one symbol with the whole epsilon, or each with a share; 0: no noise."""
     schema, most = task.schema, task.discretiser.most
-    sizes = [*reference.class_sizes(schema, most), *([2] * with_label)]
+    sizes = [*reference.class_sizes(schema, most), *([labels_of(task)] * with_label)]
     each = task.epsilon if share is None else share
     by_size = {
         size: declared.response(size, each) if each else declared.as_it_is(size)
