@@ -1,5 +1,6 @@
 """The tables and sentences of `bench/collection.py`, all of them computed from its results."""
 
+import importlib.util
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -143,6 +144,7 @@ def baseline_row(one: Cases) -> list[str]:
 
 PLAIN = ("plain NB", "plain LR")
 BASELINES = ("sampled joint", "sampled joint, rule", "sampled unary", "split joint", *MECHANISMS)
+RIVALS = (*BASELINES, "jNB")
 BASELINE_HEADER = (
     *("data", "eps", "majority", "no privacy: NB", "LR"),
     *("rule: k x L", "jNB+ by rule", "jNB by rule", "jNB+ in hindsight"),
@@ -192,7 +194,7 @@ def losses(cases: Sequence[Cases]) -> list[str]:
     """Say where a baseline is better than ours by rule, beyond its paired interval."""
     found = []
     for one in cases:
-        for name in (*BASELINES, "jNB"):
+        for name in RIVALS:
             low, high = paired(one.of("jNB+"), one.of(name))
             if high < 0:
                 found.append(f"{one.name} at {one.epsilon:g}: {name} by {-high:.1f} to {-low:.1f}")
@@ -222,13 +224,10 @@ def other_row(one: Cases, way: int) -> list[str]:
 def chosen_on() -> str:
     """Return what the rule for class counts was chosen on, as the platform or bench states it."""
     stated = getattr(sizing, "CHOSEN_ON", "")
-    if not stated:
-        try:
-            from bench import class_counts  # lazy: it loads the tables of the choice
-        except ImportError:
-            return CHOSEN_BEFORE
-        stated = getattr(class_counts, "CHOSEN_ON", "") or class_counts.__doc__ or ""
-    return " ".join(str(stated).split())
+    if not stated and importlib.util.find_spec("bench.class_counts"):
+        found = importlib.import_module("bench.class_counts")
+        stated = getattr(found, "CHOSEN_ON", "") or found.__doc__
+    return " ".join(str(stated or CHOSEN_BEFORE).split())
 
 
 CHOSEN_BEFORE = (
@@ -258,10 +257,9 @@ def print_report(results: Sequence[Result]) -> None:
     print(aligned(header, [ladder_row(one) for one in cases]), end="\n\n")
     for epsilon in EPSILONS:
         print(attribution([one for one in cases if one.epsilon == epsilon]))
-    behind = losses(cases)
-    print(
-        "\nBetter than jNB+ by rule beyond the paired interval:", *(behind or ["none"]), sep="\n  "
-    )
+    behind, compared = losses(cases), len(cases) * len(RIVALS)
+    print(f"\nBetter than jNB+ by rule beyond the paired 95 % interval, of {compared} comparisons")
+    print(f"(by chance {compared / 40:.0f}):", *(behind or ["none"]), sep="\n  ")
     print()
     _print_paper(cases)
     for name in dict.fromkeys(one.name for one in cases):

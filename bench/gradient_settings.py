@@ -8,7 +8,7 @@ gains nothing. Averaging the weights over the steps was tried as well, and lost 
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import product
@@ -32,7 +32,10 @@ from bench.private_gradients import (
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables.scaled_records import ScaledRecords, ScaledSchema
 
-MECHANISMS = {"PrivUnit": PrivUnit, "hybrid": SampledHybrid}
+MECHANISMS: dict[str, Callable[[int, float], VectorMechanism]] = {
+    "PrivUnit": PrivUnit,
+    "hybrid": SampledHybrid,
+}
 FEW = 1500
 """Owners below which a table counts as small."""
 

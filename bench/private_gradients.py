@@ -10,7 +10,7 @@ each (one against the rest). A list of three or more categories is one column fo
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,7 +266,7 @@ class LogisticModel:
 
 def features_of(schema: ScaledSchema, values: Floats) -> Floats:
     """Return numbers as they are, a column for each of three or more categories, and a 1."""
-    columns = []
+    columns: list[NDArray[Any]] = []  # Any: numbers, or bits of categories
     for place, one in enumerate(schema.attributes):
         if isinstance(one, Categorical) and len(one.values) > 2:
             spots = np.linspace(-1, 1, len(one.values))
@@ -278,7 +278,7 @@ def features_of(schema: ScaledSchema, values: Floats) -> Floats:
 
 def width_of(schema: ScaledSchema) -> int:
     """Return how many features a record has."""
-    return features_of(schema, np.zeros((1, len(schema)))).shape[1]
+    return int(features_of(schema, np.zeros((1, len(schema)))).shape[1])
 
 
 def fit_gradients(

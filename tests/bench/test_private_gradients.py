@@ -57,7 +57,7 @@ def products_of(epsilon: float, drawn_at: float, seed: int) -> tuple[PrivUnit, F
     own = np.full(6, 1 / math.sqrt(6))
     source = SeededSource(seed, "cap", f"{drawn_at:g}")
     reports = sender.randomise(np.repeat(own[None], 40_000, axis=0), source)
-    return mechanism, reports @ own * sender.gain
+    return mechanism, np.asarray(reports @ own * sender.gain)
 
 
 @pytest.mark.statistical
@@ -69,7 +69,8 @@ def test_reports_follow_their_distribution(seed: int) -> None:
     def below(product: Floats) -> Floats:
         above = special.betainc(half, half, (1 - product) / 2)
         outside = (1 - mechanism.inside) * (1 - above) / (1 - cap)
-        return np.where(product < mechanism.edge, outside, 1 - mechanism.inside * above / cap)
+        inside = 1 - mechanism.inside * above / cap
+        return np.asarray(np.where(product < mechanism.edge, outside, inside))
 
     def in_cap(found: Floats) -> float:
         hits = int(np.count_nonzero(found >= mechanism.edge))
