@@ -34,6 +34,7 @@ KIND_BUILDERS: Mapping[str, KindBuilder] = MappingProxyType(
         training.RATED_BITS: training.rated_bits_kind,
         training.RATING_DIRECTIONS: training.rating_directions_kind,
         training.RATING_AXES: training.rating_axes_kind,
+        encoding.RANGE_ROWS: encoding.range_rows_kind,
         encoding.JOINT_ROWS: encoding.joint_rows_kind,
         collecting.DECISIONS: collecting.decisions_kind,
         collecting.SELECTION_VALUES: collecting.selection_values_kind,

@@ -203,6 +203,16 @@ class ScaledSchema:
             raise BadTable(where, "Expected columns of one length.")
         return ScaledRecords(np.column_stack(scaled), np.asarray(labels))
 
+    def outside(self, table: Table) -> NDArray[np.bool_]:
+        """Return which values of a table lie outside their range: ``records`` moves them."""
+        columns = [
+            (table[one.name] < one.low) | (table[one.name] > one.high)
+            if isinstance(one, Continuous)
+            else np.zeros(len(table[one.name]), dtype=np.bool_)
+            for one in self.attributes
+        ]
+        return np.column_stack(columns)
+
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Return plain data that ``of_json`` reads."""
         attributes = [

@@ -97,7 +97,8 @@ class NaiveBayesTrainer:
     Attributes:
         classes: Of all attributes.
         chosen: Attributes that an owner draws.
-        epsilon: Of a report, and of a question.
+        epsilon: Of a report.
+        ask_epsilon: Of a question.
         counts: Whether the model is fitted to debiased counts (jNB); otherwise to whole tuples by
             their likelihood (jNB+).
     """
@@ -105,6 +106,7 @@ class NaiveBayesTrainer:
     classes: encoding.Discretiser
     chosen: int
     epsilon: float
+    ask_epsilon: float
     counts: bool = False
     response: encoding.JointResponse = field(init=False)
 
@@ -123,8 +125,8 @@ class NaiveBayesTrainer:
     def decision(self) -> BinaryResponse | KaryResponse:
         """What the decision of a question goes through."""
         if self.labels == 2:
-            return BinaryResponse(self.epsilon)
-        return KaryResponse(self.labels, self.epsilon)
+            return BinaryResponse(self.ask_epsilon)
+        return KaryResponse(self.labels, self.ask_epsilon)
 
     @property
     def kind(self) -> Kind:

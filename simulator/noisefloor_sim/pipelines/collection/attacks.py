@@ -181,7 +181,7 @@ def _member_games(
         return
     if isinstance(trainer.train, collecting.JointCollector):
         publisher = records.joint_publisher(
-            task.discretiser, columns, task.epsilon, trainer.weight
+            task.discretiser, columns, task.training_epsilon, trainer.weight
         )
     elif isinstance(trainer.train, collecting.UnifiedCollector | collecting.WeakCollector):
         publisher = records.collector_publisher(trainer.train, columns, trainer.weight)

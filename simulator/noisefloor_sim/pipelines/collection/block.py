@@ -59,10 +59,10 @@ class CollectionBlock(PipelineBlock):
     method: Literal["joint-bayes", "joint-counts", "joint-svm", "unified", "weak", "piecewise"] = (
         Field(
             default="joint-bayes",
-            description="What owners send and what is learnt from it; 'joint-counts' learns from "
-            "debiased counts what 'joint-bayes' learns by likelihood, 'weak' sends classes without "
-            "noise, and the paper's variant of 'unified' is as printed. Labels of more than two "
-            "classes need 'joint-bayes' or 'joint-counts'.",
+            description="What owners send and what is learnt from it; 'joint-bayes' learns by "
+            "likelihood what 'joint-counts' learns from debiased counts, both for labels of any "
+            "number of classes; 'weak' sends classes without noise, and the paper's variant of "
+            "'unified' is as printed.",
         )
     )
     epsilon: float = Field(
@@ -71,6 +71,17 @@ class CollectionBlock(PipelineBlock):
         le=100,
         description="Claimed for each phase: a report to the selection, one in training, one "
         "question.",
+    )
+    ranges: Literal["declared", "private"] = Field(
+        default="declared",
+        description="Whether ranges are those declared, or are learnt within them by a round of "
+        "its own, before all others, under 'range_share' of epsilon.",
+    )
+    range_share: float = Field(
+        default=0.25,
+        gt=0,
+        lt=1,
+        description="Part of epsilon for private ranges; a report in training has the rest.",
     )
     attributes: int = Field(
         default=0, ge=0, le=4_096, description="Attributes reported; 0: by the public rule."

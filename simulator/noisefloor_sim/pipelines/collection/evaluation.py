@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from noisefloor.collection.encoding import Discretiser
 from noisefloor.collection.learners import Shrinkage, fit, model_from_counts
 from noisefloor.errors import NoisefloorError
-from noisefloor.tables import Labels, ScaledRecords
+from noisefloor.tables import Continuous, Labels, ScaledRecords
 from noisefloor.tasks import ClassifierTrainer
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.phases import CollectionPhases
@@ -76,21 +76,38 @@ def accuracy_metrics(phases: CollectionPhases, context: SimulationContext) -> li
         return []
     records, rows = tested.joined(), tested.different
     predicted = phases.task.predict(phases.content, records)
+    right = float(np.mean(predicted == records.labels))
     majority = float(np.bincount(records.labels).max() / len(records))
     metrics = [
-        _share("accuracy.device", float(np.mean(predicted == records.labels)), rows),
+        _share("accuracy.device", right, rows),
         Metric("accuracy.majority", majority, n=len(records)),
+        Metric("lead", right - majority, n=rows),
         Metric("data.rows_tested", float(rows), n=tested.count),
         Metric("data.rows_trained", float(trained.different), n=trained.count),
     ]
     asked = sum(stats.tested for stats in phases.questions)
     if asked:
-        right = sum(stats.right for stats in phases.questions)
-        metrics.append(_share("accuracy.question", right / asked, min(asked, rows)))
+        answered = sum(stats.right for stats in phases.questions)
+        metrics.append(_share("accuracy.question", answered / asked, min(asked, rows)))
+    if trained.count:
+        metrics.append(_clipped(phases, trained))
     open_ = _open_answers(phases, trained, records) if trained.count else None
     if open_ is not None:
         metrics.append(_share("accuracy.open", float(np.mean(open_ == records.labels)), rows))
     return metrics
+
+
+def _clipped(phases: CollectionPhases, sample: RecordSample) -> Metric:
+    """Return the share of owners' numbers that were moved into their range, given or learnt."""
+    schema, records = phases.task.schema, sample.joined()
+    moved = phases.assignment.moved(np.concatenate(sample.rows), records)
+    ranges = phases.task.ranges(phases.content)
+    if ranges is not None:
+        lows, highs = np.array(ranges).T
+        moved |= (records.values < lows) | (records.values > highs)
+    is_number = [isinstance(one, Continuous) for one in schema.attributes]
+    numbers = moved[:, is_number]
+    return Metric("values.clipped", float(numbers.mean()) if numbers.size else 0.0, n=len(records))
 
 
 def _share(name: str, share: float, rows: int) -> Metric:

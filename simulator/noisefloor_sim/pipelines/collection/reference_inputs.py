@@ -25,6 +25,30 @@ _TIE = 1e-9
 """A decision is known where the two best log-odds are at least this far apart."""
 
 
+def range_schema(schema: ScaledSchema) -> tuple[ScaledSchema, list[int]]:
+    """Return the numbers of a schema, whose ranges are asked for, and their places."""
+    places = [at for at, one in enumerate(schema.attributes) if not isinstance(one, Categorical)]
+    numbers = tuple(schema.attributes[at] for at in places)
+    return ScaledSchema(numbers, schema.label), places
+
+
+def in_ranges(
+    records: ScaledRecords, ranges: Sequence[tuple[float, float]] | None
+) -> ScaledRecords:
+    """Return records as values of the ranges that were learnt, or as they are.
+
+    One column after the other, in the order of operations that is published: values on the edge
+    of a class would otherwise fall on either side.
+    """
+    if ranges is None:
+        return records
+    columns = []
+    for place, (low, high) in enumerate(ranges):
+        column = (records.values[:, place] - low) * (2 / (high - low)) - 1
+        columns.append(np.minimum(np.maximum(column, -1.0), 1.0))
+    return ScaledRecords(np.column_stack(columns), records.labels)
+
+
 def class_sizes(schema: ScaledSchema, most: int) -> list[int]:
     """Return how many classes each attribute has."""
     return [len(_centres(one, most)) for one in schema.attributes]

@@ -7,16 +7,17 @@ _GAMES = (
 
 METRIC_NAMES = (
     *(f"accuracy.{name}" for name in ("device", "majority", "question", "open")),
+    *("lead", "values.clipped"),
     *(f"data.{name}" for name in ("rows", "rows_tested", "rows_trained", "reused")),
     "data.ranges_public",
     *(
         f"{phase}.{name}"
-        for phase in ("selection", "training")
+        for phase in ("ranges", "selection", "training")
         for name in ("reports", "reports_counted", "absent", "refused")
     ),
     *(f"questions.{name}" for name in ("asked", "refused", "absent", "answered")),
     *("questions.asked.day_*", "questions.refused.day_*"),
-    *("spent.selection_report", "spent.training_report", "spent.question"),
+    *("spent.range_report", "spent.selection_report", "spent.training_report", "spent.question"),
     *("spent", "spent_share", "budget_overspent"),
     *("sizes.attributes", "sizes.classes", "model.bytes", "model.support_vectors"),
     *(
@@ -26,4 +27,4 @@ METRIC_NAMES = (
     ),
 )
 
-CLAIM_NAMES = ("selection", "training", "question", "asker", "owner")
+CLAIM_NAMES = ("ranges", "selection", "training", "question", "asker", "owner")
