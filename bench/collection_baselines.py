@@ -65,7 +65,7 @@ def baselines(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]
     yield from found.items()
     most = rule_of(fold).classes
     yield "sampled joint, rule", survey(fold, most, source.child("rule"))
-    chosen = joint_size(len(fold.schema), FIXED, fold.epsilon)
+    chosen = joint_size(len(fold.schema), FIXED, fold.epsilon, fold.labels)
     # One attribute drawn is the sampled joint answer; other draws of it would only add noise.
     alone = found["sampled joint"] if chosen == 1 else None
     yield "several joint", alone or several(fold, chosen, source.child("several"))
@@ -102,7 +102,7 @@ def several(fold: Fold, chosen: int, source: SeededSource) -> Answers:
 
 def hindsight(most: int, fold: Fold, source: SeededSource) -> Answers:
     """Ours at a given class count."""
-    chosen = joint_size(len(fold.schema), most, fold.epsilon)
+    chosen = joint_size(len(fold.schema), most, fold.epsilon, fold.labels)
     response, classes, reports = joint_reports(fold, chosen, most, source)
     model = fit_tuples(response, reports, Shrinkage(classes))
     predicted = model.predict(fold.test.values)

@@ -91,7 +91,7 @@ class Model(Protocol):
 
 def rule_of(fold: Fold) -> ReportSize:
     """Return the sizes that the platform's public rule chooses."""
-    return joint_choice(len(fold.train), len(fold.schema), fold.epsilon)
+    return joint_choice(len(fold.train), len(fold.schema), fold.epsilon, fold.labels)
 
 
 def joint_bayes(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]:

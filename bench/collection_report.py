@@ -67,7 +67,8 @@ class Cases:
         """What the public rule chooses for nine of ten parts."""
         table = load(self.name)
         owners = len(table.records) - -(-len(table.records) // PARTS)
-        return sizing.joint_choice(owners, len(table.schema), self.epsilon)
+        labels = len(table.schema.label.classes)
+        return sizing.joint_choice(owners, len(table.schema), self.epsilon, labels)
 
     def has(self, method: str) -> bool:
         """Whether a method was run."""
@@ -223,19 +224,10 @@ def other_row(one: Cases, way: int) -> list[str]:
 
 def chosen_on() -> str:
     """Return what the rule for class counts was chosen on, as the platform or bench states it."""
-    stated = getattr(sizing, "CHOSEN_ON", "")
-    if not stated and importlib.util.find_spec("bench.class_counts"):
-        found = importlib.import_module("bench.class_counts")
-        stated = getattr(found, "CHOSEN_ON", "") or found.__doc__
-    return " ".join(str(stated or CHOSEN_BEFORE).split())
-
-
-CHOSEN_BEFORE = (
-    "The rule's odd numbers of classes are not blind: its first form took even numbers as well,"
-    " and stood at 76.8 (a) and 77.1 (b) on Ionosphere at epsilon 5. Other tables (heart disease,"
-    " housing, brown yeast, wine, Adult) spoke for the change; a score on Ionosphere was the"
-    " reason to look."
-)
+    stated = sizing.__doc__
+    if importlib.util.find_spec("bench.class_counts"):
+        stated = importlib.import_module("bench.class_counts").__doc__
+    return str(stated)
 
 
 def print_report(results: Sequence[Result]) -> None:
