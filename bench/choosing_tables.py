@@ -1,17 +1,24 @@
 """The tables on which the rule for class counts was chosen; none of them judges it.
 
-Ranges are such as one may know before anybody reports: documented ends, or, for a quantity that is
-never negative and of which the order of size is known, zero to the next power of two.
+Eight families are synthetic, each a stated distribution at several sizes; seven are real: the
+numbers of Adult, of five tables out of the archive that has Ionosphere, and of two kinds of iris.
+Ranges are such as one may know before anybody reports: documented ends, or, for a quantity of
+which the order of size is known, zero (minus as much, if it can be negative) to the next power of
+two.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
 from noisefloor.checks import Floats
 from noisefloor.randomness import Generator, SeededSource
+from noisefloor.tables.cache import read_cached
+from noisefloor.tables.data_sets import ADULT, IONOSPHERE, DataSet, Member
+from noisefloor.tables.fetching import fetch_data_sets
 from noisefloor.tables.reading import load_table
 from noisefloor.tables.scaled_records import Continuous, Label, ScaledRecords, ScaledSchema
 from noisefloor_sim.pipelines.collection.synthetic_wearables import SCHEMA, health_records
@@ -23,37 +30,88 @@ POSITIVE = 0.4
 _SHARED = 0.5
 """Of a standard deviation, what all numbers of a record have in common."""
 
-Draw = Callable[[Generator, int], tuple[Floats, Floats]]
-"""Values and labels of so many records."""
+PARTS = 5
+"""Of a real table."""
+
+Draw = Callable[[Generator, int], tuple[ScaledSchema, ScaledRecords]]
+"""Makes the schema, and records of so many people."""
+
+Fold = tuple[ScaledSchema, ScaledRecords, ScaledRecords]
+"""The schema, records to train on and records to score."""
+
+
+class ChoosingTable(Protocol):
+    """Records to choose on."""
+
+    @property
+    def family(self) -> str:
+        """Tables of one family weigh together as much as any other family."""
+        ...
+
+    @property
+    def owners(self) -> int:
+        """About how many train."""
+        ...
+
+    @property
+    def attributes(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def is_real(self) -> bool:
+        """Whether people or things were measured."""
+        ...
+
+    def folds(self, seed: int) -> Iterator[Fold]:
+        """Return schema, records to train on and records to score, once or several times."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class ChoosingTable:
-    """Records of one kind, as many as are wanted.
-
-    Attributes:
-        family: Tables of one family weigh as much as one.
-        owners: How many train.
-        attributes: How many there are.
-        draw: Makes the schema, and records of so many people.
-    """
+class SyntheticTable:
+    """Records of one distribution, as many as are wanted."""
 
     family: str
     owners: int
     attributes: int
-    draw: Callable[[Generator, int], tuple[ScaledSchema, ScaledRecords]]
+    draw: Draw
+    is_real: bool = False
+
+    def folds(self, seed: int) -> Iterator[Fold]:
+        """Draw once; what nobody trains on is scored."""
+        name = f"{self.family} {self.attributes} {self.owners}"
+        chance = SeededSource(seed, "choosing", name).generator()
+        schema, records = self.draw(chance, self.owners + TESTED)
+        yield schema, records[slice(0, self.owners)], records[slice(self.owners, None)]
+
+
+@dataclass(frozen=True, slots=True)
+class RealTable:
+    """Rows of one table, each scored once in the parts of a shuffle."""
+
+    family: str
+    schema: ScaledSchema
+    records: ScaledRecords
+    is_real: bool = True
 
     @property
-    def name(self) -> str:
-        """Family, attributes and owners."""
-        return f"{self.family} {self.attributes} x {self.owners}"
+    def owners(self) -> int:
+        """Those of all parts but one."""
+        return len(self.records) * (PARTS - 1) // PARTS
 
-    def split(self, seed: int) -> tuple[ScaledSchema, ScaledRecords, ScaledRecords]:
-        """Return the schema, records to train on and records to score."""
-        chance = SeededSource(seed, "choosing", self.name).generator()
-        schema, records = self.draw(chance, self.owners + TESTED)
-        train, test = slice(0, self.owners), slice(self.owners, None)
-        return schema, records[train], records[test]
+    @property
+    def attributes(self) -> int:
+        """Those of the schema."""
+        return len(self.schema)
+
+    def folds(self, seed: int) -> Iterator[Fold]:
+        """Train on all parts but one, for each part."""
+        words = SeededSource(seed, "choosing", self.family).words(len(self.records))
+        parts = np.array_split(np.argsort(words), PARTS)
+        for place, part in enumerate(parts):
+            rest = np.concatenate([*parts[:place], *parts[place + 1 :]])
+            yield self.schema, self.records[rest], self.records[part]
 
 
 def next_power(values: Floats) -> Floats:
@@ -72,8 +130,8 @@ def scaled(
     return schema, ScaledRecords(np.column_stack(columns), labels > 0)
 
 
-def gaussian(family: str, owners: int, attributes: int, *, is_loose: bool) -> ChoosingTable:
-    """Normal numbers whose mean the label moves, in [0, next power of two] or in +-3 deviations."""
+def gaussian(family: str, owners: int, attributes: int, *, is_loose: bool) -> SyntheticTable:
+    """Normal numbers whose mean the label moves, in [0, next power of two] or +-3 deviations."""
     fixed = SeededSource(attributes, family).generator()
     shifts = 1.2 * fixed.uniform(-1, 1, attributes)
     means = fixed.uniform(2, 6, attributes)
@@ -89,10 +147,10 @@ def gaussian(family: str, owners: int, attributes: int, *, is_loose: bool) -> Ch
             highs,
         )
 
-    return ChoosingTable(family, owners, attributes, draw)
+    return SyntheticTable(family, owners, attributes, draw)
 
 
-def lognormal(family: str, owners: int, attributes: int, *, is_loose: bool) -> ChoosingTable:
+def lognormal(family: str, owners: int, attributes: int, *, is_loose: bool) -> SyntheticTable:
     """Skewed numbers whose logarithm the label moves, up to the next power or a high quantile."""
     fixed = SeededSource(attributes, family).generator()
     shifts, widths = 1.8 * fixed.random(attributes), fixed.uniform(0.3, 0.9, attributes)
@@ -105,10 +163,10 @@ def lognormal(family: str, owners: int, attributes: int, *, is_loose: bool) -> C
         values = np.exp(middles + widths * logs)
         return scaled(values, labels, np.zeros(attributes), next_power(tops) if is_loose else tops)
 
-    return ChoosingTable(family, owners, attributes, draw)
+    return SyntheticTable(family, owners, attributes, draw)
 
 
-def spread(family: str, owners: int, attributes: int) -> ChoosingTable:
+def spread(family: str, owners: int, attributes: int) -> SyntheticTable:
     """Numbers in [-1, 1] whose spread depends on the label, and their mean a little."""
     fixed = SeededSource(attributes, family).generator()
     narrow, wide = fixed.uniform(0.2, 0.5, attributes), fixed.uniform(0.5, 1.2, attributes)
@@ -121,10 +179,10 @@ def spread(family: str, owners: int, attributes: int) -> ChoosingTable:
         ends = np.ones(attributes)
         return scaled(np.clip(values, -1, 1), labels, -ends, ends)
 
-    return ChoosingTable(family, owners, attributes, draw)
+    return SyntheticTable(family, owners, attributes, draw)
 
 
-def mixture(family: str, owners: int, attributes: int) -> ChoosingTable:
+def mixture(family: str, owners: int, attributes: int) -> SyntheticTable:
     """Two groups of each label around centres of their own, in [0, next power of two]."""
     fixed = SeededSource(attributes, family).generator()
     centres = fixed.uniform(1, 3, (2, 2, attributes))
@@ -135,10 +193,10 @@ def mixture(family: str, owners: int, attributes: int) -> ChoosingTable:
         values = values + 1.5 * _noise(chance, count, attributes)
         return scaled(values, labels, np.zeros(attributes), np.full(attributes, 8.0))
 
-    return ChoosingTable(family, owners, attributes, draw)
+    return SyntheticTable(family, owners, attributes, draw)
 
 
-def logistic(family: str, owners: int, attributes: int) -> ChoosingTable:
+def logistic(family: str, owners: int, attributes: int) -> SyntheticTable:
     """Even numbers in [0, 1], and a label by a logistic rule."""
     weights = SeededSource(attributes, family).generator().standard_normal(attributes)
     weights *= 8 / np.sqrt(attributes)
@@ -148,12 +206,12 @@ def logistic(family: str, owners: int, attributes: int) -> ChoosingTable:
         labels = chance.random(count) < 1 / (1 + np.exp(-(values - 0.5) @ weights))
         return scaled(values, labels, np.zeros(attributes), np.ones(attributes))
 
-    return ChoosingTable(family, owners, attributes, draw)
+    return SyntheticTable(family, owners, attributes, draw)
 
 
-def wearables(owners: int) -> ChoosingTable:
+def wearables(owners: int) -> SyntheticTable:
     """The synthetic records of the simulator."""
-    return ChoosingTable(
+    return SyntheticTable(
         "wearables",
         owners,
         len(SCHEMA),
@@ -170,7 +228,7 @@ def _adult() -> tuple[Floats, Floats]:
     return np.column_stack(numbers).astype(np.float64), rich
 
 
-def adult(owners: int) -> ChoosingTable:
+def adult(owners: int) -> SyntheticTable:
     """Numerical columns of Adult, in [0, next power of two]."""
     values, labels = _adult()
 
@@ -179,29 +237,115 @@ def adult(owners: int) -> ChoosingTable:
         highs = next_power(values.max(axis=0) + 1)
         return scaled(values[some], labels[some], np.zeros(values.shape[1]), highs)
 
-    return ChoosingTable("adult", owners, values.shape[1], draw)
+    return SyntheticTable("adult", owners, values.shape[1], draw, is_real=True)
+
+
+ORANGE = DataSet(
+    name="orange-tables",
+    title="Small tables that come with Orange",
+    archive=IONOSPHERE.archive,
+    members=(
+        Member(
+            "Orange/datasets/heart_disease.tab",
+            "heart.tsv",
+            "954e44e3d93a97682b5466c7ea166e16f376f8dd93deef5855f511734e4d6224",
+            24_031,
+        ),
+        Member(
+            "Orange/datasets/housing.tab",
+            "housing.tsv",
+            "2d729b907004916d7485d2af6a27afa23fdfb1b901d5ff8483bdf71d2cba5c51",
+            34_742,
+        ),
+        Member(
+            "Orange/tests/datasets/imports-85.tab",
+            "autos.tsv",
+            "74f74d1b57617ee22895ec0067ff6fbd0f746f5c919e7af1a1f62303b8b50f90",
+            26_300,
+        ),
+        Member(
+            "Orange/tests/datasets/breast-cancer-wisconsin.tab",
+            "cells.tsv",
+            "28a04d47023d8199ab5e4ab121ef6963f1d8a5907b1df573df59a34a68114fcc",
+            35_787,
+        ),
+        Member(
+            "Orange/datasets/brown-selected.tab",
+            "yeast.tsv",
+            "a18d1cf06ee090246c754bc0572e5b1d6467911d3300d0ba11313e7551f2ec15",
+            98_010,
+        ),
+    ),
+    licence="CC BY 4.0 (UCI), public domain",
+    source="UCI Machine Learning Repository; StatLib; Brown and others 2000",
+    rows=1943,
+    columns=81,
+    redistributable=True,
+    note="For bench/class_counts.py.",
+)
+
+_LABELS: dict[str, tuple[str, str]] = {
+    "heart.tsv": ("diameter narrowing", "1"),
+    "housing.tsv": ("MEDV", ""),
+    "autos.tsv": ("price", ""),
+    "cells.tsv": ("type", "benign"),
+    "yeast.tsv": ("function", "Ribo"),
+}
+"""The column to predict and its positive class; nothing: above its median."""
+
+
+def orange(member: Member) -> RealTable:
+    """Return the numbers of a table; rows with gaps are left out, and columns that mostly are."""
+    lines = read_cached(ORANGE, member).decode().splitlines()
+    cells = np.array([[one.strip() for one in line.split("\t")] for line in lines if line.strip()])
+    names, kinds, rows = cells[0], cells[1], cells[3:]
+    label, positive = _LABELS[member.file]
+    said = rows[:, names == label][:, 0]
+    is_number = np.isin(kinds, ("c", "continuous")) & (names != label)
+    columns = rows[:, is_number]
+    columns = columns[:, (columns == "?").mean(axis=0) < 0.1]
+    is_whole = (columns != "?").all(axis=1) & (said != "?")
+    values, said = columns[is_whole].astype(np.float64), said[is_whole]
+    labels = said == positive if positive else _above_median(said.astype(np.float64))
+    return _real(member.file.removesuffix(".tsv"), values[:, values.std(axis=0) > 0], labels)
+
+
+def iris() -> RealTable:
+    """Return the two kinds of iris that are hard to tell apart."""
+    from sklearn.datasets import load_iris
+
+    found = load_iris()
+    return _real("iris", found.data[50:], found.target[50:] == 2)
+
+
+def _real(family: str, values: Floats, labels: Floats) -> RealTable:
+    highs = next_power(np.abs(values).max(axis=0))
+    lows = np.where(values.min(axis=0) < 0, -highs, 0.0)
+    return RealTable(family, *scaled(values, labels, lows, highs))
+
+
+def _above_median(values: Floats) -> Floats:
+    return np.asarray(values > np.median(values))
 
 
 def choosing_tables() -> list[ChoosingTable]:
     """Return all of them: few to many owners, few to many attributes."""
+    fetch_data_sets([ORANGE, ADULT])
+    loose = ((400, 10), (500, 30), (2000, 30), (8000, 8))
+    skewed = ((400, 12), (500, 30), (3000, 20), (8000, 8))
+    documented = ((500, 30), (2000, 10))
     return [
-        *(gaussian("gauss, loose", *size, is_loose=True) for size in ((400, 10), (2000, 30))),
-        *(gaussian("gauss, loose", *size, is_loose=True) for size in ((500, 30), (8000, 8))),
-        *(
-            gaussian("gauss, documented", *size, is_loose=False)
-            for size in ((500, 30), (2000, 10))
-        ),
-        *(lognormal("skewed, loose", *size, is_loose=True) for size in ((500, 30), (400, 12))),
-        *(lognormal("skewed, loose", *size, is_loose=True) for size in ((3000, 20), (8000, 8))),
-        *(
-            lognormal("skewed, documented", *size, is_loose=False)
-            for size in ((500, 30), (2000, 10))
-        ),
+        *(gaussian("gauss, loose", *size, is_loose=True) for size in loose),
+        *(gaussian("gauss, documented", *size, is_loose=False) for size in documented),
+        *(lognormal("skewed, loose", *size, is_loose=True) for size in skewed),
+        *(lognormal("skewed, documented", *size, is_loose=False) for size in documented),
         *(spread("spread", *size) for size in ((350, 30), (400, 8), (2000, 20))),
         *(mixture("mixture", *size) for size in ((400, 15), (2000, 10))),
         *(logistic("logistic", *size) for size in ((450, 12), (4000, 12))),
         *(wearables(owners) for owners in (500, 2000, 10000)),
         *(adult(owners) for owners in (500, 5000, 20000)),
+        *(orange(member) for member in ORANGE.members),
+        iris(),
     ]
 
 

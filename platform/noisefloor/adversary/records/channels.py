@@ -162,7 +162,7 @@ def sizes_of(mechanism: RecordResponse) -> tuple[int, ...]:
     """Return the classes of each value of a record, the label among them where there is one."""
     if isinstance(mechanism, encoding.UnifiedResponse):
         return mechanism.sizes
-    return (*mechanism.sizes, *([2] * mechanism.labelled))
+    return (*mechanism.sizes, *([mechanism.labels] * mechanism.labelled))
 
 
 def check_place(place: int, width: int) -> int:

@@ -36,9 +36,9 @@ from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports, Tally
 from noisefloor.tables import Categorical, Labels
 
-STRENGTH = 8.0
-"""Records of everybody that each label starts from. Set, with ``SHARED``, on synthetic data and
-small public tables that are used in no comparison here; 4 to 16 did equally well there."""
+STRENGTH = 2.0
+"""Records of everybody that each label starts from. Of 0.5, 1, 2, 4 and 8 the one with the highest
+mean accuracy on the tables of ``bench/choosing_tables.py``; 1 to 4 did almost equally well."""
 
 SHARED = 0.2
 """Part of a class's count that goes to its neighbours, half to each."""
@@ -164,7 +164,7 @@ def check_class_sizes(classes: Discretiser, sizes: tuple[int, ...]) -> None:
         raise BadParameter("classes", "<classes>", "of the sizes that the response has")
 
 
-STRENGTH = 1.0
+EVEN_RECORDS = 1.0
 """Plain records that each attribute is taken to have had before, even over its classes."""
 
 _LEAST_SHARE = 0.05
@@ -172,7 +172,7 @@ _LEAST_SHARE = 0.05
 
 
 def fit_counts(
-    response: JointResponse, tally: Tally, classes: Discretiser, strength: float = STRENGTH
+    response: JointResponse, tally: Tally, classes: Discretiser, strength: float = EVEN_RECORDS
 ) -> NaiveBayes:
     """Fit a classifier to the tally of labelled joint responses.
 

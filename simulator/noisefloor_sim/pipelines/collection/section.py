@@ -13,7 +13,10 @@ from noisefloor_sim.pipelines.collection.block import ATTACKS
 from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Section, Table, readings
 from noisefloor_sim.scenario import game_of
 
-_FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
+_FLOWS = (
+    *("spent.range_report", "spent.selection_report", "spent.training_report"),
+    "spent.question",
+)
 
 
 def accuracy_table(groups: plotting.Groups) -> Table:
@@ -117,8 +120,32 @@ def spent_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
         "What each phase took of a mean user",
         "Epsilon as debited, over all users, also those who took no part; the share is that of "
         "the budget. A question that is refused costs nothing.",
-        ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
+        (
+            *("curve", axis.word, "ranges", "selection", "training", "questions"),
+            *("in all", "share", "refused"),
+        ),
         plotting.mean_rows(groups, names, 0.0),
+    )
+
+
+def lead_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
+    """Show by how much each model is better than naming the most frequent label."""
+    names = ("accuracy.device", "accuracy.majority", "lead", "values.clipped")
+    return Table(
+        "Lead over the majority class",
+        "What a model on the device names right beyond always naming the most frequent label: at "
+        "0 or below, it is of no use. Beside it the share of owners' numbers that lay outside of "
+        "their range, declared or learnt, and were moved to its end before they were reported.",
+        ("curve", axis.word, "on the device", "majority class", "lead", "moved into range"),
+        plotting.mean_rows(groups, names),
+        (
+            readings.column_count(
+                "lead",
+                lambda lead: lead <= 0,
+                some="{k} of {n} models are at or below the majority class: they are of no use.",
+                none="All {n} models are above the majority class.",
+            ),
+        ),
     )
 
 
@@ -173,6 +200,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         (
             *_curves(groups, axis),
             *_question_plots(points),
+            lead_table(groups, axis),
             spent_table(groups, axis),
             sizes_table(groups, axis),
         ),
