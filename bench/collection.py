@@ -107,6 +107,16 @@ def written(results: Sequence[Result]) -> str:
     return json.dumps(rows, indent=1)
 
 
+def read(path: Path) -> list[Result]:
+    """Return what ``written`` wrote."""
+    results = []
+    for row in json.loads(path.read_text()):
+        task = row["task"] | ({"epsilon": math.inf} if row["task"]["epsilon"] is None else {})
+        found = {name: (one, other) for name, (one, other) in row["accuracies"].items()}
+        results.append(Result(Task(**task), found, row["cpu_s"]))
+    return results
+
+
 def main() -> None:
     """Run the tasks, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -122,7 +132,11 @@ def main() -> None:
     )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--read", type=Path, nargs="+", help="print again what was written")
     arguments = parser.parse_args()
+    if arguments.read:
+        print_report([result for path in arguments.read for result in read(path)])
+        return
     seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else SEEDS)
     with_paper = not (arguments.quick or arguments.without_paper)
     folds = QUICK_FOLDS if arguments.quick else PARTS

@@ -1,8 +1,9 @@
 """The collection benchmark: every method runs on a fold, and sentences follow from figures."""
 
 import math
+from pathlib import Path
 
-from bench.collection import run, tasks_of
+from bench.collection import read, run, tasks_of, written
 from bench.collection_baselines import CLASS_COUNTS, LADDER
 from bench.collection_report import BASELINES, Cases, Result, Task, attribution, cases_of, losses
 
@@ -58,6 +59,12 @@ def test_a_better_baseline_and_a_model_no_better_than_the_majority_are_named() -
     assert losses(cases) == ["wine at 2: PrivUnit by 3.0 to 3.0"]
     assert cases[0].shown("hybrid").endswith("*")
     assert not cases[0].shown("PrivUnit").endswith("*")
+
+
+def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
+    found = [*made(RISING)[0].results, *made(RISING)[0].plain]
+    (tmp_path / "figures.json").write_text(written(found))
+    assert read(tmp_path / "figures.json") == found
 
 
 def test_papers_settings_are_run_only_where_they_can_be() -> None:

@@ -52,17 +52,17 @@ def test_the_densities_of_a_cap_have_the_ratio_that_is_guaranteed(dimension: int
 
 
 def products_of(epsilon: float, drawn_at: float, seed: int) -> tuple[PrivUnit, Floats]:
-    """Return products of reports with the own direction, of n = 40,000 owners."""
+    """Return products of reports with the own direction, of n = 20,000 owners."""
     mechanism, sender = PrivUnit(6, epsilon), PrivUnit(6, drawn_at)
     own = np.full(6, 1 / math.sqrt(6))
     source = SeededSource(seed, "cap", f"{drawn_at:g}")
-    reports = sender.randomise(np.repeat(own[None], 40_000, axis=0), source)
+    reports = sender.randomise(np.repeat(own[None], 20_000, axis=0), source)
     return mechanism, np.asarray(reports @ own * sender.gain)
 
 
 @pytest.mark.statistical
 def test_reports_follow_their_distribution(seed: int) -> None:
-    """n = 40,000; false alarm FALSE_ALARM for each of two. The twin: 1.1 times the epsilon."""
+    """n = 20,000; false alarm FALSE_ALARM for each of two. The twin: 1.1 times the epsilon."""
     mechanism, products = products_of(3.0, 3.0, seed)
     half, cap = (mechanism.dimension - 1) / 2, share_of_cap(6, mechanism.edge)
 
@@ -85,8 +85,8 @@ def test_reports_follow_their_distribution(seed: int) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [PrivUnit, SampledHybrid])
 def test_the_mean_of_reports_is_the_vector(kind: type, seed: int) -> None:
-    """n = 40,000, six coordinates, 6 standard errors: false alarm 1e-8. A twin is a tenth off."""
-    mechanism, n = kind(6, 5.0), 40_000
+    """n = 20,000, six coordinates, 6 standard errors: false alarm 1e-8. A twin is a tenth off."""
+    mechanism, n = kind(6, 5.0), 20_000
     own = np.array([0.5, -0.4, 0.1, 0.0, 0.3, -0.2])
     source = SeededSource(seed, "mean", kind.__name__)
     reports = mechanism.randomise(np.repeat(own[None], n, axis=0), source)
