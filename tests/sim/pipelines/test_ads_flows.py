@@ -23,10 +23,11 @@ from noisefloor.adversary.fit import UniformFit
 from noisefloor.randomness import SeededSource
 from noisefloor.wire import Kind, decode_frame, sealed_frames
 from noisefloor_sim.inspection import SeenFrame, no_pairs
-from noisefloor_sim.pipelines.ads.choice_reference import noisy_max_chances
-from noisefloor_sim.pipelines.ads.request_flow import RequestFlow
-from noisefloor_sim.pipelines.ads.shown_flow import ShownFlow, ShownTruth
-from noisefloor_sim.pipelines.ads.training_reference import RatingInputs, reference_of
+from noisefloor_sim.pipelines.ads.flows.choice_reference import noisy_max_chances
+from noisefloor_sim.pipelines.ads.flows.report_reference import RatingInputs
+from noisefloor_sim.pipelines.ads.flows.request_flow import RequestFlow
+from noisefloor_sim.pipelines.ads.flows.shown_flow import ShownFlow, ShownTruth
+from noisefloor_sim.pipelines.ads.flows.training_flow import reference_of
 
 ADS, WIDE, USERS = 8, 3, 12_000
 MODEL = random_model(ADS, WIDE, 1, scale=0.4)

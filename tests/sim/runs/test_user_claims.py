@@ -20,8 +20,8 @@ from noisefloor.errors import BadScenario
 from noisefloor.privacy import Claim, Guarantee, Neighbours
 from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES, Price
+from noisefloor_sim.pipelines.ads.flows import TRAINING_REPORT as FLOW
 from noisefloor_sim.pipelines.ads.pipeline import AdsPipeline
-from noisefloor_sim.pipelines.ads.training_flow import LEDGER as FLOW
 from noisefloor_sim.runs.engine import explain_spending
 from noisefloor_sim.runs.user_claims import UserLedger
 from noisefloor_sim.scenario import HEAVIEST_USER, Scenario, loads, scenario_text

@@ -17,11 +17,8 @@ from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neigh
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
-from noisefloor_sim.pipelines.ads.request_flow import REQUEST
-from noisefloor_sim.pipelines.ads.shown_flow import SHOWN
+from noisefloor_sim.pipelines.ads.flows import REQUEST, SHOWN, TRAINING, TRAINING_REPORT
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.ads.training_flow import LEDGER as REPORT
-from noisefloor_sim.pipelines.ads.training_flow import TRAINING
 from noisefloor_sim.scenario import Scenario
 
 USER = Neighbours.USER
@@ -92,7 +89,7 @@ def prices_of(
     if training.training is not None:
         whole = training_release(training.training)
         proved = whole.each[1] if whole.releases > 1 else whole.proved
-        found[REPORT] = api.Price(whole.each[0], proved)
+        found[TRAINING_REPORT] = api.Price(whole.each[0], proved)
     elif block_of(scenario).training.method in ("open", "means"):
         open_ = Guarantee.none("the model is trained from ratings without noise", USER)
         found[IN_THE_OPEN] = api.Price(open_, open_, is_sent_by_all=True)

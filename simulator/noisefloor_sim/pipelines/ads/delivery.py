@@ -22,9 +22,8 @@ from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind, sealed_frames
 from noisefloor_sim.inspection import DeviceFrame, Flow
 from noisefloor_sim.pipelines.ads.block import block_of, scenario_key_errors
+from noisefloor_sim.pipelines.ads.flows import REQUEST, RequestFlow, ShownFlow
 from noisefloor_sim.pipelines.ads.ratings import kept_ratings
-from noisefloor_sim.pipelines.ads.request_flow import REQUEST, RequestFlow
-from noisefloor_sim.pipelines.ads.shown_flow import ShownFlow
 from noisefloor_sim.pipelines.ads.slots import (
     FilledSlots,
     ImpressionReporting,

@@ -19,7 +19,7 @@ from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind
 from noisefloor_sim.inspection import DeviceFrame, device_frames
-from noisefloor_sim.pipelines.ads.shown_flow import SHOWN, ShownFlow, ShownTruth
+from noisefloor_sim.pipelines.ads.flows import SHOWN, ShownFlow, ShownTruth
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.world import BudgetAccount, Cohort, Visits
 

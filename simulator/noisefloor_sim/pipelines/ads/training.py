@@ -31,6 +31,12 @@ from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor_sim.deploy.hosting import Receiver
 from noisefloor_sim.inspection import DeviceFrame, device_frames
 from noisefloor_sim.pipelines.ads.block import TrainingBlock, block_of, scenario_key_errors
+from noisefloor_sim.pipelines.ads.flows import (
+    TRAINING,
+    TRAINING_REPORT,
+    TrainingFlow,
+    TrainingTruth,
+)
 from noisefloor_sim.pipelines.ads.fraud import TrainingFraud, check_pushed, forged_reports
 from noisefloor_sim.pipelines.ads.gradient_noise import GradientNoise
 from noisefloor_sim.pipelines.ads.ratings import (
@@ -41,12 +47,6 @@ from noisefloor_sim.pipelines.ads.ratings import (
     scored_ratings,
 )
 from noisefloor_sim.pipelines.ads.rounds import Stragglers, TrainingRoundStatistics, round_metrics
-from noisefloor_sim.pipelines.ads.training_flow import (
-    LEDGER,
-    TRAINING,
-    TrainingFlow,
-    TrainingTruth,
-)
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact
@@ -268,7 +268,7 @@ class TrainingPhase:
         day = min(int(context.env.now // DAY_S), self.scenario.days - 1)
         present = self._present(session.training, cohort, number, day)
         cost = Amount.cost(session.training.cost(number)).micro_epsilon
-        paid = context.account(cohort).spend(day, LEDGER, present, cost) > 0
+        paid = context.account(cohort).spend(day, TRAINING_REPORT, present, cost) > 0
         stats.refused += int(np.count_nonzero(present.any(axis=1) & ~paid))
         users = np.flatnonzero(paid)
         own = kept_ratings(self.scenario, context.ad_world.tastes, cohort)[users]

@@ -30,7 +30,7 @@ from noisefloor_sim.inspection import (
     summed_bounds,
     with_bits,
 )
-from noisefloor_sim.pipelines.ads.choice_reference import SetReference, place_uniforms
+from noisefloor_sim.pipelines.ads.flows.choice_reference import SetReference, place_uniforms
 from noisefloor_sim.scenario import Scenario
 
 SHOWN = "shown-ad report"

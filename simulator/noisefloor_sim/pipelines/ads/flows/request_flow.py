@@ -42,12 +42,12 @@ from noisefloor_sim.inspection import (
     summed_bounds,
     with_bits,
 )
-from noisefloor_sim.pipelines.ads.choice_reference import (
+from noisefloor_sim.pipelines.ads.flows.choice_reference import (
     SetReference,
     noisy_max_chances,
     place_uniforms,
 )
-from noisefloor_sim.pipelines.ads.training_reference import RatingInputs, ridge_tastes
+from noisefloor_sim.pipelines.ads.flows.report_reference import RatingInputs, ridge_tastes
 from noisefloor_sim.scenario import Scenario
 
 REQUEST = "ad request"

@@ -37,13 +37,20 @@ from noisefloor_sim.inspection import (
     summed_bounds,
     with_bits,
 )
-from noisefloor_sim.pipelines.ads import training_reference
+from noisefloor_sim.pipelines.ads.flows.bit_reference import BitReference
+from noisefloor_sim.pipelines.ads.flows.laplace_reference import LaplaceReference
+from noisefloor_sim.pipelines.ads.flows.report_reference import (
+    RatingInputs,
+    ReportReference,
+    stepped_tastes,
+)
+from noisefloor_sim.pipelines.ads.flows.spectral_reference import SpectralReference
 from noisefloor_sim.scenario import Scenario
 
 TRAINING = "training"
 """The name of the flow."""
 
-LEDGER = "training report"
+TRAINING_REPORT = "training report"
 """What accounts call a report."""
 
 MOST_REPORTS = 1 << 16
@@ -83,8 +90,8 @@ class RoundWitnesses:
     pairs: WitnessPairs
     ids: Rows
     group: int
-    inputs: training_reference.RatingInputs
-    other: training_reference.RatingInputs
+    inputs: RatingInputs
+    other: RatingInputs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +115,7 @@ class TrainingTruth:
     size: int
     places: Rows
     users: Rows
-    inputs: training_reference.RatingInputs
+    inputs: RatingInputs
     witnesses: RoundWitnesses
 
     def part(self, rows: NDArray[np.bool_]) -> "TrainingTruth":
@@ -150,8 +157,8 @@ class ArrivedWitnesses:
     sent: Broadcast
     ids: Rows
     reports: Reports
-    inputs: training_reference.RatingInputs
-    other: training_reference.RatingInputs
+    inputs: RatingInputs
+    other: RatingInputs
 
 
 @dataclass(slots=True)
@@ -175,7 +182,7 @@ class TrainingFlow(Flow):
     scenario: Scenario
     source: SeededSource
     epochs: range = field(init=False)
-    reference: training_reference.ReportReference = field(init=False)
+    reference: ReportReference = field(init=False)
     tests: UniformFit = field(default_factory=UniformFit)
     drawn: dict[tuple[int, int], WitnessPairs] = field(default_factory=dict)
     arrived: dict[int, list[ArrivedWitnesses]] = field(default_factory=dict)
@@ -184,7 +191,7 @@ class TrainingFlow(Flow):
 
     def __post_init__(self) -> None:
         self.epochs = range(self.training.rounds)
-        self.reference = training_reference.reference_of(self.training)
+        self.reference = reference_of(self.training)
 
     @property
     def name(self) -> str:
@@ -223,7 +230,7 @@ class TrainingFlow(Flow):
 
     def price_at(self, epoch: int) -> LedgerPrice | None:
         """Return what a report of a round costs."""
-        return LedgerPrice(LEDGER, Amount.cost(self.training.cost(epoch)).micro_epsilon)
+        return LedgerPrice(TRAINING_REPORT, Amount.cost(self.training.cost(epoch)).micro_epsilon)
 
     @property
     def reports_once(self) -> bool:
@@ -256,7 +263,7 @@ class TrainingFlow(Flow):
         pairs = WitnessPairs(places[0][ids], places[1][ids], drawn.swapped[ids], drawn.unused[ids])
         own, partners = pairs.first, pairs.second
         inputs, other = np.where(pairs.swapped, [partners, own], [own, partners])
-        rows = training_reference.RatingInputs(ratings.rated, ratings.rating)
+        rows = RatingInputs(ratings.rated, ratings.rating)
         return RoundWitnesses(pairs, ids, group, rows[inputs], rows[other])
 
     def _draw(self, key: tuple[int, int], users: Rows, ratings: Ratings) -> WitnessPairs:
@@ -291,7 +298,7 @@ class TrainingFlow(Flow):
             ratings: What each report is about, those of witnesses exchanged.
             witnesses: Of this round.
         """
-        inputs = training_reference.RatingInputs(ratings.rated, ratings.rating)
+        inputs = RatingInputs(ratings.rated, ratings.rating)
         training = self.training
         is_stepped = isinstance(training, BitTraining | LaplaceTraining) and (
             training.local == "step"
@@ -306,9 +313,9 @@ class TrainingFlow(Flow):
         size: int,
         sent: Broadcast,
         users: Rows,
-        inputs: training_reference.RatingInputs,
+        inputs: RatingInputs,
         witnesses: RoundWitnesses,
-    ) -> tuple[training_reference.RatingInputs, RoundWitnesses]:
+    ) -> tuple[RatingInputs, RoundWitnesses]:
         """Move remembered tastes one step: a taste goes with the ratings that it is made of."""
         training, pairs = self.training, witnesses.pairs
         if not isinstance(training, BitTraining | LaplaceTraining):
@@ -319,7 +326,7 @@ class TrainingFlow(Flow):
         radius = 1.0
         if isinstance(training, LaplaceTraining) and not training.bounded:
             radius = math.inf
-        now = training_reference.stepped_tastes(
+        now = stepped_tastes(
             sent.model,
             inputs,
             before,
@@ -328,7 +335,7 @@ class TrainingFlow(Flow):
             radius=radius,
         )
         self.tastes[cohort][users] = pairs.exchange(now)
-        rows = training_reference.RatingInputs(inputs.rated, inputs.rating, now)
+        rows = RatingInputs(inputs.rated, inputs.rating, now)
         # Both of a pair have been exchanged: what one holds, the other would with the other bit.
         moved = RoundWitnesses(
             pairs, witnesses.ids, witnesses.group, rows[pairs.first], rows[pairs.second]
@@ -347,7 +354,7 @@ class TrainingFlow(Flow):
         places = truth.places[seen.order[rows]]
         if is_tested and len(rows):
             reports = seen.rows if len(rows) == len(seen.order) else seen.rows[rows]
-            if isinstance(self.reference, training_reference.LaplaceReference):
+            if isinstance(self.reference, LaplaceReference):
                 self.reference.see_bits(self.tests.table, reports, truth.inputs.rated[places])
             some = np.flatnonzero(places < self.reference.most)
             self._wait(seen.cohort, ArrivedReports(truth, len(rows), places[some], reports[some]))
@@ -469,7 +476,7 @@ class TrainingFlow(Flow):
         """Return ln P(report | other) - ln P(report | inputs): as arrived, and planted."""
         sent, reference = parts[0].sent, self.reference
         inputs, other = (
-            training_reference.RatingInputs.joined([getattr(part, name) for part in parts])
+            RatingInputs.joined([getattr(part, name) for part in parts])
             for name in ("inputs", "other")
         )
         reports = np.concatenate([part.reports for part in parts])
@@ -483,3 +490,14 @@ class TrainingFlow(Flow):
 
 
 _NO_BITS = np.zeros(0, dtype=np.bool_)
+
+
+def reference_of(training: AdTraining) -> ReportReference:
+    """Return what is declared of a way of training."""
+    if isinstance(training, BitTraining):
+        return BitReference(training)
+    if isinstance(training, LaplaceTraining):
+        return LaplaceReference(training)
+    if isinstance(training, SpectralTraining):
+        return SpectralReference(training)
+    raise TypeError(f"{type(training).__name__} has no declared distribution.")

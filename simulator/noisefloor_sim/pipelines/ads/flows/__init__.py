@@ -1,0 +1,26 @@
+"""The flows of advertising: training reports, requests and shown ads.
+
+A flow declares what a report carries and costs, and tests what arrived; a reference says how
+likely a report is, computed apart from the devices.
+"""
+
+from noisefloor_sim.pipelines.ads.flows.request_flow import REQUEST, RequestFlow
+from noisefloor_sim.pipelines.ads.flows.shown_flow import SHOWN, ShownFlow, ShownTruth
+from noisefloor_sim.pipelines.ads.flows.training_flow import (
+    TRAINING,
+    TRAINING_REPORT,
+    TrainingFlow,
+    TrainingTruth,
+)
+
+__all__ = [
+    "REQUEST",
+    "SHOWN",
+    "TRAINING",
+    "TRAINING_REPORT",
+    "RequestFlow",
+    "ShownFlow",
+    "ShownTruth",
+    "TrainingFlow",
+    "TrainingTruth",
+]
