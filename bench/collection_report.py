@@ -277,7 +277,7 @@ def _print_paper(cases: Sequence[Cases]) -> None:
         "paper by rule",
         "jSVM",
     ]
-    print("Also measured, all sizes from public rules:")
     rows = [other_row(one, way) for one in cases if one.has("wave") for way in (0, 1)]
     if rows:
+        print("Also measured, all sizes from public rules:")
         print(aligned(header, rows), end="\n\n")
