@@ -23,8 +23,13 @@ BITS = {"method": "bits", "rounds": 3}
 def ads_world(
     ads: dict[str, Any] | None = None, clicks: dict[str, Any] | None = None, **sections: Any
 ) -> Scenario:
-    """Return a small scenario with these settings of the ad pipeline, and of clicks if any."""
-    pipelines: dict[str, Any] = {"ads": {"canaries": 1000, **(ads or {})}}
+    """Return a small scenario with these settings of the ad pipeline, and of clicks if any.
+
+    So few users would always get means: unless a test says otherwise, the method stays.
+    """
+    ads = ads or {}
+    training = {"fallback": False, **ads.get("training", {})}
+    pipelines: dict[str, Any] = {"ads": {"canaries": 1000, **ads, "training": training}}
     if clicks is not None:
         pipelines["clicks"] = {"canaries": 1000, **clicks}
     data = SMALL | sections | {"pipelines": pipelines}

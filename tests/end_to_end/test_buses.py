@@ -42,7 +42,7 @@ population: {users: 2000, cohort: 512}
 behaviour: {ads: 8}
 pipelines:
   ads:
-    training: {method: METHOD, rounds: 3, dimension: 3}
+    training: {method: METHOD, rounds: 3, dimension: 3, fallback: false}
   clicks: {}
 """
 
@@ -88,9 +88,11 @@ def test_clicks_over_a_lossy_network_are_counted_alike(services: RemoteHost) -> 
     assert counted["frames_dead"] == 0
 
 
-@pytest.mark.parametrize("method", ["bits", "laplace", "spectral"])
+@pytest.mark.parametrize("method", ["bits", "laplace", "spectral", "means for bits"])
 def test_services_learn_the_same_model(services: RemoteHost, method: str) -> None:
     text = ADS.replace("METHOD", method)
+    if method == "means for bits":
+        text = ADS.replace("METHOD", "bits").replace("fallback: false", "fallback: true")
     here, there = outcome(text), outcome(text, services)
     assert repr(there) == repr(here)
 

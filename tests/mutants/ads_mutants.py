@@ -16,7 +16,7 @@ ADS = scenario(
     pipelines:
       ads:
         epsilon: 2.0
-        training: {method: bits, rounds: 3, once: false}
+        training: {method: bits, rounds: 3, once: false, fallback: false}
         delivery: {choice: top-set}
     """,
 )
@@ -30,6 +30,13 @@ UNCLIPPED = (
 WIDE_CLIP = ("pipelines.ads.training.clip=0.5", "pipelines.ads.training.epsilon=8")
 SPECTRAL = ("pipelines.ads.training.method=spectral",)
 LITE = ("pipelines.ads.training.method=spectral-lite",)
+MEANS = ("pipelines.ads.training.fallback=true",)
+UNBOUNDED = (
+    *LAPLACE,
+    "variant=paper",
+    "pipelines.ads.training.bounded=false",
+    "pipelines.ads.training.local=step",
+)
 SLATE = ("pipelines.ads.delivery.choice=slate",)
 EXPONENTIAL = ("pipelines.ads.delivery.choice=exponential",)
 EACH = ("pipelines.ads.delivery.fresh=impression",)
@@ -176,6 +183,41 @@ ADS_MUTANTS = (
         ADS,
         "training",
         settings=SPECTRAL,
+        on_device=True,
+    ),
+    Mutant(
+        "training-means-raw",
+        "Where means are learned instead, devices report without noise.",
+        DIRECTION_SIGNS,
+        "is_inside = draws.hold.bernoulli(self.hold, count)",
+        "is_inside = np.ones(count, dtype=np.bool_)",
+        ADS,
+        "training",
+        settings=MEANS,
+        on_device=True,
+    ),
+    Mutant(
+        "training-means-half-noise",
+        "Where means are learned instead, devices report at twice the epsilon.",
+        DIRECTION_SIGNS,
+        "is_inside = draws.hold.bernoulli(self.hold, count)",
+        "twice = raised_weight(2 * self.epsilon, self.top, 2 * self.rows)\n"
+        "        is_inside = draws.hold.bernoulli(twice, count)",
+        ADS,
+        "training",
+        settings=MEANS,
+        on_device=True,
+        in_suite=True,
+    ),
+    Mutant(
+        "training-unbounded-half-noise",
+        "Devices without bounds add half of the printed noise, after gradient steps.",
+        GRADIENT_NOISE,
+        _GRADIENT_NOISE,
+        "noisy += self.noise(noisy.size).reshape(noisy.shape) // 2",
+        ADS,
+        "training",
+        settings=UNBOUNDED,
         on_device=True,
     ),
     Mutant(

@@ -32,6 +32,7 @@ from noisefloor.ads.training import (
     LaplaceTraining,
     Single,
     SpectralTraining,
+    with_fallback,
 )
 from noisefloor.checks import check_types
 from noisefloor.errors import BadFrame, BadParameter
@@ -46,9 +47,14 @@ AD_TRAININGS: Mapping[str, _Type] = MappingProxyType(
 
 
 def ad_training_from_description(payload: Mapping[str, Any]) -> AdTraining:  # Any: JSON
-    """Make the training that was requested: ``{"method": "bits", "ads": 20, ...}``."""
+    """Make the training that was requested: ``{"method": "bits", "ads": 20, ...}``.
+
+    With ``users``, the number of users that are expected, protected means are learned in its place
+    where the predicted noise exceeds the signal. Devices that read the same description come to
+    the same training.
+    """
     given = dict(payload)
-    method = given.pop("method", None)
+    method, users = given.pop("method", None), given.pop("users", None)
     if method not in AD_TRAININGS:
         raise BadParameter("method", method, f"one of {', '.join(AD_TRAININGS)}")
     if "form" in given and method == "laplace":
@@ -60,11 +66,12 @@ def ad_training_from_description(payload: Mapping[str, Any]) -> AdTraining:  # A
         given["shares"] = tuple(given["shares"])
     check_types(AD_TRAININGS[method], given)
     try:
-        return AD_TRAININGS[method](**given)
+        made = AD_TRAININGS[method](**given)
     except TypeError:
         raise BadParameter(
             method, sorted(given), "the parameters that this method takes"
         ) from None
+    return made if users is None else with_fallback(made, users)
 
 
 def training_description(training: AdTraining) -> dict[str, Any]:  # Any: JSON

@@ -9,6 +9,7 @@ from ads_worlds import BITS, ads_world, run_ads_world
 from noisefloor_sim.pipelines.ads.block import ATTACKS
 from noisefloor_sim.pipelines.ads.section import report_section
 from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
+from noisefloor_sim.report import readings
 from noisefloor_sim.report.page import write
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
 from noisefloor_sim.scenario import Scenario, game_of
@@ -114,6 +115,28 @@ def test_sweeps_over_methods_seeds_and_threats_are_drawn(tmp_path: Path) -> None
         Page("ads", "What?", "", "This.", True, sections=(found, attacked)), tmp_path / "page.html"
     )
     assert "Detecting the fakes" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_says_where_means_were_learned_and_where_training_hurt() -> None:
+    points = [
+        point(
+            ads_world({"training": BITS | {"fallback": fallback}, "epsilon": 1.0}, days=1),
+            pipelines__ads__training__fallback=fallback,
+        )
+        for fallback in (False, True)
+    ]
+    found = report_section(points)
+    plans = table(found, "Noise and signal")
+    assert [row[3] for row in plans.rows] == [0.0, 1.0]
+    assert min(readings.column(plans, "noise over signal")) > 1
+    said = " ".join(readings.true_readings(plans))
+    assert "means are learned instead, at 1 of 2 points" in said
+    assert "At 1 of 2 points the predicted noise exceeds the signal and training goes on" in said
+    assert "Training hurts at 1 of 2 points" in said
+    # The twin: of the point that learned means alone, only the first sentence is true.
+    alone = " ".join(readings.true_readings(table(report_section(points[1:]), "Noise and signal")))
+    assert "goes on" not in alone
+    assert "At none of 1 points has an untrained model the smaller error." in alone
 
 
 def test_an_auction_shows_a_bid_request_as_it_was_sent() -> None:

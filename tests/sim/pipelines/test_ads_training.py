@@ -9,6 +9,7 @@ import pytest
 from ads_worlds import BITS, ads_world, run_ads_world
 from noisefloor.ads.training.evaluation import rmse
 from noisefloor.ads.training.factorisation import fit_tastes, random_model
+from noisefloor.errors import BadScenario
 from noisefloor.randomness import new_run
 from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.ads.ratings import (
@@ -19,6 +20,7 @@ from noisefloor_sim.pipelines.ads.ratings import (
     split_ratings,
 )
 from noisefloor_sim.pipelines.ads.rounds import Stragglers
+from noisefloor_sim.pipelines.ads.training_plan import expected_users, method_of, training_of
 from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario
 
@@ -30,8 +32,18 @@ def trained(method: str, **settings: object) -> Scenario:
     return ads_world({"training": {"method": method, "rounds": 3, **settings}})
 
 
-@pytest.mark.parametrize("variant", ["paper", "corrected"])
-@pytest.mark.parametrize("method", METHODS)
+def test_the_paper_has_two_versions_and_whatever_else_is_asked_for_is_bits() -> None:
+    bits, *others = (
+        method_of(ads_world({"training": {"method": method, "rounds": 3}}, variant="paper"))
+        for method in ("bits", "spectral", "spectral-lite")
+    )
+    assert others == [bits] * 2
+
+
+@pytest.mark.parametrize(
+    ("method", "variant"),
+    [*((method, "corrected") for method in METHODS), ("bits", "paper"), ("laplace", "paper")],
+)
 def test_every_way_of_training_is_scored_beside_its_baselines(method: str, variant: str) -> None:
     simulated = run_ads_world(
         ads_world({"training": {"method": method, "rounds": 3}}, variant=variant)
@@ -46,6 +58,44 @@ def test_every_way_of_training_is_scored_beside_its_baselines(method: str, varia
     assert simulated.has("training.drift.round_2") is is_private
     if is_private:
         assert simulated.claim("training").verdict in ("holds", "overclaimed")
+
+
+def test_so_few_users_get_protected_means_whatever_the_method() -> None:
+    scenario = trained("bits", fallback=True)
+    simulated = run_ads_world(scenario)
+    assert simulated.value("training.fallback") == 1
+    assert simulated.value("training.noise_over_signal") > 1
+    assert simulated.value("training.factors_used") == 0
+    assert simulated.claim("training").verdict == "holds"
+    assert simulated.claim("training").evidence[0].verdict in ("consistent", "blind")
+    for method in ("spectral", "spectral-lite", "laplace"):
+        assert training_of(trained(method, fallback=True)) == training_of(scenario)
+        assert training_of(trained(method)) == method_of(trained(method)) != training_of(scenario)
+    # The prediction is shown where the method runs all the same: switched off, or as printed.
+    off = run_ads_world(trained("bits"))
+    assert off.value("training.fallback") == 0
+    assert off.value("training.noise_over_signal") == simulated.value("training.noise_over_signal")
+    printed = scenario.model_copy(update={"variant": "paper"})
+    assert training_of(printed) == method_of(printed)
+
+
+def test_enough_users_are_expected_after_those_who_drop_out() -> None:
+    few = trained("bits", drop_out=0.5)
+    assert expected_users(few) == few.population.users // 2
+    assert expected_users(trained("bits", drop_out=1.0)) == 1
+
+
+def test_tastes_without_bounds_leave_nothing_proved_as_printed() -> None:
+    settings = {"training": {"method": "laplace", "rounds": 2, "bounded": False, "local": "step"}}
+    printed = run_ads_world(ads_world(settings, variant="paper", days=1)).claim("training")
+    assert math.isinf(printed.proved.epsilon)
+    assert printed.verdict == "overclaimed"
+    assert "nothing bounds the tastes" in printed.proved.reason
+    assert printed.evidence[0].misfit == ""
+    # Corrected, gradients are clipped, whatever tastes are.
+    assert run_ads_world(ads_world(settings, days=1)).claim("training").verdict == "holds"
+    with pytest.raises(BadScenario, match="laplace"):
+        trained("bits", bounded=False)
 
 
 def test_models_without_private_training_are_their_own_baselines() -> None:

@@ -23,6 +23,7 @@ from noisefloor.ads.training.factorisation import (
     fit_tastes,
     random_model,
 )
+from noisefloor.ads.training.fallback import means_instead, noise_over_signal, with_fallback
 from noisefloor.ads.training.gradient_noise import GradientBound, GradientReport
 from noisefloor.ads.training.laplace_training import LaplaceTraining, gradients
 from noisefloor.ads.training.rounds import AdTraining, Broadcast, RoundReports, update_tastes
@@ -64,6 +65,8 @@ __all__ = [
     "hit_rate",
     "item_means",
     "mean_model",
+    "means_instead",
+    "noise_over_signal",
     "nonprivate",
     "random_model",
     "rated_bits_kind",
@@ -71,4 +74,5 @@ __all__ = [
     "rating_directions_kind",
     "rmse",
     "update_tastes",
+    "with_fallback",
 ]

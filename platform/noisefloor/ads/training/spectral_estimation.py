@@ -42,6 +42,16 @@ def shrunk(values: Floats, errors: Floats, towards: float = 0.0) -> Floats:
     return np.asarray(towards + distance * np.divide(spread, total, where=total > 0, out=total))
 
 
+def shrunk_to_mean(values: Floats, errors: Floats) -> Floats:
+    """Draw noisy values towards their mean, and that towards 0 by the noise that is in it.
+
+    Values that are all noise become one mean; if that is noise as well, 0.
+    """
+    weights = 1 / errors**2
+    mean, variance = float(np.average(values, weights=weights)), 1 / float(weights.sum())
+    return shrunk(values, errors, mean * max(0.0, 1 - variance / mean**2) if mean else 0.0)
+
+
 def plausible_rates(rates: Floats, errors: Floats) -> Floats:
     """Return rates drawn towards their mean, and kept away from 0."""
     mean = min(max(float(rates.mean()), 1e-3), 1.0)

@@ -35,6 +35,9 @@ RATING_DIRECTIONS = "rating-directions"
 RATING_AXES = "rating-axes"
 """The kind of frame that says along which axis ratings vary."""
 
+LEAST_ADS, MOST_ADS = 3, 256
+"""Of which axes can be told apart."""
+
 FORMS = ("full", "lite")
 """How the third group reports: by the best of many candidates, or by one bit about one product."""
 
@@ -88,7 +91,8 @@ class SpectralTraining:
         ads: Ads in the catalogue.
         dimension: The most latent factors; fewer are used where the noise hides them.
         epsilon: What each user spends, once.
-        shares: Parts of the users that tell rated ads, ratings and axes; they sum to 1.
+        shares: Parts of the users that tell rated ads, ratings and axes; they sum to 1. Where the
+            last is 0, one mean for each ad is all that is learned.
         form: Of the third group: "full", or "lite" for devices that cannot rank candidates.
         ridge: Weight of the device's ridge regression that the factors are scaled for.
         centre: The middle of the rating scale.
@@ -106,13 +110,17 @@ class SpectralTraining:
     axes: mechanisms.AxisSigns = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_count(self.ads, "ads", least=3, most=256)
+        check_count(self.ads, "ads", least=LEAST_ADS, most=MOST_ADS)
         check_count(self.dimension, "dimension", most=self.ads - 1)
         epsilon = check_epsilon(self.epsilon)
         if self.form not in FORMS:
             raise BadParameter("form", self.form, f"one of {', '.join(FORMS)}")
-        if min(self.shares) <= 0 or not math.isclose(sum(self.shares), 1):
-            raise BadParameter("shares", self.shares, "three parts > 0 that sum to 1")
+        if (
+            min(self.shares[:2]) <= 0
+            or self.shares[2] < 0
+            or not math.isclose(sum(self.shares), 1)
+        ):
+            raise BadParameter("shares", self.shares, "three parts that sum to 1, the last >= 0")
         if check_finite(self.ridge, "ridge") <= 0:
             raise BadParameter("ridge", self.ridge, "> 0")
         if not 0 <= check_finite(self.centre, "centre") <= 1:
@@ -136,8 +144,13 @@ class SpectralTraining:
 
     @property
     def rounds(self) -> int:
-        """One for each group."""
-        return 3
+        """One for each group that has users."""
+        return 2 if self.is_means else 3
+
+    @property
+    def is_means(self) -> bool:
+        """Whether nobody reports axes: the model is then one mean for each ad."""
+        return self.shares[2] == 0
 
     @property
     def bit(self) -> mechanisms.BinaryResponse:
@@ -179,7 +192,7 @@ class SpectralTraining:
         """Return the group that reports in a round."""
         ends = [round(end * (1 << 32)) for end in accumulate(self.shares)]
         # The last bound is fixed: rounded shares may not leave anybody out.
-        bounds = [0, *ends[:-1], 1 << 32]
+        bounds = [0, *ends[: self.rounds - 1], 1 << 32]
         wide = sampling_keys.astype(np.uint64)
         return np.asarray((wide >= bounds[number]) & (wide < bounds[number + 1]))
 
@@ -267,21 +280,24 @@ class SpectralTraining:
         inverse = float(found.value[-1]) / float(self._count_weight(rates)) / expected
         inverse = min(max(inverse, usual / _MOST_SPREAD), usual / _LEAST_SPREAD)
         unit = rates * inverse * spectral_estimation.mean_share(rates)
-        offsets = spectral_estimation.shrunk(
+        offsets = spectral_estimation.shrunk_to_mean(
             found.value[:-1] / unit, found.standard_error[:-1] / unit
         )
         clipped = np.clip(offsets, -self.centre, 1 - self.centre).astype(np.float32)
         return AdModel(model.centre, clipped, model.factors)
 
+    def axes_gain(self, n: int) -> tuple[float, float]:
+        """Return by how much n reports lean towards an axis, and the noise of one moment."""
+        if self.form == "lite":
+            return _LITE_LEAN * (1 - 2 * self.bit.flip / ONE), math.sqrt(0.5 / n)
+        return self.axes.gain, math.sqrt(1 / n)
+
     def _learn_factors(
         self, model: AdModel, rates: spectral_estimation.Floats, tally: mechanisms.Tally, n: int
     ) -> AdModel:
-        if self.form == "lite":
-            moments, noise = _cross_moments(tally, n, self.ads), math.sqrt(0.5 / n)
-            gain = _LITE_LEAN * (1 - 2 * self.bit.flip / ONE)
-        else:
-            moments, noise = self.axes.moments(tally, n), math.sqrt(1 / n)
-            gain = self.axes.gain
+        is_lite = self.form == "lite"
+        moments = _cross_moments(tally, n, self.ads) if is_lite else self.axes.moments(tally, n)
+        gain, noise = self.axes_gain(n)
         spread = self.is_spread and self.form == "full"
         factors = spectral_estimation.factors_of(
             moments, self.dimension, noise, gain=gain, rates=rates, spread=spread

@@ -7,6 +7,7 @@ are cut off. Later reports are about values within what is left; a value outside
 nearest end, on the device. Ranges are a function of the reports (post-processing).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -91,9 +92,12 @@ class RangePhase:
             return tuple(found)
         reports = np.column_stack([rows["attribute_1"], rows["class_1"]])
         tally = self.response.tally(reports)
-        estimate = self.response.estimate(tally, len(reports))
-        shares = estimate.value.reshape(len(self.numbers), STEPS)
-        errors = estimate.standard_error.reshape(shares.shape)
+        shares = self.response.estimate(tally, len(reports)).value
+        shares = np.maximum(shares, 0.0).reshape(len(self.numbers), STEPS)
+        # The error of even shares: a part that nobody told of by chance is not known any better.
+        told = np.maximum(np.bincount(reports[:, 0], minlength=len(shares)), 1)[:, None]
+        even = math.sqrt((1 - 1 / STEPS) / STEPS) / float(self.response.kept_shares[0])
+        errors = np.broadcast_to(even / np.sqrt(told), shares.shape)
         low, high = _cut(shares, errors), _cut(shares[:, ::-1], errors[:, ::-1])
         edges = np.linspace(-1.0, 1.0, STEPS + 1)
         for place, below, above in zip(self.numbers, low, high, strict=True):

@@ -12,15 +12,12 @@ k of d attributes, so that each attribute is reported by n k / d owners:
     n_eff = n k lam^2 / d     plain records' worth of what is known of one attribute,
 
 and k is the one that makes k lam^2 largest. Cutting an attribute into L classes loses what differs
-inside one of them; C L shares are estimated from n_eff records, and are drawn towards those of
-everybody as 16 records would. L is the one of ``CLASS_COUNTS`` that makes
-
-    (1 - (3 / L)^3) n_eff / (n_eff + 16 + C L)
-
-largest. Its form is that of the rule below, signal that is left by cutting times signal over
-signal and noise; 3, the power and 16 are those of the highest mean accuracy on the tables of
-``bench/class_counts.py``, which are none of those that judge the rule. Public ranges are wider
-than the data, so that few classes out of L hold most records: hence no fewer than four.
+inside one of them; more of them have more shares to estimate, from fewer plain records' worth. So
+L grows with n_eff, in steps (``joint_choice``): 4, 5, 8, and 12 where a report about as many
+classes still tells of two attributes: from there on the reports themselves say how far counts
+spread over neighbouring classes (``learners``). Public ranges are wider than the data, so that few
+of L classes hold most records: hence no fewer than four. ``bench/class_counts.py`` says on which
+tables the steps were set, and compares them with the best L in hindsight.
 
 The unified response (the paper's, epsilon split over K attributes and the label). Each value has
 v = epsilon / (K + 1), so that lam_v = (e^v - 1) / (e^v + L - 1) for a value of L classes and
@@ -52,11 +49,11 @@ MOST_OWNERS = 1 << 40
 
 QueryMode: TypeAlias = Literal["protected", "on-device"]
 
-CLASS_COUNTS = (4, 5, 6, 8, 10, 12, 16)
+CLASS_COUNTS = (4, 5, 8, 12)
 """What the rule for the joint response chooses from."""
 
-_CUT, _CUT_POWER, _PRIOR = 3, 3, 16
-"""Of the loss by cutting, and of the records that shares start from."""
+_FIVE, _EIGHT, _TWELVE = 5.0, 100.0, 20.0
+"""Plain records' worth of an attribute from which on it is cut into so many classes."""
 
 _MOST_FIXED = 10
 
@@ -89,10 +86,14 @@ def joint_choice(owners: int, attributes: int, epsilon: float, labels: int = 2) 
     """
     _check(owners, attributes, epsilon)
     check_count(labels, "labels", least=2, most=MOST_LABELS)
-    return max(
-        (_joint(owners, attributes, epsilon, labels, classes) for classes in CLASS_COUNTS),
-        key=lambda size: _joint_worth(size, labels),
+    four, five, eight, twelve = (
+        _joint(owners, attributes, epsilon, labels, classes) for classes in CLASS_COUNTS
     )
+    if twelve.effective >= _TWELVE and twelve.chosen >= min(2, attributes):
+        return twelve
+    if eight.effective >= _EIGHT:
+        return eight
+    return five if four.effective >= _FIVE else four
 
 
 def _joint(owners: int, attributes: int, epsilon: float, labels: int, classes: int) -> ReportSize:
@@ -100,12 +101,6 @@ def _joint(owners: int, attributes: int, epsilon: float, labels: int, classes: i
     chosen = joint_size(attributes, classes, epsilon, labels)
     kept = joint_kept_share(chosen, classes, epsilon, labels)
     return ReportSize(chosen, classes, kept, owners * chosen * kept**2 / attributes)
-
-
-def _joint_worth(size: ReportSize, labels: int) -> float:
-    """Return the signal that is left by cutting, times signal over signal and noise."""
-    left = 1 - (_CUT / size.classes) ** _CUT_POWER
-    return left * size.effective / (size.effective + _PRIOR + labels * size.classes)
 
 
 def unified_choice(

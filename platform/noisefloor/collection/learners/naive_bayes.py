@@ -25,7 +25,7 @@ A function of the reports: it costs nothing beyond them (post-processing).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,21 @@ from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports, Tally
 from noisefloor.tables import Categorical, Labels
 
-STRENGTH = 2.0
-"""Records of everybody that each label starts from. Of 0.5, 1, 2, 4 and 8 the one with the highest
-mean accuracy on the tables of ``bench/choosing_tables.py``; 1 to 4 did almost equally well."""
+STRENGTH = 8.0
+"""Records of everybody that each label starts from. Set, with ``SHARED``, on synthetic data and
+small public tables that are used in no comparison here; 4 to 16 did equally well there."""
 
 SHARED = 0.2
 """Part of a class's count that goes to its neighbours, half to each."""
+
+SPREADS = (0.0, 0.2, 0.6, 1.5)
+"""Variances of the places to which counts are spread, in classes, that reports may choose from."""
+
+ENOUGH = 20.0
+"""Plain records' worth of an attribute from which on reports can choose how far to spread."""
+
+_MOST_STEP, _MOST_SPREAD = 0.5, 100.0
+"""Of a step to the neighbours, and of all steps together."""
 
 _EVEN = 0.5
 """Records, even over the classes, that everybody's shares start from."""
@@ -54,18 +63,25 @@ class Shrinkage:
     Attributes:
         classes: Of each attribute; those of the first attribute come first.
         strength: Records of everybody that each label starts from, above 0.
-        shared: Part of a class's count that goes to its neighbours, in [0, 1).
+        shared: How far counts spread over neighbouring classes, as a variance in classes: below
+            0.5 the part that goes to the two neighbours, above it in several steps. None: as far
+            as the reports say where they can, and ``SHARED`` where not.
     """
 
     classes: Discretiser
     strength: float = STRENGTH
-    shared: float = SHARED
+    shared: float | None = None
 
     def __post_init__(self) -> None:
         if check_finite(self.strength, "strength") <= 0:
             raise BadParameter("strength", self.strength, "> 0")
-        if not 0 <= check_finite(self.shared, "shared") < 1:
-            raise BadParameter("shared", self.shared, "in [0, 1)")
+        if not 0 <= check_finite(self.spread, "shared") < _MOST_SPREAD:
+            raise BadParameter("shared", self.shared, f"in [0, {_MOST_SPREAD})")
+
+    @property
+    def spread(self) -> float:
+        """How far counts spread, where reports do not choose it."""
+        return SHARED if self.shared is None else self.shared
 
     def even(self, labels: int = 2) -> Floats:
         """Return even shares, a row for each class and a column for each label."""
@@ -80,7 +96,10 @@ class Shrinkage:
             labels: The labels' shares.
         """
         below, above = self._neighbours()
-        smooth = (1 - self.shared) * counts + self.shared / 2 * (counts[below] + counts[above])
+        steps = max(1, math.ceil(self.spread / _MOST_STEP))
+        part, smooth = self.spread / steps, counts
+        for _ in range(steps):
+            smooth = (1 - part) * smooth + part / 2 * (smooth[below] + smooth[above])
         everybody = smooth.sum(axis=1, keepdims=True) + _EVEN * self.even(1)
         drawn = smooth + self.strength * labels * everybody / self._totals(everybody)
         return np.asarray(drawn / self._totals(drawn))
@@ -244,8 +263,34 @@ def fit_tuples(response: JointResponse, reports: Reports, shrinkage: Shrinkage) 
     check_class_sizes(shrinkage.classes, response.sizes)
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
-    fit = _Fit.of(response, response.check_reports(reports))
-    count = response.labels
+    checked = response.check_reports(reports)
+    # Sorted, so that a third of the reports is the same however they arrived.
+    fit = _Fit.of(response, np.asarray(checked)[np.lexsort(np.asarray(checked).T)])
+    known = len(checked) * response.chosen * float(np.min(response.kept_shares)) ** 2
+    if shrinkage.shared is None and known >= ENOUGH * len(response.sizes):
+        shrinkage = _chosen_spread(fit, shrinkage, response.labels)
+    return model_from_counts(shrinkage.classes, *_maximised(fit, shrinkage, response.labels))
+
+
+def _chosen_spread(fit: "_Fit", shrinkage: Shrinkage, count: int) -> Shrinkage:
+    """Return the spread under which models of two thirds of the reports say most of the rest."""
+    part = np.arange(len(fit.labels)) % _THIRDS
+    tried = [replace(shrinkage, shared=spread) for spread in SPREADS]
+
+    def likelihood(one: Shrinkage) -> float:
+        return math.fsum(
+            fit.some(part == left).likelihood(*_maximised(fit.some(part != left), one, count))
+            for left in range(_THIRDS)
+        )
+
+    return max(tried, key=likelihood)
+
+
+_THIRDS = 3
+
+
+def _maximised(fit: "_Fit", shrinkage: Shrinkage, count: int) -> tuple[Floats, Floats]:
+    """Return each label's shares of the classes, and the labels' shares."""
     shares, labels = shrinkage.even(count), np.full(count, 1 / count)
     for _ in range(_MOST_ROUNDS):
         seen, label_weights = fit.expected(shares, labels)
@@ -254,7 +299,7 @@ def fit_tuples(response: JointResponse, reports: Reports, shrinkage: Shrinkage) 
         moved, shares = float(np.abs(after - shares).max()), after
         if moved < _CLOSE:
             break
-    return model_from_counts(shrinkage.classes, shares, labels)
+    return shares, labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,6 +324,16 @@ class _Fit:
             truth = np.log(kept) - np.log((1 - kept) / spaces)
         labels = np.asarray(reports[:, -1], dtype=np.int64)
         return cls(response.cells_of(reports), labels, truth[response.groups_of(reports)])
+
+    def some(self, rows: NDArray[np.bool_]) -> "_Fit":
+        """Return some of the reports."""
+        return _Fit(self.cells[rows], self.labels[rows], self.truth[rows])
+
+    def likelihood(self, shares: Floats, labels: Floats) -> float:
+        """Return the logarithm of how likely the reports are, less that of even noise alone."""
+        logs, prior = np.log(shares).reshape(-1), np.log(labels)
+        odds = logs[self.cells].sum(axis=1) + prior[self.labels] + self.truth
+        return math.fsum(np.logaddexp(0.0, odds).tolist())
 
     def expected(self, shares: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Return how many kept reports each (class, label) and each label is expected to have."""

@@ -93,10 +93,27 @@ class TrainingBlock(BaseModel):
         default=0.0, ge=0, le=1e6, description="Learning rate of 'bits' and 'laplace'; 0: by rule."
     )
     local: Literal["ridge", "step"] = Field(
-        default="ridge", description="How a device finds its own taste in a round."
+        default="ridge",
+        description="How a device finds the taste that it reports with: the best fit, or one "
+        "gradient step from its last taste, as the paper does. To choose ads it takes the best "
+        "fit.",
+    )
+    taste_rate: float = Field(
+        default=0.1, gt=0, le=10, description="Length of a device's step, with local: step."
+    )
+    bounded: bool = Field(
+        default=True,
+        description="Whether 'laplace' keeps tastes and factors in unit balls. The paper does "
+        "not: as printed and without bounds, nothing is proved.",
     )
     once: bool = Field(
         default=False, description="Whether each user of 'bits' reports in one round only."
+    )
+    fallback: bool = Field(
+        default=True,
+        description="Whether the corrected variant learns protected means per ad, at the same "
+        "epsilon, where the predicted noise of the method exceeds its predicted signal. The "
+        "paper's variant never does.",
     )
     ridge: float = Field(
         default=0.1, gt=0, le=1e3, description="Weight of the ridge with which tastes are fitted."
@@ -240,6 +257,10 @@ class AdsBlock(PipelineBlock):
     def _settings_go_together(self) -> Self:
         if self.training.once and self.training.method != "bits":
             raise rule_error("Expected once only with the method bits.", "training")
+        if not self.training.bounded and self.training.method != "laplace":
+            raise rule_error(
+                "Expected bounded: false only with the method laplace: others clip.", "training"
+            )
         is_slate = bool(self.hidden_ad_key)
         if self.auction.run and (is_slate or self.delivery.fresh != "day"):
             raise rule_error(

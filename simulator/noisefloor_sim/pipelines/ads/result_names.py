@@ -18,6 +18,7 @@ METRIC_NAMES = (
     *("training.reports", "training.reports_late", "training.reports_refused"),
     *("training.reports_counted", "training.reports_counted_late"),
     *("training.absent", "training.fakes"),
+    *("training.noise_over_signal", "training.fallback", "training.factors_used"),
     *("training.noise.measured", "training.noise.formula", "training.noise.users_needed"),
     *(f"fraud.{name}" for name in ("bias", "bias_formula", "auc", "found", "false_alarms")),
     *("relevance", "relevance.popular", "relevance.open", "top_one", "pushed_share"),

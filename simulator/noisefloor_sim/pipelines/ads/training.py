@@ -1,7 +1,4 @@
-"""Training in the world: rounds on the clock, devices that drop out or come late.
-
-Which way of training a scenario asks for.
-"""
+"""Training in the world: rounds on the clock, devices that drop out or come late."""
 
 from dataclasses import dataclass, field
 
@@ -14,23 +11,20 @@ from noisefloor.ads.training import (
     AdTraining,
     BitTraining,
     Broadcast,
-    GradientBound,
     LaplaceTraining,
     Ratings,
     Single,
-    SpectralTraining,
     drift,
     fit_tastes,
     random_model,
 )
-from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import FrameCounters, TrainingServer
 from noisefloor.tasks import AdTask, read_broadcast
 from noisefloor_sim.deploy.hosting import Receiver
 from noisefloor_sim.inspection import DeviceFrame, device_frames
-from noisefloor_sim.pipelines.ads.block import TrainingBlock, block_of, scenario_key_errors
+from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.flows import (
     TRAINING,
     TRAINING_REPORT,
@@ -47,94 +41,10 @@ from noisefloor_sim.pipelines.ads.ratings import (
     scored_ratings,
 )
 from noisefloor_sim.pipelines.ads.rounds import Stragglers, TrainingRoundStatistics, round_metrics
+from noisefloor_sim.pipelines.ads.training_plan import plan_metrics, training_of
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import HOUR_S, Cohort, Steps, in_contact
-
-SECTION = "pipelines.ads.training"
-
-CENTRE, PRINTED_CENTRE = 0.5, 0.0
-"""What ratings are taken from: the middle of their scale, and nothing in the paper."""
-
-PRINTED_CLIP = 1.0
-"""The bound of a gradient's coordinate in the paper."""
-
-FEWEST_ADS, MOST_ADS = 3, 256
-"""Of which a spectral training can tell the axes."""
-
-
-def training_of(scenario: Scenario) -> AdTraining | None:
-    """Return the way of training at this point; nothing where ratings go in the open or nowhere.
-
-    The paper's variant has the paper's two versions only: whatever else is asked for becomes
-    bits as printed.
-
-    Raises:
-        BadParameter: The settings do not go together with the number of ads; names the key.
-    """
-    settings, ads = block_of(scenario), scenario.ad_behaviour.ads
-    block, epsilon = settings.training, settings.training_epsilon
-    if block.method in ("means", "untrained", "open"):
-        return None
-    is_paper = scenario.variant == "paper"
-    with scenario_key_errors(SECTION, {"epsilon_bits": "epsilon", "epsilon_values": "epsilon"}):
-        if block.method == "laplace":
-            return _laplace(block, ads, epsilon, is_paper=is_paper)
-        if block.method == "bits" or is_paper:
-            return _bits(block, ads, epsilon, is_paper=is_paper)
-    return _spectral(block, ads, epsilon)
-
-
-def _spectral(block: TrainingBlock, ads: int, epsilon: float) -> SpectralTraining:
-    if not FEWEST_ADS <= ads <= MOST_ADS:
-        rule = f"only for {FEWEST_ADS} to {MOST_ADS} ads, and behaviour.ads is {ads}; try bits"
-        raise BadParameter(f"{SECTION}.method", block.method, rule)
-    if block.dimension >= ads:
-        rule = f"below behaviour.ads, {ads}, for the method {block.method}"
-        raise BadParameter(f"{SECTION}.dimension", block.dimension, rule)
-    form = "lite" if block.method == "spectral-lite" else "full"
-    with scenario_key_errors(SECTION, {}):
-        return SpectralTraining(ads, block.dimension, epsilon, form=form, ridge=block.ridge)
-
-
-def _bits(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) -> BitTraining:
-    return BitTraining(
-        ads,
-        block.dimension,
-        epsilon,
-        block.rounds,
-        clip=PRINTED_CLIP if is_paper else block.clip,
-        rate=block.rate or None,
-        local=block.local,
-        once=block.once and not is_paper,
-        offsets=not is_paper,
-        centre=PRINTED_CENTRE if is_paper else CENTRE,
-        ridge=block.ridge,
-    )
-
-
-def _laplace(block: TrainingBlock, ads: int, epsilon: float, *, is_paper: bool) -> LaplaceTraining:
-    form = (
-        GradientBound.PRINTED
-        if is_paper
-        else GradientBound.BLOCK
-        if block.block_clip
-        else GradientBound.COORDINATE
-    )
-    return LaplaceTraining(
-        ads,
-        block.dimension,
-        block.rounds,
-        epsilon_bits=epsilon / 2,
-        epsilon_values=epsilon / 2,
-        form=form,
-        clip=block.clip,
-        rate=block.rate or None,
-        local=block.local,
-        centre=PRINTED_CENTRE if is_paper else CENTRE,
-        ridge=block.ridge,
-    )
-
 
 DAY_S = 24 * HOUR_S
 MODEL_SEED = 0
@@ -305,9 +215,8 @@ class TrainingPhase:
 
     def _tastes(self, cohort: Cohort, users: NDArray[np.intp]) -> Single:
         """Return the tastes that the devices remember; zeros at first."""
-        width = block_of(self.scenario).training.dimension
         if cohort.number not in self.kept:
-            return np.zeros((len(users), width), dtype=np.float32)
+            return np.zeros((len(users), self.model.dimension), dtype=np.float32)
         return np.asarray(self.kept[cohort.number][users])
 
     def _keep(self, cohort: Cohort, users: NDArray[np.intp], tastes: Single) -> None:
@@ -379,6 +288,7 @@ class TrainingPhase:
             return []
         split = scored_ratings(self.scenario, self.context)
         found = evaluate(self.model, split, block_of(self.scenario).training.ridge)
+        found += plan_metrics(self.scenario, self.training, self.model)
         if self.fraud is not None:
             found += self.fraud.metrics(self.source.child("fraud"))
         if self.noise is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.ratings import BASELINES
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.report import Curve, Figures, Plot, Reading, Table, readings
+from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Table, readings
 
 
 def paired_table(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
@@ -107,6 +107,7 @@ def training_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[P
             log_x = plotting.is_logarithmic(groups)
             yield Plot(title, describes, axis.label, label, curves, log_x=log_x, readings=(said,))
     yield from paired_table(groups, axis)
+    yield from _plans(groups)
     yield from _rounds(groups, axis)
     yield from _noise(groups)
 
@@ -120,6 +121,97 @@ def _baselines(groups: plotting.Groups, name: str) -> list[Curve]:
         if x:
             curves.append(Curve(word, x, [metric.value for metric in found], role="baseline"))
     return curves
+
+
+_PLAN_METRICS = {
+    "training.noise_over_signal": "noise over signal",
+    "training.fallback": "means instead",
+    "training.factors_used": "factors in use",
+    "rmse_lead": "lead over means",
+    "rmse_lead_untrained": "lead over untrained",
+}
+
+
+def _plans(groups: plotting.Groups) -> Iterator[Table]:
+    """Show the noise that was predicted, what was done about it, and whether training hurt."""
+    rows: list[tuple[Cell, ...]] = []
+    for curve, by_place in sorted(groups.items()):
+        for place in sorted(by_place):
+            here = {place: by_place[place]}
+            found = [plotting.metric_along_axis(here, name)[1] for name in _PLAN_METRICS]
+            if all(found):
+                rows.append((curve, place, *(some[0].value for some in found)))
+    if rows:
+        yield Table(
+            "Noise and signal as predicted, and what training gained",
+            "The prediction uses public numbers only: users expected, epsilon, rounds, clip, ads "
+            "and factors. Above 1, a corrected training learns protected means per ad at the same "
+            "epsilon, unless that is switched off; the paper's variant is trained as printed. The "
+            "lead is the error of means per ad in the open, or of an untrained model, less that "
+            "of the trained one: below 0 training hurt.",
+            ("curve", "at", *_PLAN_METRICS.values()),
+            rows,
+            (
+                (
+                    Reading(
+                        "Noise is predicted to exceed the signal, and means are learned instead, "
+                        "at {k} of {n} points ({where}).",
+                        _fallen_back,
+                    ),
+                ),
+                (
+                    Reading(
+                        "At {k} of {n} points the predicted noise exceeds the signal and training "
+                        "goes on: its lead over means is {span} there.",
+                        _noisy_all_the_same,
+                    ),
+                ),
+                (
+                    Reading(
+                        "Training hurts at {k} of {n} points ({where}): an untrained model has "
+                        "the smaller error.",
+                        _hurt,
+                    ),
+                    Reading(
+                        "At none of {n} points has an untrained model the smaller error.", _unhurt
+                    ),
+                ),
+            ),
+        )
+
+
+def _plan_rows(table: Table) -> list[tuple[str, list[float]]]:
+    """Return the curve of each row, and its figures."""
+    return [
+        (str(row[0]), [float(cell) for cell in row[2:] if isinstance(cell, int | float)])
+        for row in table.rows
+    ]
+
+
+def _fallen_back(table: Table) -> Figures | None:
+    rows = _plan_rows(table)
+    return _counted([name for name, figures in rows if figures[1] > 0], rows)
+
+
+def _noisy_all_the_same(table: Table) -> Figures | None:
+    rows = _plan_rows(table)
+    leads = [figures[3] for _, figures in rows if figures[0] > 1 and not figures[1]]
+    return {"k": len(leads), "n": len(rows), "span": readings.span(leads)} if leads else None
+
+
+def _hurt(table: Table) -> Figures | None:
+    rows = _plan_rows(table)
+    return _counted([name for name, figures in rows if figures[4] < 0], rows)
+
+
+def _unhurt(table: Table) -> Figures | None:
+    return {"n": len(table.rows)} if _hurt(table) is None else None
+
+
+def _counted(curves: Sequence[str], rows: Sequence[object]) -> Figures | None:
+    """Return how many rows are meant, of how many, and of which curves."""
+    where = "; ".join(sorted(set(curves)))
+    return {"k": len(curves), "n": len(rows), "where": where} if curves else None
 
 
 def _rounds(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
