@@ -180,7 +180,8 @@ def attribution(cases: Sequence[Cases]) -> str:
     ]
     best = np.mean([np.mean(one.of(one.hindsight)) for one in cases])
     return (
-        f"Epsilon {cases[0].epsilon:g}, mean of {len(cases)} data sets: from {start:.1f}"
+        f"Epsilon {cases[0].epsilon:g}, mean of {len(cases)} data sets"
+        f" (+- 1.96 standard errors over seeds): from {start:.1f}"
         f" ({LADDER[0][1]}, {FIXED} classes) to {end:.1f}: {'; '.join(told)}."
         f" The best class count in hindsight would add {best - end:+.1f}."
     )
