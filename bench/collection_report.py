@@ -174,7 +174,7 @@ def attribution(cases: Sequence[Cases]) -> str:
     names = [name for name, _ in LADDER]
     start = np.mean([np.mean(one.of(names[0])) for one in cases])
     end = np.mean([np.mean(one.of(names[-1])) for one in cases])
-    told = [
+    parts = [
         f"{_gain(cases, before, after)} by {what}"
         for (before, _), (after, what) in pairwise(LADDER)
     ]
@@ -182,7 +182,7 @@ def attribution(cases: Sequence[Cases]) -> str:
     return (
         f"Epsilon {cases[0].epsilon:g}, mean of {len(cases)} data sets"
         f" (+- 1.96 standard errors over seeds): from {start:.1f}"
-        f" ({LADDER[0][1]}, {FIXED} classes) to {end:.1f}: {'; '.join(told)}."
+        f" ({LADDER[0][1]}, {FIXED} classes) to {end:.1f}: {'; '.join(parts)}."
         f" The best class count in hindsight would add {best - end:+.1f}."
     )
 
@@ -225,7 +225,7 @@ def other_row(one: Cases, way: int) -> list[str]:
 
 def chosen_on() -> str:
     """Return what the rule for class counts was chosen on, as the platform or bench states it."""
-    stated = sizing.__doc__
+    stated: str | None = sizing.__doc__
     if importlib.util.find_spec("bench.class_counts"):
         stated = importlib.import_module("bench.class_counts").__doc__
     return str(stated)

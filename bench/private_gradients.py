@@ -108,8 +108,8 @@ class PrivUnit:
 
     def guarantee(self) -> Guarantee:
         """Return the logarithm of the ratio of the two densities."""
-        coin = math.log(self.inside / (1 - self.inside))
-        return Guarantee(coin + self.epsilon_of_cap, Neighbours.USER)
+        choice = math.log(self.inside / (1 - self.inside))
+        return Guarantee(choice + self.epsilon_of_cap, Neighbours.USER)
 
     @property
     def scale(self) -> float:

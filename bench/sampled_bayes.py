@@ -110,8 +110,8 @@ class AttributeSurvey:
         counts, drawn = self._counts(columns, said)
         kept = self._kept(self.labels)
         even = 1 / np.repeat(self._spaces, self.sizes)[:, None]
-        told = np.repeat(kept, self.sizes)[:, None]
-        shares = (_over(counts, drawn) - (1 - told) * even) / told
+        reported = np.repeat(kept, self.sizes)[:, None]
+        shares = (_over(counts, drawn) - (1 - reported) * even) / reported
         return JointShares(self, shares, self._totals(drawn) * kept**2)
 
     def _separate(
@@ -126,8 +126,8 @@ class AttributeSurvey:
         spaces = np.array(self.sizes)[columns]
         said = Responders(self.each, source.child("values"))(values, spaces)
         label = response_over(self.labels, self.each)
-        told = label.randomise(labels, source.child("label")).astype(np.int64)
-        counts, drawn = self._counts(columns, said * self.labels + told[rows])
+        reported = label.randomise(labels, source.child("label")).astype(np.int64)
+        counts, drawn = self._counts(columns, said * self.labels + reported[rows])
         kept, right = self._kept(1), kept_share(label)
         shares = _over(counts, drawn)
         shares = (shares - (1 - right) / self.labels * shares.sum(axis=1, keepdims=True)) / right

@@ -14,8 +14,8 @@ def test_every_method_runs_on_two_labels_and_on_three() -> None:
     """Each is refused by ``run`` if it is proved to spend more than epsilon."""
     for name, paper in (("wine", False), ("ionosphere", True)):
         found = run(Task(name, 5.0, 0, folds=1, with_paper=False)).accuracies
-        wanted = {*BASELINES, *(one for one, _ in LADDER)}
-        assert wanted | {f"jNB+ {count}" for count in CLASS_COUNTS} <= found.keys()
+        expected = {*BASELINES, *(one for one, _ in LADDER)}
+        assert expected | {f"jNB+ {count}" for count in CLASS_COUNTS} <= found.keys()
         assert ("paper by rule" in found) == paper
         assert found["jNB+"][1] > 50
         plain = run(Task(name, math.inf, 0, folds=1, with_paper=False)).accuracies

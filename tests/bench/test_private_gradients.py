@@ -44,8 +44,8 @@ def test_the_densities_of_a_cap_have_the_ratio_that_is_guaranteed(dimension: int
         mechanism = PrivUnit(dimension, epsilon)
         assert log_ratio(mechanism) == pytest.approx(epsilon, abs=1e-8)
         assert mechanism.guarantee().epsilon == pytest.approx(epsilon, abs=1e-8)
-        coin = math.log(mechanism.inside / (1 - mechanism.inside))
-        assert coin + mechanism.epsilon_of_cap == pytest.approx(epsilon, abs=1e-8)
+        choice = math.log(mechanism.inside / (1 - mechanism.inside))
+        assert choice + mechanism.epsilon_of_cap == pytest.approx(epsilon, abs=1e-8)
         assert 0 < mechanism.epsilon_of_cap <= epsilon + 1e-8
         object.__setattr__(mechanism, "inside", 1 - (1 - mechanism.inside) / 1.1)
         assert log_ratio(mechanism) > epsilon + 0.09  # the twin: a coin that tells more
