@@ -116,10 +116,10 @@ def judging_tables() -> dict[str, tuple[ScaledSchema, ScaledRecords]]:
     from sklearn.datasets import load_diabetes, load_wine
 
     benchmark = {
-        "wdbc, public ranges": load("wdbc", "public"),
-        "wdbc": load("wdbc", "empirical"),
-        "ionosphere": load("ionosphere", "public"),
-        "digits": load("digits", "public"),
+        "wdbc, public ranges": load("wdbc-public"),
+        "wdbc": load("wdbc"),
+        "ionosphere": load("ionosphere"),
+        "digits": load("digits"),
     }
     diabetes, wine = load_diabetes(scaled=False), load_wine()
     above = diabetes.target > np.median(diabetes.target)
