@@ -1,4 +1,4 @@
-"""What `bench/collection.py` compares: each method on one fold, at one epsilon.
+"""Ours and the paper's methods in `bench/collection.py`: each on one fold, at one epsilon.
 
 Every method trains with one report of each owner, of at most epsilon in all, and answers for the
 records that were left out: (a) from what a protected query sends, again at epsilon, and (b) on the
@@ -8,6 +8,7 @@ device, with the published model. Coins come from a source of the method's own.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 from bench.forward_bayes import fit_forward
@@ -15,6 +16,7 @@ from bench.linear_moments import fit_linear
 from bench.wave_bayes import WaveResponse, fit_wave
 from numpy.typing import NDArray
 
+from noisefloor.checks import Floats
 from noisefloor.collection.collecting.collectors import UnifiedCollector
 from noisefloor.collection.collecting.selection import (
     PiecewiseSelection,
@@ -22,10 +24,11 @@ from noisefloor.collection.collecting.selection import (
     Selector,
 )
 from noisefloor.collection.encoding.discretisation import Codes, Discretiser
-from noisefloor.collection.encoding.joint_response import JointResponse
+from noisefloor.collection.encoding.joint_response import JointResponse, response_over
 from noisefloor.collection.encoding.report_columns import joint_rows
 from noisefloor.collection.encoding.sizing import (
     QueryMode,
+    ReportSize,
     joint_choice,
     tuple_choice,
     unified_choice,
@@ -33,7 +36,7 @@ from noisefloor.collection.encoding.sizing import (
 from noisefloor.collection.encoding.unified_response import UnifiedResponse
 from noisefloor.collection.learners.classifiers import JointSVM, fit_svm, machine_of
 from noisefloor.collection.learners.naive_bayes import Shrinkage, fit_counts, fit_tuples
-from noisefloor.mechanisms import BinaryResponse
+from noisefloor.mechanisms import BinaryResponse, Reports
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables.scaled_records import Continuous, Labels, ScaledRecords, ScaledSchema
 
@@ -54,6 +57,11 @@ class Fold:
     epsilon: float
     cost: float
 
+    @property
+    def labels(self) -> int:
+        """How many labels there are."""
+        return len(self.schema.label.classes)
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -73,25 +81,50 @@ class Answers:
 Method = Callable[[Fold, SeededSource], Answers]
 
 
+class Model(Protocol):
+    """What is published."""
+
+    def predict(self, values: Floats) -> Labels:
+        """Return the labels of records."""
+        ...
+
+
+def rule_of(fold: Fold) -> ReportSize:
+    """Return the sizes that the platform's public rule chooses."""
+    return joint_choice(len(fold.train), len(fold.schema), fold.epsilon, fold.labels)
+
+
 def joint_bayes(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers]]:
     """Joint responses about attributes that each owner draws; three learners on the same."""
-    choice = joint_choice(len(fold.train), len(fold.schema), fold.epsilon)
-    classes = Discretiser(fold.schema, choice.classes)
-    response = JointResponse(classes.sizes, choice.chosen, fold.epsilon)
-    rows = joint_rows(classes.codes(fold.train.values), fold.train.labels)
-    reports = response.randomise(rows, source.child("train"))
+    choice = rule_of(fold)
+    response, classes, reports = joint_reports(fold, choice.chosen, choice.classes, source)
     spent = response.guarantee().epsilon
-    counted = fit_counts(response, response.tally(reports), classes)
-    whole = fit_tuples(response, reports, Shrinkage(classes))
-    linear = fit_linear(response, reports, classes)
-    for name, model in (("jNB", counted), ("jNB+", whole), ("linear", linear)):
+    models: dict[str, Model] = {
+        "jNB": fit_counts(response, response.tally(reports), classes),
+        "jNB+": fit_tuples(response, reports, Shrinkage(classes)),
+    }
+    if fold.labels == 2:
+        models["linear"] = fit_linear(response, reports, classes)
+    for name, model in models.items():
         predicted = model.predict(fold.test.values)
         yield name, Answers(decision(predicted, fold, source.child(name)), predicted, spent)
 
 
+def joint_reports(
+    fold: Fold, chosen: int, most: int, source: SeededSource
+) -> tuple[JointResponse, Discretiser, Reports]:
+    """Return what everybody sends of so many drawn attributes of so many classes."""
+    classes = Discretiser(fold.schema, most)
+    response = JointResponse(classes.sizes, chosen, fold.epsilon, label_classes=fold.labels)
+    rows = joint_rows(classes.codes(fold.train.values), fold.train.labels)
+    return response, classes, response.randomise(rows, source.child("train"))
+
+
 def decision(predicted: Labels, fold: Fold, source: Source) -> Labels:
-    """Return one protected bit for each decision."""
-    return BinaryResponse(fold.epsilon).randomise(predicted, source)
+    """Return one protected answer for each decision."""
+    if fold.labels == 2:
+        return BinaryResponse(fold.epsilon).randomise(predicted, source)
+    return response_over(fold.labels, fold.epsilon).randomise(predicted, source)
 
 
 def joint_svm(fold: Fold, source: SeededSource) -> Answers:
@@ -212,18 +245,20 @@ def _drawn(fold: Fold, count: int, source: SeededSource) -> tuple[int, ...]:
 
 
 OURS: dict[str, Method] = {"jSVM": joint_svm, "forward": forward, "wave": wave}
-"""Those of one answer a fold; ``joint_bayes`` has three."""
+"""Those of one answer a fold, for two labels; ``joint_bayes`` has three."""
 
 
 def every_answer(
-    fold: Fold, source: SeededSource, *, with_paper: bool = True
+    fold: Fold, source: SeededSource, *, with_paper: bool
 ) -> Iterator[tuple[str, Answers]]:
-    """Run every method on a fold."""
+    """Run ours and the paper's methods on a fold; the latter where the table has a cost."""
     yield from joint_bayes(fold, source.child("joint"))
+    if not fold.cost:
+        return
     for name, method in OURS.items():
         yield name, method(fold, source.child(name))
+    yield "paper by rule", paper_by_rule(fold, source.child("rule"))
     if with_paper:
-        yield "paper by rule", paper_by_rule(fold, source.child("rule"))
         yield from paper(fold, source.child("paper"))
 
 

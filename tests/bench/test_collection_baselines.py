@@ -34,8 +34,8 @@ def unified(
 
 @pytest.mark.parametrize("schema", [ranges(4), mixed_schema()], ids=["ranges", "mixed"])
 def test_forward_correction_finds_the_shares_behind_the_noise(schema: ScaledSchema) -> None:
-    """40,000 owners, epsilon 6 over five answers; read as they are, shares are evened out."""
-    records = two_groups(schema, 40_000, "forward")
+    """12,000 owners, epsilon 6 over five answers; read as they are, shares are evened out."""
+    records = two_groups(schema, 12_000, "forward")
     classes, reports = unified(records, schema, 6.0, "forward")
     shrinkage = Shrinkage(classes, strength=1.0, shared=0.0)
     model = fit_forward(reports[:, :-1], reports[:, -1] == 1, 6.0 / 5, shrinkage)

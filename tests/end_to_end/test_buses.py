@@ -31,7 +31,7 @@ grace_h: 0.2
 population: {{users: 3000, cohort: 512}}
 {LOSSY}
 pipelines:
-  clicks: {{form: one-click}}
+  clicks: {{form: one-click, counting_share: 0.3}}
 """
 ADS = """
 name: ads

@@ -39,6 +39,7 @@ UNBOUNDED = (
 )
 SLATE = ("pipelines.ads.delivery.choice=slate",)
 EXPONENTIAL = ("pipelines.ads.delivery.choice=exponential",)
+SOLD = ("pipelines.ads.auction.run=true",)
 EACH = ("pipelines.ads.delivery.fresh=impression",)
 
 BIT_TRAINING = "platform/noisefloor/ads/training/bit_training.py"
@@ -51,10 +52,12 @@ SLATES = "platform/noisefloor/ads/delivery/slates.py"
 IMPRESSION_REPORT = "platform/noisefloor/ads/clicks/impression_report.py"
 TRAINING = "simulator/noisefloor_sim/pipelines/ads/training.py"
 DELIVERY = "simulator/noisefloor_sim/pipelines/ads/delivery.py"
+PANEL = "simulator/noisefloor_sim/pipelines/ads/panel.py"
 SLOTS = "simulator/noisefloor_sim/pipelines/ads/slots.py"
 
 _BIT = "reports = self.bit.answer(cells, values, source)"
 _GRADIENT_NOISE = "noisy += self.noise(noisy.size).reshape(noisy.shape)"
+_PANEL_CLICK = "reports = self.mechanism.randomise(symbols, randomness)"
 _REQUEST = "return self.mechanism.randomise(self.clipped(scores), source)"
 _SHOWN = "        return self.response.randomise(values, source)\n"
 
@@ -377,6 +380,66 @@ ADS_MUTANTS = (
         "shown-ad-sets",
         (UNACCOUNTED,),
         settings=SLATE,
+        on_device=True,
+    ),
+    Mutant(
+        "panel-clicks-raw",
+        "Panel users report their click without a flip.",
+        PANEL,
+        _PANEL_CLICK,
+        "reports = symbols",
+        ADS,
+        "panel-clicks",
+        settings=SOLD,
+        on_device=True,
+        in_suite=True,
+    ),
+    Mutant(
+        "panel-clicks-half-noise",
+        "Panel users report their click at twice the epsilon.",
+        PANEL,
+        _PANEL_CLICK,
+        "twice = DeliveredClick(len(self.cells), 2 * self.mechanism.epsilon)\n"
+        "        reports = twice.randomise(symbols, randomness)",
+        ADS,
+        "panel-clicks",
+        settings=SOLD,
+        on_device=True,
+    ),
+    Mutant(
+        "panel-clicks-same-noise-each-day",
+        "The draws of a panel user are those of the first day.",
+        PANEL,
+        'randomness = self.source.child("panel-click", cohort.number, day)',
+        drawn_again("randomness", 'self.source.child("panel-click", cohort.number)'),
+        ADS,
+        "panel-clicks",
+        settings=SOLD,
+        on_device=True,
+    ),
+    Mutant(
+        "panel-clicks-of-another-cell",
+        "Panel users report their click as one on the next campaign's ad.",
+        PANEL,
+        _PANEL_CLICK,
+        "reports = self.mechanism.randomise(\n"
+        "            (symbols + 2) % (2 * len(self.cells)), randomness\n"
+        "        )",
+        ADS,
+        "panel-clicks",
+        settings=SOLD,
+        on_device=True,
+    ),
+    Mutant(
+        "panel-clicks-not-charged",
+        "Reports of the panel are sent without a debit.",
+        PANEL,
+        "paid = account.spend(day, PANEL_REPORT, contact & has[:, None], cost) > 0",
+        "paid = (contact & has[:, None]).any(axis=1)",
+        ADS,
+        "panel-clicks",
+        (UNACCOUNTED,),
+        settings=SOLD,
         on_device=True,
     ),
 )

@@ -24,11 +24,13 @@ ESTIMATES = scenario(
       clicks: {form: one-click, epsilon: 2.0}
     gates:
       - clicks.coverage > 0.8
+      - clicks.error_relative < 2
     """,
 )
 DELIVERED, MEMOISED = ("pipelines.clicks.form=delivered",), ("pipelines.clicks.form=memoised",)
 CAPPED = ("pipelines.clicks.form=capped", "pipelines.clicks.most_clicks=2")
 PADDED = ("pipelines.clicks.form=pad-and-sample", "pipelines.clicks.most_clicks=2")
+COUNTING = ("pipelines.clicks.counting_share=0.5",)
 BUSY = ("behaviour.click_base_rate=0.1",)
 MEMORY = ("pipelines.clicks.exhausted=memory", "budget=2.0")
 
@@ -38,6 +40,8 @@ REPORTING = "simulator/noisefloor_sim/pipelines/clicks/reporting.py"
 SENDING = "simulator/noisefloor_sim/pipelines/clicks/sending.py"
 REPORT = "platform/noisefloor/ads/clicks/click_report.py"
 DELIVERED_CLICK = "platform/noisefloor/ads/clicks/delivered_click.py"
+DROPPED_CLICKS = "platform/noisefloor/ads/clicks/dropped_clicks.py"
+RATES = "platform/noisefloor/ads/clicks/rates.py"
 MEMOISED_CLICKS = "platform/noisefloor/ads/clicks/memoised_clicks.py"
 UNARY = "platform/noisefloor/mechanisms/unary.py"
 SERVING = "simulator/noisefloor_sim/runs/ad_serving.py"
@@ -339,7 +343,7 @@ CLICK_MUTANTS = (
         "value = (np.asarray(supports, dtype=np.float64) / n - lack) / (hold - lack)",
         "value = np.asarray(supports, dtype=np.float64) / n",
         ESTIMATES,
-        "clicks.coverage > 0.8",
+        "clicks.error_relative < 2",
         (GATE,),
         in_suite=True,
     ),
@@ -350,8 +354,54 @@ CLICK_MUTANTS = (
         "mechanisms.Estimate((ones - lie * shown) / (1 - 2 * lie), error)",
         "mechanisms.Estimate(ones.astype(np.float64), error)",
         ESTIMATES,
-        "clicks.coverage > 0.8",
+        "clicks.error_relative < 2",
         (GATE,),
         settings=DELIVERED,
+    ),
+    Mutant(
+        "clicks-interval-not-debiased",
+        "Intervals are those of the reported ones, not of the clicks.",
+        RATES,
+        "over = np.asarray(supports) + 0.5 * sign - count * lack",
+        "over = np.asarray(supports) + 0.5 * sign",
+        ESTIMATES,
+        "clicks.coverage > 0.8",
+        (GATE,),
+        in_suite=True,
+    ),
+    Mutant(
+        "dropped-clicks-raw",
+        "Devices tell whether a click is dropped, without noise.",
+        DROPPED_CLICKS,
+        "return self.response.randomise(rounded, source).astype(np.uint8)",
+        "return rounded.astype(np.uint8)",
+        CLICKS,
+        "dropped-clicks",
+        settings=COUNTING,
+        on_device=True,
+        in_suite=True,
+    ),
+    Mutant(
+        "dropped-clicks-not-rounded",
+        "Whoever has a click dropped reports a one: the rounded mean is gone.",
+        DROPPED_CLICKS,
+        'source.stage("round").below(self.most, len(excess)) < excess',
+        "excess > 0",
+        CLICKS,
+        "dropped-clicks",
+        settings=COUNTING,
+        on_device=True,
+    ),
+    Mutant(
+        "dropped-clicks-unpaid",
+        "Reports of dropped clicks cost half of what they are claimed at.",
+        PIPELINE,
+        "account.spend(day, DROPPED_REPORT, open_, counting.cost) > 0",
+        "account.spend(day, DROPPED_REPORT, open_, counting.cost // 2) > 0",
+        CLICKS,
+        "dropped-clicks",
+        (UNACCOUNTED,),
+        settings=COUNTING,
+        on_device=True,
     ),
 )

@@ -25,11 +25,18 @@ UNIFIED = (
     "pipelines.collection.classes=3",
     "pipelines.collection.epsilon=4",
 )
+PRIVATE_RANGES = (
+    "pipelines.collection.ranges=private",
+    "pipelines.collection.range_share=0.5",
+    "pipelines.collection.epsilon=4",
+)
 SELECTED = (*UNIFIED, "pipelines.collection.selection=response")
 PIECEWISE = (*UNIFIED, "pipelines.collection.selection=piecewise")
 
 JOINT = "platform/noisefloor/collection/encoding/joint_response.py"
 UNIFIED_RESPONSE = "platform/noisefloor/collection/encoding/unified_response.py"
+RANGES = "platform/noisefloor/collection/encoding/private_ranges.py"
+RECORD_TASK = "platform/noisefloor/tasks/record_task.py"
 REPORT_COLUMNS = "platform/noisefloor/collection/encoding/report_columns.py"
 CLASS_SELECTION = "platform/noisefloor/collection/collecting/class_selection.py"
 SELECTION = "platform/noisefloor/collection/collecting/selection.py"
@@ -37,6 +44,7 @@ TRAINERS = "platform/noisefloor/tasks/round_trainers.py"
 PHASES = "simulator/noisefloor_sim/pipelines/collection/phases.py"
 
 TRAINING, QUESTION, SELECTING = "training report", "question", "selection report"
+RANGING = "range report"
 
 _DIGITS = "reports[some, self.chosen :] = self._digits(respond(symbols, spaces), attributes)"
 _ANSWERED = """                out[:, places] = respond(part.reshape(-1)).reshape(part.shape)
@@ -45,7 +53,7 @@ _ANSWERED = """                out[:, places] = respond(part.reshape(-1)).reshap
 _CLASS_LABEL = (
     'label = BinaryResponse(self.share).randomise(records.labels, source.child("label"))'
 )
-_DECISION = '{"bits": BinaryResponse(self.epsilon).randomise(decided, source)[:, None]}'
+_DECISION = '{"bits": self.decision.randomise(decided, source)[:, None]}'
 _ASKED = "granted = context.account(cohort).spend(day, QUESTION, contact, cost, requested)"
 _PAID = "paid = context.account(cohort).spend(day, flow, contact, cost) > 0"
 
@@ -181,6 +189,53 @@ COLLECTION_MUTANTS = (
         on_device=True,
     ),
     Mutant(
+        "ranges-raw",
+        "Owners send the part of a range in which their value lies, without noise.",
+        RANGES,
+        "        drawn, parts = self.response.randomise(codes, source).T\n",
+        "        drawn, parts = self.response.randomise(codes, source).T\n"
+        "        parts = codes[np.arange(len(codes)), drawn]\n",
+        RECORDS,
+        RANGING,
+        settings=PRIVATE_RANGES,
+        on_device=True,
+        in_suite=True,
+    ),
+    Mutant(
+        "ranges-half-noise",
+        "Owners send the part of a range at twice the epsilon.",
+        RANGES,
+        "response = JointResponse(classes.sizes, 1, self.epsilon, labelled=False)",
+        "response = JointResponse(classes.sizes, 1, 2 * self.epsilon, labelled=False)",
+        RECORDS,
+        RANGING,
+        settings=PRIVATE_RANGES,
+        on_device=True,
+    ),
+    Mutant(
+        "ranges-training-at-whole-epsilon",
+        "Training reports have the whole epsilon, although ranges were paid for before.",
+        RECORD_TASK,
+        "        left = self.epsilon - self.range_epsilon\n",
+        "        return self.epsilon\n        left = self.epsilon - self.range_epsilon\n",
+        RECORDS,
+        TRAINING,
+        settings=PRIVATE_RANGES,
+        on_device=True,
+    ),
+    Mutant(
+        "ranges-not-applied",
+        "Owners report values of the declared range, and not of the one that was learnt.",
+        RECORD_TASK,
+        "        scaled = self.within_ranges(content, records)\n        if",
+        "        scaled = records\n        if",
+        RECORDS,
+        TRAINING,
+        (MISFIT,),
+        settings=PRIVATE_RANGES,
+        on_device=True,
+    ),
+    Mutant(
         "selection-label-raw",
         "Owners send their label as it is when attributes are selected.",
         CLASS_SELECTION,
@@ -243,7 +298,7 @@ COLLECTION_MUTANTS = (
         "Devices send their decision at twice the epsilon.",
         TRAINERS,
         _DECISION,
-        '{"bits": BinaryResponse(2 * self.epsilon).randomise(decided, source)[:, None]}',
+        '{"bits": BinaryResponse(2 * self.ask_epsilon).randomise(decided, source)[:, None]}',
         RECORDS,
         QUESTION,
         on_device=True,
@@ -252,10 +307,10 @@ COLLECTION_MUTANTS = (
         "questions-same-noise-each-day",
         "The draws of a question are those of the first one.",
         TRAINERS,
-        f"        return {_DECISION}\n",
-        "        from noisefloor.randomness import SeededSource\n\n        "
-        + drawn_again("source", 'SeededSource(0, "question")')
-        + f"\n        return {_DECISION}\n",
+        f"            return {_DECISION}\n",
+        "            from noisefloor.randomness import SeededSource\n\n            "
+        + drawn_again("source", 'SeededSource(0, "question")', 12)
+        + f"\n            return {_DECISION}\n",
         RECORDS,
         QUESTION,
         on_device=True,

@@ -2,16 +2,14 @@
 
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from noisefloor.accounting import Ledger
 from noisefloor.roles.artefact import Artefact
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.roles.frame_outcomes import FrameCounters
 from noisefloor.roles.model_publisher import ReleaseRequest
-from noisefloor.tables import Records
+from noisefloor.tables import Labels, Records
 from noisefloor.wire import Kind, Tally
 
 
@@ -103,7 +101,7 @@ class TrainingServer(EpochReleases, Protocol):
         """Close the current round and train on it."""
         ...
 
-    def answers(self, data: bytes) -> NDArray[np.bool_]:
+    def answers(self, data: bytes) -> Labels:
         """Return a decision of the fitted model for each protected query of a frame."""
         ...
 

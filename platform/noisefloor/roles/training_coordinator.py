@@ -10,9 +10,7 @@ import json
 from base64 import b64decode, b64encode
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
@@ -21,6 +19,7 @@ from noisefloor.roles.aggregator import Aggregator
 from noisefloor.roles.epochs import AggregationLimits, EpochSummary
 from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
 from noisefloor.roles.server_interfaces import EpochReleases
+from noisefloor.tables import Labels
 from noisefloor.tasks import RoundRelease, TrainingTask, answer_queries, kinds_of_task
 from noisefloor.wire import Kind, Reduction, Tally
 
@@ -109,7 +108,7 @@ class TrainingCoordinator:
         check_count(number, "number", least=0, most=self._task.rounds - 1)
         return self._aggregator.summary(self._task.kind(number).name, number)
 
-    def answers(self, data: bytes) -> NDArray[np.bool_]:
+    def answers(self, data: bytes) -> Labels:
         """Return a decision for each protected query of a frame, by the fitted model."""
         return answer_queries(self._task, self._content, data)
 

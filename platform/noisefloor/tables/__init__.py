@@ -18,6 +18,7 @@ from noisefloor.tables.reading import Table, is_table_file, load_table
 from noisefloor.tables.records import MOST_ROWS, Records, load_records, schema_path
 from noisefloor.tables.scaled_records import (
     MOST_ATTRIBUTES,
+    MOST_LABELS,
     Attribute,
     Categorical,
     Continuous,
@@ -43,6 +44,7 @@ __all__ = [
     "LABEL",
     "LEARNING_SCHEMA",
     "MOST_ATTRIBUTES",
+    "MOST_LABELS",
     "MOST_ROWS",
     "Archive",
     "Attribute",

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import Floats, check_bits, check_finite, check_reals
+from noisefloor.checks import Floats, check_bits, check_finite, check_integers, check_reals
 from noisefloor.errors import BadParameter, BadTable
 from noisefloor.tables import declarations
 from noisefloor.tables.reading import Table
@@ -23,8 +23,11 @@ MOST_CATEGORIES = 1 << 16
 _NARROWEST, _WIDEST = 1e-300, 1e300
 """Of a range: beyond these a float holds neither the width nor its inverse."""
 
-Labels = NDArray[np.bool_]
-"""One a record: whether it belongs to the positive class."""
+MOST_LABELS = 64
+
+Labels = NDArray[Any]  # Any: booleans, or small integers
+"""One a record: whether it belongs to the positive class; the place of its class where there are
+more than two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +96,30 @@ Attribute: TypeAlias = Continuous | Categorical
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The label of a record: one of two classes.
+    """The label of a record: one of two classes, or of more.
 
     Attributes:
         name: Of the column.
         negative: The class that is -1.
         positive: The class that is +1.
+        others: Further classes, where there are more than two.
     """
 
     name: str
     negative: str
     positive: str
+    others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _name(self.name)
-        if self.negative == self.positive:
-            raise BadParameter(self.name, "<label>", "to have two different classes")
+        if not len(set(self.classes)) == len(self.classes) <= MOST_LABELS:
+            rule = f"to have 2 to {MOST_LABELS} different classes"
+            raise BadParameter(self.name, "<label>", rule)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """All classes, in the order of their codes."""
+        return (self.negative, self.positive, *self.others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,14 +128,14 @@ class ScaledRecords:
 
     Attributes:
         values: In [-1, 1], a row for each record and a column for each attribute.
-        labels: Whether each is positive.
+        labels: Whether each is positive; unsigned bytes are places of more than two classes.
     """
 
     values: Floats
     labels: Labels
 
     def __post_init__(self) -> None:
-        labels = check_bits(self.labels)
+        labels = check_labels(self.labels)
         width = np.shape(self.values)[-1] if np.ndim(self.values) else 0
         values = check_reals(self.values, -1.0, 1.0, width=width)
         if len(values) != len(labels):
@@ -137,6 +148,13 @@ class ScaledRecords:
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> "ScaledRecords":
         return ScaledRecords(np.asarray(self.values[rows]), np.asarray(self.labels[rows]))
+
+
+def check_labels(labels: object) -> Labels:
+    """Return booleans, or unsigned bytes as they are; refuse what is no label."""
+    if isinstance(labels, np.ndarray) and labels.dtype == np.uint8:
+        return check_integers(labels, 0, MOST_LABELS - 1)
+    return check_bits(labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +194,24 @@ class ScaledSchema:
             if name not in table:
                 raise BadTable(where, "Expected this column, which the schema names.", name)
         scaled = [one.scale(table[one.name], where) for one in self.attributes]
-        classes = (self.label.negative, self.label.positive)
-        labels = _codes(table[self.label.name], classes, where, self.label.name) == 1
+        classes = self.label.classes
+        codes = _codes(table[self.label.name], classes, where, self.label.name)
+        labels = codes == 1 if len(classes) == 2 else codes.astype(np.uint8)
         if not len(labels):
             raise BadTable(where, "Expected at least one record.")
         if {len(column) for column in scaled} != {len(labels)}:
             raise BadTable(where, "Expected columns of one length.")
         return ScaledRecords(np.column_stack(scaled), np.asarray(labels))
+
+    def outside(self, table: Table) -> NDArray[np.bool_]:
+        """Return which values of a table lie outside their range: ``records`` moves them."""
+        columns = [
+            (table[one.name] < one.low) | (table[one.name] > one.high)
+            if isinstance(one, Continuous)
+            else np.zeros(len(table[one.name]), dtype=np.bool_)
+            for one in self.attributes
+        ]
+        return np.column_stack(columns)
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Return plain data that ``of_json`` reads."""
@@ -194,7 +223,8 @@ class ScaledSchema:
         ]
         label = self.label
         payload = {"name": label.name, "negative": label.negative, "positive": label.positive}
-        return {"attributes": attributes, "label": payload}
+        others = {"others": list(label.others)} if label.others else {}
+        return {"attributes": attributes, "label": payload | others}
 
     @classmethod
     def of_json(cls, payload: Mapping[str, Any]) -> "ScaledSchema":  # Any: JSON
@@ -202,7 +232,9 @@ class ScaledSchema:
         try:
             if set(payload) != {"attributes", "label"}:
                 raise BadParameter("schema", sorted(payload), "to have attributes and label")
-            label = Label(**{key: _text(value) for key, value in payload["label"].items()})
+            said = dict(payload["label"])
+            others = tuple(_text(value) for value in said.pop("others", ()))
+            label = Label(**{key: _text(value) for key, value in said.items()}, others=others)
             return cls(tuple(_attribute(one) for one in payload["attributes"]), label)
         except (TypeError, AttributeError, KeyError) as error:
             raise BadParameter("schema", type(error).__name__, "to be a schema") from None
@@ -212,8 +244,9 @@ class ScaledSchema:
         """Read a schema from a file of YAML or JSON, or raise BadTable.
 
         The file is the one that publication reads too (``tables.declarations``): bins count as
-        the range from their first edge to the last, and the label has two classes. Lists of
-        attributes, as ``as_json`` writes them, are read as well.
+        the range from their first edge to the last, and the label has the two classes that are
+        named, or all categories of its column. Lists of attributes, as ``as_json`` writes them,
+        are read as well.
         """
         name = os.fspath(path)
         payload = declarations.read_document(name)
@@ -241,20 +274,21 @@ def _declared(name: str, payload: declarations.DeclaredColumn) -> Attribute:
 
 
 def _declared_label(said: declarations.Declaration) -> Label:
-    """Return the label with its two classes; of a column of two categories the first is -1."""
+    """Return the label with its classes: those named, or all categories of its column."""
     label = said.label
     if label is None:
         raise BadParameter("label", "<none>", "to name the column that is predicted")
     column = said.columns[label.name]
     classes = label.classes
-    if classes is None and column.kind == "categories" and len(column.values) == 2:
-        classes = (column.values[0], column.values[1])
+    if classes is None and column.kind == "categories" and len(column.values) >= 2:
+        classes = column.values
     if classes is None:
-        rule = "to have negative and positive, or to be a column of two categories"
+        rule = "to have negative and positive, or to be a column of two or more categories"
         raise BadParameter("label", label.name, rule)
     if column.kind == "categories" and not set(classes) <= set(column.values):
         raise BadParameter("label", label.name, "to have two of its column's categories")
-    return Label(label.name, _text(classes[0]), _text(classes[1]))
+    first, second, *others = (_text(one) for one in classes)
+    return Label(label.name, first, second, tuple(others))
 
 
 def _attribute(payload: Mapping[str, Any]) -> Attribute:  # Any: JSON

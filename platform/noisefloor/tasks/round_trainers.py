@@ -14,7 +14,7 @@ import numpy as np
 from noisefloor.checks import Array, Floats
 from noisefloor.collection import encoding, learners
 from noisefloor.collection.collecting import ReportingCollector, decisions_kind
-from noisefloor.mechanisms import BinaryResponse
+from noisefloor.mechanisms import BinaryResponse, KaryResponse
 from noisefloor.privacy import Guarantee
 from noisefloor.randomness import Source
 from noisefloor.tables import Labels, ScaledRecords
@@ -33,7 +33,7 @@ class FittedModel:
 
 
 UNTRAINED_MODEL = FittedModel("constant", learners.ConstantModel(label=False).arrays())
-"""What no reports teach: always negative."""
+"""What no reports teach: always negative, or the first of several labels."""
 
 
 class RoundTrainer(Protocol):
@@ -90,30 +90,54 @@ class RoundTrainer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NaiveBayesTrainer:
-    """jNB: one joint response about attributes that each owner draws, read as naive Bayes.
+    """One joint response about attributes that each owner draws, read as naive Bayes.
 
-    The model is on the device; who has to tell the decision sends it as one protected bit.
+    The model is on the device; who has to tell the decision sends it by randomised response.
+
+    Attributes:
+        classes: Of all attributes.
+        chosen: Attributes that an owner draws.
+        epsilon: Of a report.
+        ask_epsilon: Of a question.
+        counts: Whether the model is fitted to debiased counts (jNB); otherwise to whole tuples by
+            their likelihood (jNB+).
     """
 
     classes: encoding.Discretiser
     chosen: int
     epsilon: float
+    ask_epsilon: float
+    counts: bool = False
     response: encoding.JointResponse = field(init=False)
 
     def __post_init__(self) -> None:
-        response = encoding.JointResponse(self.classes.sizes, self.chosen, self.epsilon)
+        response = encoding.JointResponse(
+            self.classes.sizes, self.chosen, self.epsilon, label_classes=self.labels
+        )
         object.__setattr__(self, "response", response)
+
+    @property
+    def labels(self) -> int:
+        """How many classes the label has."""
+        return len(self.classes.schema.label.classes)
+
+    @property
+    def decision(self) -> BinaryResponse | KaryResponse:
+        """What the decision of a question goes through."""
+        if self.labels == 2:
+            return BinaryResponse(self.ask_epsilon)
+        return KaryResponse(self.labels, self.ask_epsilon)
 
     @property
     def kind(self) -> Kind:
         """Joint rows."""
         sizes = self.classes.sizes
-        return encoding.joint_rows_kind(len(sizes), max(sizes), self.chosen)
+        return encoding.joint_rows_kind(len(sizes), max(sizes), self.chosen, self.labels)
 
     @property
     def query_kind(self) -> Kind:
         """Protected decisions."""
-        return decisions_kind()
+        return decisions_kind(self.labels)
 
     def report(
         self, records: ScaledRecords, columns: Sequence[int], source: Source
@@ -123,13 +147,16 @@ class NaiveBayesTrainer:
         return encoding.columns_of(self.response.randomise(rows, source))
 
     def fit_model(self, rows: ColumnArrays, columns: Sequence[int]) -> FittedModel:
-        """Fit naive Bayes to the tuples."""
+        """Fit naive Bayes to the tuples, or to their counts."""
         reports = encoding.reports_of(rows)
         kept = reports[self._is_possible(reports)]
         if not len(kept):
             return UNTRAINED_MODEL
-        model = learners.fit_tuples(self.response, kept, learners.Shrinkage(self.classes))
-        return FittedModel("bayes", {"odds": model.odds, "prior": np.array([model.prior])})
+        if self.counts:
+            model = learners.fit_counts(self.response, self.response.tally(kept), self.classes)
+        else:
+            model = learners.fit_tuples(self.response, kept, learners.Shrinkage(self.classes))
+        return FittedModel("bayes", {"odds": model.odds, "prior": np.atleast_1d(model.prior)})
 
     def predict(self, fitted_model: FittedModel, values: Floats, columns: Sequence[int]) -> Labels:
         """Return the labels of whole records."""
@@ -137,8 +164,9 @@ class NaiveBayesTrainer:
             return learners.model_from_arrays(fitted_model.form, fitted_model.arrays).predict(
                 values
             )
-        odds, prior = fitted_model.arrays["odds"], float(fitted_model.arrays["prior"][0])
-        return learners.NaiveBayes(self.classes, odds, prior).predict(values)
+        odds, prior = fitted_model.arrays["odds"], fitted_model.arrays["prior"]
+        one = prior if self.labels > 2 else float(prior[0])
+        return learners.NaiveBayes(self.classes, odds, one).predict(values)
 
     def query(
         self,
@@ -149,12 +177,16 @@ class NaiveBayesTrainer:
     ) -> ColumnArrays:
         """Return the devices' decisions, each through randomised response."""
         decided = self.predict(fitted_model, records.values, columns)
-        return {"bits": BinaryResponse(self.epsilon).randomise(decided, source)[:, None]}
+        if self.labels == 2:
+            return {"bits": self.decision.randomise(decided, source)[:, None]}
+        return {"decision": self.decision.randomise(decided.astype(np.uint8), source)}
 
     def answers(
         self, fitted_model: FittedModel, rows: ColumnArrays, columns: Sequence[int]
     ) -> Labels:
         """Return the decisions as they were sent."""
+        if self.labels > 2:
+            return np.asarray(rows["decision"], dtype=np.uint8)
         return np.asarray(rows["bits"][:, 0], dtype=np.bool_)
 
     def guarantee(self, columns: Sequence[int]) -> Guarantee:
@@ -162,8 +194,8 @@ class NaiveBayesTrainer:
         return self.response.guarantee()
 
     def query_guarantee(self, columns: Sequence[int]) -> Guarantee:
-        """Return that of one protected bit."""
-        return BinaryResponse(self.epsilon).guarantee()
+        """Return that of one protected decision."""
+        return self.decision.guarantee()
 
     def _is_possible(self, reports: Array) -> Labels:
         """Return which rows a device could have sent."""

@@ -11,11 +11,10 @@ Protected queries: a frame of them, and a decision for each by the fitted model.
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from noisefloor.errors import BadFrame, BadParameter, NotFitted
+from noisefloor.tables import Labels
 from noisefloor.wire import Kind, Tally, decode_frame
 
 
@@ -63,7 +62,7 @@ class TrainingTask(Protocol):
         """The kind of frame of protected queries, if the fitted model answers any."""
         ...
 
-    def answers(self, content: bytes, queries: pa.RecordBatch) -> NDArray[np.bool_]:
+    def answers(self, content: bytes, queries: pa.RecordBatch) -> Labels:
         """Return a decision for each protected query, by the fitted model."""
         ...
 
@@ -78,7 +77,7 @@ MOST_QUERIES = 4096
 """Of one frame; more queries take several frames."""
 
 
-def answer_queries(task: TrainingTask, content: bytes, data: bytes) -> NDArray[np.bool_]:
+def answer_queries(task: TrainingTask, content: bytes, data: bytes) -> Labels:
     """Return a decision for each query of a frame, in the order of its rows.
 
     A query is protected before it is sent, as a report is; nothing is kept of it. A frame of

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from noisefloor.errors import BusFull, NotFitted, OutOfDomain
 from noisefloor.roles import IMPRESSIONS, Catalogue
+from noisefloor.tables import MOST_LABELS
 from noisefloor.tasks import MOST_QUERIES
 from noisefloor.wire import Kind
 from noisefloor.wire.messages import AdRequest, AdResponse, CatalogueAd, SingleReport, TokenRequest
@@ -144,10 +145,11 @@ def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
         "/predictions",
         tags=["device"],
         summary=f"Query the fitted model: a frame of up to {MOST_QUERIES} protected queries.",
-        description="The frame is of the query kind of the task. The answer is 0 or 1 for "
-        "each of its rows, in their order; nothing is kept.",
+        description="The frame is of the query kind of the task. The answer is the place of a "
+        "label for each of its rows, 0 or 1 where there are two labels, in their order; nothing "
+        "is kept.",
         openapi_extra=http.openapi_frame_body(),
-        response_model=list[Annotated[int, Field(ge=0, le=1)]],
+        response_model=list[Annotated[int, Field(ge=0, lt=MOST_LABELS)]],
         responses={
             400: {"description": "Not a frame of queries; `field` and `rule` say why."},
             404: {"description": "The collection has no task that answers queries."},

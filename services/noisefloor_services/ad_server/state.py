@@ -9,16 +9,15 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
-import numpy as np
 import pyarrow as pa
 from fastapi import HTTPException
-from numpy.typing import NDArray
 from redis import Redis
 from redis.exceptions import RedisError
 
 from noisefloor.errors import BusFull, NoisefloorError, NotFitted
 from noisefloor.randomness import Source
 from noisefloor.roles import Catalogue, CollectionConfig
+from noisefloor.tables import Labels
 from noisefloor.tasks import TrainingTask, answer_queries
 from noisefloor.wire import MOST_BYTES, Frame, Kind, decode_frame, seal
 from noisefloor_services import store
@@ -42,7 +41,7 @@ class PredictionQueue:
 
     async def answers(
         self, task: TrainingTask, broadcast_content: store.BroadcastContent | None, data: bytes
-    ) -> NDArray[np.bool_]:
+    ) -> Labels:
         """Return a decision for each query of a frame.
 
         Raises:

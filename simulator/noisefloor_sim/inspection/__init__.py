@@ -21,6 +21,7 @@ from noisefloor_sim.inspection.witnesses import (
     draw_pairs,
     most_pairs,
     no_pairs,
+    pairs_alike,
     summed_bounds,
     with_bits,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "draw_pairs",
     "most_pairs",
     "no_pairs",
+    "pairs_alike",
     "summed_bounds",
     "with_bits",
 ]

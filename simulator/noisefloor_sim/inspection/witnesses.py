@@ -110,6 +110,32 @@ def draw_pairs(eligible: Rows, most: int, chance: Generator) -> tuple[Rows, Rows
     return eligible[order[:half]], eligible[order[half : 2 * half]]
 
 
+def pairs_alike(
+    public: NDArray[np.integer], bits: Flags, most: int, chance: Generator
+) -> WitnessPairs:
+    """Draw pairs of users with the same public value, of whom one holds a one, one a zero.
+
+    Args:
+        public: What everybody may know of each user.
+        bits: What each user holds.
+        most: Pairs that are drawn at most.
+        chance: Of the draw.
+    """
+    order = chance.permutation(len(public))
+    ranks = [_ranked(order[bits[order] == bit], public) for bit in (True, False)]
+    _, first, second = np.intersect1d(ranks[0][0], ranks[1][0], return_indices=True)
+    ones, zeros = ranks[0][1][first], ranks[1][1][second]
+    return with_bits(ones[:most], zeros[:most], chance)
+
+
+def _ranked(users: Rows, public: NDArray[np.integer]) -> tuple[Rows, Rows]:
+    """Return a code for each user, value and place among those of the value, and the users."""
+    by_value = users[np.argsort(public[users], kind="stable")]
+    values = public[by_value].astype(np.int64)
+    first = np.searchsorted(values, values)
+    return values * (len(public) + 1) + np.arange(len(values)) - first, by_value
+
+
 def with_bits(first: Rows, second: Rows, chance: Generator) -> WitnessPairs:
     """Draw the bits of pairs."""
     bits, unused = chance.random((2, len(first))) < 0.5

@@ -11,6 +11,7 @@ from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, RunCard, Section,
 READINGS = (
     "Ranges are the smallest and the largest value of all records, test records included.",
     "Attributes are selected once, from all records, test records included.",
+    "Lies of the printed response are drawn from the symbols 0 to L, as algorithm 2 has them.",
     "Epsilon is that of one phase: selection, training and each question have it each.",
     "A printed number is one run: it agrees if it is at most two standard deviations (SD) of one "
     "run away from our mean.",
@@ -75,7 +76,8 @@ def page_of(
 
 def _how_decided(judge: verdicts.Judge, runs: Accuracies) -> str:
     fewest, most = (end(map(len, runs.values())) for end in (min, max))
-    seeds = f"{fewest} seeds" if fewest == most else f"{fewest} seeds, random attributes {most}"
+    more = "" if fewest == most else f" ({most} where random attributes are compared)"
+    seeds = f"{fewest} seeds{more}"
     return (
         f"Over {seeds}. A claim is decided only if the interval shown lies on one side of what "
         f"it needs; otherwise it is undecided. Intervals have the error {judge.error:.1e}: "

@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from noisefloor.checks import check_count
-from noisefloor.collection import paper_claims
+from noisefloor.collection import PhaseClaim, collection_claim, paper_claims
+from noisefloor.collection.collecting import PrintedCollector
+from noisefloor.collection.encoding import PrintedDiscretiser
 from noisefloor.collection.learners import check_sklearn
 from noisefloor.errors import BadRunDirectory
+from noisefloor.tables import ScaledSchema
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
 from noisefloor_sim.papers.supml_figures import variants
@@ -61,7 +64,7 @@ def reproduce_supml(
     steps["both"] = max(steps.values())
     judge = verdicts.Judge(verdicts.tests_in(listed), steps, largest=100)
     judged = judge.judge_variants(listed, runs)
-    claims = paper_claims(sources["wdbc"].schema, count=2, classes=2, epsilon=10.0, queries=3)
+    claims = _privacy_claims(sources["wdbc"].schema)
     manifest: dict[str, object] = {"seed": seed, "seeds": seeds}
     manifest |= {"settings": len(counts), "jobs": jobs}
     manifest |= versions("numpy", "scipy", "scikit-learn")
@@ -82,6 +85,17 @@ def seeds_of(listed: verdicts.Variants, seeds: int) -> Mapping[SupmlSetting, int
     counts = dict.fromkeys([one for claim in claims for one in claim.settings()], seeds)
     noisy = [one for claim in claims if claim.is_noisy for one in claim.settings()]
     return counts | dict.fromkeys(noisy, NOISY_FACTOR * seeds)
+
+
+def _privacy_claims(schema: ScaledSchema) -> list[PhaseClaim]:
+    """Return the paper's claims of privacy, and that of the printed response as it is run here."""
+    run_here = PrintedCollector(
+        PrintedDiscretiser(schema, 2), 10.0, "symbols", name="WALDP as printed, lies 0 to L"
+    )
+    return [
+        *paper_claims(schema, count=2, classes=2, epsilon=10.0, queries=3),
+        collection_claim(run_here, range(2), 10.0, "training"),
+    ]
 
 
 def _larger(source: DataSource) -> float:

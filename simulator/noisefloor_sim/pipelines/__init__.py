@@ -14,6 +14,7 @@ from noisefloor_sim.pipelines.api import (
     ServedAds,
 )
 from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
+from noisefloor_sim.pipelines.scoring import formula_coverage
 from noisefloor_sim.pipelines.user_budgets import ledger_section
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "SentBidRequests",
     "SentRequests",
     "ServedAds",
+    "formula_coverage",
     "ledger_section",
 ]

@@ -4,14 +4,14 @@ Curves and plots that the sections of several pipelines draw alike.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
-from noisefloor_sim.report import Cell, Curve, Plot, Role, readings
-from noisefloor_sim.scenario import Attacks, Scenario, game_of
+from noisefloor_sim.report import Cell, Curve, Role, readings
+from noisefloor_sim.scenario import Scenario
 
 Groups = dict[str, dict[float, list[PointFindings]]]
 """Points by the name of their curve, then by their place along the axis."""
@@ -111,7 +111,7 @@ def mean_rows(
 
 
 def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
-    """Return a metric averaged over replicates, with the interval's half-width shrunk to match.
+    """Return a metric averaged over replicates, with the interval's two sides shrunk to match.
 
     Metrics that have no interval get one from how replicates differ, where there are several.
     """
@@ -119,11 +119,13 @@ def _mean(points: Sequence[PointFindings], name: str) -> Metric | None:
     if not found:
         return None
     values, n = [metric.value for metric in found], sum(metric.n for metric in found)
-    value = float(np.mean(values))
-    half = float(np.mean([metric.high - metric.low for metric in found])) / 2 / len(found) ** 0.5
-    if math.isnan(half) and len(found) > 1:
+    value, root = float(np.mean(values)), len(found) ** 0.5
+    # A share near 0 or 1 has an interval with unlike sides: each is averaged by itself.
+    below = float(np.mean([metric.value - metric.low for metric in found])) / root
+    above = float(np.mean([metric.high - metric.value for metric in found])) / root
+    if math.isnan(below) and len(found) > 1:
         return Metric(name, value, *student_interval(values), n)
-    return Metric(name, value, value - half, value + half, n)
+    return Metric(name, value, value - below, value + above, n)
 
 
 def student_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
@@ -148,14 +150,6 @@ def value_at(scenario: Scenario, key: str) -> object:
 
 def _word(key: str) -> str:
     return key.rpartition(".")[2].replace("_", " ")
-
-
-THEORY_METRICS: tuple[tuple[str, Role], ...] = (
-    ("closed_form", "closed-form"),
-    ("bound", "bound"),
-    ("prior", "baseline"),
-)
-"""What stands beside the success of an attack, and how it is drawn."""
 
 
 def interval_ends(found: Sequence[Metric]) -> tuple[list[float] | None, list[float] | None]:
@@ -210,47 +204,3 @@ def curves_with_theory(
 
 ATTACK_READINGS = (readings.CLOSED_FORM, readings.BOUND, readings.BASELINE)
 """What may be said about the success of an attack: each where such a line is drawn."""
-
-_LINES: dict[Role, str] = {
-    "closed-form": "its closed form",
-    "bound": "the bound that is proved",
-    "baseline": "a guess without the reports",
-}
-
-
-def attack_plots(
-    groups: Groups, axis: Axis, attacks: Attacks, notes: Mapping[str, str] | None = None
-) -> Iterator[Plot]:
-    """Draw how often the adversary is right, for each attack that was mounted.
-
-    Args:
-        groups: The points.
-        axis: What runs along the axis.
-        attacks: Of the pipeline, each with one game of its own name.
-        notes: What a reader has to know of a game, by its name; true whatever was measured.
-    """
-    for name, attack in attacks.items():
-        game = game_of(name)
-        theory = [(f"attack.{game}.{name}", role) for name, role in THEORY_METRICS]
-        curves = curves_with_theory(groups, f"attack.{game}.success", theory)
-        if curves:
-            note = (notes or {}).get(game, "")
-            yield Plot(
-                f"How often the adversary is right: {attack.about}",
-                " ".join(part for part in (_attack_description(curves), note) if part),
-                axis.label,
-                "right guesses",
-                curves,
-                log_x=is_logarithmic(groups),
-                readings=ATTACK_READINGS,
-            )
-
-
-def _attack_description(curves: Sequence[Curve]) -> str:
-    """Say which lines are drawn."""
-    roles = {curve.role for curve in curves}
-    lines = [words for role, words in _LINES.items() if role in roles]
-    listed = " and ".join(part for part in (", ".join(lines[:-1]), *lines[-1:]) if part)
-    has_band = any(curve.low is not None for curve in curves)
-    shares = f"Share of right guesses{' with its 95 % interval' if has_band else ''}"
-    return f"{shares}, beside {listed}." if listed else f"{shares}."

@@ -220,26 +220,6 @@ def against(name: str, *, is_lower_better: bool = False) -> PlotReadings:
     return (Reading(f"{{k}} of {{n}} points are {side} \u201c{name}\u201d.", counted),)
 
 
-def between(one: str, other: str) -> PlotReadings:
-    """Return a reading that counts the measured points between two named lines."""
-
-    def counted(plot: Plot) -> Figures | None:
-        found = {curve.name: curve for curve in plot.curves}
-        if one not in found or other not in found:
-            return None
-        inside = [
-            min(a.other, b.other) - _DUST <= a.y <= max(a.other, b.other) + _DUST
-            for curve in measured(plot)
-            for a, b in zip(
-                compared(curve, found[one]), compared(curve, found[other]), strict=True
-            )
-        ]
-        return {"k": sum(inside), "n": len(inside)} if inside else None
-
-    sentence = f"{{k}} of {{n}} points lie between \u201c{one}\u201d and \u201c{other}\u201d."
-    return (Reading(sentence, counted),)
-
-
 def below(level: float, meaning: str) -> PlotReadings:
     """Return a reading that counts the measured points below a level, and says what it means."""
 

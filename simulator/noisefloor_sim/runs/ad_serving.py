@@ -104,6 +104,7 @@ class AdServing:
             Metric("views_per_user_day", counts.views / per_day, n=user_days),
             Metric("impressions_per_user_day", counts.impressions / per_day, n=user_days),
             Metric("clicks_per_user_day", counts.clicks / per_day, n=user_days),
+            Metric("click_rate", counts.clicks / max(1, counts.impressions), n=counts.impressions),
             Metric("ratings_per_user", counts.ratings / users, n=users),
             Metric("rating_mean", mean, n=counts.ratings),
             Metric("impressions_counted", float(counted), n=counts.impressions),

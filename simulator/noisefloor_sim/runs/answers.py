@@ -54,7 +54,7 @@ class _MeasuredPoint:
             if isinstance(gate, scenario.MetricGate):
                 named = (one for one in found.metrics if f"{pipeline}.{one.name}" == gate.metric)
                 yield from (one.value for one in named)
-            else:
+            elif isinstance(gate, scenario.ClaimGate):
                 for one in found.claims:
                     if gate.selects(pipeline, one.mechanism, one.claim.proved.neighbours.value):
                         yield figure.of_claim(one.claim)

@@ -29,7 +29,14 @@ from noisefloor.wire import Kind
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.deploy.hosting import InProcessHost, MethodBuilder, Receiver, ServerHost
 from noisefloor_sim.inspection import DeviceFrame, Flow, FrameTap, PlainFlow, Transcript
-from noisefloor_sim.pipelines import Findings, Metric, NamedClaim, Pipeline, PipelineType
+from noisefloor_sim.pipelines import (
+    Findings,
+    Metric,
+    NamedClaim,
+    Pipeline,
+    PipelineType,
+    formula_coverage,
+)
 from noisefloor_sim.runs.ad_serving import AdServing
 from noisefloor_sim.runs.user_claims import UserLedger
 from noisefloor_sim.scenario import Scenario
@@ -49,6 +56,7 @@ from noisefloor_sim.world import (
 DAY_S = 24 * HOUR_S
 _ORDER = (
     *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
+    "click_rate",
     *("devices_per_user", "ratings_per_user", "rating_mean", "silent_share", "left_share"),
     "impressions_counted",
 )
@@ -162,7 +170,8 @@ class Engine:
             }
             spent, claims = self.ledger.finish(self.accounts.values())
             flows = tuple(seen.values())
-            return RunOutcome(found, (*self._world_metrics(), *spent), claims, flows)
+            covered = formula_coverage(found.values())
+            return RunOutcome(found, (*self._world_metrics(), *covered, *spent), claims, flows)
         finally:
             self.hosted.close()
 

@@ -1,7 +1,9 @@
 """Gates at work: conditions of a scenario against what a run found."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from noisefloor.privacy import ClaimVerdict
 from noisefloor_sim import scenario
@@ -105,14 +107,43 @@ def check_gate(
         data: Plain data of the scenarios, by the id of a point.
         results: Likewise.
     """
-    chosen = [result for name, result in results.items() if scenario.applies(gate, data[name])]
-    outcomes = [outcome for result in chosen for outcome in _outcomes(gate, result)]
+    if isinstance(gate, scenario.TrendGate):
+        curves = [[results[name] for name in curve] for curve in gate.curves(data)]
+        outcomes = [outcome for curve in curves for outcome in _falls(gate, curve)]
+    else:
+        chosen = [result for name, result in results.items() if scenario.applies(gate, data[name])]
+        outcomes = [outcome for result in chosen for outcome in _outcomes(gate, result)]
     failed = [where for where, is_met in outcomes if not is_met]
     if not outcomes:
         return GateResult(text, False, "selects nothing that was measured")
     if failed:
         return GateResult(text, False, f"fails at {len(failed)} of {len(outcomes)}: {failed[0]}")
     return GateResult(text, True, f"holds at all {len(outcomes)}")
+
+
+def _falls(gate: scenario.TrendGate, curve: Sequence[PointResult]) -> Iterator[tuple[str, bool]]:
+    """Yield each metric at each later point of a curve, and whether it fell from any before."""
+    measured = [
+        {
+            f"{pipeline}.{metric.name}": metric
+            for pipeline, found in result.findings.items()
+            for metric in found.metrics
+            if gate.selects(f"{pipeline}.{metric.name}")
+        }
+        for result in curve
+    ]
+    for name in dict.fromkeys(chain.from_iterable(measured)):
+        highest = -math.inf
+        for place, (result, metrics) in enumerate(zip(curve, measured, strict=True)):
+            if name not in metrics:
+                yield f"{result.id} ({name}: not measured)", False
+                continue
+            metric = metrics[name]
+            is_interval = not (math.isnan(metric.low) or math.isnan(metric.high))
+            low, high = (metric.low, metric.high) if is_interval else (metric.value,) * 2
+            if place:
+                yield f"{result.id} ({name}: {metric.value:g})", high >= highest
+            highest = max(highest, low)
 
 
 def _outcomes(gate: scenario.Gate, result: PointResult) -> Iterator[tuple[str, bool]]:

@@ -10,11 +10,14 @@ from noisefloor_sim.report import (
     CheckRow,
     CheckState,
     ClaimRow,
+    Figures,
     Page,
+    Reading,
     RunCard,
     Section,
     Table,
     headline,
+    readings,
 )
 from noisefloor_sim.runs.answers import FindingResult
 from noisefloor_sim.runs.gating import GateResult
@@ -27,6 +30,7 @@ _WORLD = {
     "views_per_user_day": "Page views per user and day",
     "impressions_per_user_day": "Ads shown per user and day",
     "clicks_per_user_day": "Clicks per user and day",
+    "click_rate": "Click rate: clicks per ad shown",
     "devices_per_user": "Devices per user",
     "ratings_per_user": "Ratings held per user",
     "rating_mean": "Mean rating, from 0 to 1",
@@ -40,6 +44,7 @@ _WORLD = {
     "frames_late": "Frames refused as late",
     "frames_given_up": "Frames given up by their sender",
     "longest_queue": "Longest queue at the server",
+    "formula_coverage": "Share of 95 % intervals that cover what a formula says of them",
 }
 
 
@@ -166,8 +171,19 @@ def _world(results: Sequence[PointResult]) -> Section:
         "The least and the largest value over the points of the sweep.",
         ("What", "least over the points", "most"),
         rows,
+        ((Reading("Of a hundred ads shown, {span} are clicked.", _click_rates),),),
     )
     return Section("The world", "What the simulated people and their network did.", (table,))
+
+
+def _click_rates(table: Table) -> Figures | None:
+    """Return the least and the largest click rate, in hundredths, where ads are shown."""
+    for words, *ends in table.rows:
+        if words == _WORLD["click_rate"]:
+            return {
+                "span": readings.span([100 * end for end in ends if isinstance(end, int | float)])
+            }
+    return None
 
 
 def _card_lines(card: dict[str, Any]) -> list[tuple[str, str]]:

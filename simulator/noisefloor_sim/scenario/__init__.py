@@ -24,7 +24,14 @@ from noisefloor_sim.scenario.formats import (
     SCENARIO_FORMAT,
     format_fault,
 )
-from noisefloor_sim.scenario.gates import ClaimGate, Gate, MetricGate, applies, parse_gate
+from noisefloor_sim.scenario.gates import (
+    ClaimGate,
+    Gate,
+    MetricGate,
+    TrendGate,
+    applies,
+    parse_gate,
+)
 from noisefloor_sim.scenario.hashing import resolved, scenario_hash, scenario_text
 from noisefloor_sim.scenario.json_schema import schema_text
 from noisefloor_sim.scenario.loading import LoadedScenario, load, load_points, loads
@@ -77,6 +84,7 @@ __all__ = [
     "Sweep",
     "SweepPoint",
     "Tastes",
+    "TrendGate",
     "applies",
     "check_source",
     "count",

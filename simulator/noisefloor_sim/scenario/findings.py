@@ -16,8 +16,8 @@ It is read by the parser of gates; nothing of it is ever run.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pydantic import BaseModel, Field, field_validator, model_validator
@@ -32,6 +32,7 @@ from noisefloor_sim.scenario.gates import (
     Gate,
     claim_figure,
     compared,
+    is_meant,
     is_name,
     parse_gate,
     words_of,
@@ -173,13 +174,7 @@ def _placed(text: str, condition: Condition) -> Figure:
             raise ValueError(f"{rule} have conditions of their own: {show(text)}.")
         condition = condition.left.selects
     bare = _figure(words).selects
-    return Figure(_with_filters(bare, condition.filters))
-
-
-def _with_filters(gate: Gate, filters: tuple[Filter, ...]) -> Gate:
-    if isinstance(gate, ClaimGate):
-        return ClaimGate(gate.selector, gate.figure, gate.comparison, gate.bound, filters)
-    return type(gate)(gate.metric, gate.comparison, gate.bound, filters)
+    return Figure(replace(bare, filters=condition.filters))
 
 
 class Finding(BaseModel):
@@ -235,9 +230,6 @@ class Finding(BaseModel):
         for figure in self.parts().figures:
             yield "sentence", figure.selects
 
-    def is_meant(self, data: Sequence[Mapping[str, object]]) -> bool:
+    def is_meant(self, data: Mapping[str, Mapping[str, object]]) -> bool:
         """Whether each of its conditions is met by one of the points with these plain data."""
-        return all(
-            any(all(one.accepts(point) for one in gate.filters) for point in data)
-            for _, gate in self.gates()
-        )
+        return all(is_meant(gate, data) for _, gate in self.gates())

@@ -4,9 +4,11 @@
     clicks.rmse < 0.05 where variant == corrected and pipelines.clicks.epsilon >= 1
     claims.* holds
     claims.clicks.audited <= proved where variant == corrected
+    ads.attack.*.success rises over pipelines.ads.epsilon
 
-    gate       = (metric | claim) ["where" filter {"and" filter}]
+    gate       = (metric | trend | claim) ["where" filter {"and" filter}]
     metric     = NAME comparison NUMBER
+    trend      = FORM "rises" "over" KEY             a name, * for any part of it; a swept key
     claim      = "claims." selector verdict
                | "claims." selector "." figure comparison (NUMBER | figure)
     selector   = PART {"." PART}           pipeline, mechanism, neighbours; * or left out: any
@@ -16,17 +18,21 @@
     comparison = "<" | "<=" | ">" | ">=" | "==" | "!="
 
 A gate holds if every row it selects meets it and there is at least one: what was not measured was
-not shown. It is read by this small parser; nothing of it is ever run.
+not shown. A metric rises over a key if it does not fall by more than its intervals between any two
+points that differ in that key alone; then it has to be measured at all of them. A gate is read by
+this small parser; nothing of it is ever run.
 """
 
+import json
 import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from noisefloor.privacy import Claim, ClaimVerdict
-from noisefloor_sim.scenario.document import get, split
+from noisefloor_sim.scenario.document import get, put, split
 from noisefloor_sim.scenario.error_text import one_of, show
 from noisefloor_sim.scenario.scalars import resolve
 
@@ -52,6 +58,7 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _TOKEN = re.compile(r"<=|>=|==|!=|<|>|[A-Za-z0-9_.*+-]+")
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+_FORM = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_*-]+)+")
 _SELECTOR = re.compile(r"claims(\.([a-z0-9_-]+|\*)){1,3}")
 _CLAIM_FIGURE = re.compile(rf"{_SELECTOR.pattern}\.({'|'.join(FIGURES)})")
 
@@ -90,6 +97,44 @@ class MetricGate:
 
 
 @dataclass(frozen=True, slots=True)
+class TrendGate:
+    """A condition on metrics along a swept key: they do not fall but within their intervals.
+
+    Attributes:
+        metric: A name, or a form of names with ``*`` for any part.
+        key: Of the sweep, with numbers for values.
+        filters: What a point has to meet.
+    """
+
+    metric: str
+    key: str
+    filters: tuple[Filter, ...] = ()
+
+    def selects(self, name: str) -> bool:
+        """Whether a metric, with its pipeline's name before it, is meant."""
+        return fnmatchcase(name, self.metric)
+
+    def curves(self, data: Mapping[str, Mapping[str, object]]) -> list[list[str]]:
+        """Return the points that differ in the key alone, in its order: two or more each.
+
+        Args:
+            data: Plain data of the scenarios, by the id of a point.
+        """
+        path, curves = split(self.key), dict[str, dict[float, str]]()
+        for name, one in data.items():
+            place = get(one, path)
+            is_number = isinstance(place, int | float) and not isinstance(place, bool)
+            if is_number and applies(self, one):
+                rest = json.dumps(put(one, path, None), sort_keys=True, default=str)
+                curves.setdefault(rest, {})[float(str(place))] = name
+        return [
+            [name for _, name in sorted(curve.items())]
+            for curve in curves.values()
+            if len(curve) > 1
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimGate:
     """A condition on claims: their verdict, or one of their epsilons.
 
@@ -120,12 +165,19 @@ class ClaimGate:
         return compared(claim_figure(claim, self.figure), self.comparison, bound)
 
 
-Gate = MetricGate | ClaimGate
+Gate = MetricGate | TrendGate | ClaimGate
 
 
 def applies(gate: Gate, data: Mapping[str, object]) -> bool:
     """Whether a gate is meant for the point with these plain data."""
     return all(condition.accepts(data) for condition in gate.filters)
+
+
+def is_meant(gate: Gate, data: Mapping[str, Mapping[str, object]]) -> bool:
+    """Whether a gate is about any of the points with these plain data, by their id."""
+    if isinstance(gate, TrendGate):
+        return bool(gate.curves(data))
+    return any(applies(gate, one) for one in data.values())
 
 
 def is_name(word: str) -> bool:
@@ -147,7 +199,7 @@ def parse_gate(text: str) -> Gate:
     filters = tuple(_filter(words) for part in conditions for words in _parted(part, "and"))
     if head and head[0].startswith("claims."):
         return _claim_gate(head, filters)
-    return _metric_gate(head, filters)
+    return _trend_gate(head, filters) if "rises" in head else _metric_gate(head, filters)
 
 
 def words_of(text: str) -> list[str]:
@@ -169,6 +221,14 @@ def _metric_gate(words: list[str], filters: tuple[Filter, ...]) -> MetricGate:
         found = show(" ".join(words))
         raise ValueError(f"Expected a gate such as 'clicks.rmse < 0.05', got {found}.")
     return MetricGate(words[0], words[1], _number(words[2]), filters)
+
+
+def _trend_gate(words: list[str], filters: tuple[Filter, ...]) -> TrendGate:
+    if len(words) != 4 or words[1:3] != ["rises", "over"] or not _FORM.fullmatch(words[0]):
+        found, example = show(" ".join(words)), "clicks.attack.*.success rises over budget"
+        raise ValueError(f"Expected a gate such as '{example}', got {found}.")
+    split(words[3])
+    return TrendGate(words[0], words[3], filters)
 
 
 def _claim_gate(words: list[str], filters: tuple[Filter, ...]) -> ClaimGate:

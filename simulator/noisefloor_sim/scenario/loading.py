@@ -18,7 +18,7 @@ from noisefloor_sim.scenario.blocks import Blocks
 from noisefloor_sim.scenario.document import Document, Flaw, Path, get, paths, put, split
 from noisefloor_sim.scenario.error_text import show, show_key
 from noisefloor_sim.scenario.findings import Finding
-from noisefloor_sim.scenario.gates import applies, parse_gate
+from noisefloor_sim.scenario.gates import TrendGate, is_meant, parse_gate
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import Scenario
 from noisefloor_sim.scenario.sweep import SweepPoint, expand
@@ -163,17 +163,27 @@ def load_points(
     if skipped or unmatched:
         alone = _unmatched_alone(file, blocks) if settings else {*skipped, *unmatched}
         flaws = [
-            Flaw((key, index), "Expected a condition that some point of the sweep meets.")
-            for key, found, here in (
-                ("gates", scenario.gates, skipped),
-                ("findings", scenario.findings, unmatched),
-            )
-            for index, one in enumerate(found)
-            if one in here and one in alone
+            Flaw(("gates", index), _unmatched_rule(parse_gate(text)))
+            for index, text in enumerate(scenario.gates)
+            if text in skipped and text in alone
+        ]
+        flaws += [
+            Flaw(("findings", index), _unmatched_rule(one.condition))
+            for index, one in enumerate(scenario.findings)
+            if one in unmatched and one in alone
         ]
         if flaws:
             raise document.error(flaws)
     return LoadedScenario(document, scenario, points, skipped)
+
+
+def _unmatched_rule(gate: object) -> str:
+    """Write the rule that a gate or finding breaks which no point of the sweep is meant by."""
+    if isinstance(gate, TrendGate):
+        return (
+            f"Expected {gate.key} to be swept over two numbers or more, at points that it meets."
+        )
+    return "Expected a condition that some point of the sweep meets."
 
 
 def _unmatched_alone(file: Document, blocks: Blocks) -> set[str | Finding]:
@@ -188,17 +198,18 @@ def _unmatched_alone(file: Document, blocks: Blocks) -> set[str | Finding]:
 
 def unmatched_findings(scenario: Scenario, points: Sequence[SweepPoint]) -> tuple[Finding, ...]:
     """Return the findings with conditions that no point meets."""
-    data = [resolved(point.scenario) for point in points] if scenario.findings else []
+    data = {one.id: resolved(one.scenario) for one in points} if scenario.findings else {}
     return tuple(one for one in scenario.findings if not one.is_meant(data))
 
 
 def unmatched_gates(scenario: Scenario, points: Sequence[SweepPoint]) -> tuple[str, ...]:
     """Return the gates with conditions that no point meets."""
-    conditional = [gate for gate in scenario.gates if parse_gate(gate).filters]
-    data = [resolved(point.scenario) for point in points] if conditional else []
-    return tuple(
-        gate for gate in conditional if not any(applies(parse_gate(gate), one) for one in data)
-    )
+    gates = {text: parse_gate(text) for text in scenario.gates}
+    conditional = {
+        text: gate for text, gate in gates.items() if gate.filters or isinstance(gate, TrendGate)
+    }
+    data = {one.id: resolved(one.scenario) for one in points} if conditional else {}
+    return tuple(text for text, gate in conditional.items() if not is_meant(gate, data))
 
 
 def loads(text: str, blocks: Blocks, file: str = "scenario") -> Scenario:

@@ -10,16 +10,17 @@ from fnmatch import fnmatchcase
 from noisefloor.privacy import Neighbours
 from noisefloor_sim.scenario.blocks import PipelineBlock
 from noisefloor_sim.scenario.error_text import near_names, show
-from noisefloor_sim.scenario.gates import ClaimGate, Gate
+from noisefloor_sim.scenario.gates import ClaimGate, Gate, TrendGate
 
 WORLD_METRICS = tuple(
     f"world.{name}"
     for name in (
         *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
+        "click_rate",
         *("devices_per_user", "ratings_per_user", "rating_mean", "silent_share", "left_share"),
         *("impressions_counted", "frames_sent", "frames_attempts", "frames_lost"),
         *("frames_given_up", "frames_delivered", "frames_counted", "frames_duplicate"),
-        *("frames_late", "frames_dead", "longest_queue"),
+        *("frames_late", "frames_dead", "longest_queue", "formula_coverage"),
     )
 )
 SPENDING_METRICS = tuple(
@@ -67,6 +68,11 @@ def claim_names(pipelines: Mapping[str, PipelineBlock]) -> tuple[str, ...]:
 
 def unknown_results(gate: Gate, pipelines: Mapping[str, PipelineBlock]) -> Iterator[str]:
     """Yield the rules that a gate breaks by naming what no pipeline of the scenario produces."""
+    if isinstance(gate, TrendGate):
+        measured = metric_names(pipelines)
+        if not any(gate.selects(name) for name in measured):
+            yield from _unknown("metric", gate.metric, measured)
+        return
     if not isinstance(gate, ClaimGate):
         yield from _unknown("metric", gate.metric, metric_names(pipelines))
         return

@@ -300,6 +300,13 @@ class Behaviour(BaseModel):
         le=1_000,
         description="How many times likelier a click is at full interest.",
     )
+    page_affinity: float = Field(
+        default=1.0,
+        ge=0,
+        le=20,
+        description="How strongly pages follow likings: the chance of a page is as this power of "
+        "how much the user cares for its topic; 0: pages of all topics alike.",
+    )
     rated_share: Probability = Field(
         default=0.3, description="Share of ads that a user's device holds a rating of."
     )

@@ -5,6 +5,7 @@ What a model says of bad data, in our words: the path in the data and the rule i
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -23,7 +24,14 @@ from noisefloor_sim.scenario.document import (
 )
 from noisefloor_sim.scenario.error_text import count, did_you_mean, show
 from noisefloor_sim.scenario.formats import SCENARIO_FORMAT, format_fault
-from noisefloor_sim.scenario.gates import ClaimGate, Gate, applies, parse_gate
+from noisefloor_sim.scenario.gates import (
+    ClaimGate,
+    Gate,
+    MetricGate,
+    TrendGate,
+    applies,
+    parse_gate,
+)
 from noisefloor_sim.scenario.hashing import resolved
 from noisefloor_sim.scenario.model import MOST_ATTACKS, Scenario
 from noisefloor_sim.scenario.result_names import WORLD, unknown_results
@@ -261,9 +269,10 @@ def _broken_rules(
     gate: Gate, scenario: Scenario, data: Mapping[str, object], kind: str
 ) -> Iterator[str]:
     """Yield the rules that a gate, or what a finding selects, breaks."""
-    for condition in gate.filters:
-        if not has(data, split(condition.key)):
-            yield unknown_key(condition.key, data)
+    keys = [condition.key for condition in gate.filters]
+    for key in [*keys, gate.key] if isinstance(gate, TrendGate) else keys:
+        if not has(data, split(key)):
+            yield unknown_key(key, data)
     names = sorted([WORLD, *scenario.pipelines])
     if isinstance(gate, ClaimGate) and gate.selector[0] not in ("*", *names):
         yield unknown("pipeline", gate.selector[0], names)
@@ -276,6 +285,12 @@ def _broken_rules(
         yield f"{rule} Add it there, or remove the {kind}."
 
 
+def _is_of_game(gate: MetricGate | TrendGate, start: str) -> bool:
+    """Whether a gate is about a game whose metrics start so; one about several may be."""
+    form = gate.metric.split(".")[:3]
+    return len(form) == 3 and fnmatchcase(start, f"{'.'.join(form)}.")
+
+
 def _unmounted(gate: Gate, scenario: Scenario) -> list[str]:
     """Return the attacks of which a gate needs one, if none of them is mounted."""
     needed: list[str] = []
@@ -286,7 +301,7 @@ def _unmounted(gate: Gate, scenario: Scenario) -> list[str]:
                 is_needed = one.is_audit and is_audited and gate.selector[0] in ("*", name)
             else:
                 games = one.games or (game_of(attack),)
-                is_needed = any(gate.metric.startswith(f"{name}.attack.{game}.") for game in games)
+                is_needed = any(_is_of_game(gate, f"{name}.attack.{game}.") for game in games)
             if is_needed:
                 needed.append(f"{name}.{attack}")
     is_mounted = not scenario.attacks or any(name in scenario.attacks for name in needed)

@@ -10,6 +10,7 @@ from noisefloor_sim.world.behaviour import (
     Visits,
     click_chances,
     draw_clicks,
+    draw_pages,
     draw_visits,
 )
 from noisefloor_sim.world.budgets import BudgetAccount, Exhausted, SpendRecord, in_contact
@@ -37,6 +38,7 @@ __all__ = [
     "click_chances",
     "cohort_sizes",
     "draw_clicks",
+    "draw_pages",
     "draw_visits",
     "in_contact",
     "make_cohort",

@@ -150,6 +150,25 @@ def draw_visits(world: AdWorld, cohort: Cohort, day: int, source: SeededSource) 
     )
 
 
+def draw_pages(
+    world: AdWorld, cohort: Cohort, visits: Visits, source: SeededSource
+) -> NDArray[np.int64]:
+    """Return the topic of the page of each slot: people visit pages of what they care for.
+
+    Args:
+        world: Its ``page_affinity`` says how strongly pages follow likings.
+        cohort: Whose visits they are.
+        visits: The slots of a day.
+        source: Of this day's pages.
+    """
+    weight = world.tastes.topic_affinity(cohort).astype(np.float64) ** world.shape.page_affinity
+    ends = np.cumsum(weight, axis=1)
+    viewer = visits.user[:: world.shape.slots_per_view]
+    drawn = source.generator().random(len(viewer)) * ends[viewer, -1]
+    page = (drawn[:, None] >= ends[viewer, :-1]).sum(axis=1)
+    return np.repeat(page, world.shape.slots_per_view)
+
+
 def draw_clicks(
     world: AdWorld, cohort: Cohort, visits: Visits, ad: NDArray[np.uint16]
 ) -> DayActivity:

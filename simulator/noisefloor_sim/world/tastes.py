@@ -19,6 +19,9 @@ from noisefloor_sim.world.population import Cohort
 _MOST_RATED = 0.95
 """No ad is rated by everybody."""
 
+_LEAST_AFFINITY = np.float32(1e-6)
+"""Whoever likes nothing visits pages of all topics alike."""
+
 
 @dataclass(frozen=True)
 class TasteModel:
@@ -75,6 +78,19 @@ class TasteModel:
         else:
             table, column = self.interest(cohort), ad.astype(np.intp)
         return np.asarray(table.reshape(-1)[user * table.shape[1] + column])
+
+    def topic_affinity(self, cohort: Cohort) -> Single:
+        """Return above 0 how much each user cares for each topic: by what pages are visited.
+
+        Where tastes are no mixture of topics it is the mean liking of the topic's ads; of a topic
+        without ads, the mean liking of all.
+        """
+        if self.shape.source == "topics":
+            return np.asarray(np.maximum(cohort.interests, _LEAST_AFFINITY))
+        liking = self.liking(cohort)
+        member = (self.topic[:, None] == np.arange(self.topics)).astype(np.float32)
+        member[:, ~member.any(axis=0)] = 1
+        return np.asarray(np.maximum(liking @ (member / member.sum(axis=0)), _LEAST_AFFINITY))
 
     def liking(self, cohort: Cohort) -> Single:
         """Return in [0, 1] how each user would rate each ad, without the noise of a rating."""

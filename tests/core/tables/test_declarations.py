@@ -76,6 +76,9 @@ def test_classes_of_a_label_may_be_named() -> None:
     collected = CollectionSchema.declared(declaration_of({**DECLARATION, "label": label}))
     assert collected.label == Label("stage", "3", "1")
     assert schema_of({**DECLARATION, "label": label}).label == "stage"
+    every = CollectionSchema.declared(declaration_of({**DECLARATION, "label": "stage"}))
+    assert every.label == Label("stage", "1", "2", ("3",))
+    assert CollectionSchema.of_json(every.as_json()) == every
 
 
 def changed(**columns: Any) -> dict[str, Any]:
@@ -124,7 +127,7 @@ def test_bad_declarations_are_refused_with_column_and_rule(document: Any, said: 
             {key: DECLARATION[key] for key in ("record", "columns")},
             "to name the column that is predicted",
         ),
-        ({**DECLARATION, "label": "stage"}, "negative and positive, or to be a column of two"),
+        ({**DECLARATION, "label": "pulse"}, "negative and positive, or to be a column of two"),
         (
             {**DECLARATION, "label": {"name": "ill", "negative": "a", "positive": "b"}},
             "two of its",

@@ -17,7 +17,7 @@ from noisefloor.collection.learners.exported_models import (
 from noisefloor.errors import BadFrame, BadParameter
 from noisefloor.mechanisms import BinaryResponse
 from noisefloor.randomness import SeededSource, new_run
-from noisefloor.tables.scaled_records import ScaledRecords, ScaledSchema
+from noisefloor.tables.scaled_records import Label, ScaledRecords, ScaledSchema
 from noisefloor.tasks import task_registry
 from noisefloor.tasks.record_task import RecordTask
 from noisefloor.tasks.round_content import RoundContent, read_content, write_content
@@ -28,6 +28,11 @@ from record_worlds import accuracy, mixed_schema, ranges, two_groups
 OWNERS = 3000
 WAYS: dict[str, dict[str, Any]] = {
     "joint-bayes": {},
+    "joint-counts": {"method": "joint-counts"},
+    "private ranges": {"range_share": 0.25},
+    "private ranges, DR.PM": {
+        **{"method": "unified", "selection": "piecewise", "attributes": 2, "range_share": 0.25}
+    },
     "joint-svm": {"method": "joint-svm"},
     "joint-svm, selected": {"method": "joint-svm", "selection": "response"},
     "unified": {"method": "unified", "queries": "protected"},
@@ -73,6 +78,50 @@ def test_every_way_learns_and_answers(way: str) -> None:
     answers = one.answers(content, batch)
     assert accuracy(answers, queried) > 0.6
     assert np.array_equal(answers, one.answers(content, batch))
+
+
+def test_what_ranges_and_training_cost_together_is_epsilon() -> None:
+    for share, epsilon in itertools.product((0.1, 0.3, 0.7), (0.3, 1.1, 8.0)):
+        one = RecordTask(ranges(4), epsilon, OWNERS, range_share=share)
+        assert one.phases == ("ranges", "training")
+        assert one.range_phase is not None
+        spent = one.range_phase.guarantee().epsilon + one.trainer.guarantee(()).epsilon
+        assert epsilon - 1e-5 <= spent <= epsilon
+        assert one.trainer.query_guarantee(()).epsilon == pytest.approx(epsilon, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [[[-1.0, 1.0]] * 3, [[0.5, 0.5]] * 4, [[-2.0, 0.0]] * 4, [[0, 1]] * 4, "x", [[0.0]] * 4],
+)
+def test_a_content_with_other_ranges_than_a_task_has_is_refused(changed: object) -> None:
+    one = task_of("private ranges")
+    content = one.next(0, one.first(), RoundRelease(0))
+    assert one.ranges(content) == ((-1.0, 1.0),) * 4  # nobody reported: as declared
+    read = read_content(content)
+    bad = write_content(RoundContent({**read.payload, "ranges": changed}, read.arrays))
+    with pytest.raises(BadFrame):
+        one.columns(bad)
+
+
+def test_three_labels_are_fitted_queried_and_answered() -> None:
+    """3,000 owners, labels far apart: 0.8 at least where chance is a third, by either way."""
+    label = Label("label", "a", "b", ("c",))
+    schema = ScaledSchema(ranges(3).attributes, label)
+    draw = SeededSource(8, "labels").generator()
+    labels = draw.integers(0, 3, OWNERS).astype(np.uint8)
+    values = np.clip(draw.normal((labels[:, None] - 1) * 0.6, 0.3, (OWNERS, 3)), -1, 1)
+    records = ScaledRecords(values, labels)
+    one = RecordTask(schema, 6.0, OWNERS)
+    content = taught(one, records)
+    assert np.mean(one.predict(content, records) == labels) > 0.8
+    assert one.query_kind is not None
+    batch = one.query_kind.encode(one.query(content, records, SeededSource(1, "query")))
+    assert np.mean(one.answers(content, batch) == labels) > 0.8
+    assert one.trainer.query_guarantee(()).epsilon == pytest.approx(6.0, abs=1e-6)
+    assert RecordTask.of_json(one.as_json()) == one
+    with pytest.raises(BadParameter, match="method"):
+        RecordTask(schema, 6.0, OWNERS, method="unified")
 
 
 def test_a_decision_is_queried_by_one_response_with_the_whole_epsilon() -> None:

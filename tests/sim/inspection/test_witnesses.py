@@ -51,7 +51,16 @@ def test_guesses_near_zero_are_left_out() -> None:
 
 def test_no_sum_changes_with_witnesses() -> None:
     """Truths, budgets and traffic are the same; estimates are made of other random draws."""
-    noisy = ("error", "coverage", "estimate", "ctr", "attack.delivered.success")
+    noisy: tuple[str, ...] = (
+        "error",
+        "needed",
+        "coverage",
+        "estimate",
+        "kept.",
+        "kept_rate",
+        "ctr",
+    )
+    noisy += ("attack.delivered.success", "attack.delivered.advantage", "formula_coverage")
     for form in ("one-click", "split", "delivered", "memoised", "pad-and-sample"):
         found = []
         for share in (0.0, 0.4):

@@ -12,8 +12,10 @@ from noisefloor.adversary.audit.intervals import lower_limit, upper_limit
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.inspection import Transcript
 from noisefloor_sim.pipelines.ads import attacks
-from noisefloor_sim.pipelines.ads.attacks import DEVICES_LINKED, CandidateProfiles, play_linking
+from noisefloor_sim.pipelines.ads.attacks import DEVICES_LINKED, play_linking
+from noisefloor_sim.pipelines.ads.candidates import CandidateProfiles
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
+from noisefloor_sim.pipelines.api import SimulationContext
 from noisefloor_sim.scenario import Scenario
 from statistics_of_tests import FALSE_ALARM
 
@@ -209,13 +211,14 @@ def test_requests_of_a_run_are_linked_by_what_they_ask_for() -> None:
     assert float(lower_limit(right, found.n, FALSE_ALARM)) > 1 / DEVICES_LINKED
     phase, context = simulated.ads.delivery, simulated.engine
     distribution = RequestDistribution(phase.delivery)
-    people = CandidateProfiles.of(phase, context)
+    people = CandidateProfiles.of(phase.scenario, context)
+    rows = phase.scored(people.ratings).astype(np.float64)
     transcript = context.transcript(AD_REQUESTS)
     assert transcript is not None
     moved = MovedTranscript(transcript)
     with new_run():
         source = SeededSource(5, "moved")
-        outcome = play_linking(distribution, people, moved, 1, 1000, source)
+        outcome = play_linking(distribution, rows, moved, 1, 1000, source)
     assert outcome.n == found.n
     assert float(lower_limit(outcome.right, outcome.n, FALSE_ALARM)) <= 1 / DEVICES_LINKED
 
@@ -259,3 +262,32 @@ def test_more_epsilon_tells_more_of_the_favourite() -> None:
         for epsilon in (0.5, 2.0, 6.0)
     ]
     assert ratios == sorted(ratios)
+
+
+def test_the_adversary_tells_apart_the_same_people_at_any_epsilon_variant_and_model() -> None:
+    settings = [
+        ads_world({"training": BITS, "epsilon": 0.5}),
+        ads_world({"training": BITS, "epsilon": 8.0}),
+        ads_world({"training": OPEN}, variant="paper"),
+    ]
+    worlds = [run_ads_world(one) for one in settings]
+    found = [CandidateProfiles.of(one.ads.scenario, context_of(one)) for one in worlds]
+    for one in found[1:]:
+        assert one.users.tolist() == found[0].users.tolist()
+        assert one.topics == found[0].topics
+        assert (one.liking == found[0].liking).all()
+        assert (one.ratings.rated == found[0].ratings.rated).all()
+    # The twin: what the model of the run likes best differs, and so would such candidates.
+    best = [
+        one.ads.delivery.scored(people.ratings).argmax(axis=1).tolist()
+        for one, people in zip(worlds, found, strict=True)
+    ]
+    assert best[0] != best[1]
+    likes = found[0].liking.argmax(axis=1)
+    assert len(set(likes.tolist())) == len(found[0]) > 2
+
+
+def context_of(simulated: AdsRun) -> SimulationContext:
+    context = simulated.ads.training.context
+    assert context is not None
+    return context

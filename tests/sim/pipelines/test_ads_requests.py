@@ -110,11 +110,12 @@ def test_the_day_s_bid_requests_hold_symbol_and_topic_of_what_is_sold(
     pipeline = engine.pipelines["ads"]
     assert isinstance(pipeline, AdsPipeline) and pipeline.market is not None
     assert [one.epoch for one in spy.bids] == [0, 1]
+    assert pipeline.market.last is not None
+    assert np.array_equal(spy.bids[1].users, pipeline.market.last.user)
     for one in spy.bids:
         found = rows_of(one.kind, one.frames, one.epoch)
         assert set(found) == {"symbol", "topic"}
         assert all(np.array_equal(found[name], one.columns[name]) for name in found)
-        assert np.array_equal(one.users, pipeline.market.days[one.epoch].user)
         assert one.users.max() < 600 and not (one.users % 2).any()
         assert (found["symbol"] < 6).any() == has_symbols  # 6 ads: 6 says that none was released
         counts = [np.bincount(found["symbol"], minlength=7), np.bincount(found["topic"])]

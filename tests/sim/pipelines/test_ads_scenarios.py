@@ -21,14 +21,14 @@ SMALL = (
 )
 FEWER = {
     "ads-fraud": ("sweep.pipelines.clicks.epsilon=[4.0]",),
-    "ads-auction": ("sweep.pipelines.ads.delivery.epsilon=[0.5, 8.0]",),
+    "ads-auction": ("sweep.pipelines.ads.delivery.epsilon=[8.0]", "days=3"),
     "ads-epsilon": ("sweep.pipelines.ads.epsilon=[0.5, 8.0]",),
 }
 """Shorter sweeps, where the shipped ones are long."""
 
 BY_SIZE = (
     *("ads.rmse", "ads.relevance > ads.relevance.popular"),
-    *("ads.auction.protected.value > ads.auction", "ads.attack.favourite_all_days"),
+    *("ads.auction", "With low-rank tastes", "ads.attack.favourite_all_days"),
 )
 """Gates and findings that need as many people as the file has."""
 
@@ -65,4 +65,4 @@ def test_real_ratings_and_click_rates_run_from_end_to_end(
     assert simulated.claim("whole-day").verdict == "holds"
     rates = simulated.engine.ad_world.base_rate
     assert rates.max() > rates.min()
-    assert simulated.value("auction.tracking.value") > simulated.value("auction.contextual.value")
+    assert simulated.value("auction.gain.tracking") > simulated.value("auction.gain.contextual")

@@ -11,6 +11,7 @@ from noisefloor_sim.pipelines.ads.section import report_section
 from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.report import readings
 from noisefloor_sim.report.page import write
+from noisefloor_sim.report.readings import caption
 from noisefloor_sim.report.spec import Page, Plot, Section, Table
 from noisefloor_sim.scenario import Scenario, game_of
 
@@ -158,6 +159,35 @@ def test_an_auction_shows_a_bid_request_as_it_was_sent() -> None:
     assert '"segment"' in shown
     assert '"user"' not in shown
     assert "What a thousand impressions earn" in titles(found)
+    shares = next(it for it in found.items if it.title.startswith("Share of tracking"))
+    assert isinstance(shares, Plot)
+    assert len(shares.curves) == 4
+    # What is negative, behind the page or away from 0 is said, whatever it is.
+    own, page, random = (
+        next(curve for curve in shares.curves if curve.name == name)
+        for name in ("released ad and page", "page alone", "nothing: at random")
+    )
+    said = caption(shares)
+    negative = [at for at, y in zip(own.x, own.y, strict=True) if y < 0]
+    assert ("is nowhere negative" in said) is (not negative)
+    assert ("is negative at" in said) is bool(negative)
+    ahead = sum(a >= b for a, b in zip(own.y, page.y, strict=True))
+    assert f"at {ahead} of 2 places" in said
+    assert random.low is not None and random.high is not None
+    ends = zip(random.low, random.high, strict=True)
+    assert f"contains 0 at {sum(low <= 0 <= high for low, high in ends)} of 2." in said
+
+
+def test_a_protected_gain_below_zero_or_below_the_page_s_is_said() -> None:
+    scenario = ads_world({"auction": {"run": True}})
+    shares = {"protected": -0.1, "symbol": 0.0, "contextual": 0.2, "random": 0.0}
+    metrics = [Metric.normal(f"auction.share.{name}", at, 0.01) for name, at in shares.items()]
+    key = ("pipelines.ads.delivery.epsilon", 0.5)
+    shown = report_section([PointFindings((key,), scenario, Findings(tuple(metrics), ()))])
+    said = caption(next(it for it in shown.items if it.title.startswith("Share of tracking")))
+    assert "The protected gain is negative at 0.5." in said
+    assert "at 0 of 1 places; less at 0.5." in said
+    assert "contains 0 at 1 of 1." in said
 
 
 def test_every_game_that_was_played_has_a_title() -> None:

@@ -152,7 +152,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     noted(ads_attacks, "play_pair")
     noted(ClickFlow, "bounds")
     noted(click_attacks, "bayes_guess")
-    noted(records, "attack_tuple")
+    noted(records.RecordGame, "play")
     noted(CanaryAudit, "play")
     noted(ShadowModelAttack, "run")
     yield called
@@ -166,8 +166,8 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         ("clicks", "delivered", set()),
         ("clicks", "audit", {"bounds"}),
         ("clicks", "profiles", {"bayes_guess"}),
-        ("collection", "attribute", set()),
-        ("collection", "record", {"attack_tuple"}),
+        ("collection", "label-known", set()),
+        ("collection", "record", {"play"}),
         ("models", "newcomer", set()),
         ("models", "canary", {"play"}),
         ("models", "members", {"run"}),

@@ -185,7 +185,8 @@ def test_estimates_come_with_intervals_that_cover_as_often_as_they_say() -> None
     found = findings(with_section(small_world(days=6, variant="paper"), "behaviour", ads=20))
     listed = [metric for metric in found.metrics if metric.name.startswith("estimate.")]
     assert len(listed) == 120
-    assert all(metric.low < metric.value < metric.high for metric in listed)
+    # The value is not biased and may be below 0; its interval says what counts are possible.
+    assert all(0 <= one.low <= max(one.value, 0.0) <= one.high for one in listed)
     # 120 intervals of 95 %: fewer than 98 cover with probability below 1e-6.
     assert value(found, "coverage") > 98 / 120
 
@@ -200,7 +201,7 @@ def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed
     assert linked is not None
     for is_kept in (True, False):
         source = SeededSource(seed, "order", int(is_kept))
-        (found,) = play_row_order(report, 7, n, source, is_kept=is_kept)
+        found, *_ = play_row_order(report, 7, n, source, is_kept=is_kept)
         right = round(found.value * n)
         low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
         assert (low <= linked <= high) is is_kept
@@ -211,7 +212,8 @@ def test_rows_in_order_link_as_well_as_connections_and_permuted_ones_do_not(seed
 def test_whole_vectors_are_named_as_often_as_the_closed_form_says(seed: int) -> None:
     # 20,000 canaries; false alarm FALSE_ALARM. The twin: one ad more.
     report, n = ClickReport(4, 1.0, ClickEncoding.PER_BIT), 20_000
-    success, expected = play_vector(report, n, SeededSource(seed, "vector"))
+    metrics = {one.name: one for one in play_vector(report, n, SeededSource(seed, "vector"))}
+    success, expected = (metrics[f"attack.vector.{one}"] for one in ("success", "closed_form"))
     right = round(success.value * n)
     low, high = (float(limit(right, n, FALSE_ALARM)) for limit in (lower_limit, upper_limit))
     assert low <= expected.value <= high
@@ -222,20 +224,24 @@ def test_whole_vectors_are_named_as_often_as_the_closed_form_says(seed: int) -> 
     )
 
 
-def test_with_a_strong_prior_a_weak_report_moves_no_guess() -> None:
-    # 1,000 delivered bits, 20 clicked; a report at epsilon 0.5 is not worth the prior.
-    weak, strong = (
-        ClickReport(4, 0.5, ClickEncoding.PER_BIT),
-        ClickReport(4, 8.0, ClickEncoding.PER_BIT),
-    )
-    blurred = np.array([[610, 370], [8, 12]])
-    clear = np.array([[979, 1], [0, 20]])
-    shown = {metric.name: metric.value for metric in delivered_metrics(blurred, weak)}
-    assert shown["attack.delivered.success"] == shown["attack.delivered.prior"] == 0.98
-    assert shown["attack.delivered.closed_form"] == pytest.approx(0.98)
-    shown = {metric.name: metric.value for metric in delivered_metrics(clear, strong)}
-    assert shown["attack.delivered.success"] == 0.999
-    assert delivered_metrics(np.zeros((2, 2), dtype=np.int64), weak) == []
+CLEAR = np.array([[999, 1], [1, 19]])
+
+
+def test_bits_of_delivered_ads_are_named_as_often_whatever_the_click_rate() -> None:
+    # The chance to be reported as it is: 0.62 of both values, then 0.999 and 0.95.
+    weak = ClickReport(4, 0.5, ClickEncoding.PER_BIT)
+    for clicks in (100, 1_000, 100_000):
+        counts = np.array([[6_200, 3_800], [38 * clicks // 100, 62 * clicks // 100]])
+        shown = {metric.name: metric for metric in delivered_metrics(counts, weak)}
+        assert shown["attack.delivered.success"].value == pytest.approx(0.62)
+        assert shown["attack.delivered.prior"].value == 0.5
+        assert shown["attack.delivered.advantage"].value == pytest.approx(0.12)
+    expected = math.exp(0.5) / (1 + math.exp(0.5))
+    assert shown["attack.delivered.closed_form"].value == pytest.approx(expected)
+    assert shown["attack.delivered.success"].low < 0.62 < shown["attack.delivered.success"].high
+    clear = {metric.name: metric.value for metric in delivered_metrics(CLEAR, weak)}
+    assert clear["attack.delivered.success"] == pytest.approx((0.999 + 0.95) / 2)
+    assert delivered_metrics(np.array([[5, 5], [0, 0]]), weak) == []  # nobody clicked
 
 
 def test_a_budget_for_one_report_leaves_the_days_nothing_to_add_up() -> None:

@@ -20,17 +20,25 @@ FEWER = {
         *("sweep.seeds=1", "sweep.pipelines.clicks.epsilon=[1.0, 4.0]"),
         "pipelines.clicks.canaries=10000",
     ),
+    "clicks-display": ("sweep.pipelines.clicks.epsilon=[1.0, 4.0, 8.0]",),
 }
 """Shorter sweeps, where the shipped ones are long; as many canaries as the audits need."""
 
-BY_SIZE = ("clicks.error_relative <",)
+BY_SIZE = ("clicks.error_relative <", "clicks.error_relative.gap <")
 """Gates and findings that need as many people as the file has."""
 
-NAMES = ("quickstart", "clicks-longitudinal", "row-order")
+NAMES = ("quickstart", "clicks-display", "clicks-longitudinal", "row-order")
 
 
 def small(name: str) -> Path:
     return shipped_scenarios()[name]
+
+
+def test_every_shipped_world_with_ads_states_its_click_rate() -> None:
+    for name, path in shipped_scenarios().items():
+        points = load(path, BLOCKS)
+        text = path.read_text(encoding="utf-8")
+        assert (points.behaviour is not None) is ("\n# Click rate: " in text), name
 
 
 @pytest.mark.slow

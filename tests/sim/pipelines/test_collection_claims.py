@@ -91,3 +91,17 @@ def test_attacks_lie_on_their_closed_forms(block: dict[str, Any]) -> None:
         error = math.sqrt(max(expected * (1 - expected), 1e-9) / success.n)
         assert abs(success.value - expected) < 5 * error + 1e-9, name
         assert expected <= found.value(f"{name}.bound") + 1e-9, name
+
+
+def test_private_ranges_are_claimed_paid_and_inspected_within_one_epsilon() -> None:
+    block = {"ranges": "private", "range_share": 0.5, "questions": "protected"}
+    done = run_record_world(record_world(block))
+    ranges, training, owner = (done.claim(name) for name in ("ranges", "training", "owner"))
+    assert ranges.claimed.epsilon == training.claimed.epsilon == 2.0
+    assert 3.99 <= owner.proved.epsilon <= 4.0
+    assert [len(one.evidence) for one in (ranges, training, owner)] == [1, 1, 2]
+    assert min(done.metric(f"{one}.reports").value for one in ("ranges", "training")) > 0
+    assert done.metric("spent.range_report").value > 0
+    assert 0 <= done.metric("values.clipped").value < 0.2
+    lead = done.metric("accuracy.device").value - done.metric("accuracy.majority").value
+    assert done.metric("lead").value == lead

@@ -38,7 +38,12 @@ def test_curves_run_along_epsilon_with_their_lines() -> None:
     label = plots["How often the adversary is right: the label, from one report in training"]
     assert {"measured", "closed-form", "bound", "baseline"} == {one.role for one in label.curves}
     assert "Questions on each day" in plots
-    assert titles(found, Table) == ["What each phase took of a mean user", "Sizes"]
+    assert titles(found, Table) == [
+        "How often the adversary is right",
+        "Lead over the majority class",
+        "What each phase took of a mean user",
+        "Sizes",
+    ]
 
 
 def test_one_place_is_shown_as_tables(tmp_path: Path) -> None:

@@ -121,20 +121,17 @@ def test_a_baseline_is_passed_by_more_than_the_interval_or_is_not() -> None:
     )
 
 
-def test_points_are_counted_on_the_better_side_of_a_named_line_and_between_two() -> None:
+def test_points_are_counted_on_the_better_side_of_a_named_line() -> None:
     popular, best = line("baseline", 1, 1, name="popular"), line("baseline", 3, 3, name="best")
     topics = [
         readings.against("popular"),
         readings.against("best", is_lower_better=True),
         readings.against("missing"),
-        readings.between("popular", "best"),
-        readings.between("popular", "missing"),
         readings.below(2, "half of the best"),
     ]
     assert seen(plot(measured(0.5, 2), popular, best, topics=topics)) == (
         "1 of 2 points are above “popular”. 2 of 2 points are below “best”. "
-        "1 of 2 points lie between “popular” and “best”. 1 of 2 points are below 2, half of the "
-        "best."
+        "1 of 2 points are below 2, half of the best."
     )
 
 

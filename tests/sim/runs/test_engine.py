@@ -199,7 +199,7 @@ pipelines: {collection: {epsilon: 4.0, canaries: 1000, questions: protected}}
 CLICKS_TOO = RECORDS.replace("{collection:", "{clicks: {canaries: 1000}, collection:")
 OF_ADS = {
     *("views_per_user_day", "impressions_per_user_day", "clicks_per_user_day"),
-    *("ratings_per_user", "rating_mean", "impressions_counted"),
+    *("click_rate", "ratings_per_user", "rating_mean", "impressions_counted"),
 }
 
 

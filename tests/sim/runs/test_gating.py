@@ -1,6 +1,8 @@
 """A gate is skipped if settings took its points away, and refused if it never had any."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,11 @@ from typer.testing import CliRunner
 from noisefloor.errors import BadScenario
 from noisefloor_sim.cli import commands
 from noisefloor_sim.pipelines import BLOCKS
-from noisefloor_sim.scenario import load_points
+from noisefloor_sim.pipelines.api import Findings, Metric
+from noisefloor_sim.runs.gating import check_gate
+from noisefloor_sim.runs.results import PointResult
+from noisefloor_sim.scenario import load_points, parse_gate
+from scenario_gates import uneven_secrets
 
 SCENARIO = """
 name: gated
@@ -24,6 +30,7 @@ gates:
   - claims.clicks.* holds where variant == corrected
   - claims.clicks.* overclaimed where variant == paper
 """
+RISES = "clicks.* rises over pipelines.clicks.epsilon"
 HOLDS, OVERCLAIMED = (
     "claims.clicks.* holds where variant == corrected",
     "claims.clicks.* overclaimed where variant == paper",
@@ -89,3 +96,94 @@ def test_a_file_that_settings_complete_has_no_points_to_compare_with(scenario: P
     scenario.write_text(SCENARIO.replace("seed: 3\n", ""), encoding="utf-8")
     loaded = load_points(scenario, BLOCKS, ["seed=4", "variant=paper"])
     assert loaded.skipped == (HOLDS,)
+
+
+def curve(*values: tuple[float, float, float] | None) -> dict[str, PointResult]:
+    """Return points at epsilon 1, 2, ... with a value and its interval, or without either."""
+    return {
+        f"p{place}": PointResult(
+            f"p{place}",
+            "",
+            1,
+            "corrected",
+            {"clicks": Findings(() if one is None else (Metric("right", *one),), ())},
+            0.0,
+            0.0,
+        )
+        for place, one in enumerate(values)
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "passed", "detail"),
+    [
+        ([(0.5, 0.4, 0.6), (0.6, 0.5, 0.7)], True, "holds at all 1"),
+        ([(0.5, 0.4, 0.6), (0.45, 0.35, 0.55)], True, "holds at all 1"),  # within intervals
+        (
+            [(0.5, 0.4, 0.6), (0.3, 0.2, 0.39)],
+            False,
+            "fails at 1 of 1: p1 (clicks.right: 0.3)",
+        ),
+        (
+            # Neighbours overlap; the ends of the curve do not.
+            [(0.5, 0.45, 0.55), (0.45, 0.4, 0.5), (0.4, 0.35, 0.44)],
+            False,
+            "fails at 1 of 2: p2 (clicks.right: 0.4)",
+        ),
+        ([(0.5, math.nan, math.nan), (0.4, math.nan, math.nan)], False, "fails at 1 of 1: p1 ("),
+        ([(0.5, 0.4, 0.6), None], False, "fails at 1 of 1: p1 (clicks.right: not measured)"),
+        ([None, None], False, "selects nothing that was measured"),
+    ],
+)
+def test_a_metric_rises_unless_it_falls_by_more_than_its_intervals(
+    values: list[tuple[float, float, float] | None], passed: bool, detail: str
+) -> None:
+    results = curve(*values)
+    data = {
+        name: {"pipelines": {"clicks": {"epsilon": place + 1.0}}}
+        for place, name in enumerate(results)
+    }
+    found = check_gate(RISES, parse_gate(RISES), data, results)
+    assert found.passed is passed
+    assert found.detail.startswith(detail)
+
+
+def test_a_trend_is_refused_without_a_sweep_and_skipped_where_settings_took_it(
+    scenario: Path,
+) -> None:
+    text = SCENARIO.replace("sweep: {", "sweep: {pipelines.clicks.epsilon: [1.0, 2.0], ")
+    scenario.write_text(f"{text}  - {RISES}\n", encoding="utf-8")
+    assert load_points(scenario, BLOCKS).skipped == ()
+    assert load_points(scenario, BLOCKS, ["pipelines.clicks.epsilon=1"]).skipped == (RISES,)
+    scenario.write_text(f"{SCENARIO}  - {RISES}\n", encoding="utf-8")
+    with pytest.raises(BadScenario, match=r"gates\.2: Expected pipelines\.clicks\.epsilon to be"):
+        load_points(scenario, BLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("priors", "wrong"),
+    [
+        ((0.5, 0.5, 0.5), 0),
+        ((0.5, 0.17, 0.08), 1),
+        ((0.5, 0.5, None), 1),  # no point there
+    ],
+)
+def test_a_secret_that_changes_along_epsilon_is_found(
+    priors: tuple[float | None, ...], wrong: int
+) -> None:
+    results = {
+        name: replace(
+            one,
+            findings={
+                "ads": Findings(
+                    () if prior is None else (Metric("attack.favourite.prior", prior),), ()
+                )
+            },
+        )
+        for (name, one), prior in zip(curve(*[None] * len(priors)).items(), priors, strict=True)
+    }
+    data = {
+        name: {"pipelines": {"ads": {"epsilon": place + 1.0}}}
+        for place, name in enumerate(results)
+    }
+    assert len(uneven_secrets(data, results)) == wrong

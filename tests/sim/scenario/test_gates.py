@@ -5,7 +5,14 @@ import math
 import pytest
 
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
-from noisefloor_sim.scenario import ClaimGate, MetricGate, applies, parse_gate, resolved
+from noisefloor_sim.scenario import (
+    ClaimGate,
+    MetricGate,
+    TrendGate,
+    applies,
+    parse_gate,
+    resolved,
+)
 from noisefloor_sim.scenario.gates import Filter
 from sim.scenario.toy import MINIMAL, complaint, scenario
 
@@ -65,6 +72,10 @@ def test_a_claim_gate_asks_for_a_verdict_or_an_epsilon() -> None:
         ("claims.toy < 1", "Expected 'claims.', a pipeline, and claimed, proved or audited, got"),
         ("claims.proved < 1", "Expected 'claims.', a pipeline, and claimed, proved or audited, "),
         ("claims.*.proved < holds", "Expected a number to compare with, got 'holds'."),
+        ("a.b rises", "Expected a gate such as 'clicks.attack.*.success rises over budget', got"),
+        ("a.b rises over", "Expected a gate such as 'clicks.attack.*.success rises over budg"),
+        ("* rises over seed", "Expected a gate such as 'clicks.attack.*.success rises over budg"),
+        ("a.b rises over x..y", "Expected names with a dot between them, such as"),
         ("a.b < 1" + " " * 300, "Expected a gate of at most 300 characters."),
     ],
 )
@@ -168,3 +179,26 @@ def test_the_text_of_a_gate_is_kept_with_single_spaces() -> None:
     assert scenario(MINIMAL, "gates: ['toy.rmse<1   where seed==7']").gates == (
         "toy.rmse < 1 where seed == 7",
     )
+
+
+def test_a_trend_runs_along_points_that_differ_in_its_key_alone() -> None:
+    gate = parse_gate("toy.* rises over pipelines.toy.epsilon where variant == paper")
+    assert gate == TrendGate("toy.*", "pipelines.toy.epsilon", (Filter("variant", "==", "paper"),))
+    assert isinstance(gate, TrendGate)
+    assert gate.selects("toy.rmse")
+    assert not gate.selects("other.rmse")
+    settings = {"a": (2.0, "paper", 7), "b": (1.0, "paper", 7), "c": (1.0, "paper", 8)}
+    settings |= {"d": (2.0, "corrected", 7), "e": (1.0, "corrected", 7)}
+    data = {
+        name: {"pipelines": {"toy": {"epsilon": epsilon}}, "variant": variant, "seed": seed}
+        for name, (epsilon, variant, seed) in settings.items()
+    }
+    assert gate.curves(data) == [["b", "a"]]
+    assert TrendGate("toy.rmse", "variant").curves(data) == []  # words have no order
+
+
+def test_a_trend_names_a_metric_and_a_key_that_exist() -> None:
+    said = complaint(MINIMAL, "gates: [tooy.* rises over pipelines.toy.epsilon]")
+    assert said.startswith("s.yaml:6: gates.0: Unknown metric 'tooy.*'.")
+    said = complaint(MINIMAL, "gates: [toy.rmse rises over epsilon]")
+    assert said.startswith("s.yaml:6: gates.0: Unknown key 'epsilon'. Did you mean 'pipelines.toy")

@@ -11,6 +11,7 @@ from noisefloor_sim.world.behaviour import (
     DayActivity,
     click_chances,
     draw_clicks,
+    draw_pages,
     draw_visits,
 )
 from noisefloor_sim.world.population import Cohort, make_cohort
@@ -33,6 +34,32 @@ def a_day(day: int = 0, cohort: Cohort | None = None, **behaviour: object) -> Da
     world, cohort = ad_world(Behaviour.model_validate(behaviour)), cohort or people()
     visits = draw_visits(world, cohort, day, SeededSource(5, "world"))
     return draw_clicks(world, cohort, visits, visits.popular)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("source", ["topics", "low-rank"])
+@pytest.mark.parametrize("ads", [5, 24])
+def test_pages_are_visited_as_their_topics_are_liked(source: str, ads: int) -> None:
+    """Chi-square over topics, expected by likings; false alarm FALSE_ALARM. The twin: even pages.
+
+    One page of each of 4,096 users, so that pages are independent.
+    """
+    shape = Behaviour(ads=ads, page_affinity=2.0, slots_per_view=1)
+    tastes = TasteModel(
+        Shape.model_validate({"source": source}), shape, PEOPLE.topics, SeededSource(5, "world")
+    )
+    world, cohort = AdWorld(shape, tastes), people()
+    visits = draw_visits(world, cohort, 0, SeededSource(5, "world"))
+    topic = draw_pages(world, cohort, visits, SeededSource(5, "pages"))
+    users, first = np.unique(visits.user, return_index=True)
+    # Of the page that each user likes best, as the rank of its topic.
+    weight = tastes.topic_affinity(cohort)[users].astype(np.float64) ** 2
+    order = np.argsort(-weight, axis=1)
+    rank = np.argmax(order == topic[first][:, None], axis=1)
+    chance = np.take_along_axis(weight, order, axis=1) / weight.sum(axis=1, keepdims=True)
+    counts = np.bincount(rank, minlength=PEOPLE.topics)
+    assert chi_square_p(counts, chance.mean(axis=0)) > FALSE_ALARM
+    assert chi_square_p(counts, np.full(PEOPLE.topics, 1 / PEOPLE.topics)) < FALSE_ALARM
 
 
 def test_a_day_is_the_same_each_time_it_is_drawn() -> None:

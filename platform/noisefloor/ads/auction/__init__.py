@@ -1,7 +1,8 @@
-"""A real-time auction that needs no identifier: requests, bidders, pacing, clearing, market."""
+"""A real-time auction that needs no identifier: requests, bidders, tables, clearing, market."""
 
 from noisefloor.ads.auction.bidders import UNLIMITED, Bidders, Campaign, equilibrium_shade
 from noisefloor.ads.auction.clearing import UNFILLED, AuctionType
+from noisefloor.ads.auction.learning import ReportCells, learn_chances
 from noisefloor.ads.auction.market import AuctionLog, Inventory, run_auctions, run_regimes
 from noisefloor.ads.auction.openrtb import (
     BID_REQUESTS,
@@ -18,7 +19,6 @@ from noisefloor.ads.auction.signals import (
     Signal,
     contextual,
     expected_chance,
-    mean_chance,
     protected,
     tracking,
 )
@@ -36,6 +36,7 @@ __all__ = [
     "MeanWithError",
     "Pacing",
     "ReleasedSymbol",
+    "ReportCells",
     "Signal",
     "Slot",
     "bid_request",
@@ -43,7 +44,7 @@ __all__ = [
     "contextual",
     "equilibrium_shade",
     "expected_chance",
-    "mean_chance",
+    "learn_chances",
     "protected",
     "read_request",
     "released_of",

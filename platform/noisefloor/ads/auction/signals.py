@@ -3,7 +3,8 @@
 Three regimes. TRACKING: everything, so that each impression has its true chances. PROTECTED: one
 symbol that the device released, and the page; the chances are those of the table of its row.
 CONTEXTUAL: the page at most. The tables are public: they follow from the mechanism's known
-distribution and from what is known of the population.
+distribution and from what is known of the population, or are learnt from protected reports
+(``learning``).
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from noisefloor.ads.auction.bidders import Bidders, Reals
 from noisefloor.ads.auction.clearing import AuctionType, Micros
 from noisefloor.checks import Array, check_integers, check_reals
-from noisefloor.errors import BadParameter, OutOfDomain
+from noisefloor.errors import BadParameter
 
 
 class Regime(Enum):
@@ -106,20 +107,6 @@ def expected_chance(prior: object, distribution: object, chance: object) -> Real
         raise BadParameter("prior", share.shape, "to have one entry for each profile")
     joint = symbols * share[:, None]
     return _row_means(joint.T @ clicks, joint.sum(axis=0))
-
-
-def mean_chance(seen: object, chance: object, size: int) -> Reals:
-    """Return the mean chance by symbol (row) in a sample of impressions, for each ad (column).
-
-    For a panel or a simulation, where true chances may be looked at. Take another sample than the
-    one that is auctioned: else the table knows a little about the very people.
-    """
-    symbols = check_integers(seen, 0, size - 1)
-    rows = _chances(chance)
-    if len(rows) != len(symbols):
-        raise OutOfDomain(f"Expected {len(symbols)} rows of chances; got {len(rows)}.")
-    sums = [np.bincount(symbols, weights=column, minlength=size) for column in rows.T]
-    return _row_means(np.stack(sums, axis=1), np.bincount(symbols, minlength=size))
 
 
 def _chances(table: object) -> Reals:

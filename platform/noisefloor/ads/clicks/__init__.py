@@ -3,8 +3,15 @@
 from noisefloor.ads.clicks.click_report import CLICKS, ClickEncoding, ClickReport, clicks_kind
 from noisefloor.ads.clicks.delivered_click import (
     DELIVERED_CLICKS,
+    PANEL_CLICKS,
     DeliveredClick,
     delivered_clicks_kind,
+    panel_clicks_kind,
+)
+from noisefloor.ads.clicks.dropped_clicks import (
+    DROPPED_CLICKS,
+    DroppedClicks,
+    dropped_clicks_kind,
 )
 from noisefloor.ads.clicks.impression_report import (
     SHOWN_AD_SETS,
@@ -20,18 +27,23 @@ __all__ = [
     "CLICKS",
     "CONFIDENCE_LEVEL",
     "DELIVERED_CLICKS",
+    "DROPPED_CLICKS",
+    "PANEL_CLICKS",
     "SHOWN_ADS",
     "SHOWN_AD_SETS",
     "ClickEncoding",
     "ClickReport",
     "DeliveredClick",
+    "DroppedClicks",
     "ImpressionReport",
     "MemoisedClicks",
     "click_through",
     "clicks_kind",
     "counts_of",
     "delivered_clicks_kind",
+    "dropped_clicks_kind",
     "normal_quantile",
+    "panel_clicks_kind",
     "shown_ad_sets_kind",
     "shown_ads_kind",
 ]

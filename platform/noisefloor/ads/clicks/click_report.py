@@ -2,7 +2,7 @@
 
 Each user holds one bit per ad and period. The paper answers every bit at epsilon and calls the
 vector epsilon-private; the corrected forms guard the whole vector, and pay for it in different
-draw: more noise (``SPLIT``), all clicks but a few (``CAPPED``), all but one (``ONE_CLICK``), or
+ways: more noise (``SPLIT``), all clicks but a few (``CAPPED``), all but one (``ONE_CLICK``), or
 all but one that is sampled from a padded set (``PAD_AND_SAMPLE``).
 """
 
@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, response_interval
 from noisefloor.checks import Floats, blocks, check_bits, check_count
+from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Estimate, Reports, Tally, UnaryEncoding, printed_clicks
 from noisefloor.privacy import Guarantee, Neighbours
@@ -54,7 +56,7 @@ class ClickReport:
                 bit only, the vector costs ads * epsilon.
     Neighbours: bit, item, move-one and user are distinguished (local model).
     Domain:     rows of ``ads`` bits; anything else is refused. Clicks beyond the form's cap are
-                dropped at random: the estimate counts only what was kept.
+                dropped at random: the estimate is of kept clicks (``limit``).
     Reference:  ads paper, section on statistics (PER_BIT); Wang, Blocki, Li, Jha 2017, arXiv
                 1705.04421 (optimised encoding); Qin et al. 2016, doi 10.1145/2976749.2978409
                 (pad and sample).
@@ -97,6 +99,15 @@ class ClickReport:
     def width(self) -> int:
         """Bits in a report: one per ad, and the dummies of PAD_AND_SAMPLE behind them."""
         return self.encoding.size
+
+    @property
+    def limit(self) -> int | None:
+        """How many ads a user can be counted for in a period; None if for all that were clicked.
+
+        With k ads clicked, each counts for min(1, limit / k): these are the kept clicks.
+        """
+        is_whole = self.form in (ClickEncoding.PER_BIT, ClickEncoding.SPLIT)
+        return None if is_whole else self.most_clicks
 
     @property
     def claimed(self) -> Guarantee:
@@ -164,9 +175,41 @@ class ClickReport:
     def estimate(self, tally: Tally, n: int) -> Estimate:
         """Return the share of users who clicked each ad and, under a cap, kept the click."""
         share = self.encoding.estimate(tally, n)
-        scale = self.most_clicks if self.form is ClickEncoding.PAD_AND_SAMPLE else 1
-        ads = slice(0, self.ads)
+        scale, ads = self._scale, slice(0, self.ads)
         return Estimate(scale * share.value[ads], scale * share.standard_error[ads])
+
+    def kept_by_user(self, tally: Tally, n: int) -> Estimate:
+        """Return the kept clicks of a mean user on all ads together.
+
+        The standard error is at most this: every place adds the noise of its response, and a
+        number of ones between 0 and m varies by at most m times its mean.
+        """
+        stay, rise = self.encoding.stay / ONE, self.encoding.rise / ONE
+        ones = np.asarray(self.encoding.estimate(tally, n).value)[: self.ads].sum(keepdims=True)
+        kept_ones, each = np.maximum(ones, 0.0), rise * (1 - rise)
+        noise = self.ads * each + kept_ones * (stay * (1 - stay) - each)
+        variance = noise / (stay - rise) ** 2 + self.encoding.most_ones * kept_ones
+        return Estimate(self._scale * ones, self._scale * np.sqrt(variance / n))
+
+    @property
+    def _scale(self) -> int:
+        """Clicks that a kept one stands for: of a padded set one place is sampled."""
+        return self.most_clicks if self.form is ClickEncoding.PAD_AND_SAMPLE else 1
+
+    def interval(
+        self, tally: Tally, n: int, *, level: float = CONFIDENCE_LEVEL
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of the clicks on each ad that n reports keep."""
+        stay, rise = self.encoding.stay / ONE, self.encoding.rise / ONE
+        low, high = response_interval(
+            np.asarray(tally)[: self.ads],
+            n,
+            hold=stay,
+            lack=rise,
+            is_sampled=self.limit is not None,
+            level=level,
+        )
+        return self._scale * low, np.minimum(self._scale * high, n)
 
     def outputs(self) -> Reports:
         """Return every report; refused when there are too many to list."""

@@ -6,13 +6,13 @@ clicked: a response on the one bit is all that is left to protect.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor import mechanisms
-from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, Rates, click_through
+from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, Rates, click_through, response_interval
 from noisefloor.ads.delivery import AdDelivery
 from noisefloor.checks import Array, Floats, blocks, check_bits, check_count, check_integers
 from noisefloor.distributions import ONE
@@ -24,12 +24,20 @@ from noisefloor.wire import Kind, symbol_kind
 DELIVERED_CLICKS = "delivered-clicks"
 """The kind of frame that carries clicks on delivered ads."""
 
+PANEL_CLICKS = "panel-clicks"
+"""The kind of frame that carries clicks on ads that an exchange shows to a panel."""
+
 _GIVEN = "given the delivered ad, which the request released: its cost is the delivery's"
 
 
 def delivered_clicks_kind(size: int) -> Kind:
     """Make the kind of clicks on ``size`` ads: symbols 2 * ad + bit."""
     return symbol_kind(DELIVERED_CLICKS, 2 * size)
+
+
+def panel_clicks_kind(size: int) -> Kind:
+    """Make the kind of clicks in ``size`` cells that the exchange knows: 2 * cell + bit."""
+    return symbol_kind(PANEL_CLICKS, 2 * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,9 @@ class DeliveredClick:
                 delivered and reported per period; several add up (local model).
     Domain:     integers 2 * ad + clicked in range(2 * ads); anything else is refused.
     Reference:  Warner 1965, doi 10.1080/01621459.1965.10480775, on the bit.
+
+    Where the place of an ad says more than which ad it is (a cell of ``auction.ReportCells``), all
+    that it says has to be known before: what a bid request carried, and what the exchange drew.
     """
 
     ads: int
@@ -65,6 +76,11 @@ class DeliveredClick:
     def kind(self) -> Kind:
         """The kind of frame that carries the reports."""
         return delivered_clicks_kind(self.ads)
+
+    @property
+    def limit(self) -> None:
+        """The click on the one ad is kept."""
+        return None
 
     @property
     def claimed(self) -> Guarantee:
@@ -125,9 +141,28 @@ class DeliveredClick:
         error = np.sqrt(shown * lie * (1 - lie)) / (1 - 2 * lie)
         return mechanisms.Estimate((ones - lie * shown) / (1 - 2 * lie), error)
 
+    @property
+    def noise(self) -> float:
+        """The variance that the response adds to one report's click."""
+        lie = self.response.flip / ONE
+        return lie * (1 - lie) / (1 - 2 * lie) ** 2
+
     def rates(self, tally: mechanisms.Tally, *, level: float = CONFIDENCE_LEVEL) -> Rates:
         """Return the click-through rate of each ad, with intervals."""
-        return click_through(self.clicks(tally), self.shown(tally), level=level)
+        shown = self.shown(tally)
+        rates = click_through(self.clicks(tally), shown, level=level)
+        count = np.where(shown > 0, shown, np.nan)
+        low, high = (end / count for end in self.interval(tally, int(shown.sum()), level=level))
+        return replace(rates, low=low, high=high)
+
+    def interval(
+        self, tally: mechanisms.Tally, n: int, *, level: float = CONFIDENCE_LEVEL
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of the clicks on each ad among the reports on it."""
+        ones, lie = np.asarray(tally).reshape(-1, 2)[:, 1], self.response.flip / ONE
+        return response_interval(
+            ones, self.shown(tally), hold=1 - lie, lack=lie, is_sampled=False, level=level
+        )
 
     def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of the n reports that are clicks on each ad."""

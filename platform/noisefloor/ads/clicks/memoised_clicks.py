@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor import mechanisms
+from noisefloor.ads.clicks.rates import CONFIDENCE_LEVEL, response_interval
 from noisefloor.checks import Floats, check_bits, check_count
 from noisefloor.distributions import ONE, epsilon_of
 from noisefloor.privacy import Guarantee, Neighbours
@@ -52,6 +53,11 @@ class MemoisedClicks:
     def width(self) -> int:
         """Bits in a report: one per ad."""
         return self.ads
+
+    @property
+    def limit(self) -> None:
+        """All clicks are kept."""
+        return None
 
     @property
     def claimed(self) -> Guarantee:
@@ -106,11 +112,23 @@ class MemoisedClicks:
 
     def estimate(self, tally: mechanisms.Tally, n: int) -> mechanisms.Estimate:
         """Return the share of users who clicked each ad."""
-        once, again = self.response.permanent / ONE, self.response.instant / ONE
-        lie = once * (1 - again) + (1 - once) * again
+        lie = self._lie
         return mechanisms.response_estimate(
             tally, mechanisms.check_reports_counted(n), hold=1 - lie, lack=lie
         )
+
+    def interval(
+        self, tally: mechanisms.Tally, n: int, *, level: float = CONFIDENCE_LEVEL
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of the clicks on each ad in one day's n reports."""
+        lie = self._lie
+        return response_interval(tally, n, hold=1 - lie, lack=lie, is_sampled=False, level=level)
+
+    @property
+    def _lie(self) -> float:
+        """How often a bit of one day's report is flipped."""
+        once, again = self.response.permanent / ONE, self.response.instant / ONE
+        return once * (1 - again) + (1 - once) * again
 
     def bit_success(self) -> float:
         """Return how often one steady bit is named right from all days, by the best guess."""

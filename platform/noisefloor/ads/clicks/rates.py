@@ -60,6 +60,55 @@ def click_through(
     return Rates(value, np.asarray(error), low, high)
 
 
+def response_interval(
+    supports: Counts,
+    n: Counts | int,
+    *,
+    hold: float,
+    lack: float,
+    is_sampled: bool,
+    level: float = CONFIDENCE_LEVEL,
+) -> tuple[Floats, Floats]:
+    """Return the ends of the interval of how many of n senders hold a value, within [0, n].
+
+    These are the counts that a score test with continuity correction does not reject: its
+    variance is that at the count it tests, so that few reports, or none, have a right interval.
+    The ends solve a quadratic equation.
+
+    Given who holds the value, the variance is that of the response. If a random choice decides
+    what a sender reports about (``is_sampled``), senders support the value with different
+    probabilities: a sum of such draws spreads at most as a binomial of their mean does (Hoeffding
+    1956, doi 10.1214/aoms/1177728178), and that variance is taken.
+
+    Args:
+        supports: Reports that support each value.
+        n: All reports, or those that could support each.
+        hold: The probability that a sender's report supports the value that it holds.
+        lack: That it supports another.
+        is_sampled: Whether a random choice precedes the response.
+        level: How often the interval is to cover the count.
+    """
+    reach, count = normal_quantile(level), np.asarray(n, dtype=np.float64)
+    gap, each = hold - lack, lack * (1 - lack)
+    # The variance as a polynomial of the count c of those who hold the value.
+    linear = gap * (1 - 2 * lack) if is_sampled else hold * (1 - hold) - each
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = np.where(count > 0, -(gap**2) / count, 0.0) if is_sampled else 0.0
+    ends = []
+    for sign, limit in ((-1, 0.0), (1, count)):
+        over = np.asarray(supports) + 0.5 * sign - count * lack
+        first = gap**2 - reach**2 * square
+        second = 2 * gap * over + reach**2 * linear
+        third = over**2 - reach**2 * count * each
+        root = np.sqrt(np.maximum(second**2 - 4 * first * third, 0.0))
+        # Where the test does not reject none (or all), there is no root on that side.
+        spread = count * each + limit * linear + limit * limit * square
+        is_open = sign * (gap * limit - over) <= reach * np.sqrt(np.maximum(spread, 0.0))
+        end = np.where(is_open, limit, (second + sign * root) / (2 * first))
+        ends.append(np.clip(end, 0.0, count))
+    return np.asarray(ends[0]), np.asarray(ends[1])
+
+
 def interval(estimate: Estimate, *, level: float = CONFIDENCE_LEVEL) -> tuple[Floats, Floats]:
     """Return the ends of the normal interval of each figure."""
     reach = normal_quantile(level) * estimate.standard_error

@@ -195,6 +195,7 @@ class LinkingGame:
             partners,
             baseline=1 / self.devices,
             bound=1.0 if is_assigned else float(success(epsilon, self.devices)),
+            candidates=self.devices,
         )
 
     def _transcripts(self, people: Matches, source: Source) -> Reports:

@@ -131,6 +131,7 @@ class RequestGame:
             baseline=float(self.shares.max()),
             bound=success_bound(epsilon, self.fresh, self.shares),
             closed_form=self.closed_form,
+            candidates=len(self.shares),
         )
 
     def requests_of(self, canaries: int, source: Source) -> tuple[audit.Indices, Reports]:

@@ -16,8 +16,8 @@ from noisefloor.checks import Floats, check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import FiniteMechanism, Reports
 
-_MOST_CELLS = 1 << 22
-"""Outcomes that are summed over times what is kept of each, at most."""
+_MOST_CELLS, _MOST_SUMMED = 1 << 22, 1 << 26
+"""Outcomes times what is kept of each, at most: of a table, and of a sum that keeps none."""
 
 _SAME = 12
 """Digits to which ratios agree that are the same but for rounding."""
@@ -67,9 +67,9 @@ def counts_distribution(table: Floats, counts: NDArray[np.int64]) -> Floats:
     return np.asarray(np.exp(logs))
 
 
-def is_listable(observations: int, kinds: int, candidates: int) -> bool:
+def is_listable(observations: int, kinds: int, candidates: int, most: int = _MOST_CELLS) -> bool:
     """Whether the compositions are few enough to sum over."""
-    return math.comb(observations + kinds - 1, kinds - 1) * (candidates + kinds) <= _MOST_CELLS
+    return math.comb(observations + kinds - 1, kinds - 1) * (candidates + kinds) <= most
 
 
 def counts_table(table: Floats, observations: int) -> Floats | None:
@@ -104,9 +104,35 @@ def exact_success(
     prior: Prior = None,
     groups: Sequence[int] | Reports | None = None,
 ) -> float | None:
-    """Return the success from n observations, or nothing if there is too much to sum."""
-    counts = counts_table(table, observations)
-    return None if counts is None else success_of(counts, prior, groups)
+    """Return the success from n observations, or nothing if there is too much to sum.
+
+    Outputs are split in two halves: counts of all outputs are pairs of counts of either half, and
+    their chance is a product, so that no table of all of them is made.
+    """
+    check_count(observations, "observations")
+    table = merged(table)
+    candidates, kinds = table.shape
+    if observations == 1 or kinds == 1:
+        return success_of(table, prior, groups)
+    if not is_listable(observations, kinds, candidates, _MOST_SUMMED):
+        return None
+    halves = [
+        [
+            counts_distribution(half, compositions(n, half.shape[1]))
+            for n in range(observations + 1)
+        ]
+        for half in (table[:, : kinds // 2], table[:, kinds // 2 :])
+    ]
+    shares = check_prior(candidates, prior)[:, None]
+    members = np.arange(candidates) if groups is None else np.asarray(groups)
+    total = 0.0
+    for n, first in enumerate(halves[0]):
+        second, best = shares * halves[1][observations - n], np.zeros(())
+        for group in range(int(members.max()) + 1):
+            own = members == group
+            best = np.maximum(best, first[own].T @ second[own])
+        total += math.comb(observations, n) * float(best.sum())
+    return total
 
 
 def success_from(

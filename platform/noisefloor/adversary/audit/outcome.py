@@ -27,6 +27,7 @@ class AttackOutcome:
         bound: What no attack can pass if the guarantee holds; 1 if nothing is promised.
         closed_form: How often this attack is right by its distribution, where that is known.
         is_covered: Whether the guarantee speaks of what was attacked at all.
+        candidates: Among how many values the adversary chooses.
     """
 
     right: int
@@ -35,6 +36,7 @@ class AttackOutcome:
     bound: float
     closed_form: float | None = None
     is_covered: bool = True
+    candidates: int = 2
 
     def __post_init__(self) -> None:
         if not 0 <= self.right <= self.n or self.n < 1:
@@ -46,6 +48,11 @@ class AttackOutcome:
         return self.right / self.n
 
     @property
+    def advantage(self) -> float:
+        """By how much the success exceeds that of a guess from the prior alone."""
+        return self.success - self.baseline
+
+    @property
     def interval(self) -> tuple[float, float]:
         """The 95 % Clopper-Pearson interval of the success."""
         low = lower_limit(self.right, self.n, _MISSED / 2)
@@ -54,18 +61,21 @@ class AttackOutcome:
 
 def score(
     guessed: NDArray[np.integer],
-    truth: NDArray[np.integer],
+    truth: NDArray[np.integer] | NDArray[np.bool_],
     *,
     baseline: float,
     bound: float,
     closed_form: float | None = None,
     is_covered: bool = True,
+    candidates: int = 2,
 ) -> AttackOutcome:
     """Count the right guesses; only the game has the truth."""
     if guessed.shape != truth.shape:
         raise BadParameter("guessed", guessed.shape, f"of the shape of the truth, {truth.shape}")
     right = int(np.count_nonzero(guessed == truth))
-    return AttackOutcome(right, truth.size, baseline, float(bound), closed_form, is_covered)
+    return AttackOutcome(
+        right, truth.size, baseline, float(bound), closed_form, is_covered, candidates
+    )
 
 
 def draw_truth(prior: Floats, count: int, source: Source) -> Indices:

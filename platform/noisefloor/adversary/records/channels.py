@@ -20,7 +20,7 @@ from noisefloor.mechanisms import KaryResponse, Reports
 from noisefloor.randomness import Source
 
 MOST_REPORTS = 128
-"""Of one symbol, in a closed form: the factorials still are floats."""
+"""Of one user, in a game: beyond, nearly everything is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,6 @@ class Channel:
         spread = check_prior(self.size, prior if shares is None else shares)
         return float(self.hits(prior) @ spread)
 
-    @property
-    def exponent(self) -> float:
-        """The Chernoff information of two symbols: the error falls as e^-(T times this).
-
-        Formula: -ln(2 sqrt(keep lie) + (L - 2) lie); the half is the best power, by symmetry.
-        """
-        return -math.log(2 * math.sqrt(self.keep * self.lie) + (self.size - 2) * self.lie)
-
 
 def plurality(reports: Reports, size: int, source: Source) -> Indices:
     """Return the most frequent symbol of each row, ties tossed.
@@ -102,53 +94,6 @@ def plurality(reports: Reports, size: int, source: Source) -> Indices:
     return np.asarray(keys.argmax(axis=1))
 
 
-def plurality_success(channel: Channel, reports: int) -> float:
-    """Return how often the plurality of n fresh reports is the truth, ties tossed.
-
-    Of T reports a name the truth; it wins if no lie has more, and a toss of m + 1 where m lies
-    have as many. Counts of lies are multinomial: their exponential generating functions multiply.
-
-    Formula: T! sum_a keep^a / a! lie^(T-a) sum_m C(L-1, m) / (m + 1) [z^(T-a)] (z^a / a!)^m
-    (sum_{c<a} z^c / c!)^(L-1-m).
-    """
-    total = check_count(reports, "reports", most=MOST_REPORTS)
-    whole = math.factorial(total)
-    return math.fsum(
-        whole
-        / math.factorial(truths)
-        * channel.keep**truths
-        * channel.lie ** (total - truths)
-        * _ways(truths, total - truths, channel.size - 1)
-        for truths in range(total + 1)
-    )
-
-
-def _ways(most: int, lies: int, cells: int) -> float:
-    """Return the weight of lies in cells of which none exceeds ``most``, ties shared."""
-    if lies > most * cells:
-        return 0.0
-    below = np.array([1 / math.factorial(count) for count in range(min(most, lies + 1))])
-    total = 0.0
-    for tied in range(min(cells, lies // most if most else cells) + 1):
-        rest = lies - tied * most
-        share = math.comb(cells, tied) / (tied + 1) / float(math.factorial(most)) ** tied
-        total += share * _coefficient(below, cells - tied, rest)
-    return total
-
-
-def _coefficient(series: Floats, power: int, place: int) -> float:
-    """Return the coefficient of z^place in series(z)^power."""
-    product, factor = np.ones(1), series[: place + 1]
-    if not factor.size:
-        return float(power == 0 and place == 0)
-    while power:
-        if power % 2:
-            product = np.convolve(product, factor)[: place + 1]
-        factor = np.convolve(factor, factor)[: place + 1]
-        power //= 2
-    return float(product[place]) if place < len(product) else 0.0
-
-
 RecordResponse = encoding.UnifiedResponse | encoding.JointResponse
 """What answers for a whole record."""
 
@@ -162,7 +107,7 @@ def sizes_of(mechanism: RecordResponse) -> tuple[int, ...]:
     """Return the classes of each value of a record, the label among them where there is one."""
     if isinstance(mechanism, encoding.UnifiedResponse):
         return mechanism.sizes
-    return (*mechanism.sizes, *([2] * mechanism.labelled))
+    return (*mechanism.sizes, *([mechanism.labels] * mechanism.labelled))
 
 
 def check_place(place: int, width: int) -> int:

@@ -1,4 +1,4 @@
-"""What a joint response gives away: the tuple that was drawn, and each of its parts.
+"""What a joint response gives away of each part of the tuple that was drawn.
 
 Which attributes were drawn is in the report and tells nothing. With M symbols the tuple is true
 with e^eps / (e^eps + M - 1) = lam + (1 - lam) / M; a part of L classes with lam + (1 - lam) / L,
@@ -14,14 +14,8 @@ from noisefloor.adversary.records.channels import Channel
 from noisefloor.adversary.records.priors import shares_of
 from noisefloor.checks import Floats, check_count
 from noisefloor.collection.encoding import Codes, JointResponse, response_over
-from noisefloor.distributions import ONE
 from noisefloor.mechanisms import Reports
 from noisefloor.randomness import Source
-
-
-def tuple_success(space: int, epsilon: float) -> float:
-    """Return how often a report is the true one of n symbols: e^eps / (e^eps + M - 1)."""
-    return response_over(space, epsilon).keep / ONE
 
 
 def part_channel(space: int, size: int, epsilon: float) -> Channel:
@@ -31,28 +25,6 @@ def part_channel(space: int, size: int, epsilon: float) -> Channel:
     """
     whole, shared = Channel.of(response_over(space, epsilon)), space // size
     return Channel(size, whole.keep + (shared - 1) * whole.lie, shared * whole.lie)
-
-
-def attack_tuple(mechanism: JointResponse, rows: Codes, source: Source) -> AttackOutcome:
-    """Guess that each owner's tuple is as it was reported.
-
-    Sees:      the report: the attributes that were drawn, their classes and the label.
-    Knows:     the mechanism, and nothing of records: all tuples are alike.
-    Guesses:   the true classes and the true label, all of them.
-    Reference: Bayes; ``tuple_success`` is the closed form, averaged over the draws as they came.
-    """
-    reports = mechanism.randomise(rows, source)
-    true = _drawn(mechanism, np.asarray(rows), reports)
-    spaces = np.array(mechanism.spaces)[mechanism.groups_of(reports)]
-    kept = np.array([tuple_success(one, mechanism.epsilon) for one in mechanism.spaces])
-    right = (reports[:, mechanism.chosen :] == true).all(axis=1)
-    return AttackOutcome(
-        int(np.count_nonzero(right)),
-        len(reports),
-        float(np.mean(1 / spaces)),
-        float(np.mean(success(mechanism.guarantee().epsilon, spaces))),
-        float(kept[mechanism.groups_of(reports)].mean()),
-    )
 
 
 def attack_part(
@@ -74,7 +46,7 @@ def attack_part(
     """
     attributes = len(mechanism.sizes)
     check_count(place, "place", least=0, most=attributes - 1 + mechanism.labelled)
-    size = (*mechanism.sizes, 2)[place]
+    size = (*mechanism.sizes, mechanism.labels)[place]
     reports = mechanism.randomise(rows, source)
     who, said = _reported_values(mechanism, reports, place)
     truth = np.asarray(rows)[who, place].astype(np.intp)
@@ -92,13 +64,6 @@ def attack_part(
         bound=float(success(mechanism.guarantee().epsilon, 1 / top)),
         closed_form=float(hits[groups, truth].mean()),
     )
-
-
-def _drawn(mechanism: JointResponse, rows: Codes, reports: Reports) -> Codes:
-    """Return the true tuple behind each report."""
-    attributes = reports[:, : mechanism.chosen].astype(np.intp)
-    true = np.take_along_axis(rows, attributes, axis=1)
-    return np.hstack([true, rows[:, len(mechanism.sizes) :]])
 
 
 def _reported_values(

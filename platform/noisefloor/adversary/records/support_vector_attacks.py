@@ -19,7 +19,7 @@ from noisefloor.accounting import binary_success, true_positive_rate
 from noisefloor.adversary.audit import AttackOutcome, draw_truth, lower_limit, upper_limit
 from noisefloor.checks import Floats, check_count, check_probability
 from noisefloor.collection import collecting, learners, one_thread
-from noisefloor.collection.encoding import Discretiser, JointResponse
+from noisefloor.collection.encoding import Discretiser, JointResponse, PrintedDiscretiser
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import Source
 from noisefloor.tables import Labels, ScaledRecords
@@ -140,7 +140,9 @@ def joint_publisher(
 
 
 def clear_rows(
-    classes: Discretiser | None, columns: tuple[int, ...], records: ScaledRecords
+    classes: Discretiser | PrintedDiscretiser | None,
+    columns: tuple[int, ...],
+    records: ScaledRecords,
 ) -> collecting.Collected:
     """Return rows without noise: values, or what their classes stand for."""
     values = records.values[:, list(columns)]

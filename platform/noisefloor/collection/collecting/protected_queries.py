@@ -1,8 +1,8 @@
 """Predictions without sending the record.
 
 With the published model on the device nothing has to be sent: that costs nothing, and is the way
-to ask unless somebody else needs the answer. Who does gets one bit, the decision by randomised
-response; epsilon is spent for each query, and budgets add up.
+to ask unless somebody else needs the answer. Who does gets the decision by randomised response,
+one bit where there are two labels; epsilon is spent for each query, and budgets add up.
 
 What no number of training records changes: the bit is right with p = e^eps / (1 + e^eps), so that
 a model of accuracy s is seen with 1/2 + (2 p - 1) (s - 1/2). At epsilon 1 that is 0.73 at most.
@@ -13,15 +13,17 @@ import math
 from noisefloor.checks import check_count
 from noisefloor.distributions import ONE
 from noisefloor.mechanisms import BinaryResponse
-from noisefloor.wire import Kind, bit_vector_kind
+from noisefloor.wire import Kind, Symbols, bit_vector_kind, record_kind
 
 DECISIONS = "decisions"
 """The kind of frame that carries protected decisions."""
 
 
-def decisions_kind() -> Kind:
-    """Make the kind of protected decisions: one bit."""
-    return bit_vector_kind(DECISIONS, 1)
+def decisions_kind(labels: int = 2) -> Kind:
+    """Make the kind of protected decisions: one bit, or one of more than two labels."""
+    if labels == 2:
+        return bit_vector_kind(DECISIONS, 1)
+    return record_kind(DECISIONS, {"decision": Symbols(labels)})
 
 
 def repeated_success(epsilon: float, queries: int) -> float:

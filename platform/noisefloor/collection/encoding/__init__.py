@@ -8,6 +8,13 @@ from noisefloor.collection.encoding.discretisation import (
 )
 from noisefloor.collection.encoding.joint_response import JointResponse, kept_share, response_over
 from noisefloor.collection.encoding.printed_response import Lies, PrintedUnified
+from noisefloor.collection.encoding.private_ranges import (
+    RANGE_ROWS,
+    RangePhase,
+    Ranges,
+    range_rows_kind,
+    within_ranges,
+)
 from noisefloor.collection.encoding.report_columns import (
     JOINT_ROWS,
     QUERY_VALUES,
@@ -37,6 +44,7 @@ from noisefloor.collection.encoding.unified_response import (
 __all__ = [
     "JOINT_ROWS",
     "QUERY_VALUES",
+    "RANGE_ROWS",
     "TRAINING_VALUES",
     "Codes",
     "Discretiser",
@@ -45,6 +53,8 @@ __all__ = [
     "PrintedDiscretiser",
     "PrintedUnified",
     "QueryMode",
+    "RangePhase",
+    "Ranges",
     "ReportColumns",
     "ReportSize",
     "UnifiedResponse",
@@ -57,10 +67,12 @@ __all__ = [
     "kept_share",
     "listed_rows",
     "query_values_kind",
+    "range_rows_kind",
     "reports_of",
     "response_over",
     "share_of",
     "training_values_kind",
     "tuple_choice",
     "unified_choice",
+    "within_ranges",
 ]

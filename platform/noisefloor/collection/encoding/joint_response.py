@@ -26,7 +26,7 @@ from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.randomness import Source
-from noisefloor.tables import MOST_ATTRIBUTES
+from noisefloor.tables import MOST_ATTRIBUTES, MOST_LABELS
 
 MOST_SYMBOLS = 1 << 31
 _MOST_SPACES = 1 << 10
@@ -122,8 +122,8 @@ class JointResponse:
     Guarantee:  pure DP, epsilon = the largest ln(keep / lie) over the sizes M that a draw can
                 have, per report.
     Neighbours: item = user: any record to any other; one owner holds one record (local model).
-    Domain:     rows of classes, one for each attribute and below its size, and then the label 0
-                or 1 where there is one; anything else is refused.
+    Domain:     rows of classes, one for each attribute and below its size, and then the class of
+                the label where there is one; anything else is refused.
     Reference:  Kairouz, Oh, Viswanath 2014, arXiv 1407.1338 (randomised response); sampling of
                 attributes: Wang et al. 2019 (collecting multidimensional data).
 
@@ -132,6 +132,7 @@ class JointResponse:
         chosen: How many attributes an owner draws.
         epsilon: As requested.
         labelled: Whether a label is part of the tuple; not so for a query.
+        label_classes: How many classes the label has where there is one.
         spaces: How many symbols a tuple can be one of, each number that occurs.
     """
 
@@ -139,6 +140,7 @@ class JointResponse:
     chosen: int
     epsilon: float
     labelled: bool = True
+    label_classes: int = 2
     spaces: tuple[int, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -147,12 +149,13 @@ class JointResponse:
         for size in self.sizes:
             check_count(size, "size", least=2, most=MOST_CLASSES)
         check_count(self.chosen, "chosen", most=len(self.sizes))
+        check_count(self.label_classes, "label_classes", least=2, most=MOST_LABELS)
         object.__setattr__(self, "spaces", spaces_of(self.sizes, self.chosen, self.labels))
 
     @property
     def labels(self) -> int:
-        """How many values the label has: 2, or 1 where there is none."""
-        return 2 if self.labelled else 1
+        """How many values the label has: its classes, or 1 where there is none."""
+        return self.label_classes if self.labelled else 1
 
     @property
     def width(self) -> int:
@@ -237,7 +240,7 @@ class JointResponse:
         self, neighbours: Neighbours = Neighbours.USER
     ) -> Sequence[tuple[object, object]]:
         """Return two records that disagree on everything."""
-        last = [size - 1 for size in self.sizes] + [1] * self.labelled
+        last = [size - 1 for size in self.sizes] + [self.labels - 1] * self.labelled
         return [(np.zeros(len(last), dtype=np.int64), np.array(last))]
 
     @property
@@ -277,8 +280,8 @@ class JointResponse:
         if (attributes >= len(self.sizes)).any() or (np.diff(attributes, axis=1) <= 0).any():
             raise OutOfDomain("Expected attributes of the schema, in order and each once.")
         classes, label = reported[:, self.chosen : 2 * self.chosen], reported[:, 2 * self.chosen :]
-        if (classes >= np.array(self.sizes)[attributes]).any() or (label > 1).any():
-            raise OutOfDomain("Expected classes that the attributes have, and a label 0 or 1.")
+        if (classes >= np.array(self.sizes)[attributes]).any() or (label >= self.labels).any():
+            raise OutOfDomain("Expected classes that the attributes and the label have.")
         return reported
 
     @property
@@ -288,7 +291,7 @@ class JointResponse:
     def _check_rows(self, values: object) -> Array:
         width = len(self.sizes) + self.labelled
         rows = check_integers(values, 0, MOST_CLASSES, width=width)
-        tops = np.array([*self.sizes, *([2] * self.labelled)]) - 1
+        tops = np.array([*self.sizes, *([self.labels] * self.labelled)]) - 1
         if len(rows) and (rows.max(axis=0) > tops).any():
             raise OutOfDomain("Expected classes below the sizes of their attributes.")
         return rows
@@ -308,14 +311,16 @@ class JointResponse:
         for place in range(self.chosen):
             symbols *= np.array(self.sizes)[attributes[:, place]]
             symbols += digits[:, place].astype(np.int64)
-        return symbols * 2 + digits[:, -1].astype(np.int64) if self.labelled else symbols
+        if not self.labelled:
+            return symbols
+        return symbols * self.labels + digits[:, -1].astype(np.int64)
 
     def _digits(self, symbols: IntegerArray, attributes: Array) -> NDArray[np.uint16]:
         """Return the classes and the label that a symbol stands for."""
         digits = np.empty((len(symbols), self.chosen + self.labelled), dtype=np.uint16)
         left = symbols
         if self.labelled:
-            left, digits[:, -1] = np.divmod(left, 2)
+            left, digits[:, -1] = np.divmod(left, self.labels)
         for place in reversed(range(self.chosen)):
             size = np.array(self.sizes)[attributes[:, place]]
             left, digits[:, place] = np.divmod(left, size)
@@ -323,6 +328,7 @@ class JointResponse:
 
     def _listed(self) -> Iterator[tuple[int, ...]]:
         for some in combinations(range(len(self.sizes)), self.chosen):
-            ranges = [range(self.sizes[one]) for one in some] + [range(2)] * self.labelled
+            ranges = [range(self.sizes[one]) for one in some]
+            ranges += [range(self.labels)] * self.labelled
             for digits in product(*ranges):
                 yield (*some, *digits)

@@ -28,16 +28,17 @@ def joint_rows(codes: Codes, labels: Labels | None = None) -> NDArray[np.uint16]
     return np.column_stack([codes, labels.astype(np.uint16)])
 
 
-def joint_rows_kind(attributes: int, classes: int, chosen: int) -> Kind:
+def joint_rows_kind(attributes: int, classes: int, chosen: int, labels: int = 2) -> Kind:
     """Make the kind of joint responses: attributes drawn, a class for each, and the label.
 
     Args:
         attributes: How many there are to draw from.
         classes: The most that one of them has.
         chosen: How many an owner draws.
+        labels: How many classes the label has.
     """
     check_count(chosen, "chosen", most=attributes)
-    domains = [*[Symbols(attributes)] * chosen, *[Symbols(classes)] * chosen, Symbols(2)]
+    domains = [*[Symbols(attributes)] * chosen, *[Symbols(classes)] * chosen, Symbols(labels)]
     return record_kind(JOINT_ROWS, dict(zip(_names(chosen), domains, strict=True)))
 
 

@@ -1,22 +1,23 @@
 """How many attributes and how many classes: chosen from public figures alone.
 
-Every rule here takes how many owners and attributes there are, and epsilon: no record and no
-report. What is chosen is therefore no release, costs nothing, and can be written down before
+Every rule here takes how many owners, attributes and labels there are, and epsilon: no record and
+no report. What is chosen is therefore no release, costs nothing, and can be written down before
 anybody reports.
 
-The joint response. A report over M = 2 L^k symbols is the truth with probability
-lam = (e^eps - 1) / (e^eps + M - 1), and even noise otherwise. A debiased share from N reports
-varies like 1 / (N lam^2): such a report is worth lam^2 plain ones. Each owner tells k of d
-attributes, so that each attribute is reported by n k / d owners:
+The joint response. A report over M = C L^k symbols, C being the number of labels, is the truth
+with probability lam = (e^eps - 1) / (e^eps + M - 1), and even noise otherwise. A debiased share
+from N reports varies like 1 / (N lam^2): such a report is worth lam^2 plain ones. Each owner tells
+k of d attributes, so that each attribute is reported by n k / d owners:
 
     n_eff = n k lam^2 / d     plain records' worth of what is known of one attribute,
 
-and k is the one that makes k lam^2 largest. Cutting an attribute into L classes loses what
-differs inside one of them, of the order of 1 / L in a density, so 1 / L^2 in the square; L
-shares from n_eff records have a total variance of the order of L / n_eff. Their sum is smallest
-at L ~ n_eff^(1/3), the rate of every histogram. Hence the odd number nearest to
-2 + n_eff^(1/3), within 3 to 5: two classes cannot show a middle, an even number cuts it in two,
-and on small tables more than five gained nothing that the noise would leave.
+and k is the one that makes k lam^2 largest. Cutting an attribute into L classes loses what differs
+inside one of them; more of them have more shares to estimate, from fewer plain records' worth. So
+L grows with n_eff, in steps (``joint_choice``): 4, 5, 8, and 12 where a report about as many
+classes still tells of two attributes: from there on the reports themselves say how far counts
+spread over neighbouring classes (``learners``). Public ranges are wider than the data, so that few
+of L classes hold most records: hence no fewer than four. ``bench/class_counts.py`` says on which
+tables the steps were set, and compares them with the best L in hindsight.
 
 The unified response (the paper's, epsilon split over K attributes and the label). Each value has
 v = epsilon / (K + 1), so that lam_v = (e^v - 1) / (e^v + L - 1) for a value of L classes and
@@ -42,14 +43,19 @@ from typing import Literal, TypeAlias
 
 from noisefloor.checks import check_count, check_epsilon
 from noisefloor.collection.encoding.joint_response import MOST_SYMBOLS
+from noisefloor.tables import MOST_LABELS
 
 MOST_OWNERS = 1 << 40
 
 QueryMode: TypeAlias = Literal["protected", "on-device"]
 
+CLASS_COUNTS = (4, 5, 8, 12)
+"""What the rule for the joint response chooses from."""
+
+_FIVE, _EIGHT, _TWELVE = 5.0, 100.0, 20.0
+"""Plain records' worth of an attribute from which on it is cut into so many classes."""
+
 _MOST_FIXED = 10
-_STARTING_CLASSES = 4
-"""At which the size of a tuple is tried out before the number of classes is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +75,31 @@ class ReportSize:
     effective: float
 
 
-def joint_choice(owners: int, attributes: int, epsilon: float) -> ReportSize:
+def joint_choice(owners: int, attributes: int, epsilon: float, labels: int = 2) -> ReportSize:
     """Choose for the joint response: how many attributes to draw, and how many classes.
 
     Args:
         owners: How many will report, as far as is publicly known; the order of size is enough.
         attributes: How many there are to draw from.
         epsilon: Of a report.
+        labels: How many classes the label has.
     """
     _check(owners, attributes, epsilon)
-    first = joint_size(attributes, _STARTING_CLASSES, epsilon)
-    rough = owners * _worth(first, _STARTING_CLASSES, epsilon) / attributes
-    classes = 3 if 2 + math.cbrt(rough) < 4 else 5
-    chosen = joint_size(attributes, classes, epsilon)
-    kept = joint_kept_share(chosen, classes, epsilon)
+    check_count(labels, "labels", least=2, most=MOST_LABELS)
+    four, five, eight, twelve = (
+        _joint(owners, attributes, epsilon, labels, classes) for classes in CLASS_COUNTS
+    )
+    if twelve.effective >= _TWELVE and twelve.chosen >= min(2, attributes):
+        return twelve
+    if eight.effective >= _EIGHT:
+        return eight
+    return five if four.effective >= _FIVE else four
+
+
+def _joint(owners: int, attributes: int, epsilon: float, labels: int, classes: int) -> ReportSize:
+    """Return the sizes of the joint response for so many classes."""
+    chosen = joint_size(attributes, classes, epsilon, labels)
+    kept = joint_kept_share(chosen, classes, epsilon, labels)
     return ReportSize(chosen, classes, kept, owners * chosen * kept**2 / attributes)
 
 
@@ -126,21 +143,19 @@ def tuple_choice(
     return _best(owners, attributes, shares, queries)
 
 
-def joint_size(attributes: int, classes: int, epsilon: float) -> int:
+def joint_size(attributes: int, classes: int, epsilon: float, labels: int = 2) -> int:
     """Return how many attributes to draw: what makes k lam^2 largest, the least if several do."""
-    most = int(math.log(MOST_SYMBOLS / 2) / math.log(classes))
-    worths = [_worth(one, classes, epsilon) for one in range(1, min(attributes, most) + 1)]
+    most = int(math.log(MOST_SYMBOLS / labels) / math.log(classes))
+    worths = [
+        one * joint_kept_share(one, classes, epsilon, labels) ** 2
+        for one in range(1, min(attributes, most) + 1)
+    ]
     return worths.index(max(worths)) + 1
 
 
-def joint_kept_share(chosen: int, classes: int, epsilon: float) -> float:
+def joint_kept_share(chosen: int, classes: int, epsilon: float, labels: int = 2) -> float:
     """Return how much of a joint response is the truth beyond chance."""
-    return _share(epsilon, 2 * classes**chosen)
-
-
-def _worth(chosen: int, classes: int, epsilon: float) -> float:
-    """Return k lam^2: what one owner's report is worth, over all attributes."""
-    return chosen * joint_kept_share(chosen, classes, epsilon) ** 2
+    return _share(epsilon, labels * classes**chosen)
 
 
 def _best(

@@ -23,6 +23,7 @@ from noisefloor.collection.learners.exported_models import (
 from noisefloor.collection.learners.naive_bayes import (
     NaiveBayes,
     Shrinkage,
+    fit_counts,
     fit_tuples,
     model_from_counts,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "export_model",
     "export_svc",
     "fit",
+    "fit_counts",
     "fit_svm",
     "fit_tuples",
     "machine_of",

@@ -25,9 +25,7 @@ A function of the reports: it costs nothing beyond them (post-processing).
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +34,7 @@ from noisefloor.checks import Floats, blocks, check_finite, check_reals
 from noisefloor.collection.encoding import Discretiser, JointResponse
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import Reports, Tally
-from noisefloor.tables import Categorical, Labels, ScaledSchema
+from noisefloor.tables import Categorical, Labels
 
 STRENGTH = 8.0
 """Records of everybody that each label starts from. Set, with ``SHARED``, on synthetic data and
@@ -44,6 +42,15 @@ small public tables that are used in no comparison here; 4 to 16 did equally wel
 
 SHARED = 0.2
 """Part of a class's count that goes to its neighbours, half to each."""
+
+SPREADS = (0.2, 0.6, 1.5)
+"""Variances of the places to which counts are spread, in classes, that reports may choose from."""
+
+ENOUGH = 20.0
+"""Plain records' worth of an attribute from which on reports can choose how far to spread."""
+
+_MOST_STEP, _MOST_SPREAD = 0.5, 100.0
+"""Of a step to the neighbours, and of all steps together."""
 
 _EVEN = 0.5
 """Records, even over the classes, that everybody's shares start from."""
@@ -56,23 +63,30 @@ class Shrinkage:
     Attributes:
         classes: Of each attribute; those of the first attribute come first.
         strength: Records of everybody that each label starts from, above 0.
-        shared: Part of a class's count that goes to its neighbours, in [0, 1).
+        shared: How far counts spread over neighbouring classes, as a variance in classes: below
+            0.5 the part that goes to the two neighbours, above it in several steps. None: as far
+            as the reports say where they can, and ``SHARED`` where not.
     """
 
     classes: Discretiser
     strength: float = STRENGTH
-    shared: float = SHARED
+    shared: float | None = None
 
     def __post_init__(self) -> None:
         if check_finite(self.strength, "strength") <= 0:
             raise BadParameter("strength", self.strength, "> 0")
-        if not 0 <= check_finite(self.shared, "shared") < 1:
-            raise BadParameter("shared", self.shared, "in [0, 1)")
+        if not 0 <= check_finite(self.spread, "shared") < _MOST_SPREAD:
+            raise BadParameter("shared", self.shared, f"in [0, {_MOST_SPREAD})")
 
-    def even(self) -> Floats:
+    @property
+    def spread(self) -> float:
+        """How far counts spread, where reports do not choose it."""
+        return SHARED if self.shared is None else self.shared
+
+    def even(self, labels: int = 2) -> Floats:
         """Return even shares, a row for each class and a column for each label."""
         sizes = np.repeat(self.classes.sizes, self.classes.sizes)
-        return np.repeat(1 / sizes[:, None], 2, axis=1)
+        return np.repeat(1 / sizes[:, None], labels, axis=1)
 
     def shares(self, counts: Floats, labels: Floats) -> Floats:
         """Return each label's shares of the classes of each attribute.
@@ -82,8 +96,11 @@ class Shrinkage:
             labels: The labels' shares.
         """
         below, above = self._neighbours()
-        smooth = (1 - self.shared) * counts + self.shared / 2 * (counts[below] + counts[above])
-        everybody = smooth.sum(axis=1, keepdims=True) + _EVEN * self.even()[:, :1]
+        steps = max(1, math.ceil(self.spread / _MOST_STEP))
+        part, smooth = self.spread / steps, counts
+        for _ in range(steps):
+            smooth = (1 - part) * smooth + part / 2 * (smooth[below] + smooth[above])
+        everybody = smooth.sum(axis=1, keepdims=True) + _EVEN * self.even(1)
         drawn = smooth + self.strength * labels * everybody / self._totals(everybody)
         return np.asarray(drawn / self._totals(drawn))
 
@@ -109,64 +126,55 @@ class Shrinkage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NaiveBayes:
-    """What each attribute says for the positive label, added up.
+    """What each attribute says for a label, added up.
 
     Attributes:
         classes: Of each attribute.
-        odds: ln P(class | positive) - ln P(class | negative), those of the first attribute
-            first.
-        prior: ln P(positive) - ln P(negative).
+        odds: ln P(class | label) - ln P(class | first label), those of the first attribute first:
+            a number for each class, or, where there are more than two labels, a row with a
+            column for each label but the first.
+        prior: ln P(label) - ln P(first label), a number or one for each label but the first.
     """
 
     classes: Discretiser
     odds: Floats
-    prior: float
+    prior: float | Floats
 
     def __post_init__(self) -> None:
-        if self.odds.shape != (sum(self.classes.sizes),) or not np.isfinite(self.odds).all():
-            raise BadParameter("odds", "<odds>", "one finite number for each class")
-        check_finite(self.prior, "prior")
+        shape = (sum(self.classes.sizes), *np.shape(self.prior))
+        if self.odds.shape != shape or not np.isfinite(self.odds).all():
+            raise BadParameter("odds", "<odds>", "one finite number for each class and label")
+        if not np.isfinite(self.prior).all():
+            raise BadParameter("prior", "<prior>", "to be finite")
 
     def scores(self, values: Floats) -> Floats:
-        """Return the log-odds of the positive label for records in [-1, 1].
+        """Return the log-odds of each label but the first for records in [-1, 1].
 
         Between the centres of two classes of a range the odds run straight; categories have
-        those of their class.
+        those of their class. With two labels there is a number a record, else a row.
         """
         numbers = check_reals(values, -1.0, 1.0, width=len(self.classes.schema))
-        scores = np.full(len(numbers), self.prior)
-        start = 0
+        scores = np.tile(np.asarray(self.prior, dtype=np.float64), (len(numbers), 1))
+        start, every = 0, self.odds.reshape(len(self.odds), -1)
         for column, size in enumerate(self.classes.sizes):
-            odds = self.odds[start : start + size]
+            odds = every[start : start + size]
             if isinstance(self.classes.schema.attributes[column], Categorical):
                 codes = self.classes.codes(numbers[:, column : column + 1], [column])
                 scores += odds[codes[:, 0]]
             else:
-                scores += np.interp(numbers[:, column], self.classes.centres(column), odds)
+                centres = self.classes.centres(column)
+                for label, own in enumerate(odds.T):
+                    scores[:, label] += np.interp(numbers[:, column], centres, own)
             start += size
-        return scores
+        return scores if np.ndim(self.prior) else scores[:, 0]
 
     def predict(self, values: Floats) -> Labels:
-        """Return whether each record is taken to be positive."""
-        return np.asarray(self.scores(values) > 0)
-
-    def as_json(self) -> dict[str, Any]:  # Any: JSON
-        """Return plain data that ``of_json`` reads."""
-        return {
-            "schema": self.classes.schema.as_json(),
-            "classes": self.classes.most,
-            "odds": self.odds.tolist(),
-            "prior": self.prior,
-        }
-
-    @classmethod
-    def of_json(cls, payload: Mapping[str, Any]) -> "NaiveBayes":  # Any: JSON
-        """Read a model from plain data, or raise BadParameter."""
-        try:
-            classes = Discretiser(ScaledSchema.of_json(payload["schema"]), payload["classes"])
-            return cls(classes, np.array(payload["odds"], dtype=np.float64), payload["prior"])
-        except (TypeError, KeyError) as error:
-            raise BadParameter("model", type(error).__name__, "to be a model") from None
+        """Return the likeliest label of each record; of two, whether it is the positive one."""
+        scores = self.scores(values)
+        if not np.ndim(self.prior):
+            return np.asarray(scores > 0)
+        first = np.zeros((len(scores), 1))
+        return np.asarray(np.hstack([first, scores]).argmax(axis=1), dtype=np.uint8)
 
 
 def check_class_sizes(classes: Discretiser, sizes: tuple[int, ...]) -> None:
@@ -175,7 +183,7 @@ def check_class_sizes(classes: Discretiser, sizes: tuple[int, ...]) -> None:
         raise BadParameter("classes", "<classes>", "of the sizes that the response has")
 
 
-STRENGTH = 1.0
+EVEN_RECORDS = 1.0
 """Plain records that each attribute is taken to have had before, even over its classes."""
 
 _LEAST_SHARE = 0.05
@@ -183,7 +191,7 @@ _LEAST_SHARE = 0.05
 
 
 def fit_counts(
-    response: JointResponse, tally: Tally, classes: Discretiser, strength: float = STRENGTH
+    response: JointResponse, tally: Tally, classes: Discretiser, strength: float = EVEN_RECORDS
 ) -> NaiveBayes:
     """Fit a classifier to the tally of labelled joint responses.
 
@@ -197,7 +205,7 @@ def fit_counts(
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
     n = max(1, int(np.sum(tally)) // response.chosen)
-    shares = np.maximum(response.estimate(tally, n).value, 0).reshape(-1, 2)
+    shares = np.maximum(response.estimate(tally, n).value, 0).reshape(-1, response.labels)
     sizes = np.array(response.sizes)
     effective = np.repeat(effective_counts(response, tally), sizes)[:, None]
     labels = label_shares(response, tally)
@@ -213,15 +221,18 @@ def effective_counts(response: JointResponse, tally: Tally) -> Floats:
 
 
 def label_shares(response: JointResponse, tally: Tally) -> Floats:
-    """Return the shares of the negative and the positive label, debiased and within bounds."""
-    counts = np.asarray(tally, dtype=np.float64).reshape(len(response.spaces), -1, 2).sum(axis=1)
+    """Return the shares of the labels, debiased and within bounds."""
+    labels = response.labels
+    counts = np.asarray(tally, dtype=np.float64).reshape(len(response.spaces), -1, labels)
+    counts = counts.sum(axis=1)
     reported, kept = counts.sum(axis=1), response.kept_shares
     weight = float(reported @ kept**2)
     if weight == 0:
-        return np.array([0.5, 0.5])
-    positive = float(kept @ (counts[:, 1] - reported * (1 - kept) / 2)) / weight
-    positive = min(max(positive, _LEAST_SHARE), 1 - _LEAST_SHARE)
-    return np.array([1 - positive, positive])
+        return np.full(labels, 1 / labels)
+    shares = kept @ (counts - (reported * (1 - kept))[:, None] / labels) / weight
+    least = min(_LEAST_SHARE, 1 / (2 * labels))
+    bounded = np.clip(shares, least, 1 - least)
+    return np.asarray(bounded / bounded.sum())
 
 
 def model_from_counts(classes: Discretiser, counts: Floats, labels: Floats) -> NaiveBayes:
@@ -229,7 +240,9 @@ def model_from_counts(classes: Discretiser, counts: Floats, labels: Floats) -> N
     starts = np.cumsum([0, *classes.sizes[:-1]])
     totals = np.repeat(np.add.reduceat(counts, starts, axis=0), classes.sizes, axis=0)
     logs = np.log(counts / totals)
-    return NaiveBayes(classes, logs[:, 1] - logs[:, 0], math.log(labels[1] / labels[0]))
+    if len(labels) == 2:
+        return NaiveBayes(classes, logs[:, 1] - logs[:, 0], math.log(labels[1] / labels[0]))
+    return NaiveBayes(classes, logs[:, 1:] - logs[:, :1], np.log(labels[1:] / labels[0]))
 
 
 _HOPELESS = -700.0
@@ -250,16 +263,43 @@ def fit_tuples(response: JointResponse, reports: Reports, shrinkage: Shrinkage) 
     check_class_sizes(shrinkage.classes, response.sizes)
     if not response.labelled:
         raise BadParameter("response", "<response>", "to have a label")
-    fit = _Fit.of(response, response.check_reports(reports))
-    shares, labels = shrinkage.even(), np.array([0.5, 0.5])
+    checked = response.check_reports(reports)
+    # Sorted, so that a third of the reports is the same however they arrived.
+    fit = _Fit.of(response, np.asarray(checked)[np.lexsort(np.asarray(checked).T)])
+    known = len(checked) * response.chosen * float(np.min(response.kept_shares)) ** 2
+    if shrinkage.shared is None and known >= ENOUGH * len(response.sizes):
+        shrinkage = _chosen_spread(fit, shrinkage, response.labels)
+    return model_from_counts(shrinkage.classes, *_maximised(fit, shrinkage, response.labels))
+
+
+def _chosen_spread(fit: "_Fit", shrinkage: Shrinkage, count: int) -> Shrinkage:
+    """Return the spread under which models of two thirds of the reports say most of the rest."""
+    part = np.arange(len(fit.labels)) % _THIRDS
+    tried = [replace(shrinkage, shared=spread) for spread in SPREADS]
+
+    def likelihood(one: Shrinkage) -> float:
+        return math.fsum(
+            fit.some(part == left).likelihood(*_maximised(fit.some(part != left), one, count))
+            for left in range(_THIRDS)
+        )
+
+    return max(tried, key=likelihood)
+
+
+_THIRDS = 3
+
+
+def _maximised(fit: "_Fit", shrinkage: Shrinkage, count: int) -> tuple[Floats, Floats]:
+    """Return each label's shares of the classes, and the labels' shares."""
+    shares, labels = shrinkage.even(count), np.full(count, 1 / count)
     for _ in range(_MOST_ROUNDS):
         seen, label_weights = fit.expected(shares, labels)
-        labels = (label_weights + 1) / (label_weights.sum() + 2)
+        labels = (label_weights + 1) / (label_weights.sum() + count)
         after = shrinkage.shares(seen, labels)
         moved, shares = float(np.abs(after - shares).max()), after
         if moved < _CLOSE:
             break
-    return model_from_counts(shrinkage.classes, shares, labels)
+    return shares, labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,15 +325,25 @@ class _Fit:
         labels = np.asarray(reports[:, -1], dtype=np.int64)
         return cls(response.cells_of(reports), labels, truth[response.groups_of(reports)])
 
+    def some(self, rows: NDArray[np.bool_]) -> "_Fit":
+        """Return some of the reports."""
+        return _Fit(self.cells[rows], self.labels[rows], self.truth[rows])
+
+    def likelihood(self, shares: Floats, labels: Floats) -> float:
+        """Return the logarithm of how likely the reports are, less that of even noise alone."""
+        logs, prior = np.log(shares).reshape(-1), np.log(labels)
+        odds = logs[self.cells].sum(axis=1) + prior[self.labels] + self.truth
+        return math.fsum(np.logaddexp(0.0, odds).tolist())
+
     def expected(self, shares: Floats, labels: Floats) -> tuple[Floats, Floats]:
         """Return how many kept reports each (class, label) and each label is expected to have."""
         logs, prior = np.log(shares).reshape(-1), np.log(labels)
-        seen, label_weights = np.zeros(logs.size), np.zeros(2)
+        seen, label_weights = np.zeros(logs.size), np.zeros(len(labels))
         width = self.cells.shape[1]
         for rows in blocks(len(self.labels), width):
             cells, reported = self.cells[rows], self.labels[rows]
             odds = logs[cells].sum(axis=1) + prior[reported] + self.truth[rows]
             kept = 1 / (1 + np.exp(-np.maximum(odds, _HOPELESS)))
             seen += np.bincount(cells.reshape(-1), np.repeat(kept, width), logs.size)
-            label_weights += np.bincount(reported, kept, 2)
-        return seen.reshape(-1, 2), label_weights
+            label_weights += np.bincount(reported, kept, len(labels))
+        return seen.reshape(-1, len(labels)), label_weights

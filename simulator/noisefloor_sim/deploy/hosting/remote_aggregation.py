@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from noisefloor.errors import ServicesUnavailable
 from noisefloor.roles import (
@@ -17,6 +16,7 @@ from noisefloor.roles import (
     FrameOutcome,
     FrameStatus,
 )
+from noisefloor.tables import Labels
 from noisefloor.wire import Kind, Tally
 from noisefloor_sim.deploy.service_client import PATIENCE_S, ServiceAddresses, ServiceClient
 
@@ -94,10 +94,10 @@ class RemoteAggregation:
         answer = self._devices.call("GET", "/model", known=(404,))
         return answer.body if answer.status == 200 else None
 
-    def answers(self, data: bytes) -> NDArray[np.bool_]:
+    def answers(self, data: bytes) -> Labels:
         """Return a decision for each protected query of a frame."""
         answer = self._devices.call("POST", "/predictions", data, _FRAME)
-        return np.asarray(json.loads(answer.body), dtype=np.bool_)
+        return np.asarray(json.loads(answer.body), dtype=np.uint8)
 
     def disconnect(self) -> None:
         """Give the connections back."""

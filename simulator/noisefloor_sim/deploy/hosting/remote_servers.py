@@ -6,13 +6,12 @@ Training rounds behind a socket: closing a round makes the services train on it.
 import time
 from contextlib import ExitStack
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from noisefloor import roles
 from noisefloor.errors import ServicesRefused, ServicesUnavailable
 from noisefloor.randomness import SecureSource, SeededSource
+from noisefloor.tables import Labels
 from noisefloor.tasks import TrainingTask, kinds_of_task
 from noisefloor.wire import Tally
 from noisefloor.wire.messages import DataSetMessage
@@ -65,7 +64,7 @@ class RemoteLearner:
         """Return a round in numbers."""
         return self._aggregation.summary(self._task.kind(number).name, number)
 
-    def answers(self, data: bytes) -> NDArray[np.bool_]:
+    def answers(self, data: bytes) -> Labels:
         """Ask for a decision on each protected query of a frame."""
         return self._aggregation.answers(data)
 

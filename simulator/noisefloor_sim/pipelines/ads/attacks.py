@@ -8,16 +8,16 @@ Guessing what people like from what their devices ask for.
 Guessing ratings and members from what devices report in training.
 
 The adversary knows all else about the device: its other ratings, and so its taste. Candidate
-profiles answer the last model, as if that had been broadcast in every round.
+profiles answer the first broadcast, a public constant, as if that were broadcast in every round:
+so the game is the same whatever was trained.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noisefloor.ads.delivery import AD_REQUESTS, AdSelection
 from noisefloor.ads.training import (
@@ -44,6 +44,7 @@ from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.inspection import MOST_CONNECTIONS, Transcript
 from noisefloor_sim.pipelines.ads.block import block_of
+from noisefloor_sim.pipelines.ads.candidates import CandidateProfiles
 from noisefloor_sim.pipelines.ads.delivery import (
     DeliveryPhase,
     delivery_of,
@@ -52,7 +53,7 @@ from noisefloor_sim.pipelines.ads.delivery import (
 from noisefloor_sim.pipelines.ads.request_distribution import RequestDistribution
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
-from noisefloor_sim.pipelines.scoring import attack_metrics
+from noisefloor_sim.pipelines.scoring import game_metrics
 from noisefloor_sim.scenario import Scenario
 
 NamedAttacks = Iterator[tuple[str, Callable[[], AttackOutcome]]]
@@ -71,20 +72,20 @@ FEWEST = 500
 def training_games(
     training: TrainingPhase, context: SimulationContext, source: SeededSource
 ) -> NamedAttacks:
-    """Guess whether an ad is rated, how, and who took part in training.
+    """Guess whether an ad is rated, how, and who took part in training, by the first broadcast.
 
     The lite form of spectral training has no likelihood of its whole report, and no game.
     """
     trained, profiles = training.training, profiles_of_one(context)
     if isinstance(trained, BitTraining):
-        values = _bit_values(training, trained, profiles)
+        values = _bit_values(trained, profiles)
         yield from _pair_games(training, trained.bit, values, source)
         yield "membership", partial(_membership, training, trained, values, source)
     elif isinstance(trained, LaplaceTraining):
-        values = _gradient_values(training, trained, profiles)
+        values = _gradient_values(trained, profiles)
         yield from _pair_games(training, trained.noise, values, source)
     elif isinstance(trained, SpectralTraining) and trained.form == "full":
-        above = profiles.above(training.model.base).astype(np.float64)
+        above = profiles.above(trained.start().model.base).astype(np.float64)
         yield from _pair_games(training, trained.axes, above[:, None], source)
 
 
@@ -98,20 +99,19 @@ def profiles_of_one(context: SimulationContext) -> Ratings:
     return Ratings(rated, rating)
 
 
-def _bit_values(training: TrainingPhase, trained: BitTraining, profiles: Ratings) -> Floats:
+def _bit_values(trained: BitTraining, profiles: Ratings) -> Floats:
     """Return what each profile reports about: profiles by rounds by cells."""
-    tastes = np.zeros((len(profiles), training.model.dimension), dtype=np.float32)
-    one = candidate_values(trained, [training.model], tastes, profiles)
+    tastes = np.zeros((len(profiles), trained.dimension), dtype=np.float32)
+    one = candidate_values(trained, [trained.start().model], tastes, profiles)
     return np.repeat(one, 1 if trained.once else trained.rounds, axis=1)
 
 
-def _gradient_values(
-    training: TrainingPhase, trained: LaplaceTraining, profiles: Ratings
-) -> Floats:
+def _gradient_values(trained: LaplaceTraining, profiles: Ratings) -> Floats:
     """Return the bits and gradients of each profile: profiles by rounds by ads by numbers."""
-    tastes = np.zeros((len(profiles), training.model.dimension), dtype=np.float32)
+    model = trained.start().model
+    tastes = np.zeros((len(profiles), trained.dimension), dtype=np.float32)
     update_tastes(
-        training.model,
+        model,
         tastes,
         profiles,
         local=trained.local,
@@ -119,7 +119,7 @@ def _gradient_values(
         rate=trained.taste_rate,
         weight=trained.weight,
     )
-    one = gradients(training.model, tastes, profiles).astype(np.float64)
+    one = gradients(model, tastes, profiles).astype(np.float64)
     return np.repeat(one[:, None], trained.rounds, axis=1)
 
 
@@ -173,72 +173,55 @@ DEVICES_LINKED = 20
 FEWEST_CONNECTIONS = 8
 """Users of whom half of the busiest quarter, and of the quietest, is at least one."""
 
-MOST_CANDIDATES = 64
-"""Profiles among which the adversary has to choose, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateProfiles:
-    """People that the adversary tells apart: one for each ad that somebody likes best.
-
-    Attributes:
-        rows: What each scores.
-        topics: The topic of each one's favourite, numbered from 0.
-    """
-
-    rows: NDArray[np.float64]
-    topics: Sequence[int]
-
-    @classmethod
-    def of(cls, delivery: DeliveryPhase, context: SimulationContext) -> "CandidateProfiles":
-        """Take from the first cohort the user most like all who share a favourite."""
-        scores = delivery.scores(context.ad_world, context.cohort(0)).astype(np.float64)
-        best = scores.argmax(axis=1)
-        ads = np.unique(best)[:MOST_CANDIDATES]
-        rows = np.stack([_typical(scores[best == ad]) for ad in ads])
-        _, topics = np.unique(context.ad_world.tastes.topic[ads], return_inverse=True)
-        return cls(rows, topics.tolist())
-
-
-def _typical(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the row nearest to the mean: the mean itself may have another favourite."""
-    away = np.square(rows - rows.mean(axis=0)).sum(axis=1)
-    return np.asarray(rows[away.argmin()])
-
 
 def request_games(
     delivery: DeliveryPhase, context: SimulationContext, source: SeededSource
 ) -> NamedAttacks:
     """Play for the favourite ad and topic, and for the partner among devices.
 
-    Where all score alike there is nothing to be guessed.
+    Candidates score ads by what they truly like, as with a model that makes no error; then the
+    mechanism alone decides what a request tells. The same candidates score by the model that was
+    trained: what it does not tell apart, requests do not. Where all have one favourite there is
+    nothing to be guessed.
     """
-    people = CandidateProfiles.of(delivery, context)
-    if len(people.rows) < 2:
+    people = CandidateProfiles.of(delivery.scenario, context)
+    if len(people) < 2:
         return
+    span = block_of(delivery.scenario).delivery.score_range
+    likings, trained = span * people.liking, delivery.scored(people.ratings).astype(np.float64)
     is_linked, distribution = (
         delivery.scenario.threat.linked,
         RequestDistribution(delivery.delivery),
     )
     fresh = min(requests_per_requesting_user(delivery.asked), MOST_REQUESTS) if is_linked else 1
     counts = {"": 1, "_all_days": fresh} if fresh > 1 else {"": 1}
-    yield from _favourites(delivery, distribution, people, counts, source)
-    yield from _reused(delivery, distribution, people, source)
-    yield from _calibration(delivery, people, source)
     canaries = block_of(delivery.scenario).canaries
+    for name, requests in counts.items():
+        game = RequestGame(distribution, likings, requests)
+        yield f"favourite{name}", partial(_play, game, canaries, source, "favourite", name)
+        if max(people.topics):
+            by_topic = replace(game, topics=people.topics)
+            yield f"topic{name}", partial(_play, by_topic, canaries, source, "topic", name)
+        by_model = replace(game, rows=trained)
+        yield (
+            f"favourite_trained{name}",
+            partial(_play, by_model, canaries, source, "favourite-trained", name),
+        )
+    yield from _reused(delivery, distribution, likings, source)
+    yield from _calibration(delivery, likings, source)
     # What is asked for in the open links by itself; no symbol distinguishes slates.
     if not delivery.delivery.is_slate and distribution.guarantee().is_finite:
         transcript = context.transcript(AD_REQUESTS)
         randomness = source.child("linking")
         yield (
             "linking",
-            partial(play_linking, distribution, people, transcript, fresh, canaries, randomness),
+            partial(play_linking, distribution, trained, transcript, fresh, canaries, randomness),
         )
 
 
 def play_linking(
     distribution: RequestDistribution,
-    people: CandidateProfiles,
+    rows: Floats,
     transcript: Transcript | None,
     requests: int,
     canaries: int,
@@ -255,8 +238,8 @@ def play_linking(
     twenty users) or no candidate can make some request, the game draws two devices of canaries.
     """
     seen = None if transcript is None else transcript.halves(MOST_REQUESTS)
-    if seen is None or len(seen[0]) < DEVICES_LINKED or not _is_all_possible(distribution, people):
-        game = LinkingGame(distribution, people.rows, DEVICES_LINKED, requests)
+    if seen is None or len(seen[0]) < DEVICES_LINKED or not _is_all_possible(distribution, rows):
+        game = LinkingGame(distribution, rows, DEVICES_LINKED, requests)
         return game.play(max(1, canaries // 20), source)
     groups, length = len(seen[0]) // DEVICES_LINKED, seen[0].shape[1]
     shape = (groups, DEVICES_LINKED)
@@ -264,31 +247,14 @@ def play_linking(
     chosen = draw.permutation(len(seen[0]))[: groups * DEVICES_LINKED].reshape(shape)
     order = draw.permuted(np.broadcast_to(np.arange(DEVICES_LINKED), shape), axis=1)
     first, second = seen[0][chosen], seen[1][np.take_along_axis(chosen, order, axis=1)]
-    game = LinkingGame(distribution, people.rows, DEVICES_LINKED, length)
+    game = LinkingGame(distribution, rows, DEVICES_LINKED, length)
     return game.match(first, second, (order == 0).argmax(axis=1))
 
 
-def _is_all_possible(distribution: RequestDistribution, people: CandidateProfiles) -> bool:
+def _is_all_possible(distribution: RequestDistribution, rows: Floats) -> bool:
     """Say whether every candidate can request every ad, up to the precision of numbers."""
-    ads = np.arange(people.rows.shape[1])
-    return all(np.isfinite(distribution.log_likelihood(ads, row)).all() for row in people.rows)
-
-
-def _favourites(
-    delivery: DeliveryPhase,
-    distribution: RequestDistribution,
-    people: CandidateProfiles,
-    counts: dict[str, int],
-    source: SeededSource,
-) -> NamedAttacks:
-    """Guess the favourite ad and topic, from one request and from all that are linked."""
-    canaries = block_of(delivery.scenario).canaries
-    for name, requests in counts.items():
-        game = RequestGame(distribution, people.rows, requests)
-        yield f"favourite{name}", partial(_play, game, canaries, source, "favourite", name)
-        if max(people.topics):
-            by_topic = replace(game, topics=people.topics)
-            yield f"topic{name}", partial(_play, by_topic, canaries, source, "topic", name)
+    ads = np.arange(rows.shape[1])
+    return all(np.isfinite(distribution.log_likelihood(ads, row)).all() for row in rows)
 
 
 def _play(game: RequestGame, canaries: int, source: SeededSource, *path: str) -> AttackOutcome:
@@ -298,7 +264,7 @@ def _play(game: RequestGame, canaries: int, source: SeededSource, *path: str) ->
 def _reused(
     delivery: DeliveryPhase,
     distribution: RequestDistribution,
-    people: CandidateProfiles,
+    rows: Floats,
     source: SeededSource,
 ) -> NamedAttacks:
     """Guess from all impressions of a day that show one request's ad: they are one release."""
@@ -307,14 +273,12 @@ def _reused(
     )
     if not delivery.is_daily or not users:
         return
-    game = RequestGame(distribution, people.rows, -(-slots // users), is_memoised=True)
+    game = RequestGame(distribution, rows, -(-slots // users), is_memoised=True)
     canaries = block_of(delivery.scenario).canaries
     yield "favourite_reused", partial(_play, game, canaries, source, "favourite", "reused")
 
 
-def _calibration(
-    delivery: DeliveryPhase, people: CandidateProfiles, source: SeededSource
-) -> NamedAttacks:
+def _calibration(delivery: DeliveryPhase, rows: Floats, source: SeededSource) -> NamedAttacks:
     """Play against requests that tell nothing, and against such that tell all.
 
     The first must be no better than the prior, the second always right; else the games above
@@ -323,7 +287,7 @@ def _calibration(
     canaries = block_of(delivery.scenario).canaries
     for name, choice in (("null", AdSelection.RANDOM), ("planted", AdSelection.EXACT)):
         distribution = RequestDistribution(delivery_of(delivery.scenario, choice))
-        game = RequestGame(distribution, people.rows)
+        game = RequestGame(distribution, rows)
         yield name, partial(_play, game, canaries, source, name)
 
 
@@ -393,5 +357,5 @@ def attack(
         metric
         for name, play in chain(requests, reports, activity)
         if scenario.mounts("ads", name)
-        for metric in attack_metrics(name, play())
+        for metric in game_metrics(name, play())
     ]

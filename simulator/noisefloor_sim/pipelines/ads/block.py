@@ -197,13 +197,28 @@ class AuctionBlock(BaseModel):
         description="Daily budgets, over what the market would spend without them.",
     )
     users: int = Field(
-        default=10_000, ge=16, le=1_000_000, description="Users whose impressions are sold."
+        default=10_000,
+        ge=16,
+        le=1_000_000,
+        description="Users of the market: impressions of every second one are sold, the others "
+        "are the panel whose protected reports bidders learn from.",
+    )
+    report_epsilon: float = Field(
+        default=0.0,
+        ge=0,
+        le=40,
+        description="Claimed for a panel user's daily report of one click; 0: the pipeline's "
+        "epsilon.",
     )
 
 
 ATTACKS: Attacks = {
     "favourite": Attack("the favourite ad, from one request"),
     "favourite-all-days": Attack("the favourite ad, from all fresh requests linked"),
+    "favourite-trained": Attack("the favourite ad, from one request scored by the run's model"),
+    "favourite-trained-all-days": Attack(
+        "the favourite ad, from all fresh requests scored by the run's model, linked"
+    ),
     "favourite-reused": Attack(
         "the favourite ad, from all impressions of a day that share a request"
     ),
@@ -290,6 +305,11 @@ class AdsBlock(PipelineBlock):
     def shown_epsilon(self) -> float:
         """What is claimed for one report of a shown ad."""
         return self.delivery.shown_epsilon or self.epsilon
+
+    @property
+    def report_epsilon(self) -> float:
+        """What is claimed for one report of the panel."""
+        return self.auction.report_epsilon or self.epsilon
 
 
 def block_of(scenario: Scenario) -> AdsBlock:

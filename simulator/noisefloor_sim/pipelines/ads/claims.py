@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from noisefloor.accounting import Amount, sequential_as_written
-from noisefloor.ads.clicks import SHOWN_AD_SETS, SHOWN_ADS
+from noisefloor.ads.clicks import PANEL_CLICKS, SHOWN_AD_SETS, SHOWN_ADS
 from noisefloor.ads.delivery import AD_REQUESTS
 from noisefloor.ads.training import AdTraining, BitTraining, LaplaceTraining, SpectralTraining
 from noisefloor.mechanisms import Mechanism
@@ -17,7 +17,14 @@ from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neigh
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, busiest_requests, requests_a_day
-from noisefloor_sim.pipelines.ads.flows import REQUEST, SHOWN, TRAINING, TRAINING_REPORT
+from noisefloor_sim.pipelines.ads.flows import (
+    PANEL_REPORT,
+    REQUEST,
+    SHOWN,
+    TRAINING,
+    TRAINING_REPORT,
+)
+from noisefloor_sim.pipelines.ads.panel import Panel
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.scenario import Scenario
 
@@ -25,7 +32,7 @@ USER = Neighbours.USER
 
 
 def daily_releases(
-    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase, panel: Panel | None
 ) -> list[api.DailyRelease]:
     """Return this pipeline's flows of the day on which a user takes part in everything.
 
@@ -40,6 +47,9 @@ def daily_releases(
         report = delivery.reports.report
         each = report.claimed, report.guarantee(USER)
         found.append(api.DailyRelease("shown-ad", 1, each, *each))
+    if panel is not None:
+        each = panel.mechanism.claimed, panel.mechanism.guarantee(USER)
+        found.append(api.DailyRelease("panel-click", 1, each, *each))
     beside = debited_micro([*found, *other_releases(scenario)])
     found.insert(training.training is not None, _request_release(scenario, delivery, beside))
     return found
@@ -77,7 +87,7 @@ IN_THE_OPEN = "ratings in the open"
 
 
 def prices_of(
-    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase, panel: Panel | None
 ) -> dict[str, api.Price]:
     """Return the guarantees of one release of each flow.
 
@@ -96,6 +106,9 @@ def prices_of(
     if delivery.reports is not None:
         report = delivery.reports.report
         found[SHOWN] = api.Price(report.claimed, report.guarantee(USER))
+    if panel is not None:
+        click = panel.mechanism
+        found[PANEL_REPORT] = api.Price(click.claimed, click.guarantee(USER))
     return found
 
 
@@ -199,7 +212,7 @@ def claims_of(
 
 
 def witness_bounds(
-    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase
+    scenario: Scenario, training: TrainingPhase, delivery: DeliveryPhase, panel: Panel | None
 ) -> dict[str, Mapping[str, LowerBound | None]]:
     """Return what witnesses prove of each claim, where the audit is selected."""
     if not scenario.mounts("ads", "audit"):
@@ -209,6 +222,8 @@ def witness_bounds(
         found["training"] = training.flow.bounds()
     if delivery.reports is not None:
         found["shown-ad"] = delivery.reports.flow.bounds()
+    if panel is not None:
+        found["panel-click"] = panel.flow.bounds()
     return dict(found)
 
 
@@ -217,6 +232,7 @@ _FLOWS = {
     "request": (AD_REQUESTS,),
     "requests-a-day": (AD_REQUESTS,),
     "shown-ad": (SHOWN_ADS, SHOWN_AD_SETS),
+    "panel-click": (PANEL_CLICKS,),
 }
 """The flows that each claim is about; that about the whole day is about all of them."""
 
@@ -236,7 +252,13 @@ def _seen(mechanism: str, evidence: Mapping[str, FlowEvidence]) -> tuple[FlowEvi
     return tuple(evidence[name] for name in about if name in evidence)
 
 
-_PER = {"training": "run", "request": "request", "shown-ad": "day", "whole-day": "day"}
+_PER = {
+    "training": "run",
+    "request": "request",
+    "shown-ad": "day",
+    "panel-click": "day",
+    "whole-day": "day",
+}
 
 
 def planned_claims(

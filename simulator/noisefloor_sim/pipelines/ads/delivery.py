@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
 from noisefloor.ads.clicks import ImpressionReport
-from noisefloor.ads.delivery import AdDelivery, AdSelection, utility_of
+from noisefloor.ads.delivery import AdDelivery, AdSelection
 from noisefloor.ads.training import Ratings, Single
-from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind, sealed_frames
@@ -33,7 +32,7 @@ from noisefloor_sim.pipelines.ads.slots import (
     fill_each,
 )
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
-from noisefloor_sim.pipelines.api import Metric, SentRequests, ServedAds, SimulationContext
+from noisefloor_sim.pipelines.api import Metric, SentRequests, ServedAds
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Visits, in_contact
 
@@ -227,9 +226,10 @@ class DeliveryPhase:
 
     def scores(self, world: AdWorld, cohort: Cohort) -> Single:
         """Return the scores that devices give the ads, from their own ratings and the model."""
-        return self._scored(kept_ratings(self.scenario, world.tastes, cohort))
+        return self.scored(kept_ratings(self.scenario, world.tastes, cohort))
 
-    def _scored(self, ratings: Ratings) -> Single:
+    def scored(self, ratings: Ratings) -> Single:
+        """Return the scores that devices with these ratings give the ads."""
         predicted = self.training.model.predict(self.training.tastes_of(ratings))
         span = np.float32(block_of(self.scenario).delivery.score_range)
         return np.asarray(span * np.clip(predicted, 0, 1))
@@ -254,7 +254,7 @@ class DeliveryPhase:
         ratings = kept_ratings(self.scenario, world.tastes, cohort)
         pairs = self.flow.pairs(cohort.number, day, granted)
         lender = pairs.exchange(np.arange(len(cohort)))
-        slots = Slots(visits, is_open, self._scored(ratings), granted, per_view, lender)
+        slots = Slots(visits, is_open, self.scored(ratings), granted, per_view, lender)
         filled = self._fill(cohort, day, slots)
         self._write(world, cohort, day, slots, filled)
         if self.reports is not None:
@@ -331,34 +331,3 @@ class DeliveryPhase:
 
 def _contact(cohort: Cohort, day: int) -> NDArray[np.bool_]:
     return in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
-
-
-ROWS = 256
-"""Users whose scores are weighed by exact laws: enough for two digits."""
-
-MOST_ADS = 1_000
-"""Ads beyond which exact laws would take longer than the world itself."""
-
-
-def choice_metrics(delivery: DeliveryPhase, context: SimulationContext) -> list[Metric]:
-    """Return how often the best ad is shown, and the mean score shown, by each choice."""
-    scenario = delivery.scenario
-    if scenario.ad_behaviour.ads > MOST_ADS:
-        return []
-    block = block_of(scenario)
-    rows = delivery.scores(context.ad_world, context.cohort(0))[:ROWS].astype(np.float64)
-    metrics = [Metric("utility.epsilon", block.request_epsilon, n=len(rows))]
-    for choice in AdSelection:
-        if choice in (AdSelection.PRINTED, AdSelection.EXACT):
-            continue
-        try:
-            asked = delivery_of(scenario, choice)
-        except BadParameter:
-            continue  # this choice cannot be had at this epsilon, with so many ads
-        found = utility_of(asked, rows)
-        score = found.expected_score / block.delivery.score_range
-        metrics += [
-            Metric(f"utility.top_one.{choice.value}", found.top_one, n=len(rows)),
-            Metric(f"utility.score.{choice.value}", score, n=len(rows)),
-        ]
-    return metrics

@@ -151,8 +151,15 @@ class TrainingFraud:
             return []
         pulls, formulas, errors = np.array(found).T
         error = float(np.sqrt(np.mean(errors**2) / len(errors)))
+        # A crowd that writes its messages draws nothing: there is no error, and no interval.
+        pull, n = float(pulls.mean()), len(pulls)
+        bias = (
+            Metric.normal("fraud.bias", pull, error, n)
+            if error
+            else Metric("fraud.bias", pull, n=n)
+        )
         return [
-            Metric.normal("fraud.bias", float(pulls.mean()), error, len(pulls)),
+            bias,
             Metric("fraud.bias_formula", float(formulas.mean()), n=len(pulls)),
             *self._detection(source),
         ]

@@ -1,13 +1,14 @@
-"""The auction in the world: the same impressions sold with tracking, protected, and by context.
+"""The auction in the world: the same impressions sold by all, some or nothing of what is known.
 
-Users with an even number have their impressions sold; the others are a panel from which bidders
-know how often people click who released this ad on a page of this topic, or look at such a page.
-So no table is made from the people whose impressions are sold.
+Users with an even number have their impressions of the last day sold; the others are the panel
+from whose protected reports of the days before bidders learn their tables. Only with tracking do
+bidders have the true chances.
 
 Bid requests as they would leave for bidders: built from what devices released, and checked.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,14 +19,26 @@ from noisefloor.ads.delivery import AdDelivery
 from noisefloor.ads.training import Single
 from noisefloor.checks import LARGEST_EPSILON, SMALLEST_EPSILON
 from noisefloor.errors import OutOfDomain
-from noisefloor.randomness import Generator, SeededSource, new_run
+from noisefloor.randomness import SeededSource, new_run
+from noisefloor.roles import Aggregation
 from noisefloor.wire import Kind, sealed_frames
+from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines.ads.block import block_of
 from noisefloor_sim.pipelines.ads.delivery import delivery_of
-from noisefloor_sim.pipelines.ads.sales import BLIND, DaySales, overspent, sales_metrics
-from noisefloor_sim.pipelines.api import Metric, SentBidRequests
+from noisefloor_sim.pipelines.ads.panel import ChanceTables, Panel, campaign_ads
+from noisefloor_sim.pipelines.ads.sales import Sale, explained_share, overspent, sales_metrics
+from noisefloor_sim.pipelines.api import Metric, SentBidRequests, ServedAds
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import AdWorld, Cohort, Visits, click_chances
+from noisefloor_sim.world import (
+    AdWorld,
+    BudgetAccount,
+    Cohort,
+    DayActivity,
+    Visits,
+    click_chances,
+    draw_pages,
+    in_contact,
+)
 
 EACH_DAY = 4
 """Requests that are written out and read back on each day."""
@@ -115,8 +128,9 @@ class MarketPhase:
         scenario: The point.
         source: Of all random numbers of the market.
         delivery: By which devices release an ad.
+        panel: Whose reports bidders learn from.
         lots: Impressions of the days that are not over, by day and cohort.
-        days: What was sold, by day.
+        last: The impressions of the last day, which are sold once all reports are in.
         sizes: Of the bid requests that were written out and read back, in bytes.
         example: Day, symbol and topic of the first of them.
     """
@@ -124,61 +138,70 @@ class MarketPhase:
     scenario: Scenario
     source: SeededSource
     delivery: AdDelivery
+    panel: Panel = field(init=False)
     lots: dict[tuple[int, int], ImpressionLot] = field(default_factory=dict)
-    days: dict[int, DaySales] = field(default_factory=dict)
+    last: ImpressionLot | None = None
     sizes: dict[int, list[int]] = field(default_factory=dict)
     example: tuple[int, int, int] | None = None
 
-    def offer(
+    def __post_init__(self) -> None:
+        self.panel = Panel(self.scenario, self.source)
+
+    def serve(
         self,
         world: AdWorld,
         cohort: Cohort,
         day: int,
         visits: Visits,
         released: NDArray[np.int64],
-    ) -> SentBidRequests | None:
-        """Take in the impressions of a cohort's day, and sell the day once all have come.
+        served: ServedAds,
+    ) -> ServedAds:
+        """Offer the impressions of a cohort's day, and show the panel what is drawn at random.
 
         Returns:
-            The bid requests of the day, if it is sold now.
+            What is shown, and the bid requests of the day once all cohorts have come.
         """
+        if cohort.first >= block_of(self.scenario).auction.users:
+            return served
+        randomness = self.source.child("page", cohort.number, day)
+        topic = draw_pages(world, cohort, visits, randomness)
+        is_open = _contact(cohort, day)[visits.user, visits.device]
+        shown = self.panel.explore(cohort, day, visits, is_open, topic, released, served.ad)
+        bids = self._offer(world, cohort, day, visits, topic, released)
+        return replace(served, ad=shown, bid_requests=bids)
+
+    def wake(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
+    ) -> Iterator[DeviceFrame]:
+        """Let the panel report."""
+        if cohort.number in self.panel.explored:
+            yield from self.panel.frames(cohort, day, activity, account, _contact(cohort, day))
+
+    def _offer(
+        self,
+        world: AdWorld,
+        cohort: Cohort,
+        day: int,
+        visits: Visits,
+        topic: NDArray[np.int64],
+        released: NDArray[np.int64],
+    ) -> SentBidRequests | None:
+        """Take in the impressions of a cohort's day; return its bid requests if all have come."""
         people, most = self.scenario.population, block_of(self.scenario).auction.users
-        if cohort.first >= most:
-            return None
-        lot = self._lot(world, cohort, day, visits, released)
-        self.lots[day, cohort.number] = lot[lot.user < most]
+        number = cohort.first + visits.user
+        rows = np.flatnonzero((number % 2 == 0) & (number < most))
+        user = visits.user[rows]
+        chance = liking = np.zeros((len(rows), 0), dtype=np.float32)
+        if day == self.scenario.days - 1:
+            ads = campaign_ads(self.scenario)
+            chance = click_chances(world, cohort)[:, ads][user]
+            liking = world.tastes.liking(cohort)[:, ads][user]
+        self.lots[day, cohort.number] = ImpressionLot(
+            visits.hour[rows], number[rows], released[user], topic[rows], chance, liking
+        )
         cohorts_expected = -(-min(most, people.users) // people.cohort)
         has_all = sum(key[0] == day for key in self.lots) == cohorts_expected
         return self._close(day) if has_all else None
-
-    def _lot(
-        self,
-        world: AdWorld,
-        cohort: Cohort,
-        day: int,
-        visits: Visits,
-        released: NDArray[np.int64],
-    ) -> ImpressionLot:
-        # People look at pages of what they care for: a page's topic is drawn from interests.
-        ads, per_view = self._ads(), self.scenario.ad_behaviour.slots_per_view
-        draw = self.source.child("page", cohort.number, day).generator()
-        viewer = visits.user[::per_view]
-        ends = np.cumsum(cohort.interests, axis=1)[viewer]
-        page = (draw.random((len(viewer), 1)) * ends[:, -1:] >= ends).sum(axis=1)
-        page = np.minimum(page, ends.shape[1] - 1)
-        return ImpressionLot(
-            visits.hour,
-            cohort.first + visits.user,
-            released[visits.user],
-            np.repeat(page, per_view),
-            click_chances(world, cohort)[:, ads][visits.user],
-            world.tastes.liking(cohort)[:, ads][visits.user],
-        )
-
-    def _ads(self) -> NDArray[np.intp]:
-        """Return the ads that campaigns are for: spread evenly over the catalogue."""
-        bidders = block_of(self.scenario).auction.bidders
-        return np.arange(bidders) * self.scenario.ad_behaviour.ads // bidders
 
     def bidders(self, budget: int = auction.UNLIMITED) -> auction.Bidders:
         """Return the advertisers: one campaign each, clicks worth more to some than to others."""
@@ -205,29 +228,33 @@ class MarketPhase:
         is_first = block_of(self.scenario).auction.price == "first"
         return auction.AuctionType.FIRST_PRICE if is_first else auction.AuctionType.SECOND_PRICE
 
-    def finish(self) -> list[Metric]:
-        """Tell what was sold, and of the requests that were written out."""
-        sales = sales_metrics([self.days[day] for day in sorted(self.days)])
+    def finish(self, aggregator: Aggregation) -> list[Metric]:
+        """Sell the last day by what bidders learnt, and tell of the requests that were written."""
         sizes = [size for day in sorted(self.sizes) for size in self.sizes[day]]
-        if self.example is None:
-            return sales
+        if self.last is None or self.example is None:
+            return []
+        tables = self.panel.tables(aggregator, self.scenario.days - 1)
         named = zip(("day", "symbol", "topic"), self.example, strict=True)
+        topics, symbols = self.scenario.population.topics, self.delivery.ads + 1
+        lot, randomness = self.last, self.source.child("halves")
         return [
-            *sales,
+            *sales_metrics(self.sell(lot, tables), randomness),
+            Metric("auction.panel.reports", float(tables.reports), n=tables.reports),
+            Metric("auction.context_r2", explained_share(lot.topic, lot.liking, topics)),
+            Metric("auction.symbol_r2", explained_share(lot.released, lot.liking, symbols)),
             Metric("auction.request.bytes", float(np.mean(sizes)), n=len(sizes)),
             *(Metric(f"auction.request.{name}", float(value)) for name, value in named),
         ]
 
     def _close(self, day: int) -> SentBidRequests | None:
-        """Sell a day's impressions, and forget them."""
+        """Write the bid requests of a day, and forget its impressions unless they are sold."""
         lot = self._day(day)
-        is_panel = lot.user % 2 == 1
-        if is_panel.all() or not is_panel.any():
+        if not len(lot.user):
             return None
-        sold = lot[~is_panel]
-        self.days[day] = self._sell(day, sold, lot[is_panel])
-        self._write_requests(day, sold)
-        return self._bid_requests(day, sold)
+        if day == self.scenario.days - 1:
+            self.last = lot
+        self._write_requests(day, lot)
+        return self._bid_requests(day, lot)
 
     def _bid_requests(self, day: int, lot: ImpressionLot) -> SentBidRequests:
         """Write what the day's bid requests tell bidders as frames."""
@@ -238,14 +265,14 @@ class MarketPhase:
         frames = tuple(sealed_frames(self.kind, day, columns, randomness))
         return SentBidRequests(self.kind, day, frames, columns, lot.user)
 
-    def _sell(self, day: int, lot: ImpressionLot, panel: ImpressionLot) -> DaySales:
-        """Sell one day's impressions in order of the hour."""
+    def sell(self, lot: ImpressionLot, tables: ChanceTables) -> Sale:
+        """Sell impressions in order of the hour, under each regime."""
         block, free = block_of(self.scenario).auction, self.bidders()
-        randomness = self.source.child("ties", day)
+        randomness = self.source.child("ties")
         goods = auction.Inventory.of(
             lot.chance, free, randomness, floors=block.floor_micros, taste=lot.liking
         )
-        signals = self._signals(day, lot, panel, free)
+        signals = self._signals(lot, tables, free)
         pacing = auction.Pacing(len(goods))
         # What the market would spend without budgets sets what budgets are.
         open_ = auction.run_auctions(
@@ -255,31 +282,27 @@ class MarketPhase:
         bidders = self.bidders(min(budget, auction.UNLIMITED))
         sales = auction.run_regimes(goods, signals.values(), bidders, pacing, rule=self.rule)
         logs = {name: sale.log for name, sale in zip(signals, sales, strict=True)}
-        return DaySales(lot.user, logs, sum(overspent(log, bidders) for log in logs.values()))
+        worth = np.multiply(lot.chance, bidders.click, dtype=np.float64)
+        return Sale(lot.user, logs, worth, sum(overspent(log, bidders) for log in logs.values()))
 
     def _signals(
-        self, day: int, lot: ImpressionLot, panel: ImpressionLot, bidders: auction.Bidders
+        self, lot: ImpressionLot, tables: ChanceTables, bidders: auction.Bidders
     ) -> dict[str, auction.Signal]:
-        """Return what bidders get of the impressions under each regime."""
-        by_topic = auction.mean_chance(panel.topic, panel.chance, self.scenario.population.topics)
-        draw = self.source.child("blind", day).generator()
-        sold, known = (replace(it, released=_shuffled(it, draw)) for it in (lot, panel))
+        """Return what bidders get of the impressions under each regime.
+
+        The random regime gets what devices released and the page of an impression that is drawn at
+        random: bids are as in the protected regime, and say nothing of who sees the ad.
+        """
+        by_both = tables.by_both.reshape(-1, len(bidders))
+        pairs = lot.released * self.scenario.population.topics + lot.topic
+        shuffled = self.source.child("random").generator().permutation(pairs)
         return {
             "tracking": auction.tracking(lot.chance, bidders),
-            "protected": self._protected(lot, panel, bidders),
-            "contextual": auction.contextual(lot.topic, by_topic, bidders),
-            BLIND: self._protected(sold, known, bidders),
+            "protected": auction.protected(pairs, by_both, bidders),
+            "symbol": auction.protected(lot.released, tables.by_symbol, bidders),
+            "contextual": auction.contextual(lot.topic, tables.by_topic, bidders),
+            "random": auction.protected(shuffled, by_both, bidders),
         }
-
-    def _protected(
-        self, lot: ImpressionLot, panel: ImpressionLot, bidders: auction.Bidders
-    ) -> auction.Signal:
-        """Tell what devices released, and the page: pairs of the two are numbered."""
-        symbols, topics = self.scenario.ad_behaviour.ads + 1, self.scenario.population.topics
-        pairs, known = (it.topic * symbols + it.released for it in (lot, panel))
-        return auction.protected(
-            pairs, auction.mean_chance(known, panel.chance, topics * symbols), bidders
-        )
 
     def _write_requests(self, day: int, lot: ImpressionLot) -> None:
         """Write out a few of the day's requests, and read them back as bidders would."""
@@ -305,10 +328,8 @@ class MarketPhase:
         return whole[np.argsort(whole.hour, kind="stable")]
 
 
-def _shuffled(lot: ImpressionLot, draw: Generator) -> NDArray[np.int64]:
-    """Return what was released, handed out among users at random."""
-    _, first, whose = np.unique(lot.user, return_index=True, return_inverse=True)
-    return np.asarray(draw.permutation(lot.released[first])[whose])
+def _contact(cohort: Cohort, day: int) -> NDArray[np.bool_]:
+    return in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
 
 
 def _spread(rows: NDArray[np.intp], most: int) -> list[int]:

@@ -1,7 +1,7 @@
 """The ad pipeline: a model is trained, ads are asked for and, if need be, sold."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from noisefloor_sim.inspection import DeviceFrame, Flow, PlainFlow
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.ads.attacks import attack
 from noisefloor_sim.pipelines.ads.block import block_of
+from noisefloor_sim.pipelines.ads.choices import choice_metrics
 from noisefloor_sim.pipelines.ads.claims import (
     claims_of,
     daily_release_metrics,
@@ -28,11 +29,12 @@ from noisefloor_sim.pipelines.ads.claims import (
     with_evidence,
     witness_bounds,
 )
-from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase, choice_metrics
+from noisefloor_sim.pipelines.ads.delivery import DeliveryPhase
 from noisefloor_sim.pipelines.ads.market import MarketPhase, market_source
+from noisefloor_sim.pipelines.ads.panel import Panel
 from noisefloor_sim.pipelines.ads.training import TrainingPhase
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, Steps, Visits
+from noisefloor_sim.world import AdWorld, BudgetAccount, Cohort, DayActivity, Steps, Visits
 
 
 @dataclass(slots=True)
@@ -57,8 +59,9 @@ class AdsPipeline(api.Pipeline):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Those of delivery; training has a server of its own."""
-        return self.delivery.kinds
+        """Those of delivery and of the auction's panel; training has a server of its own."""
+        panel = () if self.market is None else (self.market.panel.kind,)
+        return (*self.delivery.kinds, *panel)
 
     @property
     def request_kinds(self) -> tuple[Kind, ...]:
@@ -93,8 +96,12 @@ class AdsPipeline(api.Pipeline):
         served = self.delivery.serve(world, cohort, day, visits, account)
         if self.market is None:
             return served
-        sold = self.market.offer(world, cohort, day, visits, self.delivery.released(cohort))
-        return replace(served, bid_requests=sold)
+        released = self.delivery.released(cohort)
+        return self.market.serve(world, cohort, day, visits, released, served)
+
+    @property
+    def _panel(self) -> Panel | None:
+        return None if self.market is None else self.market.panel
 
     @property
     def request_flows(self) -> tuple[Flow, ...]:
@@ -109,16 +116,24 @@ class AdsPipeline(api.Pipeline):
 
     @property
     def flows(self) -> tuple[Flow, ...]:
-        """Those of delivery."""
-        return self.delivery.flows
+        """Those of delivery and of the auction's panel."""
+        panel = () if self.market is None else (self.market.panel.flow,)
+        return (*self.delivery.flows, *panel)
 
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)
 
+    def wake_with_ads(
+        self, cohort: Cohort, day: int, activity: DayActivity, account: BudgetAccount
+    ) -> Iterator[DeviceFrame]:
+        """Let the auction's panel report its clicks."""
+        if self.market is not None:
+            yield from self.market.wake(cohort, day, activity, account)
+
     def prices(self) -> Mapping[str, api.Price]:
-        """Return the guarantees of a report of training, of a request, of a shown ad."""
-        return prices_of(self.scenario, self.training, self.delivery)
+        """Return the guarantees of each report, and of a request."""
+        return prices_of(self.scenario, self.training, self.delivery, self._panel)
 
     def paper_claim(self) -> Guarantee:
         """Return what the paper claims: training, and one request on each day."""
@@ -126,12 +141,12 @@ class AdsPipeline(api.Pipeline):
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of training, of a request and, with one request a day, of all days."""
-        flows = daily_releases(self.scenario, self.training, self.delivery)
+        flows = daily_releases(self.scenario, self.training, self.delivery, self._panel)
         return planned_claims(self.scenario, flows, other_releases(self.scenario))
 
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score predictions, relevance and sales; let the adversary guess; state the claims."""
-        flows = daily_releases(self.scenario, self.training, self.delivery)
+        flows = daily_releases(self.scenario, self.training, self.delivery, self._panel)
         others = other_releases(self.scenario)
         metrics = [
             *self.training.finish(),
@@ -139,9 +154,9 @@ class AdsPipeline(api.Pipeline):
             *self._looks(),
             *budget_metrics(self.scenario, self.accounts.values()),
             *daily_release_metrics([*flows, *others], self.delivery),
-            *([] if self.market is None else self.market.finish()),
+            *([] if self.market is None else self.market.finish(servers.aggregator)),
         ]
-        bounds = witness_bounds(self.scenario, self.training, self.delivery)
+        bounds = witness_bounds(self.scenario, self.training, self.delivery, self._panel)
         claims = claims_of(self.scenario, flows, others, bounds)
         return api.Findings(tuple(metrics), with_evidence(claims, evidence))
 
@@ -151,7 +166,7 @@ class AdsPipeline(api.Pipeline):
         if context is None:
             return []
         games = attack(self.training, self.delivery, context, self.source.child("canary"))
-        return choice_metrics(self.delivery, context) + games
+        return choice_metrics(self.scenario, context) + games
 
 
 def budget_metrics(scenario: Scenario, accounts: Iterable[BudgetAccount]) -> list[api.Metric]:

@@ -5,11 +5,15 @@
 
 _GAMES = (
     *("membership", "rated", "rating", "linking", "favourite", "favourite_all_days"),
+    *("favourite_trained", "favourite_trained_all_days"),
     *("favourite_reused", "topic", "topic_all_days", "null", "planted", "activity"),
 )
-_FLOWS = ("training", "request", "shown-ad", "clicks")
+_FLOWS = ("training", "request", "shown-ad", "panel-click", "clicks")
+_REGIMES = ("tracking", "protected", "symbol", "contextual", "random")
 _MODELS = ("", ".global_mean", ".item_means", ".open", ".untrained")
 _ROUND = ("reported", "late", "clipped", "norm", "drift")
+
+_FIGURES = ("success", "prior", "advantage", "candidates", "bound", "closed_form")
 
 METRIC_NAMES = (
     *(f"{name}{model}" for name in ("rmse", "hits") for model in _MODELS),
@@ -26,6 +30,7 @@ METRIC_NAMES = (
     *("requests_per_user", "requests_busiest_day", "requests_busiest_user"),
     *("impressions_error", "impressions_error.formula"),
     *("utility.epsilon", "utility.top_one.*", "utility.score.*"),
+    *("utility.proved.*", "utility.favourite.*"),
     *("spent.*", "budget_overspent", "budget_unaccounted"),
     *(
         f"day.{flow}.{name}"
@@ -35,17 +40,15 @@ METRIC_NAMES = (
     *("day.busiest_user.releases", "day.busiest_user.proved"),
     *(
         f"auction.{regime}.{name}"
-        for regime in ("tracking", "protected", "contextual")
+        for regime in _REGIMES
         for name in ("revenue", "value", "surplus", "fill", "relevance")
     ),
-    *("auction.gain.value", "auction.gain.blind", "auction.gap_closed"),
-    "auction.budget_overspent",
+    *(f"auction.gain.{regime}" for regime in _REGIMES),
+    *(f"auction.share.{regime}" for regime in _REGIMES[1:]),
+    *("auction.lead", "auction.random_sigmas", "auction.coverage", "auction.budget_overspent"),
+    *("auction.context_r2", "auction.symbol_r2", "auction.panel.reports"),
     *(f"auction.request.{name}" for name in ("bytes", "day", "symbol", "topic")),
-    *(
-        f"attack.{game}.{name}"
-        for game in _GAMES
-        for name in ("success", "prior", "bound", "closed_form")
-    ),
+    *(f"attack.{game}.{name}" for game in _GAMES for name in _FIGURES),
 )
 
-CLAIM_NAMES = ("training", "request", "requests-a-day", "shown-ad", "whole-day")
+CLAIM_NAMES = ("training", "request", "requests-a-day", "shown-ad", "panel-click", "whole-day")

@@ -1,27 +1,22 @@
 """What the report shows of the ad pipeline.
 
-What the report shows of delivery: how well ads are liked, and every way to ask for one.
-
 What the report shows of fake devices in training.
 
 What the report shows of the ledger: a user's day, and what each flow took in all.
-
-What the report shows of the auction: three regimes, and a bid request.
 """
 
-import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.ads.block import ATTACKS
-from noisefloor_sim.pipelines.ads.market import example_lines
-from noisefloor_sim.pipelines.ads.sales import REGIMES
+from noisefloor_sim.pipelines.ads.delivery import delivery_of
+from noisefloor_sim.pipelines.ads.delivery_figures import delivery_figures
+from noisefloor_sim.pipelines.ads.market_figures import market_figures
 from noisefloor_sim.pipelines.ads.training_figures import training_figures
 from noisefloor_sim.pipelines.api import PointFindings
+from noisefloor_sim.pipelines.attack_figures import attack_figures
 from noisefloor_sim.report import (
     Cell,
-    Curve,
     Figures,
     Plot,
     Reading,
@@ -31,69 +26,11 @@ from noisefloor_sim.report import (
     readings,
 )
 
-_TITLES = {
-    "revenue": ("What a thousand impressions earn", "revenue per thousand"),
-    "value": ("What they are worth to those who win them", "value per thousand"),
-    "relevance": ("How much people like the ads that win", "mean liking"),
-    "fill": ("How many impressions are sold", "share sold"),
-}
-
-
-def market_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
-    """Show what impressions are worth by what bidders get, and what they get."""
-    for name, (title, label) in _TITLES.items():
-        curves = _regimes(groups, name)
-        if curves:
-            yield Plot(
-                title,
-                "The same impressions, bidders and random draws; only what bidders get differs: "
-                "with tracking all, with context only the page, protected what devices released.",
-                axis.label,
-                label,
-                curves,
-                log_x=plotting.is_logarithmic(groups),
-                readings=(readings.between("tracking", "contextual"), readings.TREND),
-            )
-    yield from _example(groups)
-
-
-def _regimes(groups: plotting.Groups, name: str) -> list[Curve]:
-    """Return the protected regime of each curve, and the other two of the first."""
-    curves = []
-    for curve, by_place in sorted(groups.items()):
-        for regime in REGIMES:
-            x, found = plotting.metric_along_axis(by_place, f"auction.{regime}.{name}")
-            y = [metric.value for metric in found]
-            if x and regime == "protected":
-                curves.append(Curve(f"{curve}, protected", x, y, *plotting.interval_ends(found)))
-            elif x and curve == min(groups):
-                curves.append(Curve(regime, x, y, role="baseline"))
-    return curves
-
-
-def _example(groups: plotting.Groups) -> Iterator[Table]:
-    """Show one bid request of the first point that has any, as it was sent."""
-    points = [it for by_place in groups.values() for some in by_place.values() for it in some]
-    for point in points:
-        found = [point.metric(f"auction.request.{name}") for name in ("day", "symbol", "topic")]
-        day, symbol, topic = (-1 if metric is None else int(metric.value) for metric in found)
-        if day >= 0:
-            lines = example_lines(point.scenario, day, symbol, topic)
-            yield Table(
-                "A bid request, as it leaves for bidders",
-                "In the shape of OpenRTB 2.6, with no field for anybody: the one segment is the "
-                "ad that the device released, beside the epsilon it was released at. Every field "
-                "that is not listed is refused, here and by every reader.",
-                ("line", "JSON"),
-                list(enumerate(lines, start=1)),
-            )
-            return
-
-
 _FLOWS = {
     "training": "training, all rounds",
     "request": "ad requests",
     "shown-ad": "report of a shown ad",
+    "panel-click": "report of a panel user's click",
     "clicks": "report of clicks",
 }
 _WHOLE_DAY = "the whole day"
@@ -272,110 +209,54 @@ def fraud_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
         )
 
 
-_BASELINES = (("popular", "popular ads"), ("open", "best by the model, in the open"))
-
-
-def delivery_figures(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot | Table]:
-    """Show how well ads are liked, and what protected impressions are worth."""
-    yield from _liking(groups, axis)
-    yield from _impressions(groups, axis)
-    yield from _choices(groups)
-
-
-def _liking(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
-    curves = plotting.measured_curves(groups, "relevance")
-    if not curves:
-        return
-    for name, word in _BASELINES:
-        x, found = plotting.metric_along_axis(groups[min(groups)], f"relevance.{name}")
-        y = [metric.value for metric in found]
-        curves.append(Curve(word, x, y, role="baseline"))
-    yield Plot(
-        "How much people like the ads they are shown",
-        "Mean of what each person would rate the shown ad, beside popular ads, which are the same "
-        "for all, and the best by the model, which would have to be asked for in the open.",
-        axis.label,
-        "mean liking",
-        curves,
-        log_x=plotting.is_logarithmic(groups),
-        readings=(readings.against("popular ads"), readings.TREND),
-    )
-
-
-def _impressions(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
-    curves = plotting.curves_with_theory(
-        groups, "impressions_error", [("impressions_error.formula", "closed-form")]
-    )
-    if curves:
-        yield Plot(
-            "Error of the impressions that slates hide",
-            "A slate does not tell which ad was shown; one protected report of each user's day "
-            "does. Root mean square error per ad and day over the mean count, beside its formula.",
-            axis.label,
-            "relative error",
-            curves,
-            log_x=plotting.is_logarithmic(groups),
-            log_y=True,
-            readings=(readings.CLOSED_FORM, readings.TREND),
-        )
-
-
-def _choices(groups: plotting.Groups) -> Iterator[Table]:
-    """Show every way to ask for an ad at equal proved epsilon, from exact laws."""
-    rows: dict[tuple[float, str], tuple[Cell, ...]] = {}
-    for by_place in groups.values():
-        for points in by_place.values():
-            at = points[0].metric("utility.epsilon")
-            for metric in points[0].findings.metrics:
-                kind, _, name = metric.name.partition(".top_one.")
-                score = points[0].metric(f"utility.score.{name}")
-                if kind == "utility" and at is not None and score is not None:
-                    # Replicates and curves of one epsilon differ little: the first stands for all.
-                    key = (round(at.value, 6), name)
-                    rows.setdefault(key, (at.value, name, metric.value, score.value))
-    if rows:
-        yield Table(
-            "Ways to ask for an ad, at equal proved epsilon",
-            "From exact distributions, for score rows of the world: how often the best ad is "
-            "shown, and the mean score of what is shown.",
-            ("proved epsilon", "choice", "best ad shown", "mean score"),
-            [row for _, row in sorted(rows.items())],
-            ((Reading("{said}", _best_choices),),),
-        )
-
-
-def _best_choices(table: Table) -> Figures | None:
-    """Name the choice with the largest mean score at each epsilon."""
-    best: dict[float, tuple[float, str]] = {}
-    for epsilon, choice, _, score in table.rows:
-        if isinstance(epsilon, int | float) and isinstance(score, int | float):
-            best[epsilon] = max(best.get(epsilon, (-math.inf, "")), (score, str(choice)))
-    if not best:
-        return None
-    counts = Counter(choice for _, choice in best.values())
-    listed = ", ".join(
-        f"{choice} at {times} of {len(best)}" for choice, times in counts.most_common()
-    )
-    return {"said": f"The largest mean score has {listed}."}
-
-
 USUAL = {
     "pipelines.ads.epsilon": "claimed epsilon of training, and of each request and report",
     "pipelines.ads.training.epsilon": "claimed epsilon of training",
     "pipelines.ads.delivery.epsilon": "claimed epsilon of one request",
 }
 
+_ONE_MODEL = (
+    "Candidates are people of the world, one for each ad that is somebody's favourite, the same "
+    "at every point. They score ads by what they truly like: no model is between them and the "
+    "mechanism."
+)
+_FIRST_BROADCAST = (
+    "The adversary knows the person's other ratings. Reports are about the first broadcast, a "
+    "public constant: the game does not depend on what was trained."
+)
+_RUN_MODEL = (
+    "The same candidates, who score ads by the model of the run: what it predicts alike for two "
+    "of them, no request tells apart."
+)
 _NOTES = {
+    "favourite": _ONE_MODEL,
+    "favourite_all_days": _ONE_MODEL,
+    "favourite_trained": _RUN_MODEL,
+    "favourite_trained_all_days": _RUN_MODEL,
+    "topic": _ONE_MODEL,
+    "topic_all_days": _ONE_MODEL,
     "favourite_reused": "The adversary sees the ad of one request shown again on all days.",
     "linking": "Requests of even days and of odd days stand for the two devices of a user; where "
     "they cannot be linked, or there is one day, both are drawn for the game.",
     "activity": "The busiest quarter of users and the quietest, by the requests of the run. No "
     "epsilon covers how often a device asks: this lies outside the guarantee, and no bound is "
     "drawn.",
-    "rated": "The adversary knows the person's taste.",
+    "rated": _FIRST_BROADCAST,
+    "rating": _FIRST_BROADCAST,
     "null": "The game itself, tried on requests that do not depend on the favourite.",
     "planted": "The game itself, tried on requests that always name the favourite.",
 }
+
+
+def _named_by_choice(groups: plotting.Groups) -> plotting.Groups:
+    """Name the mechanism of requests in each curve, where curves differ in it."""
+    choices = {
+        curve: {delivery_of(point.scenario).choice.value for some in by.values() for point in some}
+        for curve, by in groups.items()
+    }
+    if len(set().union(*choices.values())) == 1:
+        return groups
+    return {f"{curve}, {' or '.join(sorted(choices[curve]))}": by for curve, by in groups.items()}
 
 
 def report_section(points: Sequence[PointFindings]) -> Section:
@@ -388,11 +269,11 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         "reports, ask for ads with protected requests, and may have their impressions sold by "
         "what they released. Ratings that were held out, and what people truly like, score it.",
         (
+            *market_figures(groups, axis),
             *training_figures(groups, axis),
             *delivery_figures(groups, axis),
-            *market_figures(groups, axis),
             *fraud_figures(groups, axis),
-            *plotting.attack_plots(groups, axis, ATTACKS, _NOTES),
+            *attack_figures(_named_by_choice(groups), axis, ATTACKS, _NOTES),
             *ledger_tables(groups),
         ),
     )

@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from noisefloor.accounting import binary_success
 from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
 from noisefloor.adversary.audit import (
+    AttackOutcome,
     bayes_guess,
+    lower_limit,
     majority_success,
     pair_success,
+    score,
+    upper_limit,
     vector_success,
 )
 from noisefloor.distributions import ONE
@@ -24,9 +28,12 @@ from noisefloor.mechanisms import Reports
 from noisefloor.privacy import Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.scoring import proportion_metric
+from noisefloor_sim.pipelines.scoring import game_metrics
 
 Bits = NDArray[np.bool_]
+
+_MOST_BITS = 1_000
+"""Of a vector whose number of values a float can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +93,10 @@ def play(
     """Let the adversary guess for every canary, and score it in whole counts."""
     truth, periods = _reports(report, game, canaries, source.child(game.name))
     guessed = bayes_guess(report, periods, [game.first, game.second]).candidate
-    right = int(np.count_nonzero(guessed == truth))
     proved = game.periods * report.guarantee(Neighbours.USER).epsilon
-    metrics = [
-        proportion_metric(f"attack.{game.name}.success", right, canaries),
-        Metric(f"attack.{game.name}.bound", float(binary_success(proved)), n=canaries),
-    ]
-    expected = closed_form(report, game)
-    if expected is not None:
-        metrics.append(Metric(f"attack.{game.name}.closed_form", expected, n=canaries))
-    return metrics
+    bound, expected = float(binary_success(proved)), closed_form(report, game)
+    outcome = score(guessed, truth, baseline=0.5, bound=bound, closed_form=expected)
+    return game_metrics(game.name, outcome)
 
 
 def _reports(
@@ -132,8 +133,8 @@ def play_row_order(
         orders = [randomness.child("order", day).permutation(canaries) for day in range(days)]
     frames = [rows[order] for rows, order in zip(periods, orders, strict=True)]
     guessed = bayes_guess(report, frames, [game.first, game.second]).candidate
-    right = int(np.count_nonzero(guessed == truth[orders[0]]))
-    return [proportion_metric("attack.row_order.success", right, canaries)]
+    outcome = score(guessed, truth[orders[0]], baseline=0.5, bound=1.0, is_covered=False)
+    return game_metrics(game.name, outcome)
 
 
 def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> list[Metric]:
@@ -153,40 +154,50 @@ def play_vector(report: ClickReport, canaries: int, source: SeededSource) -> lis
         .reshape(-1, report.ads)
     )
     rows = report.randomise(truth, randomness.child("reports"))
-    right = int(np.count_nonzero((rows == truth).all(axis=1)))
-    expected = vector_success(report.ads, report.encoding.stay / ONE)
-    return [
-        proportion_metric("attack.vector.success", right, canaries),
-        Metric("attack.vector.closed_form", expected, n=canaries),
-    ]
+    outcome = AttackOutcome(
+        int(np.count_nonzero((rows == truth).all(axis=1))),
+        canaries,
+        0.5**report.ads,
+        1.0,
+        vector_success(report.ads, report.encoding.stay / ONE),
+        is_covered=False,
+        candidates=2 ** min(report.ads, _MOST_BITS),
+    )
+    return game_metrics("vector", outcome)
 
 
 def delivered_metrics(counts: NDArray[np.int64], report: ClickReport) -> list[Metric]:
-    """Score guesses about real users' bits with a strong prior: only delivered ads are clicked.
+    """Score guesses about real users' bits: those of delivered ads, clicked and not.
 
     Sees:      one report of each user and day, linked to what was delivered to them.
-    Knows:     how often a delivered ad is clicked.
-    Guesses:   each bit of a delivered ad.
-    Reference: sum over reports of the larger of prior times likelihood.
+    Knows:     which ads were delivered; that a bit is one that was clicked, or one that was not,
+               as likely. How often ads are clicked differs between worlds: it is no prior here.
+    Guesses:   each bit of a delivered ad: what is reported.
+    Reference: mean of both values' chances to be reported as they are.
 
     ``counts[bit, report]`` are the delivered bits by their value and by what was reported.
     """
-    total = int(counts.sum())
-    if not total:
+    totals = counts.sum(axis=1)
+    if not totals.all():
         return []
-    right = int(counts.max(axis=0).sum())
-    prior = counts.sum(axis=1) / total
-    stay, rise = report.encoding.stay / ONE, report.encoding.rise / ONE
-    distribution = np.array([[1 - rise, rise], [1 - stay, stay]])
-    expected = float((prior[:, None] * distribution).max(axis=0).sum())
+    n, right = int(totals.sum()), counts.diagonal()
+    success = float((right / totals).mean())
+    # Each value misses its interval with half the probability: their mean misses with no more.
+    low = float(np.mean(lower_limit(right, totals, 0.0125)))
+    high = float(np.mean(upper_limit(right, totals, 0.0125)))
+    proved = report.guarantee(Neighbours.USER).epsilon
     metrics = [
-        proportion_metric("attack.delivered.success", right, total),
-        Metric("attack.delivered.prior", float(prior.max()), n=total),
+        Metric("attack.delivered.success", success, low, high, n),
+        Metric("attack.delivered.prior", 0.5, n=n),
+        Metric("attack.delivered.advantage", success - 0.5, low - 0.5, high - 0.5, n),
+        Metric("attack.delivered.candidates", 2.0, n=n),
+        Metric("attack.delivered.bound", float(binary_success(proved)), n=n),
     ]
     # Under a cap a click may have been dropped before the noise: no closed form for the bit.
-    is_exact = report.form in (ClickEncoding.PER_BIT, ClickEncoding.SPLIT)
-    closed = [Metric("attack.delivered.closed_form", expected, n=total)] if is_exact else []
-    return metrics + closed
+    if report.form in (ClickEncoding.PER_BIT, ClickEncoding.SPLIT):
+        expected = (report.encoding.stay + ONE - report.encoding.rise) / ONE / 2
+        metrics.append(Metric("attack.delivered.closed_form", expected, n=n))
+    return metrics
 
 
 def closed_form(report: ClickReport | DeliveredClick, game: DistinguishingGame) -> float | None:
@@ -210,10 +221,11 @@ def play_memoised(clicks: MemoisedClicks, canaries: int, source: SeededSource) -
     truth = randomness.child("truth").bernoulli(ONE // 2, canaries)
     bit, none = np.arange(clicks.ads) == 0, np.zeros(clicks.ads, dtype=np.bool_)
     reports = clicks.randomise(np.where(truth[:, None], bit, none), randomness.child("reports"))
-    right = int(np.count_nonzero(bayes_guess(clicks, [reports], [none, bit]).candidate == truth))
-    proved = clicks.guarantee(Neighbours.USER).epsilon
-    return [
-        proportion_metric("attack.all_days.success", right, canaries),
-        Metric("attack.all_days.closed_form", clicks.bit_success(), n=canaries),
-        Metric("attack.all_days.bound", float(binary_success(proved)), n=canaries),
-    ]
+    outcome = score(
+        bayes_guess(clicks, [reports], [none, bit]).candidate,
+        truth,
+        baseline=0.5,
+        bound=float(binary_success(clicks.guarantee(Neighbours.USER).epsilon)),
+        closed_form=clicks.bit_success(),
+    )
+    return game_metrics("all_days", outcome)

@@ -5,7 +5,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from noisefloor.accounting import Amount
-from noisefloor.ads.clicks import ClickEncoding, ClickReport, DeliveredClick, MemoisedClicks
+from noisefloor.ads.clicks import (
+    ClickEncoding,
+    ClickReport,
+    DeliveredClick,
+    DroppedClicks,
+    MemoisedClicks,
+)
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
 from noisefloor_sim.pipelines.api import DailyRelease, ServesAds
@@ -22,7 +28,7 @@ ATTACKS: Attacks = {
     "all-days": Attack("one click or none, all fresh reports linked"),
     "vector": Attack("a whole vector of fair random bits, one report"),
     "row-order": Attack("one click or none, linked by the place of a row"),
-    "delivered": Attack("bits of delivered ads, with the click rate known"),
+    "delivered": Attack("whether a delivered ad was clicked, one report"),
     "audit": Attack("the worst two profiles, to audit the claims", is_audit=True),
 }
 """What the adversary guesses, by the name of the attack."""
@@ -52,6 +58,14 @@ class ClickBlock(PipelineBlock):
         ge=1,
         le=1_000,
         description="Clicks that 'capped' keeps, or that 'pad-and-sample' pads to.",
+    )
+    counting_share: float = Field(
+        default=0.0,
+        ge=0,
+        le=0.9,
+        description="Share of users who, drawn anew each day, tell how many of their clicks the "
+        "form would drop instead of which ads they clicked, at the same epsilon; the server then "
+        "corrects for them. Only forms with a limit drop any.",
     )
     first_share: float = Field(
         default=0.5,
@@ -136,6 +150,15 @@ def vector_report_of(scenario: Scenario) -> ClickReport:
     form = ClickEncoding(block.form)
     capped = form in (ClickEncoding.CAPPED, ClickEncoding.PAD_AND_SAMPLE)
     return ClickReport(ads, block.epsilon, form, min(block.most_clicks, ads) if capped else 1)
+
+
+def dropped_of(scenario: Scenario) -> DroppedClicks | None:
+    """Return what protects reports of dropped clicks, if there are any at this point."""
+    block = block_of(scenario)
+    if memoised_of(scenario) or delivered_of(scenario) or not block.counting_share:
+        return None
+    limit = vector_report_of(scenario).limit
+    return None if limit is None else DroppedClicks(limit, block.epsilon)
 
 
 def report_of(scenario: Scenario) -> ClickReport | DeliveredClick:

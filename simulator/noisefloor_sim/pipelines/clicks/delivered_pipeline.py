@@ -15,7 +15,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, FlowEvidence, Neighbours
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import DeviceFrame, WitnessPairs, most_pairs, with_bits
+from noisefloor_sim.inspection import DeviceFrame, most_pairs, pairs_alike
 from noisefloor_sim.pipelines.api import Findings, NamedClaim, Pipeline, PlannedClaim, Price
 from noisefloor_sim.pipelines.clicks.attacks import delivered_games_of, play
 from noisefloor_sim.pipelines.clicks.block import block_of, delivered_of, fresh_days, mounts
@@ -111,7 +111,8 @@ class DeliveredPipeline(Pipeline):
         shown = day_ads(activity, contact)
         paid = account.spend(day, CLICK_REPORT, contact & shown.has[:, None], cost) > 0
         ads, own = shown.ad[paid], shown.clicked[paid]
-        pairs = self._witnesses(number, day, ads, own)
+        chance = self.flow.source.child("witness", number, day).generator()
+        pairs = pairs_alike(ads, own, most_pairs(self.scenario, number), chance)
         inputs = self.mechanism.symbols(ads, pairs.exchange(own))
         randomness = self.flow.source.child(number, day)
         fresh = SentReports(self.mechanism.randomise(inputs, randomness), inputs)
@@ -121,18 +122,6 @@ class DeliveredPipeline(Pipeline):
         yield from self.flow.frames(
             number, day, asked=shown.has, paid=paid, fresh=fresh, clicks=clicks
         )
-
-    def _witnesses(
-        self, number: int, day: int, ads: NDArray[np.uint16], clicked: Flags
-    ) -> WitnessPairs:
-        """Draw pairs of users with the same ad, of whom one clicked it."""
-        most = most_pairs(self.scenario, number)
-        chance = self.flow.source.child("witness", number, day).generator()
-        order = chance.permutation(len(ads))
-        ranks = [_ranked(order[clicked[order] == bit], ads) for bit in (True, False)]
-        _, first, second = np.intersect1d(ranks[0][0], ranks[1][0], return_indices=True)
-        lookers, others = ranks[0][1][first], ranks[1][1][second]
-        return with_bits(lookers[:most], others[:most], chance)
 
     @property
     def flows(self) -> tuple[ClickFlow, ...]:
@@ -161,16 +150,6 @@ class DeliveredPipeline(Pipeline):
     def _claim(self) -> NamedClaim:
         proved = self.mechanism.guarantee(Neighbours.USER)
         return NamedClaim("clicks-delivered", Claim(self.mechanism.claimed, proved))
-
-
-def _ranked(
-    users: NDArray[np.int64], ads: NDArray[np.uint16]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a code for each user, ad and place among those of the ad, and the users behind it."""
-    by_ad = users[np.argsort(ads[users], kind="stable")]
-    shown = ads[by_ad].astype(np.int64)
-    first = np.searchsorted(shown, shown)
-    return shown * (len(ads) + 1) + np.arange(len(shown)) - first, by_ad
 
 
 def build(scenario: Scenario) -> Pipeline:

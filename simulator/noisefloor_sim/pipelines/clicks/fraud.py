@@ -34,7 +34,6 @@ from noisefloor.roles import Aggregation
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.clicks.click_flow import ClickMechanism
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
-from noisefloor_sim.pipelines.clicks.estimates import sum_of
 from noisefloor_sim.pipelines.clicks.sending import SentReports
 from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.scenario import Scenario
@@ -225,7 +224,7 @@ def _bias_metrics(
         estimate = forger.mechanism.estimate(tally, n)
         gaps.append(Estimate(estimate.value[ad] - honest, estimate.standard_error[ad]))
         formulas.append(forger.bias(stats.fakes / (stats.honest + stats.fakes), honest))
-    total = sum_of(gaps, share_randomness=share_randomness)
+    total = _sum_of(gaps, share_randomness=share_randomness)
     mean, error = (float(one[0]) / len(days) for one in (total.value, total.standard_error))
     reports = sum(n for _, _, n in days)
     fakes, honest_reports = (
@@ -284,3 +283,16 @@ def _totals(
     stayed = draw.binomial(ones, encoding.stay / ONE, EPOCHS)
     raised = draw.binomial(reports * encoding.size - ones, encoding.rise / ONE, EPOCHS)
     return np.asarray(stayed + raised, dtype=np.int64)
+
+
+def _sum_of(parts: Sequence[Estimate], *, share_randomness: bool) -> Estimate:
+    """Return the sum of estimates with its standard error.
+
+    Independent errors add up in squares. Permanent answers and reports that are sent again rest on
+    the same random numbers every day: then the plain sum is the most that the error can be.
+    """
+    value = np.sum([part.value for part in parts], axis=0)
+    errors = [part.standard_error for part in parts]
+    if share_randomness:
+        return Estimate(value, np.sum(errors, axis=0))
+    return Estimate(value, np.sqrt(np.sum(np.square(errors), axis=0)))

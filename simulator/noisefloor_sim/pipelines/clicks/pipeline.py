@@ -16,6 +16,7 @@ from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Servers
 from noisefloor_sim.inspection import (
     DeviceFrame,
+    SymbolFlow,
     WitnessPairs,
     draw_pairs,
     most_pairs,
@@ -33,6 +34,7 @@ from noisefloor_sim.pipelines.api import (
 from noisefloor_sim.pipelines.clicks import attacks
 from noisefloor_sim.pipelines.clicks.block import (
     block_of,
+    dropped_of,
     fresh_days,
     memoised_of,
     mounts,
@@ -40,6 +42,7 @@ from noisefloor_sim.pipelines.clicks.block import (
 )
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
 from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
+from noisefloor_sim.pipelines.clicks.dropped import DROPPED_REPORT, DroppedReporting
 from noisefloor_sim.pipelines.clicks.reporting import (
     CLICK_REPORT,
     PERMANENT,
@@ -62,6 +65,7 @@ class ClickPipeline(Pipeline):
         scenario: The point.
         mechanism: What guards the vectors.
         flow: The way of the reports.
+        counting: Of users who tell how many clicks are dropped, if any do.
         joined: Who of each cohort has paid for permanent answers.
         flips: The permanent answers of each cohort.
     """
@@ -69,6 +73,7 @@ class ClickPipeline(Pipeline):
     scenario: Scenario
     mechanism: ClickReport | MemoisedClicks = field(init=False)
     flow: ClickReporting = field(init=False)
+    counting: DroppedReporting | None = field(init=False)
     joined: dict[int, Flags] = field(default_factory=dict)
     flips: dict[int, Flags] = field(default_factory=dict)
 
@@ -77,11 +82,15 @@ class ClickPipeline(Pipeline):
         self.flow = ClickReporting(
             self.scenario, self.mechanism, clicks_kind(self.mechanism.width)
         )
+        counter, share = dropped_of(self.scenario), block_of(self.scenario).counting_share
+        self.counting = None
+        if counter is not None:
+            self.counting = DroppedReporting(self.scenario, counter, share, self.flow.source)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """One kind: rows of protected bits."""
-        return (self.flow.kind,)
+        """Rows of protected bits, and single bits about dropped clicks where users tell them."""
+        return tuple(flow.kind for flow in self.flows)
 
     @property
     def days(self) -> list[ClickDayStatistics]:
@@ -95,13 +104,17 @@ class ClickPipeline(Pipeline):
         ads, stats = self.scenario.ad_behaviour.ads, self.days[day]
         contact = self.flow.open_day(cohort, day, activity, account)
         known = activity.clicked & contact[activity.user, activity.device]
+        if self.counting is not None:
+            clicked = activity.matrix(known, ads)
+            contact, counted = self._count(self.counting, cohort.number, day, contact, account)
+            yield from self.counting.frames(cohort.number, day, clicked[counted], stats)
         paid, new = self._pay(cohort.number, account, day, contact)
         shown = activity.matrix(np.ones(len(activity.ad), dtype=np.bool_), ads)[paid]
         own = activity.matrix(known, ads)[paid]
         pairs = self._witnesses(cohort.number, day, own, shown)
         bits = pairs.exchange(own)
         fresh = self._answer(bits, paid, cohort.number, day)
-        stats.reported += bits.sum(axis=0)
+        stats.see_reported(bits)
         stats.delivered += _contingency(bits[shown], fresh.reports[:, :ads][shown])
         stats.spent += int(np.count_nonzero(new)) * self.flow.cost
         other = np.where(pairs.swapped[:, None], own[pairs.first], own[pairs.second])
@@ -110,6 +123,21 @@ class ClickPipeline(Pipeline):
         yield from self.flow.frames(
             cohort.number, day, asked=asked, paid=paid, fresh=fresh, clicks=clicks
         )
+
+    def _count(
+        self,
+        counting: DroppedReporting,
+        number: int,
+        day: int,
+        contact: Flags,
+        account: BudgetAccount,
+    ) -> tuple[Flags, Flags]:
+        """Return the contact of those who report clicks, and who pays to tell of dropped ones."""
+        chosen = counting.chosen(len(contact), number, day)
+        open_ = contact & chosen[:, None]
+        counted = account.spend(day, DROPPED_REPORT, open_, counting.cost) > 0
+        self.days[day].refused += int(np.count_nonzero(open_.any(axis=1) & ~counted))
+        return contact & ~chosen[:, None], counted
 
     def _witnesses(self, number: int, day: int, own: Flags, shown: Flags) -> WitnessPairs:
         """Draw pairs who may hold each other's clicks: every sum stays as it is.
@@ -160,20 +188,26 @@ class ClickPipeline(Pipeline):
         return SentReports(self.mechanism.report(bits, self.flips[number][paid], randomness), bits)
 
     @property
-    def flows(self) -> tuple[ClickFlow, ...]:
-        """The click reports."""
-        return (self.flow.inspected,)
+    def flows(self) -> tuple[ClickFlow | SymbolFlow, ...]:
+        """The click reports, and those of dropped clicks."""
+        clicks = self.flow.inspected
+        return (clicks,) if self.counting is None else (clicks, self.counting.flow)
 
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> Findings:
         """Score the estimates against the truth, and the adversary against its canaries."""
         source = self.flow.source.child("canary")
-        metrics = [*self.flow.metrics(servers, self.joined), *self._attacks(source)]
-        claims = self._claims()
-        return Findings(tuple(metrics), self.flow.audited(claims, evidence))
+        scores = self.flow.metrics(servers, self.joined, self.counting)
+        metrics = [*scores, *self._attacks(source)]
+        claims = self.flow.audited(self._claims(), evidence)
+        if self.counting is not None:
+            is_audited = mounts(self.scenario, "audit")
+            claims = (*claims, self.counting.audited(evidence, is_audited=is_audited))
+        return Findings(tuple(metrics), claims)
 
     def prices(self) -> Mapping[str, Price]:
         """Return the guarantees of a daily report, or of all days' permanent answers."""
-        return self.flow.prices()
+        counted = {} if self.counting is None else {DROPPED_REPORT: self.counting.price()}
+        return {**self.flow.prices(), **counted}
 
     def paper_claim(self) -> Guarantee:
         """Return the sum over days of what the paper claims of one report."""

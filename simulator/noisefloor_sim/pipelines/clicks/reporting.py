@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import Amount
-from noisefloor.ads.clicks import MemoisedClicks
+from noisefloor.ads.clicks import ClickReport, DeliveredClick, MemoisedClicks
 from noisefloor.mechanisms import Reports
 from noisefloor.privacy import FlowEvidence, Guarantee, Neighbours
 from noisefloor.randomness import SeededSource
@@ -24,7 +24,13 @@ from noisefloor_sim.pipelines.api import (
 from noisefloor_sim.pipelines.clicks import day_statistics, estimates
 from noisefloor_sim.pipelines.clicks.block import mounts, policy_of
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow, ClickMechanism, ClickTruth
+from noisefloor_sim.pipelines.clicks.dropped import (
+    DroppedReporting,
+    DroppedShare,
+    dropped_metrics,
+)
 from noisefloor_sim.pipelines.clicks.fraud import Forger, fraud_metrics
+from noisefloor_sim.pipelines.clicks.sample_size import sample_size_metrics
 from noisefloor_sim.pipelines.clicks.sending import ReportCache, SentReports
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import BudgetAccount, Cohort, DayActivity, Exhausted, in_contact
@@ -186,32 +192,84 @@ class ClickReporting:
         senders |= fresh
         return due
 
-    def metrics(self, servers: Servers, joined: Mapping[int, Flags]) -> list[Metric]:
+    def metrics(
+        self,
+        servers: Servers,
+        joined: Mapping[int, Flags],
+        counting: DroppedReporting | None = None,
+    ) -> list[Metric]:
         """Score what was released, and tell what was spent.
 
         Args:
             servers: What was released and counted.
             joined: Who of each cohort has paid for all reports at once.
+            counting: Of users who tell how many clicks are dropped, if any do.
         """
-        name, days = self.kind.name, len(self.days)
-        found = estimates.released_estimates(self.mechanism, servers.aggregator, name, days)
-        shown = np.sum([servers.impressions(day) for day in range(days)], axis=0)
+        name, aggregator = self.kind.name, servers.aggregator
         proved = self.proved.epsilon / self.mechanism.epsilon
-        users, share_randomness = self.scenario.population.users, self._days_share_randomness
+        share_randomness = self._days_share_randomness
         return [
-            *estimates.estimate_metrics(found, self.days),
-            *estimates.rate_metrics(found, self.days, shown, share_randomness=share_randomness),
-            *day_statistics.budget_metrics(self.days, users, proved),
+            *self._estimates(servers, counting),
+            *day_statistics.budget_metrics(self.days, self.scenario.population.users, proved),
             *day_statistics.exhausted_metrics(self.accounts, self.cost, joined),
             *fraud_metrics(
                 self.forger,
                 self.days,
-                servers.aggregator,
+                aggregator,
                 name,
                 self.source,
                 share_randomness=share_randomness,
             ),
         ]
+
+    def _estimates(self, servers: Servers, counting: DroppedReporting | None) -> list[Metric]:
+        """Score the estimated clicks and their rates."""
+        dropped, counted = None, [0] * len(self.days)
+        if counting is not None:
+            dropped, counted = counting.released(servers.aggregator)
+        days = estimates.released_days(servers.aggregator, self.kind.name, self.days, counted)
+        share = self._dropped_share(days, counting, dropped, sum(counted))
+        metrics = estimates.estimate_metrics(self.mechanism, days, self.days, share)
+        if not days:
+            return metrics
+        total = estimates.sum_of_days(
+            self.mechanism, days, share_randomness=self._days_share_randomness
+        )
+        if not self._days_share_randomness:
+            found = [estimates.counts_on(self.mechanism, [one]) for one in days]
+            kept = [self.days[one.day].kept(self.mechanism.limit) for one in days]
+            metrics += sample_size_metrics(found, np.array(kept), len(self.days))
+        shown = self._impressions(servers, days)
+        metrics += estimates.rate_metrics(self.mechanism, total, self.days, shown, share)
+        if counting is not None and share is not None:
+            metrics += dropped_metrics(share, counting.mechanism, self.days)
+        return metrics
+
+    def _dropped_share(
+        self,
+        days: Sequence[estimates.ReleasedDay],
+        counting: DroppedReporting | None,
+        dropped: NDArray[np.int64] | None,
+        n: int,
+    ) -> DroppedShare | None:
+        """Return what reports told of dropped clicks, if any did and all reports are plain."""
+        if counting is None or dropped is None or not n or not days:
+            return None
+        if not isinstance(self.mechanism, ClickReport) or not all(one.is_plain for one in days):
+            return None
+        tally, reports = np.sum([one.tally for one in days], axis=0), sum(one.n for one in days)
+        kept = self.mechanism.kept_by_user(tally, reports)
+        return DroppedShare.of(counting.mechanism, dropped, n, kept)
+
+    def _impressions(
+        self, servers: Servers, days: Sequence[estimates.ReleasedDay]
+    ) -> NDArray[np.int64]:
+        """Return what rates are over: counted impressions, or the delivered ads in reports."""
+        if isinstance(self.mechanism, DeliveredClick):
+            return self.mechanism.shown(np.sum([one.tally for one in days], axis=0))
+        return np.asarray(
+            np.sum([servers.impressions(day) for day in range(len(self.days))], axis=0)
+        )
 
     def audited(
         self, claims: Sequence[NamedClaim], evidence: Mapping[str, FlowEvidence]

@@ -5,13 +5,18 @@ What the report shows of fraud in click statistics.
 What the report shows of click-through rates.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from noisefloor_sim.pipelines.api import Metric, PointFindings
+from noisefloor_sim.pipelines.attack_figures import attack_plots, attack_tables
 from noisefloor_sim.pipelines.clicks.block import ATTACKS
-from noisefloor_sim.pipelines.plotting import Axis, Groups, attack_plots, metric_along_axis
+from noisefloor_sim.pipelines.clicks.dropped import UNEVEN
+from noisefloor_sim.pipelines.clicks.sample_size import sample_size_tables
+from noisefloor_sim.pipelines.plotting import Axis, Groups, mean_rows, metric_along_axis
 from noisefloor_sim.report import (
+    Cell,
     Curve,
     Figures,
     Plot,
@@ -27,7 +32,15 @@ from noisefloor_sim.world import DEVICES
 MOST_ADS = 20
 """Ads that are shown one by one, over all curves."""
 
-_LISTED = "ctr.ad_"
+_LISTED = ("kept_rate.ad_", "ctr.ad_")
+
+_SCORES = {
+    "kept_share": "clicks kept",
+    "dropped_per_kept": "dropped per kept click, estimated",
+    "ctr_error": "root mean square error",
+    "kept_rate_coverage": "rates of kept clicks covered",
+    "ctr_coverage": "click-through covered",
+}
 
 
 def rate_tables(groups: Groups) -> Iterator[Table]:
@@ -38,56 +51,82 @@ def rate_tables(groups: Groups) -> Iterator[Table]:
 
 def _by_ad(groups: Groups) -> Iterator[Table]:
     """Show the ads with most impressions, at the far end of each curve."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for curve, by_place in sorted(groups.items()):
-        for metric in _largest(by_place[max(by_place)][0], max(1, MOST_ADS // len(groups))):
-            ad = int(metric.name.removeprefix(_LISTED))
-            rows.append((curve, ad, metric.n, metric.value, metric.low, metric.high))
+        most = max(1, MOST_ADS // len(groups))
+        rows += [(curve, *row) for row in _largest(by_place[max(by_place)][0], most)]
     if rows:
+        ends = ("low", "high")
         yield Table(
             "Click-through rates of the ads shown most, at the far end of the axis",
             "Estimated users who clicked, over the impressions that the ad server counted, with "
-            "95 % intervals of the protecting noise.",
-            ("curve", "ad", "impressions", "rate", "low", "high"),
+            "95 % intervals: of this population, so that only the protecting draws err. A form "
+            "with a limit counts kept clicks: of k ads that a user clicked on a day each counts "
+            "limit / k if k is above the limit. The click-through corrects for dropped clicks, "
+            "where reports tell how many there are; its interval begins at the kept clicks, and "
+            f"ends where an ad loses {UNEVEN:g} times as many for each kept one as a mean ad. No "
+            "interval is given where fakes or reports from memory are among the reports.",
+            (
+                *("curve", "ad", "impressions"),
+                *("kept clicks", *(f"kept, {end}" for end in ends)),
+                *("click-through", *ends),
+            ),
             rows,
             (
                 readings.column_count(
-                    "rate",
+                    "click-through",
                     lambda rate: rate < 0,
-                    some="The noise takes {k} of {n} rates below 0.",
-                    none="No rate is below 0.",
+                    some="The noise takes {k} of {n} click-through rates below 0.",
+                    none="No click-through rate is below 0.",
                 ),
             ),
         )
 
 
-def _largest(point: PointFindings, most: int) -> list[Metric]:
-    listed = [metric for metric in point.findings.metrics if metric.name.startswith(_LISTED)]
-    return sorted(listed, key=lambda metric: -metric.n)[:most]
+def _largest(point: PointFindings, most: int) -> list[tuple[Cell, ...]]:
+    """Return the ads shown most, with their rates of either name."""
+    found: dict[int, dict[str, Metric]] = {}
+    for metric in point.findings.metrics:
+        for name in _LISTED:
+            if metric.name.startswith(name):
+                found.setdefault(int(metric.name.removeprefix(name)), {})[name] = metric
+    shown = {ad: next(iter(rates.values())).n for ad, rates in found.items()}
+    return [
+        (ad, shown[ad], *(cell for name in _LISTED for cell in _cells(found[ad].get(name))))
+        for ad in sorted(found, key=lambda ad: -shown[ad])[:most]
+    ]
+
+
+def _cells(rate: Metric | None) -> tuple[Cell, ...]:
+    if rate is None:
+        return None, None, None
+    return rate.value, *(None if math.isnan(end) else end for end in (rate.low, rate.high))
 
 
 def _scores(groups: Groups) -> Iterator[Table]:
     """Show error and coverage along the axis."""
-    rows = []
-    for curve, by_place in sorted(groups.items()):
-        places, errors = metric_along_axis(by_place, "ctr_error")
-        _, covered = metric_along_axis(by_place, "ctr_coverage")
-        for place, error, share in zip(places, errors, covered, strict=True):
-            rows.append((curve, place, error.value, share.value))
+    rows = [row for row in mean_rows(groups, tuple(_SCORES)) if row[2 + _ERROR] is not None]
     if rows:
         yield Table(
             "How good the click-through rates are",
             "Against the rates that a server which saw all clicks of reporting users would have "
-            "counted. Intervals are those of the noise: clicks that a form drops, or that fakes "
-            "add, are not in them.",
-            ("curve", "at", "root mean square error", "covered"),
+            "counted. A mean over seeds and ads of how many intervals cover what they are of.",
+            ("curve", "at", *_SCORES.values()),
             rows,
             (
                 readings.column_range(
-                    "covered", "The share of rates that lie in theirs is {span}."
+                    "rates of kept clicks covered",
+                    "The share of rates of kept clicks that lie in their intervals is {span}.",
+                ),
+                readings.column_range(
+                    "click-through covered",
+                    "The share of click-through rates that lie in theirs is {span}.",
                 ),
             ),
         )
+
+
+_ERROR = list(_SCORES).index("ctr_error")
 
 
 FAKES = "threat.fakes"
@@ -168,13 +207,9 @@ def _order_links(plot: Plot) -> Figures | None:
 
 
 _NOTES = {
-    "single_bit": "Half is a random guess.",
-    "profiles": "Half is a random guess.",
-    "all_days": "Half is a random guess.",
-    "vector": "A random guess is right once in 2 to the number of ads.",
-    "row_order": "Half is a random guess. The adversary takes rows at the same place of frames "
-    "for reports of one device.",
-    "delivered": "The guess without the reports always names no click.",
+    "row_order": "The adversary takes rows at the same place of frames for reports of one device.",
+    "delivered": "Bits of real users; clicked ads and others count alike, whatever the click "
+    "rate.",
 }
 _ORDER_READINGS = (
     Reading(
@@ -203,6 +238,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
             _utility_plot(groups, axis),
             *_frontier_plots(groups, axis),
             *rate_tables(groups),
+            *sample_size_tables(groups),
             *fraud_figures(groups, axis),
             _budget_plot(groups, axis),
             _timeline(points, axis),
@@ -211,11 +247,12 @@ def report_section(points: Sequence[PointFindings]) -> Section:
     )
 
 
-def _attacks(groups: Groups, axis: Axis) -> Iterator[Plot]:
+def _attacks(groups: Groups, axis: Axis) -> Iterator[Plot | Table]:
     """Draw the attacks; of the order of rows, kept and permuted rows are compared."""
     for plot in attack_plots(groups, axis, ATTACKS, _NOTES):
         is_order = any(_KEPT in curve.name for curve in plot.curves)
         yield replace(plot, readings=(_ORDER_READINGS, *plot.readings)) if is_order else plot
+    yield from attack_tables(groups, axis, ATTACKS)
 
 
 def _utility_plot(groups: Groups, axis: Axis) -> Plot:

@@ -1,31 +1,33 @@
 """The adversary against a collection, tested on owners with known records.
 
 Canaries hold records as owners do and report by the same code; what is guessed and what the
-closed forms are stands in ``noisefloor.adversary``.
+closed forms are stands in ``noisefloor.adversary``. The records that the adversary tells apart,
+their number and their prior do not depend on epsilon, nor on the classes and attributes that a
+rule makes of it: so points of a curve can be compared.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
 import numpy as np
 
 from noisefloor.adversary import records
-from noisefloor.adversary.audit import AttackOutcome
+from noisefloor.adversary.audit import AttackOutcome, draw_truth, score
 from noisefloor.collection import collecting
-from noisefloor.collection.encoding import Codes, JointResponse, joint_rows
-from noisefloor.mechanisms import BinaryResponse
+from noisefloor.collection.encoding import Codes, JointResponse, UnifiedResponse, joint_rows
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import ClassifierTrainer, NaiveBayesTrainer, RecordTask
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.scoring import attack_metrics
+from noisefloor_sim.pipelines.scoring import game_metrics
 
 NamedAttacks = Iterator[tuple[str, Callable[[], AttackOutcome]]]
 """Games by name, each played when it is called: those that are not selected are not."""
 
-_MOST_CANDIDATES = 1 << 12
-"""Different records that an adversary who knows them all looks through."""
+CANDIDATES = 16
+"""Records that the adversary tells apart, at most."""
 
 _POOL, _TRAINED, _TRAININGS = 400, 40, 400
 """Owners of whom some train, how many of them do, and how often a model is published."""
@@ -56,11 +58,39 @@ def attack(
         _product_games(task, canaries, source),
     )
     return [
-        metric
-        for name, play in games
-        if is_mounted(name)
-        for metric in attack_metrics(name, play())
+        metric for name, play in games if is_mounted(name) for metric in game_metrics(name, play())
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRecords:
+    """Some different records, as many of each label as there are, all of them equally likely.
+
+    Attributes:
+        records: The candidates.
+        labels: The group of each by its label, numbered from 0.
+        halves: The group of each by the first attribute that differs: up to the candidates'
+            median, or above.
+    """
+
+    records: ScaledRecords
+    labels: list[int]
+    halves: list[int]
+
+    @classmethod
+    def of(cls, canaries: ScaledRecords) -> "CandidateRecords":
+        """Take the first of them."""
+        both = np.column_stack([canaries.values, canaries.labels])
+        first = np.sort(np.unique(both, axis=0, return_index=True)[1])
+        _, label = np.unique(canaries.labels[first], return_inverse=True)
+        each = max(1, CANDIDATES // (int(label.max()) + 1))
+        places = [first[label == one][:each] for one in range(int(label.max()) + 1)]
+        chosen = canaries[np.sort(np.concatenate(places))]
+        halves = chosen.values > np.median(chosen.values, axis=0)
+        differs = halves.any(axis=0) & ~halves.all(axis=0)
+        _, labels = np.unique(chosen.labels, return_inverse=True)
+        half = halves[:, int(differs.argmax())]
+        return cls(chosen, labels.tolist(), half.astype(int).tolist())
 
 
 def _product_games(
@@ -82,19 +112,21 @@ def _training_games(
     task: RecordTask, columns: Sequence[int], canaries: ScaledRecords, source: SeededSource
 ) -> NamedAttacks:
     """Guess a value, the label and the whole record from a report in training."""
-    trainer = task.trainer
+    trainer, candidates = task.trainer, CandidateRecords.of(canaries)
+    some = candidates.records
     if isinstance(trainer, NaiveBayesTrainer):
         rows = joint_rows(trainer.classes.codes(canaries.values), canaries.labels)
-        yield from _joint_games(trainer.response, rows, source)
+        own = joint_rows(trainer.classes.codes(some.values), some.labels)
+        yield from _record_games(trainer.response, own, candidates, len(canaries), source)
+        yield from _known_label(trainer.response, rows, source)
     if not isinstance(trainer, ClassifierTrainer):
         return
     train, chosen_values = trainer.train, canaries.values[:, list(columns)]
-    if isinstance(train, collecting.JointCollector):
+    own = joint_rows(task.discretiser.codes(some.values[:, list(columns)], columns), some.labels)
+    if isinstance(train, collecting.JointCollector | collecting.UnifiedCollector):
         rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
-        yield from _joint_games(train.response(columns), rows, source)
-    elif isinstance(train, collecting.UnifiedCollector):
-        rows = joint_rows(task.discretiser.codes(chosen_values, columns), canaries.labels)
-        yield from _unified_games(train, columns, rows, source)
+        yield from _record_games(train.response(columns), own, candidates, len(canaries), source)
+        yield from _known_label(train.response(columns), rows, source)
     elif isinstance(train, collecting.PrintedCollector):
         codes = train.classes.codes(chosen_values, columns)
         rows = np.column_stack([codes, train.classes.label_codes(canaries.labels)])
@@ -104,49 +136,62 @@ def _training_games(
             zero = partial(records.attack_class_zero, response, rows)
             yield "class_zero", lambda: zero(source.child("zero")).proved
     elif isinstance(train, collecting.PiecewiseCollector):
-        response_ = train.response(len(columns))
-        first, count = chosen_values[:, 0], len(chosen_values)
-        yield (
-            "attribute",
-            lambda: records.attack_interval(response_, first, source.child("attribute")),
-        )
-        yield (
-            "label",
-            lambda: records.attack_pair(response_, -1.0, 1.0, count, source.child("label")),
-        )
+        # The lowest value and the highest; labels are sent as these.
+        pair = partial(records.attack_pair, train.response(len(columns)), -1.0, 1.0)
+        yield "attribute", lambda: pair(len(canaries), source.child("attribute"))
+        yield "label", lambda: pair(len(canaries), source.child("label"))
     elif isinstance(train, collecting.WeakCollector):
-        count = len(chosen_values)
-        yield "record", lambda: AttackOutcome(count, count, 0.0, 1.0, 1.0)  # sent as it is
+        yield "record", partial(_sent_as_it_is, own, len(canaries), source.child("record"))
 
 
-def _joint_games(response: JointResponse, rows: Codes, source: SeededSource) -> NamedAttacks:
-    label = len(response.sizes)
-    known = records.shares_of(rows[:, label], 2)
-    play = partial(records.attack_part, response, rows)
-    yield "attribute", lambda: play(source.child("attribute"), 0)
-    yield "label", lambda: play(source.child("label"), label)
-    yield "label_known", lambda: play(source.child("known"), label, known)
-    yield "record", lambda: records.attack_tuple(response, rows, source.child("record"))
-
-
-def _unified_games(
-    collector: collecting.UnifiedCollector,
-    columns: Sequence[int],
+def _record_games(
+    response: UnifiedResponse | JointResponse,
     rows: Codes,
+    candidates: CandidateRecords,
+    count: int,
     source: SeededSource,
 ) -> NamedAttacks:
-    response = collector.response(columns)
-    last = len(columns)
-    known = records.shares_of(rows[:, last], 2)
-    play = partial(records.attack_attribute, response, rows)
-    yield "attribute", lambda: play(source.child("attribute"), 0)
-    yield "label", lambda: play(source.child("label"), last)
-    yield "label_known", lambda: play(source.child("known"), last, known)
-    yield "record", lambda: records.attack_record(response, rows, source.child("record"))
-    prior = records.empirical_prior(rows)
-    if len(prior.rows) <= _MOST_CANDIDATES:
-        known_records = partial(records.attack_known_records, response, rows)
-        yield "record_known", lambda: known_records(source.child("correlated"), prior)
+    """Guess which candidate it is, its label, and on which side its first attribute lies."""
+    if len(rows) < 2:
+        return
+    secrets = {"attribute": candidates.halves, "label": candidates.labels, "record": None}
+    for name, groups in secrets.items():
+        if groups is None or max(groups):
+            game = records.RecordGame(response, rows, groups=groups)
+            yield name, partial(game.play, count, source.child(name))
+
+
+def _known_label(
+    response: UnifiedResponse | JointResponse, rows: Codes, source: SeededSource
+) -> NamedAttacks:
+    """Guess the label from what is reported of it alone, its shares in the population known."""
+    labels = response.labels if isinstance(response, JointResponse) else 2
+    place, known = rows.shape[1] - 1, records.shares_of(rows[:, -1], labels)
+    if isinstance(response, JointResponse):
+        play = partial(records.attack_part, response, rows)
+    else:
+        play = partial(records.attack_attribute, response, rows)
+    yield "label_known", lambda: play(source.child("known"), place, known)
+
+
+def _sent_as_it_is(rows: Codes, count: int, source: SeededSource) -> AttackOutcome:
+    """Guess the candidate by its classes, which are sent without noise; of equal ones, the first.
+
+    Sees:      the classes of all values, and the label.
+    Knows:     the candidates.
+    Guesses:   the candidate.
+    Reference: none needed; no bound is proved.
+    """
+    _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    truth = draw_truth(np.full(len(rows), 1 / len(rows)), count, source)
+    return score(
+        first[kind.reshape(-1)][truth],
+        truth,
+        baseline=1 / len(rows),
+        bound=1.0,
+        closed_form=len(first) / len(rows),
+        candidates=len(rows),
+    )
 
 
 def _question_games(
@@ -161,18 +206,18 @@ def _question_games(
     if not 1 <= questions <= records.MOST_REPORTS:
         return
     if isinstance(trainer, NaiveBayesTrainer):
-        decisions = partial(
-            records.attack_decisions, BinaryResponse(trainer.epsilon), canaries.labels
-        )
+        decisions = partial(records.attack_decisions, trainer.decision, canaries.labels)
         yield "repeated", lambda: decisions(questions, source.child("repeated"))
     elif isinstance(trainer, ClassifierTrainer) and isinstance(
         trainer.ask, collecting.UnifiedCollector
     ):
-        codes = task.discretiser.codes(canaries.values[:, list(columns)], columns)
-        repeated = partial(
-            records.attack_repeated, trainer.ask.response(columns), codes, questions
-        )
-        yield "repeated", lambda: repeated(source.child("repeated"), 0)
+        candidates = CandidateRecords.of(canaries)
+        if max(candidates.halves):
+            rows = task.discretiser.codes(candidates.records.values[:, list(columns)], columns)
+            game = records.RecordGame(
+                trainer.ask.response(columns), rows, questions, candidates.halves
+            )
+            yield "repeated", partial(game.play, len(canaries), source.child("repeated"))
 
 
 def _member_games(
@@ -184,7 +229,7 @@ def _member_games(
         return
     if isinstance(trainer.train, collecting.JointCollector):
         publisher = records.joint_publisher(
-            task.discretiser, columns, task.epsilon, trainer.weight
+            task.discretiser, columns, task.training_epsilon, trainer.weight
         )
     elif isinstance(trainer.train, collecting.UnifiedCollector | collecting.WeakCollector):
         publisher = records.collector_publisher(trainer.train, columns, trainer.weight)

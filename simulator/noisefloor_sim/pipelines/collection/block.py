@@ -22,14 +22,13 @@ NAMED = ("synthetic", "wdbc", "ionosphere", "adult")
 
 
 ATTACKS: Attacks = {
-    "attribute": Attack("one value, from one report in training"),
+    "attribute": Attack("whether one value is low or high, from one report in training"),
     "label": Attack("the label, from one report in training"),
-    "label-known": Attack("the label, its shares known before"),
-    "record": Attack("all that a report tells of, nothing known before"),
-    "record-known": Attack("the whole record, all records and their shares known before"),
+    "label-known": Attack("the label from its own report, its shares known before"),
+    "record": Attack("the whole record, among 16, from one report in training"),
     "class-zero": Attack("a report that proves a minimum or a negative label"),
     "products": Attack("the label, from products of class and label without noise"),
-    "repeated": Attack("one value or decision, from all questions of a user"),
+    "repeated": Attack("one decision or low or high value, from all questions of a user"),
     "members": Attack("whether an owner took part, from support vectors of 40 owners"),
     "audit": Attack(
         "which of two records a witness reports about, to audit the claims", is_audit=True
@@ -56,10 +55,14 @@ class CollectionBlock(PipelineBlock):
         max_length=1_000,
         description="Types, ranges and categories of a file of your own, as YAML or JSON.",
     )
-    method: Literal["joint-bayes", "joint-svm", "unified", "weak", "piecewise"] = Field(
-        default="joint-bayes",
-        description="What owners send and what is learnt from it; 'weak' sends classes without "
-        "noise, and the paper's variant of 'unified' is as printed.",
+    method: Literal["joint-bayes", "joint-counts", "joint-svm", "unified", "weak", "piecewise"] = (
+        Field(
+            default="joint-bayes",
+            description="What owners send and what is learnt from it; 'joint-bayes' learns by "
+            "likelihood what 'joint-counts' learns from debiased counts, both for labels of any "
+            "number of classes; 'weak' sends classes without noise, and the paper's variant of "
+            "'unified' is as printed.",
+        )
     )
     epsilon: float = Field(
         default=2.0,
@@ -67,6 +70,17 @@ class CollectionBlock(PipelineBlock):
         le=100,
         description="Claimed for each phase: a report to the selection, one in training, one "
         "question.",
+    )
+    ranges: Literal["declared", "private"] = Field(
+        default="declared",
+        description="Whether ranges are those declared, or are learnt within them by a round of "
+        "its own, before all others, under 'range_share' of epsilon.",
+    )
+    range_share: float = Field(
+        default=0.25,
+        gt=0,
+        lt=1,
+        description="Part of epsilon for private ranges; a report in training has the rest.",
     )
     attributes: int = Field(
         default=0, ge=0, le=4_096, description="Attributes reported; 0: by the public rule."
@@ -91,7 +105,7 @@ class CollectionBlock(PipelineBlock):
         "tree",
         "neighbours",
         "naive-bayes",
-    ] = Field(default="svm", description="Of all methods but 'joint-bayes', which has its own.")
+    ] = Field(default="svm", description="Of all methods but naive Bayes, which has its own.")
     weight: float = Field(default=1.0, gt=0, le=1e6, description="C of the classifier.")
     test_share: float = Field(
         default=0.2,
@@ -130,19 +144,24 @@ class CollectionBlock(PipelineBlock):
             raise rule_error(
                 "Expected a schema with a file of your own, and only there.", "schema_file"
             )
-        if self.method == "joint-bayes" and self.selection not in ("none", "random"):
+        if self.is_bayes and self.selection not in ("none", "random"):
             raise rule_error(
-                "Expected random: each owner of joint-bayes draws attributes.", "selection"
+                f"Expected random: each owner of {self.method} draws attributes.", "selection"
             )
         if self.classes == 1:
             raise rule_error("Expected 2 or more, or 0: one class tells nothing.", "classes")
         return self
 
     @property
+    def is_bayes(self) -> bool:
+        """Whether naive Bayes is learnt."""
+        return self.method in ("joint-bayes", "joint-counts")
+
+    @property
     def libraries(self) -> Mapping[str, tuple[str, ...]]:
         """Libraries that these settings need, by the extra of noisefloor that brings them."""
-        # joint-bayes is learnt by counting; WDBC comes with the library.
-        is_light = self.method == "joint-bayes" and self.source != "wdbc"
+        # Naive Bayes is learnt by counting; WDBC comes with the library.
+        is_light = self.is_bayes and self.source != "wdbc"
         return {} if is_light else {"collection": ("scikit-learn",)}
 
     def check_extras(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from noisefloor.accounting import Amount, sequential_as_written
-from noisefloor.collection import collecting, collection_claim, selection_claim
+from noisefloor.collection import collection_claim, selection_claim
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee, LowerBound, Neighbours
 from noisefloor.tasks import ClassifierTrainer, RecordTask
 from noisefloor_sim.pipelines.api import NamedClaim
@@ -21,8 +21,9 @@ _USER = Neighbours.USER
 
 @dataclass(frozen=True, slots=True)
 class PhaseCosts:
-    """The claims of each phase; a selection that uses no data costs nothing."""
+    """The claims of each phase; a selection without data and declared ranges cost nothing."""
 
+    ranges: Claim
     selection: Claim
     training: Claim
     question: Claim
@@ -35,26 +36,37 @@ class PhaseCosts:
             task: What is run.
             columns: The attributes that were chosen, if they are known.
         """
-        trainer, epsilon = task.trainer, task.epsilon
+        trainer = task.trainer
+        epsilons = (task.training_epsilon, task.epsilon)
         chosen = widest(task) if columns is None else columns
-        selection = selection_claim(task.selector, epsilon).claim
+        nothing = Guarantee(0.0, _USER)
+        ranges = Claim(nothing, nothing)
+        if task.range_phase is not None:
+            said = Guarantee(task.range_epsilon, _USER)
+            ranges = Claim(said, task.range_phase.guarantee())
+        selection = selection_claim(task.selector, task.epsilon).claim
         if isinstance(trainer, ClassifierTrainer):
             training, question = (
                 collection_claim(one, chosen, epsilon, "").claim
-                for one in (trainer.train, trainer.ask)
+                for one, epsilon in zip((trainer.train, trainer.ask), epsilons, strict=True)
             )
-            return cls(selection, training, question)
-        said = Guarantee(epsilon, _USER)
+            return cls(ranges, selection, training, question)
+        train, ask = (Guarantee(one, _USER) for one in epsilons)
         return cls(
+            ranges,
             selection,
-            Claim(said, trainer.guarantee(chosen)),
-            Claim(said, trainer.query_guarantee(chosen)),
+            Claim(train, trainer.guarantee(chosen)),
+            Claim(ask, trainer.query_guarantee(chosen)),
         )
+
+    def of_phase(self, name: str) -> Claim:
+        """Return the claim of a phase by its name."""
+        claim: Claim = getattr(self, name)
+        return claim
 
     def of_round(self, task: RecordTask, number: int) -> int:
         """Return what a report in a round is debited, in micro-epsilon."""
-        is_selection = isinstance(task.selector, collecting.ReportingSelector) and number == 0
-        return debited(self.selection if is_selection else self.training)
+        return debited(self.of_phase(task.phases[number]))
 
     def covered_rounds(self, task: RecordTask, budget: int) -> int:
         """Return how many rounds, from the first, a budget in micro-epsilon covers."""
@@ -76,7 +88,7 @@ def widest(task: RecordTask) -> list[int]:
     return order[: task.chosen]
 
 
-PHASES = ("selection", "training", "question")
+PHASES = ("ranges", "selection", "training", "question")
 """The phases that reports are sent in, as claims name them."""
 
 _NO_BOUNDS: dict[str, LowerBound | None] = {"audited": None, "null": None, "planted": None}
@@ -129,17 +141,8 @@ def _seen(
     name: str, evidence: Mapping[str, FlowEvidence], *, owners_ask: bool
 ) -> tuple[FlowEvidence, ...]:
     """Return what was seen of the phases that a claim is about."""
-    phases = {"asker": ("question",), "owner": PHASES if owners_ask else PHASES[:2]}
+    phases = {"asker": ("question",), "owner": PHASES if owners_ask else PHASES[:-1]}
     return tuple(evidence[one] for one in phases.get(name, (name,)) if one in evidence)
-
-
-def _phases(task: RecordTask, costs: PhaseCosts, budget: float) -> int:
-    """Return how many of selection and training an owner takes part in: the budget decides.
-
-    A selection without a round of its own costs nothing, and is always the first.
-    """
-    covered = costs.covered_rounds(task, Amount.budget(budget, 0.0).micro_epsilon)
-    return covered + 2 - task.rounds
 
 
 def phase_claims(
@@ -158,14 +161,13 @@ def phase_claims(
         asked: How often who did not train may ask the server.
         asked_by_owners: How often an owner of a training record may, besides.
     """
-    rows: dict[str, list[Claim]] = {}
-    if task.selector.uses_data:
-        rows["selection"] = [costs.selection]
-    rows["training"] = [costs.training]
+    rows = {name: [costs.of_phase(name)] for name in task.phases}
     if asked:
         rows |= {"question": [costs.question], "asker": [costs.question] * asked}
-    phases = [costs.selection, costs.training][: _phases(task, costs, budget)]
-    if costs.covered_rounds(task, Amount.budget(budget, 0.0).micro_epsilon):
+    # An owner takes part in as many rounds, from the first, as the budget covers.
+    covered = costs.covered_rounds(task, Amount.budget(budget, 0.0).micro_epsilon)
+    if covered:
+        phases = [costs.of_phase(name) for name in task.phases[:covered]]
         rows["owner"] = [*phases, *[costs.question] * asked_by_owners]
     is_paper = task.variant == "paper"
     said = Guarantee(task.epsilon if is_paper else budget, _USER)

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from noisefloor.collection.encoding import Discretiser
 from noisefloor.collection.learners import Shrinkage, fit, model_from_counts
 from noisefloor.errors import NoisefloorError
-from noisefloor.tables import Labels, ScaledRecords
+from noisefloor.randomness import SeededSource
+from noisefloor.tables import Continuous, Labels, ScaledRecords
 from noisefloor.tasks import ClassifierTrainer
 from noisefloor_sim.pipelines.api import Metric, SimulationContext
 from noisefloor_sim.pipelines.collection.phases import CollectionPhases
+from noisefloor_sim.pipelines.collection.synthetic_wearables import health_records
 from noisefloor_sim.pipelines.scoring import proportion_metric
 from noisefloor_sim.world import cohort_sizes
 
@@ -20,6 +22,9 @@ MOST_OPEN = 4_000
 
 MOST_TESTED = 1 << 15
 """Test users who are scored: their accuracy is then known to half a per cent."""
+
+_OTHERS = 1 << 14
+"""People who tell what the accuracy of a model is, where they can be drawn."""
 
 _OPEN_CLASSES = 12
 
@@ -76,21 +81,50 @@ def accuracy_metrics(phases: CollectionPhases, context: SimulationContext) -> li
         return []
     records, rows = tested.joined(), tested.different
     predicted = phases.task.predict(phases.content, records)
-    positive = float(np.mean(records.labels))
+    right = float(np.mean(predicted == records.labels))
+    majority = float(np.bincount(records.labels).max() / len(records))
     metrics = [
-        _share("accuracy.device", float(np.mean(predicted == records.labels)), rows),
-        Metric("accuracy.majority", max(positive, 1 - positive), n=len(records)),
+        _share("accuracy.device", right, rows),
+        Metric("accuracy.majority", majority, n=len(records)),
+        Metric("lead", right - majority, n=rows),
         Metric("data.rows_tested", float(rows), n=tested.count),
         Metric("data.rows_trained", float(trained.different), n=trained.count),
     ]
+    metrics += _coverage(phases, metrics[0])
     asked = sum(stats.tested for stats in phases.questions)
     if asked:
-        right = sum(stats.right for stats in phases.questions)
-        metrics.append(_share("accuracy.question", right / asked, min(asked, rows)))
+        answered = sum(stats.right for stats in phases.questions)
+        metrics.append(_share("accuracy.question", answered / asked, min(asked, rows)))
+    if trained.count:
+        metrics.append(_clipped(phases, trained))
     open_ = _open_answers(phases, trained, records) if trained.count else None
     if open_ is not None:
         metrics.append(_share("accuracy.open", float(np.mean(open_ == records.labels)), rows))
     return metrics
+
+
+def _clipped(phases: CollectionPhases, sample: RecordSample) -> Metric:
+    """Return the share of owners' numbers that were moved into their range, given or learnt."""
+    schema, records = phases.task.schema, sample.joined()
+    moved = phases.assignment.moved(np.concatenate(sample.rows), records)
+    ranges = phases.task.ranges(phases.content)
+    if ranges is not None:
+        lows, highs = np.array(ranges).T
+        moved |= (records.values < lows) | (records.values > highs)
+    is_number = [isinstance(one, Continuous) for one in schema.attributes]
+    numbers = moved[:, is_number]
+    return Metric("values.clipped", float(numbers.mean()) if numbers.size else 0.0, n=len(records))
+
+
+def _coverage(phases: CollectionPhases, accuracy: Metric) -> list[Metric]:
+    """Tell whether the interval covers the accuracy on many others, where records are drawn."""
+    if phases.assignment.table is not None:
+        return []  # of a real table there are no others
+    source = SeededSource(phases.scenario.seed, "pipeline", "collection", "others")
+    others = health_records(_OTHERS, source.generator())
+    right = phases.task.predict(phases.content, others) == others.labels
+    covers = accuracy.low <= float(np.mean(right)) <= accuracy.high
+    return [Metric("accuracy.device_coverage", float(covers), n=1)]
 
 
 def _share(name: str, share: float, rows: int) -> Metric:
@@ -107,8 +141,8 @@ def _open_answers(
     Naive Bayes beside naive Bayes; beside other methods their classifier on values as they are.
     """
     records, trainer = trained.joined(), phases.task.trainer
-    if records.labels.all() or not records.labels.any():
-        return np.full(len(asked), bool(records.labels[0]))
+    if len(np.unique(records.labels)) < 2:
+        return np.full(len(asked), records.labels[0])
     if not isinstance(trainer, ClassifierTrainer):
         return _open_bayes(records, Discretiser(phases.task.schema, _OPEN_CLASSES), asked)
     some = records[slice(0, MOST_OPEN)]
@@ -122,10 +156,10 @@ def _open_answers(
 def _open_bayes(records: ScaledRecords, classes: Discretiser, asked: ScaledRecords) -> Labels:
     """Return what naive Bayes says that counts classes as they are."""
     codes = classes.codes(records.values).astype(np.int64)
-    sizes = np.array(classes.sizes)
-    cells = (2 * (codes + np.cumsum(sizes) - sizes) + records.labels[:, None]).reshape(-1)
-    counts = np.bincount(cells, minlength=2 * int(sizes.sum())).reshape(-1, 2).astype(np.float64)
-    positive = float(np.mean(records.labels))
-    labels = np.array([1 - positive, positive])
+    sizes, count = np.array(classes.sizes), len(classes.schema.label.classes)
+    cells = (count * (codes + np.cumsum(sizes) - sizes) + records.labels[:, None]).reshape(-1)
+    counts = np.bincount(cells, minlength=count * int(sizes.sum())).reshape(-1, count)
+    # As if every label had come once more: one that nobody holds has no logarithm.
+    labels = (np.bincount(records.labels, minlength=count) + 1) / (len(records) + count)
     shares = Shrinkage(classes).shares(counts, labels)
     return model_from_counts(classes, shares, labels).predict(asked.values)

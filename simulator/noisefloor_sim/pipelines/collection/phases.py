@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor.roles import TrainingServer
+from noisefloor.tables import Labels, ScaledRecords
 from noisefloor.tasks import MOST_QUERIES, FittedModel, RecordTask
 from noisefloor.wire import Kind
 from noisefloor_sim.deploy.hosting import Receiver
@@ -25,8 +26,10 @@ from noisefloor_sim.pipelines.collection.claims import PhaseCosts, debited
 from noisefloor_sim.pipelines.collection.record_assignment import CohortRecords, RecordAssignment
 from noisefloor_sim.pipelines.collection.record_flow import RecordFlow, RecordTruth
 from noisefloor_sim.pipelines.collection.record_witnesses import WitnessBook, exchanged_places
+from noisefloor_sim.pipelines.collection.reference_inputs import in_ranges
 from noisefloor_sim.pipelines.collection.report_form import (
     question_form,
+    range_form,
     selection_form,
     training_form,
 )
@@ -71,12 +74,13 @@ class QuestionStatistics:
 
 
 def round_metrics(
-    statistics: Sequence[CollectionRoundStatistics], learner: TrainingServer | None
+    phases: Sequence[str],
+    statistics: Sequence[CollectionRoundStatistics],
+    learner: TrainingServer | None,
 ) -> list[Metric]:
     """Tell how many took part in each round, and how many of their reports were counted."""
     metrics = []
-    names = ("training",) if len(statistics) == 1 else ("selection", "training")
-    for number, (name, stats) in enumerate(zip(names, statistics, strict=False)):
+    for number, (name, stats) in enumerate(zip(phases, statistics, strict=False)):
         counted = 0 if learner is None else learner.summary(number).rows
         metrics += [
             Metric(f"{name}.reports", float(stats.reported)),
@@ -107,7 +111,13 @@ def question_metrics(statistics: Sequence[QuestionStatistics], first: int) -> li
 
 
 DAY_S = 24 * HOUR_S
-REPORTS = ("selection report", "training report")
+REPORTS = {
+    "ranges": "range report",
+    "selection": "selection report",
+    "training": "training report",
+}
+"""The flows of reports, by the phase in which they are sent."""
+
 QUESTION = "question"
 
 Flags = NDArray[np.bool_]
@@ -198,7 +208,7 @@ class CollectionPhases:
 
     def _flow(self, number: int) -> RecordFlow:
         """Return what is declared of the reports of a round."""
-        return self.flows["training" if number == self.task.rounds - 1 else "selection"]
+        return self.flows[self.task.phases[number]]
 
     def _report(
         self,
@@ -217,7 +227,7 @@ class CollectionPhases:
         takes_part = there >= block_of(self.scenario).drop_out
         contact &= (takes_part & ~people.is_test)[:, None]
         cost = self.costs.of_round(self.task, number)
-        flow = REPORTS[number + 2 - self.task.rounds]
+        flow = REPORTS[self.task.phases[number]]
         paid = context.account(cohort).spend(day, flow, contact, cost) > 0
         reachable = contact.any(axis=1)
         stats.reported += int(np.count_nonzero(paid))
@@ -227,9 +237,9 @@ class CollectionPhases:
             self.trained[cohort.number] = paid
         if not paid.any():
             return
-        truth = self._reported(cohort, people, paid, content)
+        records, truth = self._reported(cohort, people, paid, content)
         randomness = self.source.child("report", cohort.number, number)
-        rows = self.task.report(number, content, truth.records, randomness)
+        rows = self.task.report(number, content, records, randomness)
         kind, frames = self.task.kind(number), self.source.child("frame", cohort.number, number)
         sent = device_frames(flow, cohort.number, kind, number, rows, frames, truth=truth)
         for place, frame in enumerate(sent):
@@ -237,13 +247,15 @@ class CollectionPhases:
 
     def _reported(
         self, cohort: Cohort, people: CohortRecords, paid: Flags, content: bytes
-    ) -> RecordTruth:
-        """Return what owners report about: witnesses may hold each other's record."""
-        witnesses = (self.witnesses.of_owners(cohort.number, people.records, paid),)
+    ) -> tuple[ScaledRecords, RecordTruth]:
+        """Return what owners hold and report about: witnesses may hold each other's record."""
+        ranged = in_ranges(people.records, self.task.ranges(content))
+        witnesses = (self.witnesses.of_owners(cohort.number, ranged, paid),)
         users = np.flatnonzero(paid)
-        records = people.records[exchanged_places(len(cohort), witnesses)[users]]
+        places = exchanged_places(len(cohort), witnesses)[users]
         columns = self.task.columns(content)
-        return RecordTruth(users, records, 0, columns, witnesses=witnesses)
+        truth = RecordTruth(users, ranged[places], 0, columns, witnesses=witnesses)
+        return people.records[places], truth
 
     def _ask(
         self, context: SimulationContext, learner: TrainingServer, cohort: Cohort, day: int
@@ -258,8 +270,9 @@ class CollectionPhases:
         stats.asked += int(granted.sum())
         stats.refused += int((requested - granted)[reachable].sum())
         stats.absent += int(np.count_nonzero(asks & ~reachable))
+        ranged = in_ranges(people.records, self.task.ranges(self.content))
         witnesses = self.witnesses.of_questions(
-            cohort.number, day, people.records, people.is_test, granted
+            cohort.number, day, ranged, people.is_test, granted
         )
         # Who asks about whose record: witnesses may hold each other's.
         places = exchanged_places(len(cohort), witnesses)
@@ -268,7 +281,9 @@ class CollectionPhases:
         for place, start in enumerate(range(0, len(users), MOST_QUERIES)):
             some = slice(start, start + MOST_QUERIES)
             path = ("question", cohort.number, day, place)
-            truth = RecordTruth(users, records, start, self.columns, self.model, witnesses)
+            truth = RecordTruth(
+                users, ranged[places[users]], start, self.columns, self.model, witnesses
+            )
             rows = self.task.query(self.content, records[some], self.source.child(*path))
             (frame,) = device_frames(
                 QUESTION,
@@ -297,15 +312,18 @@ class CollectionPhases:
 
 def flows_of(task: RecordTask, days_to_ask: range) -> dict[str, RecordFlow]:
     """Return what is declared of the reports of each phase, and what a report costs."""
-    costs, last = PhaseCosts.of(task), task.rounds - 1
-    flows = {}
-    if last:
-        flows["selection"] = RecordFlow(
-            REPORTS[0], task.kind(0), range(1), selection_form(task), costs.selection
+    costs = PhaseCosts.of(task)
+    forms = {"ranges": range_form, "selection": selection_form, "training": training_form}
+    flows = {
+        name: RecordFlow(
+            REPORTS[name],
+            task.kind(number),
+            range(number, number + 1),
+            forms[name](task),
+            costs.of_phase(name),
         )
-    flows["training"] = RecordFlow(
-        REPORTS[1], task.kind(last), range(last, last + 1), training_form(task), costs.training
-    )
+        for number, name in enumerate(task.phases)
+    }
     if days_to_ask:
         flows["question"] = RecordFlow(
             QUESTION, _query_kind(task), days_to_ask, question_form(task), costs.question
@@ -326,7 +344,7 @@ class _Answers:
 
     learner: TrainingServer
     stats: QuestionStatistics
-    truth: Flags
+    truth: Labels
     is_test: Flags
     is_done: bool = False
 

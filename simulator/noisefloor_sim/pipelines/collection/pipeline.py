@@ -18,7 +18,12 @@ from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.collection import record_assignment
 from noisefloor_sim.pipelines.collection.attacks import attack
 from noisefloor_sim.pipelines.collection.block import block_of
-from noisefloor_sim.pipelines.collection.claims import claims_of, debited, phase_claims
+from noisefloor_sim.pipelines.collection.claims import (
+    PHASES,
+    claims_of,
+    debited,
+    phase_claims,
+)
 from noisefloor_sim.pipelines.collection.evaluation import accuracy_metrics
 from noisefloor_sim.pipelines.collection.phases import (
     QUESTION,
@@ -57,11 +62,12 @@ def training_task_of(
         variant=scenario.variant,
         queries="protected" if block.questions == "protected" else "on-device",
         seed=scenario.seed,
+        range_share=block.range_share if block.ranges == "private" else 0.0,
     )
 
 
-FLOWS = (*REPORTS, QUESTION)
-PER = {"selection": "report", "training": "report", "question": "question"}
+FLOWS = (*REPORTS.values(), QUESTION)
+PER = {"ranges": "report", "selection": "report", "training": "report", "question": "question"}
 PER |= {"asker": "run", "owner": "run"}
 """What each claim covers."""
 
@@ -141,7 +147,7 @@ class CollectionPipeline(api.Pipeline):
         asked = self.questions(trained=False)
         metrics = [
             *accuracy_metrics(self.phases_, context),
-            *round_metrics(self.phases_.statistics, learner),
+            *round_metrics(self.task.phases, self.phases_.statistics, learner),
             *question_metrics(self.phases_.questions, self.phases_.first_day),
             *self._budget(),
             *self._sizes(),
@@ -167,10 +173,9 @@ class CollectionPipeline(api.Pipeline):
     def prices(self) -> Mapping[str, api.Price]:
         """Return the guarantees of a report in either round, and of a question."""
         costs = self.phases_.costs
-        phases = (costs.selection, costs.training, costs.question)
         return {
             flow: api.Price(claim.claimed, claim.proved)
-            for flow, claim in zip(FLOWS, phases, strict=True)
+            for flow, claim in zip(FLOWS, map(costs.of_phase, PHASES), strict=True)
         }
 
     def paper_claim(self) -> Guarantee:
@@ -188,6 +193,8 @@ class CollectionPipeline(api.Pipeline):
             steps["question"] = lambda records, source: trainer.query(
                 model, records, columns, source
             )
+            if planted.range_phase is not None:
+                steps["ranges"] = planted.range_phase.report
             if isinstance(selector, ReportingSelector):
                 steps["selection"] = lambda records, source: selector.report(
                     records, source
@@ -241,7 +248,8 @@ class CollectionPipeline(api.Pipeline):
     def _canaries(self, context: api.SimulationContext, count: int) -> ScaledRecords:
         """Return records of as many owners, those of the first cohort over and over."""
         cohort_records = self.phases_.assignment.people(context.cohort(0)).records
-        return cohort_records[np.arange(count) % len(cohort_records)]
+        canaries = cohort_records[np.arange(count) % len(cohort_records)]
+        return self.task.within_ranges(self.content, canaries)
 
     def _budget(self) -> list[api.Metric]:
         """Tell what each flow took of a mean user, and that nobody passed the cap."""

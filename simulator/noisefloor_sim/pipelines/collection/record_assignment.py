@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from noisefloor.collection import ionosphere, schema_of_data, wdbc
 from noisefloor.errors import BadTable
 from noisefloor.randomness import SeededSource
-from noisefloor.tables import Label, ScaledRecords, ScaledSchema, load_table
+from noisefloor.tables import Continuous, Label, ScaledRecords, ScaledSchema, load_table
 from noisefloor_sim.pipelines.collection.block import CollectionBlock, block_of
 from noisefloor_sim.pipelines.collection.synthetic_wearables import SCHEMA, health_records
 from noisefloor_sim.scenario import Scenario
@@ -48,11 +48,13 @@ class RecordAssignment:
         scenario: Of the world.
         schema: Of the records.
         table: The rows of a data set; nothing where records are synthetic.
+        outside: Which values of the rows lay outside their declared range.
     """
 
     scenario: Scenario
     schema: ScaledSchema
     table: ScaledRecords | None
+    outside: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, scenario: Scenario) -> "RecordAssignment":
@@ -60,8 +62,7 @@ class RecordAssignment:
         block = block_of(scenario)
         if block.source == "synthetic":
             return cls(scenario, SCHEMA, None)
-        schema, records = load_source(block.source, block.schema_file)
-        return cls(scenario, schema, records)
+        return cls(scenario, *load_source(block.source, block.schema_file))
 
     @property
     def rows(self) -> int:
@@ -79,6 +80,16 @@ class RecordAssignment:
         """About how many users train: a public figure."""
         block = block_of(self.scenario)
         return max(1, round(self.scenario.population.users * (1 - block.test_share)))
+
+    def moved(self, rows: NDArray[np.int64], records: ScaledRecords) -> NDArray[np.bool_]:
+        """Return which values of records were moved into their declared range.
+
+        A synthetic number is continuous: it lies on an end only if it was moved there.
+        """
+        if self.outside is not None:
+            return np.asarray(self.outside[rows])
+        is_number = [isinstance(one, Continuous) for one in self.schema.attributes]
+        return np.asarray((np.abs(records.values) == 1.0) & is_number)
 
     def people(self, cohort: Cohort) -> CohortRecords:
         """Return what a cohort's users hold, the same at each wake."""
@@ -118,10 +129,13 @@ class RecordAssignment:
 
 
 @lru_cache(maxsize=4)
-def load_source(source: str, schema_file: str) -> tuple[ScaledSchema, ScaledRecords]:
-    """Return a data set by name, or a user's own file with its schema."""
+def load_source(
+    source: str, schema_file: str
+) -> tuple[ScaledSchema, ScaledRecords, NDArray[np.bool_]]:
+    """Return a data set by name or a user's own file, and which values are outside their range."""
     if source in ("wdbc", "ionosphere"):
-        return wdbc() if source == "wdbc" else ionosphere()
+        schema, records = wdbc() if source == "wdbc" else ionosphere()
+        return schema, records, np.zeros(records.values.shape, dtype=np.bool_)
     if source == "adult":
         table = load_table("adult")
         label = next(name for name in table if name.startswith("income"))
@@ -131,10 +145,10 @@ def load_source(source: str, schema_file: str) -> tuple[ScaledSchema, ScaledReco
         schema = ScaledSchema.read(schema_file)
         table = load_table(source, schema.columns)
     records = schema.records(table, source)
-    if records.labels.all() or not records.labels.any():
-        rule = "Expected both classes of the label, found one: nothing could be learnt."
+    if len(np.unique(records.labels)) < 2:
+        rule = "Expected two classes of the label at least, found one: nothing could be learnt."
         raise BadTable(source, rule, schema.label.name)
-    return schema, records
+    return schema, records, schema.outside(table)
 
 
 def schema_is_public(block: CollectionBlock) -> bool:

@@ -74,8 +74,9 @@ def draw_record_pairs(
     """
     chance = source.generator()
     users = eligible[chance.permutation(len(eligible))]
-    positive = users[records.labels[users]]
-    negative = users[~records.labels[users]]
+    # Of more than two labels, the first against all others.
+    is_positive = records.labels[users] > 0
+    positive, negative = users[is_positive], users[~is_positive]
     both = min(len(positive), len(negative))
     rest = np.concatenate([positive[both:], negative[both:]])
     half = len(rest) // 2

@@ -22,7 +22,31 @@ STEPS = 1 << 16
 """Positions of the grid that a value in [-1, 1] is taken to, less one."""
 
 _TIE = 1e-9
-"""A decision is known where the log-odds are at least this far from 0."""
+"""A decision is known where the two best log-odds are at least this far apart."""
+
+
+def range_schema(schema: ScaledSchema) -> tuple[ScaledSchema, list[int]]:
+    """Return the numbers of a schema, whose ranges are asked for, and their places."""
+    places = [at for at, one in enumerate(schema.attributes) if not isinstance(one, Categorical)]
+    numbers = tuple(schema.attributes[at] for at in places)
+    return ScaledSchema(numbers, schema.label), places
+
+
+def in_ranges(
+    records: ScaledRecords, ranges: Sequence[tuple[float, float]] | None
+) -> ScaledRecords:
+    """Return records as values of the ranges that were learnt, or as they are.
+
+    One column after the other, in the order of operations that is published: values on the edge
+    of a class would otherwise fall on either side.
+    """
+    if ranges is None:
+        return records
+    columns = []
+    for place, (low, high) in enumerate(ranges):
+        column = (records.values[:, place] - low) * (2 / (high - low)) - 1
+        columns.append(np.minimum(np.maximum(column, -1.0), 1.0))
+    return ScaledRecords(np.column_stack(columns), records.labels)
 
 
 def class_sizes(schema: ScaledSchema, most: int) -> list[int]:
@@ -33,7 +57,7 @@ def class_sizes(schema: ScaledSchema, most: int) -> list[int]:
 def class_inputs(
     schema: ScaledSchema, most: int, records: ScaledRecords, columns: Sequence[int]
 ) -> Inputs:
-    """Return the class of each value, and the label as 0 or 1 behind them."""
+    """Return the class of each value, and that of the label behind them."""
     parts = [_classes(schema.attributes[one], most, records.values[:, one]) for one in columns]
     return np.column_stack([*parts, records.labels.astype(np.int64)])
 
@@ -123,21 +147,27 @@ def _products(attribute: Attribute, most: int) -> Floats:
 def decision_inputs(
     schema: ScaledSchema, most: int, records: ScaledRecords, model: FittedModel
 ) -> Inputs:
-    """Return the decision of the published naive Bayes, as 0 or 1.
+    """Return the decision of the published naive Bayes, the place of a label.
 
     Between the middles of two classes of a range the log-odds run straight.
     """
     if model.form != "bayes":
         always = int(model.arrays["label"][0] > 0)
         return np.full((len(records), 1), always, dtype=np.int64)
-    odds = np.full(len(records), float(model.arrays["prior"][0]))
-    left = model.arrays["odds"]
-    for place, attribute in enumerate(schema.attributes):
-        centres, values = _centres(attribute, most), records.values[:, place]
-        own, left = left[: len(centres)], left[len(centres) :]
-        if isinstance(attribute, Categorical):
-            odds += own[_classes(attribute, most, values)]
-        else:
-            odds += np.interp(values, centres, own)
-    decided = np.where(np.abs(odds) < _TIE, UNKNOWN, odds > 0)
+    prior = model.arrays["prior"]
+    left = model.arrays["odds"].reshape(-1, len(prior))
+    # The first label has log-odds 0 by definition.
+    odds = np.zeros((1 + len(prior), len(records)))
+    for label, own_prior in enumerate(prior.tolist(), start=1):
+        odds[label] = own_prior
+        rest = left[:, label - 1]
+        for place, attribute in enumerate(schema.attributes):
+            centres, values = _centres(attribute, most), records.values[:, place]
+            own, rest = rest[: len(centres)], rest[len(centres) :]
+            if isinstance(attribute, Categorical):
+                odds[label] += own[_classes(attribute, most, values)]
+            else:
+                odds[label] += np.interp(values, centres, own)
+    second, first = np.sort(odds, axis=0)[-2:]
+    decided = np.where(first - second < _TIE, UNKNOWN, odds.argmax(axis=0))
     return np.asarray(decided, dtype=np.int64)[:, None]

@@ -92,6 +92,8 @@ class RecordForm:
         """The columns of a row and their types."""
         if self.value == "bits":
             return {"bits": "fixed_size_binary[1]"}
+        if self.value == "decision":
+            return {"decision": _narrowest(self.answers[0].symbols)}
         places = range(1, self.chosen + 1)
         found = {}
         if self.is_drawn:
@@ -117,8 +119,8 @@ class RecordForm:
             columns: The attributes that everybody tells of, where owners draw none.
             model: The published model, for decisions.
         """
-        if self.value == "bits":
-            reports = rows["bits"].astype(np.int64).reshape(len(records), 1)
+        if self.value in ("bits", "decision"):
+            reports = rows[self.value].astype(np.int64).reshape(len(records), 1)
             inputs = self.encode(records, (), model)
             return RecordAnswers(np.zeros_like(inputs), inputs, reports)
         parts = [rows[f"{self.value}_{place + 1}"] for place in range(self.chosen)]
@@ -250,11 +252,34 @@ def _narrowest(symbols: int) -> str:
     return str(np.min_scalar_type(symbols - 1))
 
 
+RANGE_STEPS = 8
+"""Parts of a declared range that owners tell of where ranges are learnt."""
+
+
+def range_form(task: RecordTask) -> RecordForm:
+    """Return what owners send where ranges are learnt: a part of one number's declared range."""
+    schema, places = reference.range_schema(task.schema)
+    epsilon = task.range_share * task.epsilon
+
+    def encode(
+        records: ScaledRecords, columns: Sequence[int], model: FittedModel | None
+    ) -> Inputs:
+        numbers = ScaledRecords(records.values[:, places], records.labels)
+        return reference.class_inputs(schema, RANGE_STEPS, numbers, range(len(places)))
+
+    answers = (declared.response(RANGE_STEPS, epsilon),) * len(places)
+    names = schema.columns[:-1]
+    return RecordForm(
+        names, answers, encode, len(places), 1, epsilon, is_drawn=True, value="class"
+    )
+
+
 def training_form(task: RecordTask) -> RecordForm:
     """Return what owners send in training."""
+    epsilon = (1 - task.range_share) * task.epsilon
     if isinstance(task.trainer, ClassifierTrainer):
-        return _collector_form(task, task.trainer.train, with_label=True)
-    return _class_form(task, is_drawn=True, is_joint=True, with_label=True, value="class")
+        return _collector_form(task, task.trainer.train, epsilon, with_label=True)
+    return _class_form(task, epsilon, is_drawn=True, is_joint=True, with_label=True, value="class")
 
 
 def question_form(task: RecordTask) -> RecordForm:
@@ -263,7 +288,7 @@ def question_form(task: RecordTask) -> RecordForm:
         is_labelled = isinstance(
             task.trainer.ask, collecting.WeakCollector | collecting.PrintedCollector
         )
-        return _collector_form(task, task.trainer.ask, with_label=is_labelled)
+        return _collector_form(task, task.trainer.ask, task.epsilon, with_label=is_labelled)
 
     def encode(
         records: ScaledRecords, columns: Sequence[int], model: FittedModel | None
@@ -272,23 +297,31 @@ def question_form(task: RecordTask) -> RecordForm:
             raise TypeError("A decision needs the model.")
         return reference.decision_inputs(task.schema, task.discretiser.most, records, model)
 
-    answers = (declared.response(2, task.epsilon),)
-    return RecordForm(("the decision",), answers, encode, 1, 1, task.epsilon, value="bits")
+    labels = labels_of(task)
+    answers = (declared.response(labels, task.epsilon),)
+    value = "bits" if labels == 2 else "decision"
+    return RecordForm(("the decision",), answers, encode, 1, 1, task.epsilon, value=value)
+
+
+def labels_of(task: RecordTask) -> int:
+    """Return how many classes the label has."""
+    return len(task.schema.label.classes)
 
 
 def selection_form(task: RecordTask) -> RecordForm:
     """Return what owners send in a selection by data."""
     selector, schema, most = task.selector, task.schema, task.discretiser.most
+    epsilon = task.epsilon
     if isinstance(selector, collecting.PiecewiseSelection):
-        share = task.epsilon / (task.chosen + 1)
-        return _grid_form(task, share, is_drawn=True, with_label=True)
+        share = epsilon / (task.chosen + 1)
+        return _grid_form(task, epsilon, share, is_drawn=True, with_label=True)
     if isinstance(selector, collecting.ResponseSelection):
-        share = task.epsilon / (selector.per_owner + 1)
+        share = epsilon / (selector.per_owner + 1)
         return _class_form(
-            task, is_drawn=True, chosen=selector.per_owner, share=share, with_label=True
+            task, epsilon, is_drawn=True, chosen=selector.per_owner, share=share, with_label=True
         )
     if task.form == "corr":
-        return _class_form(task, is_drawn=True, share=0.0, with_label=True)
+        return _class_form(task, epsilon, is_drawn=True, share=0.0, with_label=True)
 
     def encode(
         records: ScaledRecords, columns: Sequence[int], model: FittedModel | None
@@ -301,22 +334,27 @@ def selection_form(task: RecordTask) -> RecordForm:
 
 
 def _collector_form(
-    task: RecordTask, collector: collecting.ReportingCollector, *, with_label: bool
+    task: RecordTask,
+    collector: collecting.ReportingCollector,
+    epsilon: float,
+    *,
+    with_label: bool,
 ) -> RecordForm:
-    share = task.epsilon / (task.chosen + with_label)
+    share = epsilon / (task.chosen + with_label)
     if isinstance(collector, collecting.PiecewiseCollector):
-        return _grid_form(task, share, with_label=with_label)
+        return _grid_form(task, epsilon, share, with_label=with_label)
     if isinstance(collector, collecting.JointCollector):
-        return _class_form(task, is_joint=True, with_label=with_label)
+        return _class_form(task, epsilon, is_joint=True, with_label=with_label)
     if isinstance(collector, collecting.WeakCollector):
-        return _class_form(task, share=0.0, with_label=with_label)
+        return _class_form(task, epsilon, share=0.0, with_label=with_label)
     if isinstance(collector, collecting.UnifiedCollector):
-        return _class_form(task, share=share, with_label=with_label)
-    return _printed_form(task, share)
+        return _class_form(task, epsilon, share=share, with_label=with_label)
+    return _printed_form(task, epsilon, share)
 
 
 def _class_form(
     task: RecordTask,
+    epsilon: float,
     *,
     chosen: int | None = None,
     share: float | None = None,
@@ -327,8 +365,8 @@ def _class_form(
 ) -> RecordForm:
     """Return classes: in one symbol with the whole epsilon, or each with a share; 0: no noise."""
     schema, most = task.schema, task.discretiser.most
-    sizes = [*reference.class_sizes(schema, most), *([2] * with_label)]
-    each = task.epsilon if share is None else share
+    sizes = [*reference.class_sizes(schema, most), *([labels_of(task)] * with_label)]
+    each = epsilon if share is None else share
     by_size = {
         size: declared.response(size, each) if each else declared.as_it_is(size)
         for size in set(sizes)
@@ -345,7 +383,7 @@ def _class_form(
         encode,
         len(schema),
         task.chosen if chosen is None else chosen,
-        task.epsilon if each else 0.0,
+        epsilon if each else 0.0,
         is_drawn,
         is_joint,
         value,
@@ -353,7 +391,7 @@ def _class_form(
 
 
 def _grid_form(
-    task: RecordTask, share: float, *, is_drawn: bool = False, with_label: bool
+    task: RecordTask, epsilon: float, share: float, *, is_drawn: bool = False, with_label: bool
 ) -> RecordForm:
     def encode(
         records: ScaledRecords, columns: Sequence[int], model: FittedModel | None
@@ -362,12 +400,10 @@ def _grid_form(
 
     names = _names(task, with_label=with_label)
     answers = (declared.window(share),) * len(names)
-    return RecordForm(
-        names, answers, encode, len(task.schema), task.chosen, task.epsilon, is_drawn
-    )
+    return RecordForm(names, answers, encode, len(task.schema), task.chosen, epsilon, is_drawn)
 
 
-def _printed_form(task: RecordTask, share: float) -> RecordForm:
+def _printed_form(task: RecordTask, epsilon: float, share: float) -> RecordForm:
     schema, most = task.schema, task.discretiser.most
 
     def encode(
@@ -379,7 +415,7 @@ def _printed_form(task: RecordTask, share: float) -> RecordForm:
     by_size = {size: declared.printed(size, share) for size in set(sizes)}
     answers = tuple(by_size[size] for size in sizes)
     names = _names(task, with_label=True)
-    return RecordForm(names, answers, encode, len(schema), task.chosen, task.epsilon)
+    return RecordForm(names, answers, encode, len(schema), task.chosen, epsilon)
 
 
 def _names(task: RecordTask, *, with_label: bool = False) -> tuple[str, ...]:

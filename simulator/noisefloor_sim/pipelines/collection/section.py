@@ -3,17 +3,19 @@
 Tables of the section on a collection of records.
 """
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
+from noisefloor_sim.pipelines.attack_figures import attack_figures
 from noisefloor_sim.pipelines.collection.block import ATTACKS
-from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Section, Table, readings
-from noisefloor_sim.scenario import game_of
+from noisefloor_sim.report import Curve, Figures, Plot, Reading, Section, Table, readings
 
-_FLOWS = ("spent.selection_report", "spent.training_report", "spent.question")
+_FLOWS = (
+    *("spent.range_report", "spent.selection_report", "spent.training_report"),
+    "spent.question",
+)
 
 
 def accuracy_table(groups: plotting.Groups) -> Table:
@@ -37,79 +39,6 @@ def _above_majority(table: Table) -> Figures | None:
     return {"k": sum(one > other for one, other in pairs), "n": len(pairs)} if pairs else None
 
 
-@dataclass(frozen=True, slots=True)
-class _AttackRow:
-    """What an attack reached, its interval and what theory says of it; NaN where nothing."""
-
-    right: float
-    low: float
-    high: float
-    closed_form: float
-    bound: float
-
-
-def _attack_rows(table: Table) -> list[_AttackRow]:
-    names = ("right", "from", "to", "closed form", "bound")
-    places = [list(table.header).index(name) for name in names]
-    numbers = ([row[at] for at in places] for row in table.rows)
-    return [
-        _AttackRow(*(math.nan if isinstance(one, str | None) else float(one) for one in row))
-        for row in numbers
-    ]
-
-
-def _inside_intervals(table: Table) -> Figures | None:
-    rows = [row for row in _attack_rows(table) if not math.isnan(row.closed_form)]
-    inside = sum(row.low <= row.closed_form <= row.high for row in rows)
-    return {"k": inside, "n": len(rows)} if rows else None
-
-
-def _none_above(table: Table) -> Figures | None:
-    rows = [row for row in _attack_rows(table) if not math.isnan(row.bound)]
-    return {"n": len(rows)} if rows and all(row.low <= row.bound for row in rows) else None
-
-
-def _some_above(table: Table) -> Figures | None:
-    rows = [row for row in _attack_rows(table) if not math.isnan(row.bound)]
-    above = sum(row.low > row.bound for row in rows)
-    return {"k": above, "n": len(rows)} if above else None
-
-
-_ATTACK_READINGS = (
-    (Reading("The closed form lies in {k} of {n} intervals.", _inside_intervals),),
-    (
-        Reading("None of {n} is above its bound by more than its interval.", _none_above),
-        Reading("{k} of {n} are above their bound by more than their interval.", _some_above),
-    ),
-)
-
-
-def attack_tables(groups: plotting.Groups) -> Iterator[Table]:
-    """Show what each attack reached, where there is one place along the axis."""
-    rows: list[tuple[Cell, ...]] = []
-    for name, attack in ATTACKS.items():
-        game = game_of(name)
-        for curve, by_place in sorted(groups.items()):
-            names = [
-                f"attack.{game}.{one}" for one in ("success", "closed_form", "bound", "prior")
-            ]
-            found = [plotting.metric_along_axis(by_place, name)[1] for name in names]
-            if not found[0]:
-                continue
-            ends = found[0][0].low, found[0][0].high
-            values = [one[0].value if one else None for one in found]
-            rows.append((attack.about, curve, values[0], *ends, *values[1:]))
-    if rows:
-        yield Table(
-            "How often the adversary is right",
-            "Share of right guesses with its 95 % interval, beside its closed form, the bound "
-            "that is proved and a guess without the report.",
-            ("guessed", "curve", "right", "from", "to", "closed form", "bound", "baseline"),
-            rows,
-            _ATTACK_READINGS,
-        )
-
-
 def spent_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
     """Show what each phase took of a mean user."""
     names = (*_FLOWS, "spent", "spent_share", "questions.refused")
@@ -117,8 +46,32 @@ def spent_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
         "What each phase took of a mean user",
         "Epsilon as debited, over all users, also those who took no part; the share is that of "
         "the budget. A question that is refused costs nothing.",
-        ("curve", axis.word, "selection", "training", "questions", "in all", "share", "refused"),
+        (
+            *("curve", axis.word, "ranges", "selection", "training", "questions"),
+            *("in all", "share", "refused"),
+        ),
         plotting.mean_rows(groups, names, 0.0),
+    )
+
+
+def lead_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
+    """Show by how much each model is better than naming the most frequent label."""
+    names = ("accuracy.device", "accuracy.majority", "lead", "values.clipped")
+    return Table(
+        "Lead over the majority class",
+        "What a model on the device names right beyond always naming the most frequent label: at "
+        "0 or below, it is of no use. Beside it the share of owners' numbers that lay outside of "
+        "their range, declared or learnt, and were moved to its end before they were reported.",
+        ("curve", axis.word, "on the device", "majority class", "lead", "moved into range"),
+        plotting.mean_rows(groups, names),
+        (
+            readings.column_count(
+                "lead",
+                lambda lead: lead <= 0,
+                some="{k} of {n} models are at or below the majority class: they are of no use.",
+                none="All {n} models are above the majority class.",
+            ),
+        ),
     )
 
 
@@ -136,10 +89,16 @@ def sizes_table(groups: plotting.Groups, axis: plotting.Axis) -> Table:
 
 EPSILON = "pipelines.collection.epsilon"
 
+_CANDIDATES = (
+    "The adversary knows the records that an owner may hold, as many of either label, the same at "
+    "every point whatever classes are made of them; of noise on single values it knows the two "
+    "values."
+)
 _NOTES = {
     "label_known": "The guess without the reports names the more frequent label.",
-    "record": "A random guess is right once in the number of symbols that a report is one of.",
-    "record_known": "The guess without the reports names the most frequent record.",
+    "attribute": _CANDIDATES,
+    "label": _CANDIDATES,
+    "record": _CANDIDATES,
     "class_zero": "As printed, only those who hold class 0 report it.",
     "products": "Nothing hides the products: the label follows from them, and every class from "
     "the label. The closed form is that of a single product.",
@@ -173,6 +132,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         (
             *_curves(groups, axis),
             *_question_plots(points),
+            lead_table(groups, axis),
             spent_table(groups, axis),
             sizes_table(groups, axis),
         ),
@@ -182,10 +142,10 @@ def report_section(points: Sequence[PointFindings]) -> Section:
 def _curves(groups: plotting.Groups, axis: plotting.Axis) -> list[Plot | Table]:
     """Draw what runs along an axis; what was measured at one place only is a table."""
     if len({place for by_place in groups.values() for place in by_place}) == 1:
-        return [accuracy_table(groups), *attack_tables(groups)]
+        return [accuracy_table(groups), *attack_figures(groups, axis, ATTACKS, _NOTES)]
     return [
         *_accuracy_plots(groups, axis),
-        *plotting.attack_plots(groups, axis, ATTACKS, _NOTES),
+        *attack_figures(groups, axis, ATTACKS, _NOTES),
         _spent_plot(groups, axis),
     ]
 

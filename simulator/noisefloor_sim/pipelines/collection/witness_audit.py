@@ -77,12 +77,14 @@ def witness_bounds(phases: Mapping[str, AuditedPhase], source: SeededSource) -> 
     """Return what witnesses prove of each claim.
 
     Args:
-        phases: Selection, training and question, those that there were.
+        phases: Ranges, selection, training and question, those that there were.
         source: Of the draws with too little noise.
     """
     owners = {name: _scores(one, OWNERS, source.child(name)) for name, one in phases.items()}
     found: dict[str, Bounds] = {
-        name: bounds_of([owners[name]]) for name in ("selection", "training") if name in owners
+        name: bounds_of([owners[name]])
+        for name in ("ranges", "selection", "training")
+        if name in owners
     }
     found["owner"] = bounds_of(list(owners.values()))
     question = phases.get("question")

@@ -6,6 +6,7 @@ from noisefloor.accounting import true_positive_rate
 from noisefloor.adversary.models import MembershipCurve
 from noisefloor.privacy import Guarantee
 from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.plotting import student_interval
 
 FALSE_POSITIVE_RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """False positive rates at which a curve is drawn."""
@@ -26,9 +27,10 @@ def true_positive_bound(rate: float | np.ndarray, guarantee: Guarantee) -> np.nd
 
 
 def auc_metric(name: str, found: MembershipCurve) -> Metric:
-    """Tell the area under the curve, with an interval over models: they are independent."""
+    """Tell the area under the curve, with Student's interval over models: they are independent."""
     n = len(found.roc.members) + len(found.roc.others)
-    return Metric.normal(f"attack.{name}.auc", float(found.aucs.mean()), found.auc_error, n)
+    ends = student_interval(found.aucs.tolist())
+    return Metric(f"attack.{name}.auc", float(found.aucs.mean()), *ends, n)
 
 
 def roc_curve_metrics(
@@ -36,7 +38,8 @@ def roc_curve_metrics(
 ) -> list[Metric]:
     """Tell area, advantage and curve of an attack, beside what is proved and what is claimed.
 
-    A rate is left out where the sample does not resolve it.
+    A rate is left out where the sample does not resolve it. True positive rates have no interval:
+    scores of one model are not independent, and the threshold is itself estimated.
     """
     roc = found.roc
     n = len(roc.members) + len(roc.others)
@@ -52,7 +55,7 @@ def roc_curve_metrics(
             bound = float(true_positive_bound(rate, proved))
             at = f"{rate:g}"
             metrics += [
-                Metric.normal(f"attack.{name}.tpr.at_{at}", true, roc.at(rate)[1], n),
+                Metric(f"attack.{name}.tpr.at_{at}", true, n=n),
                 Metric(f"attack.{name}.tpr_bound.at_{at}", bound, n=n),
             ]
     return metrics

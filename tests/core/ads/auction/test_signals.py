@@ -12,7 +12,6 @@ from noisefloor.ads.auction.signals import (
     Signal,
     contextual,
     expected_chance,
-    mean_chance,
     protected,
     tracking,
 )
@@ -79,22 +78,6 @@ def test_expected_chances_are_those_of_the_enumerated_world() -> None:
 def test_a_symbol_that_never_occurs_gets_the_mean_of_all() -> None:
     table = expected_chance([0.5, 0.5], [[1.0, 0.0], [1.0, 0.0]], [[0.2], [0.4]])
     assert table[:, 0].tolist() == pytest.approx([0.3, 0.3])
-    table = mean_chance([0, 0, 2], [[0.1], [0.3], [0.8]], 3)
-    assert table[:, 0].tolist() == pytest.approx([0.2, 0.4, 0.8])
-
-
-def test_the_means_of_a_sample_that_follows_the_distribution_are_the_expected_chances() -> None:
-    # Two profiles of equal share, each seen with each symbol as often as the distribution says.
-    distribution = [[0.75, 0.25], [0.25, 0.75]]
-    chance = [[0.8, 0.1], [0.2, 0.5]]
-    rows = [
-        (symbol, p)
-        for p in (0, 1)
-        for symbol in (0, 1)
-        for _ in range(int(4 * distribution[p][symbol]))
-    ]
-    table = mean_chance([s for s, _ in rows], [chance[p] for _, p in rows], 2)
-    assert table == pytest.approx(expected_chance([0.5, 0.5], distribution, chance))
 
 
 def test_bad_signals_are_refused_without_showing_a_value() -> None:
@@ -108,5 +91,3 @@ def test_bad_signals_are_refused_without_showing_a_value() -> None:
     assert "77" not in str(caught.value)
     with pytest.raises(BadParameter):
         expected_chance([1.0], [[0.5, 0.5]] * 2, [[0.5]] * 2)
-    with pytest.raises(OutOfDomain):
-        mean_chance([0, 1], [[0.5]], 2)

@@ -9,7 +9,7 @@ import pytest
 
 import noisefloor.checks
 from enumeration import enumerate_distribution, exact_worst
-from noisefloor.ads.clicks.delivered_click import DeliveredClick
+from noisefloor.ads.clicks.delivered_click import DeliveredClick, panel_clicks_kind
 from noisefloor.ads.delivery.ad_request import AdDelivery, AdSelection
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms import FiniteMechanism, Mechanism, exact_epsilon
@@ -145,6 +145,7 @@ def test_reports_fit_their_kind_of_frame() -> None:
     click = DeliveredClick(5, 1.0)
     reports = click.randomise(np.arange(1_000) % 10, SeededSource(4, "frame"))
     assert click.kind == kinds_from_sizes({"delivered-clicks": {"size": 5}})["delivered-clicks"]
+    assert panel_clicks_kind(5) == kinds_from_sizes({"panel-clicks": {"size": 5}})["panel-clicks"]
     assert np.array_equal(click.kind.tally(click.kind.encode(reports)), click.tally(reports))
 
 

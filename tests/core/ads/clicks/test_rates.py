@@ -4,11 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from noisefloor.ads.clicks.rates import click_through, counts_of, interval, normal_quantile
+from noisefloor.ads.clicks.rates import (
+    click_through,
+    counts_of,
+    interval,
+    normal_quantile,
+    response_interval,
+)
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms.base import Estimate
 from noisefloor.randomness import SeededSource
+from statistics_of_tests import FALSE_ALARM
 
 
 def estimate(value: list[float], error: list[float]) -> Estimate:
@@ -76,3 +84,58 @@ def test_intervals_and_counts() -> None:
 def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
     with pytest.raises(BadParameter, match="level"):
         interval(estimate([1.0], [1.0]), level=level)
+
+
+def response(epsilon: float, is_optimised: bool) -> tuple[float, float]:
+    """Return hold and lack of an optimised or a symmetric response."""
+    lack = 1 / (math.exp(epsilon) + 1)
+    return (0.5 if is_optimised else 1 - lack), lack
+
+
+@pytest.mark.parametrize("is_sampled", [False, True])
+@pytest.mark.parametrize("is_optimised", [False, True])
+def test_a_response_interval_is_what_its_score_test_does_not_reject(
+    is_optimised: bool, is_sampled: bool
+) -> None:
+    hold, lack = response(1.0, is_optimised)
+    n, reach, counts = 400, normal_quantile(0.95), np.arange(0.0, 400.01, 0.25)
+    mean = n * lack + (hold - lack) * counts
+    spread = counts * hold * (1 - hold) + (n - counts) * lack * (1 - lack)
+    if is_sampled:
+        spread = mean * (1 - mean / n)
+    for tally in (0, 60, 130, 205, 400):
+        low, high = response_interval(
+            np.array([tally]), n, hold=hold, lack=lack, is_sampled=is_sampled
+        )
+        above = tally - 0.5 - mean <= reach * np.sqrt(spread)
+        below = mean - tally - 0.5 <= reach * np.sqrt(spread)
+        accepted = counts[above & below]
+        if accepted.size:
+            assert low[0] == pytest.approx(accepted.min(), abs=0.26)
+            assert high[0] == pytest.approx(accepted.max(), abs=0.26)
+        assert 0 <= low[0] <= high[0] <= n
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("count", [0, 1, 10])
+def test_response_intervals_cover_few_holders_as_often_as_they_say(count: int, seed: int) -> None:
+    """8 settings of 4 000 tallies each, drawn from the exact distribution. A tally is discrete,
+    so that coverage is a little off 0.95: 0.94 is tested, false alarm FALSE_ALARM each. The twin:
+    normal intervals from the estimate's own variance, as long as 0.8 of it."""
+    drawn, runs = SeededSource(seed, "tallies", count).generator(), 4_000
+    for epsilon in (0.5, 2.0, 4.0, 8.0):
+        for is_optimised in (False, True):
+            hold, lack = response(epsilon, is_optimised)
+            # Twice as many hold it, and each reports about it with probability a half.
+            kept = lack + (hold - lack) / 2
+            tally = drawn.binomial(2 * count, kept, runs) + drawn.binomial(
+                2_000 - 2 * count, lack, runs
+            )
+            low, high = response_interval(tally, 2_000, hold=hold, lack=lack, is_sampled=True)
+            hits = int(((low <= count) & (count <= high)).sum())
+            assert binom.cdf(hits, runs, 0.94) > FALSE_ALARM
+            spread = math.sqrt(2_000 * lack * (1 - lack)) / (hold - lack)
+            value = (tally - 2_000 * lack) / (hold - lack)
+            short = int((np.abs(value - count) <= 0.8 * 1.96 * spread).sum())
+            if 2_000 * lack > 100:
+                assert binom.cdf(short, runs, 0.94) < FALSE_ALARM

@@ -1,13 +1,12 @@
-"""Symmetric responses: Bayes' guess with a prior, plurality, Chernoff, against other ways."""
+"""Symmetric responses: Bayes' guess with a prior and ties, against other ways."""
 
 import math
 
 import numpy as np
 import pytest
 
-from noisefloor.adversary.audit.observations import exact_success, likelihood_table, success_of
-from noisefloor.adversary.records.channels import Channel, plurality, plurality_success
-from noisefloor.collection.collecting.protected_queries import repeated_success
+from noisefloor.adversary.audit.observations import likelihood_table, success_of
+from noisefloor.adversary.records.channels import Channel, plurality
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import KaryResponse
 from noisefloor.randomness import SeededSource
@@ -41,34 +40,6 @@ def test_a_guess_by_a_wrong_belief_is_right_less_often() -> None:
     assert channel.hits(truth).tolist() == pytest.approx([1.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize("reports", [1, 2, 3, 7, 12])
-def test_the_plurality_is_bayes_guess_from_counts(size: int, reports: int) -> None:
-    response = KaryResponse(size, 0.8)
-    listed = exact_success(likelihood_table(response, range(size)), reports)
-    assert plurality_success(Channel.of(response), reports) == pytest.approx(listed, rel=1e-9)
-
-
-@pytest.mark.parametrize("reports", [1, 4, 9, 100])
-def test_the_plurality_of_bits_is_their_majority(reports: int) -> None:
-    bits = repeated_success(0.6, reports)
-    assert plurality_success(Channel.of(KaryResponse(2, 0.6)), reports) == pytest.approx(bits)
-
-
-@pytest.mark.parametrize("size", [2, 4])
-def test_the_error_falls_by_the_chernoff_exponent_and_never_faster(size: int) -> None:
-    channel = Channel.of(KaryResponse(size, 2.0))
-    errors = [1 - plurality_success(channel, reports) for reports in (20, 40, 60)]
-    for reports, error in zip((20, 40, 60), errors, strict=True):
-        # The Chernoff bound, summed over the lies.
-        assert error <= (size - 1) * math.exp(-reports * channel.exponent)
-    slopes = -np.diff(np.log(errors)) / 20
-    # The factor before the exponential falls as 1 / sqrt(T): slopes tend to the exponent.
-    assert slopes[1] == pytest.approx(channel.exponent + math.log(1.5) / 40, rel=0.01)
-    two = Channel.of(KaryResponse(2, 1.0))
-    assert two.exponent == pytest.approx(-math.log(2 * math.sqrt(two.keep * two.lie)))
-
-
 @pytest.mark.statistical
 def test_ties_are_tossed_evenly(seed: int) -> None:
     # n = 30,000 ties of three; false alarm FALSE_ALARM. The twin: ties to the first.
@@ -83,5 +54,3 @@ def test_ties_are_tossed_evenly(seed: int) -> None:
 def test_what_is_no_response_is_refused(keep: float, lie: float) -> None:
     with pytest.raises(BadParameter):
         Channel(2, keep, lie)
-    with pytest.raises(BadParameter, match="reports"):
-        plurality_success(Channel(2, 0.7, 0.3), 1_000)

@@ -40,13 +40,16 @@ def distribution_of(response: JointResponse, record: tuple[int, ...]) -> Distrib
     return enumerate_distribution(lambda source: response.randomise(np.array([record]), source))
 
 
-@pytest.mark.parametrize("labelled", [True, False])
-def test_the_exact_distribution_is_the_stated_one_for_every_record(labelled: bool) -> None:
-    response = JointResponse((2, 3, 2), 2, 1.5, labelled)
+@pytest.mark.parametrize("labels", [1, 2, 3])
+def test_the_exact_distribution_is_the_stated_one_for_every_record(labels: int) -> None:
+    response = JointResponse((2, 3, 2), 2, 1.5, labels > 1, max(labels, 2))
+    assert response.labels == labels
     outputs, worst = response.outputs(), 0.0
     assert len(np.unique(outputs, axis=0)) == len(outputs)
     distributions = []
-    for record in itertools.product(range(2), range(3), range(2), *([range(2)] * labelled)):
+    for record in itertools.product(
+        range(2), range(3), range(2), *([range(labels)] * (labels > 1))
+    ):
         distribution = distribution_of(response, record)
         stated = likelihoods(response, outputs, record)
         assert set(distribution) == set(stated)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from noisefloor.collection.encoding.sizing import (
+    CLASS_COUNTS,
     ReportSize,
     joint_choice,
     joint_kept_share,
@@ -29,8 +30,9 @@ def test_how_many_attributes_at_four_classes() -> None:
 @pytest.mark.parametrize(
     "owners, attributes, chosen",
     [
-        (512, 30, [(1, 3), (1, 3), (2, 5), (4, 5), (10, 5)]),
-        (316, 33, [(1, 3), (1, 3), (2, 5), (4, 5), (10, 5)]),
+        (512, 30, [(1, 4), (1, 4), (2, 5), (3, 12), (6, 12)]),
+        (316, 33, [(1, 4), (1, 4), (2, 5), (3, 12), (6, 12)]),
+        (50_000, 6, [(1, 5), (1, 8), (1, 8), (3, 12), (6, 12)]),
     ],
 )
 def test_choices_are_pinned(owners: int, attributes: int, chosen: list[tuple[int, int]]) -> None:
@@ -71,7 +73,15 @@ def test_more_owners_never_mean_fewer_classes_or_less_known(epsilon: float) -> N
     found = [joint_choice(owners, 30, epsilon) for owners in OWNERS]
     assert [one.classes for one in found] == sorted(one.classes for one in found)
     assert [one.effective for one in found] == sorted(one.effective for one in found)
-    assert all(one.classes in (3, 5) for one in found)
+    assert all(one.classes in CLASS_COUNTS for one in found)
+
+
+def test_more_labels_leave_less_known_of_each() -> None:
+    two, ten = (joint_choice(512, 30, 5.0, labels) for labels in (2, 10))
+    assert ten.effective < two.effective
+    assert ten.chosen <= two.chosen
+    with pytest.raises(BadParameter, match="labels"):
+        joint_choice(512, 30, 5.0, 1)
 
 
 @pytest.mark.parametrize("rule", [joint_choice, unified_choice, tuple_choice])

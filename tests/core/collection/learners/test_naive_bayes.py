@@ -8,8 +8,11 @@ from noisefloor.collection.encoding.joint_response import JointResponse
 from noisefloor.collection.encoding.report_columns import joint_rows
 from noisefloor.collection.encoding.sizing import joint_choice
 from noisefloor.collection.learners.naive_bayes import (
+    SPREADS,
     NaiveBayes,
     Shrinkage,
+    _chosen_spread,
+    _Fit,
     effective_counts,
     fit_counts,
     fit_tuples,
@@ -18,7 +21,7 @@ from noisefloor.collection.learners.naive_bayes import (
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.mechanisms.base import Reports
 from noisefloor.randomness import SeededSource
-from noisefloor.tables.scaled_records import ScaledRecords, ScaledSchema
+from noisefloor.tables.scaled_records import Label, ScaledRecords, ScaledSchema
 from record_worlds import accuracy, mixed_schema, ranges, two_groups
 
 
@@ -45,13 +48,33 @@ def test_categories_have_the_odds_of_their_class() -> None:
     assert model.scores(record)[0] == 1 + 4 + 6 + 9
 
 
-def test_a_model_is_read_as_it_was_written() -> None:
-    model = NaiveBayes(Discretiser(mixed_schema(), 3), np.linspace(-1, 1, 11), 0.25)
-    again = NaiveBayes.of_json(model.as_json())
-    records = two_groups(mixed_schema(), 50, "json")
-    assert np.array_equal(model.scores(records.values), again.scores(records.values))
-    with pytest.raises(BadParameter, match="model"):
-        NaiveBayes.of_json({"prior": 1.0})
+def test_of_three_labels_the_likeliest_is_predicted() -> None:
+    odds = np.array([[-3.0, 0.0], [0.0, -1.0], [1.0, 2.0]])
+    model = NaiveBayes(Discretiser(ranges(1), 3), odds, np.array([0.5, 0.25]))
+    values = np.array([[-1.0], [0.0], [1.0]])
+    assert model.scores(values).tolist() == [[-2.5, 0.25], [0.5, -0.75], [1.5, 2.25]]
+    assert model.predict(values).tolist() == [2, 1, 2]
+    with pytest.raises(BadParameter, match="odds"):
+        NaiveBayes(Discretiser(ranges(1), 3), odds[:, :1], np.array([0.5, 0.25]))
+
+
+def test_three_labels_are_found_in_reports_by_both_fits() -> None:
+    """3,000 owners, epsilon 6: both models name at least 80 % of labels, a constant a third."""
+    label = Label("label", "a", "b", ("c",))
+    schema = ScaledSchema(ranges(3).attributes, label)
+    draw = SeededSource(3, "three").generator()
+    labels = draw.integers(0, 3, 3000).astype(np.uint8)
+    values = np.clip(draw.normal((labels[:, None] - 1) * 0.6, 0.3, (3000, 3)), -1, 1)
+    classes = Discretiser(schema, 5)
+    response = JointResponse(classes.sizes, 2, 6.0, label_classes=3)
+    rows = joint_rows(classes.codes(values), labels)
+    reports = response.randomise(rows, SeededSource(3, "reports"))
+    models = (
+        fit_counts(response, response.tally(reports), classes),
+        fit_tuples(response, reports, Shrinkage(classes)),
+    )
+    for model in models:
+        assert np.mean(model.predict(values) == labels) > 0.8
 
 
 @pytest.mark.parametrize("odds", [np.zeros(4), np.array([0, 0, np.nan])])
@@ -162,7 +185,26 @@ def test_a_response_of_other_sizes_or_without_label_is_refused() -> None:
         fit_counts(bare, bare.tally(none[:, :2]), classes)
 
 
-@pytest.mark.parametrize("bad", [{"strength": 0.0}, {"shared": 1.0}, {"shared": -0.1}])
+@pytest.mark.parametrize("bad", [{"strength": 0.0}, {"shared": 100.0}, {"shared": -0.1}])
 def test_bad_shrinkage_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(BadParameter):
         Shrinkage(Discretiser(ranges(2), 3), **bad)
+
+
+def test_reports_choose_a_wide_spread_for_smooth_values_and_not_for_spikes() -> None:
+    """3,000 owners at epsilon 10: normal values want more spread than values at three points."""
+    schema = ranges(4)
+    draw = SeededSource(4, "spread").generator()
+    labels = draw.random(3000) < 0.5
+    smooth = np.clip(draw.normal(np.where(labels, 0.2, -0.2)[:, None], 0.4, (3000, 4)), -1, 1)
+    spikes = draw.choice([-0.9, 0.1, 0.8], (3000, 4))
+    classes, found = Discretiser(schema, 12), []
+    response = JointResponse(classes.sizes, 3, 10.0)
+    for place, values in enumerate((smooth, spikes)):
+        rows = joint_rows(classes.codes(values), labels)
+        reports = response.randomise(rows, SeededSource(4, "reports", place))
+        fit = _Fit.of(response, reports)
+        found.append(_chosen_spread(fit, Shrinkage(classes), 2).spread)
+        again = fit_tuples(response, reports[::-1], Shrinkage(classes))
+        assert np.array_equal(fit_tuples(response, reports, Shrinkage(classes)).odds, again.odds)
+    assert found[0] > found[1] == SPREADS[0]
