@@ -51,7 +51,7 @@ def test_a_small_one_keeps_the_gates_that_do_not_depend_on_size(name: str) -> No
 def test_every_shipped_scenario_answers_its_question_with_two_findings_or_more() -> None:
     for path in shipped_scenarios().values():
         findings = load(path, BLOCKS).findings
-        assert 2 <= len(findings) <= 4, path.stem
+        assert 2 <= len(findings) <= 5, path.stem
         assert any("{" in one.sentence for one in findings), path.stem
 
 
@@ -78,9 +78,9 @@ def test_made_false_the_data_have_other_captions_and_findings(run: Run) -> None:
         point.id: replace(run.results[other.id], id=point.id)
         for point, other in zip(run.points, run.points[::-1], strict=True)
     }
-    assert [one.is_true for one in check_findings(run.scenario.findings, run.points, swapped)] == [
-        False
-    ] * 3
+    # The first three compare the variants, which are swapped; the last is about both.
+    found = check_findings(run.scenario.findings, run.points, swapped)
+    assert [one.is_true for one in found][:3] == [False] * 3
     twin = replace(
         run,
         results=swapped,
@@ -90,7 +90,7 @@ def test_made_false_the_data_have_other_captions_and_findings(run: Run) -> None:
     assert not twin.passed
     assert false_sentences(twin) == []
     assert "gates failed." in page_of(twin).verdict_sentence
-    assert all(row.text.startswith("Not so: ") for row in page_of(twin).findings)
+    assert all(row.text.startswith("Not so: ") for row in page_of(twin).findings[:3])
 
 
 def _raised(curve: Curve) -> Curve:

@@ -161,5 +161,5 @@ def _open_bayes(records: ScaledRecords, classes: Discretiser, asked: ScaledRecor
     counts = np.bincount(cells, minlength=count * int(sizes.sum())).reshape(-1, count)
     # As if every label had come once more: one that nobody holds has no logarithm.
     labels = (np.bincount(records.labels, minlength=count) + 1) / (len(records) + count)
-    shares = Shrinkage(classes).shares(counts, labels)
+    shares = Shrinkage(classes).shares(counts.astype(np.float64), labels)
     return model_from_counts(classes, shares, labels).predict(asked.values)
