@@ -13,11 +13,9 @@ k of d attributes, so that each attribute is reported by n k / d owners:
 
 and k is the one that makes k lam^2 largest. Cutting an attribute into L classes loses what differs
 inside one of them; more of them have more shares to estimate, from fewer plain records' worth. So
-L grows with n_eff, in steps (``joint_choice``): 4, 5, 8, and 12 where a report about as many
-classes still tells of two attributes: from there on the reports themselves say how far counts
-spread over neighbouring classes (``learners``). Public ranges are wider than the data, so that few
-of L classes hold most records: hence no fewer than four. ``bench/class_counts.py`` says on which
-tables the steps were set, and compares them with the best L in hindsight.
+L grows with n_eff, in steps (``joint_choice``). Of all rules with at most three steps that is the
+one with the best mean accuracy on tables that judge nothing (``bench/class_counts.py``, which also
+compares it with the best L in hindsight).
 
 The unified response (the paper's, epsilon split over K attributes and the label). Each value has
 v = epsilon / (K + 1), so that lam_v = (e^v - 1) / (e^v + L - 1) for a value of L classes and
@@ -49,11 +47,10 @@ MOST_OWNERS = 1 << 40
 
 QueryMode: TypeAlias = Literal["protected", "on-device"]
 
-CLASS_COUNTS = (4, 5, 8, 12)
-"""What the rule for the joint response chooses from."""
+STEPS = ((0.0, 2), (1.0, 5), (500.0, 12))
+"""Plain records' worth of an attribute in five classes, and the classes from there on."""
 
-_FIVE, _EIGHT, _TWELVE = 5.0, 100.0, 20.0
-"""Plain records' worth of an attribute from which on it is cut into so many classes."""
+_REFERENCE = 5
 
 _MOST_FIXED = 10
 
@@ -86,14 +83,9 @@ def joint_choice(owners: int, attributes: int, epsilon: float, labels: int = 2) 
     """
     _check(owners, attributes, epsilon)
     check_count(labels, "labels", least=2, most=MOST_LABELS)
-    four, five, eight, twelve = (
-        _joint(owners, attributes, epsilon, labels, classes) for classes in CLASS_COUNTS
-    )
-    if twelve.effective >= _TWELVE and twelve.chosen >= min(2, attributes):
-        return twelve
-    if eight.effective >= _EIGHT:
-        return eight
-    return five if four.effective >= _FIVE else four
+    known = _joint(owners, attributes, epsilon, labels, _REFERENCE).effective
+    classes = max(classes for least, classes in STEPS if known >= least)
+    return _joint(owners, attributes, epsilon, labels, classes)
 
 
 def _joint(owners: int, attributes: int, epsilon: float, labels: int, classes: int) -> ReportSize:

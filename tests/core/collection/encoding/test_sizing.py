@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from noisefloor.collection.encoding.sizing import (
-    CLASS_COUNTS,
+    STEPS,
     ReportSize,
     joint_choice,
     joint_kept_share,
@@ -30,9 +30,9 @@ def test_how_many_attributes_at_four_classes() -> None:
 @pytest.mark.parametrize(
     "owners, attributes, chosen",
     [
-        (512, 30, [(1, 4), (1, 4), (2, 5), (3, 12), (6, 12)]),
-        (316, 33, [(1, 4), (1, 4), (2, 5), (3, 12), (6, 12)]),
-        (50_000, 6, [(1, 5), (1, 8), (1, 8), (3, 12), (6, 12)]),
+        (512, 30, [(1, 2), (1, 5), (2, 5), (4, 5), (10, 5)]),
+        (316, 33, [(1, 2), (1, 5), (2, 5), (4, 5), (10, 5)]),
+        (50_000, 6, [(1, 5), (1, 12), (1, 12), (3, 12), (6, 12)]),
     ],
 )
 def test_choices_are_pinned(owners: int, attributes: int, chosen: list[tuple[int, int]]) -> None:
@@ -73,7 +73,7 @@ def test_more_owners_never_mean_fewer_classes_or_less_known(epsilon: float) -> N
     found = [joint_choice(owners, 30, epsilon) for owners in OWNERS]
     assert [one.classes for one in found] == sorted(one.classes for one in found)
     assert [one.effective for one in found] == sorted(one.effective for one in found)
-    assert all(one.classes in CLASS_COUNTS for one in found)
+    assert all(one.classes in dict(STEPS).values() for one in found)
 
 
 def test_more_labels_leave_less_known_of_each() -> None:
