@@ -254,8 +254,8 @@ def _runs(curve: Curve, is_falling: bool) -> bool:
 
 
 TREND: PlotReadings = (
-    Reading("{curves} rises along the axis.", _trend(is_falling=False)),
-    Reading("{curves} falls along the axis.", _trend(is_falling=True)),
+    Reading("{curves} rises along the axis, within the intervals.", _trend(is_falling=False)),
+    Reading("{curves} falls along the axis, within the intervals.", _trend(is_falling=True)),
 )
 """Whether all measured curves run one way, as far as their intervals tell."""
 

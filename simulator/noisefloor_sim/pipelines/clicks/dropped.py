@@ -39,7 +39,7 @@ DROPPED_REPORT = "dropped-click report"
 UNEVEN = 2.0
 """An ad may lose, for each kept click, so many times what a mean ad loses: intervals of the
 click-through allow for it. Nothing that is reported tells ads apart here, so it is an assumption,
-and a wide one: the widest that was seen in shipped worlds is 1.1."""
+and a wide one: the widest that was seen in a shipped world is 1.1."""
 
 _LEVEL = 0.9875
 """Of each of two intervals whose ratio is to be covered, with one more, at 95 %."""
