@@ -28,6 +28,7 @@ SIZES: dict[str, dict[str, int]] = {
     "bid-requests": {"ads": 6, "topics": 3},
     "joint-rows": {"attributes": 6, "classes": 4, "chosen": 2},
     "decisions": {},
+    "range-rows": {"attributes": 6, "steps": 8},
     "asked-values": {"attributes": 6, "chosen": 2, "values": 9, "labels": 2},
     "told-values": {"chosen": 3, "values": 4, "labels": 2},
     "query-values": {"chosen": 3, "values": 4, "labels": 0},

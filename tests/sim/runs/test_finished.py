@@ -36,7 +36,7 @@ def test_a_run_has_its_metrics_claims_and_verdict(finished: nf.FinishedRun) -> N
     assert finished.report.is_file()
     page = finished.report.read_text(encoding="utf-8")
     findings = [found.text for found in finished.run.findings]
-    assert len(findings) == 3
+    assert len(findings) == 4
     assert finished.summary.startswith(" ".join(findings))
     verdict = finished.summary.removeprefix(" ".join(findings)).strip()
     assert all(text in page for text in (*findings, verdict))

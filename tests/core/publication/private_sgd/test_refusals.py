@@ -89,7 +89,9 @@ def test_a_loss_that_is_shared_by_the_batch_is_refused() -> None:
 
 def test_random_layers_are_refused_for_what_they_are() -> None:
     refused(SelfAttention(dropout=0.5), r"attention \(MultiheadAttention\) draws its own", 6, 8)
-    refused(nn.Sequential(nn.Linear(8, 3), nn.RReLU()), "draws its own random numbers")
+    linear = nn.Linear(8, 3)
+    nn.init.constant_(linear.bias, -1.0)  # of what is above 0, RReLU draws nothing
+    refused(nn.Sequential(linear, nn.RReLU()), "draws its own random numbers")
     drawn = torch.get_rng_state()
 
     class Noisy(nn.Module):
