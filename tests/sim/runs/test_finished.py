@@ -40,7 +40,8 @@ def test_a_run_has_its_metrics_claims_and_verdict(finished: nf.FinishedRun) -> N
     assert finished.summary.startswith(" ".join(findings))
     verdict = finished.summary.removeprefix(" ".join(findings)).strip()
     assert all(text in page for text in (*findings, verdict))
-    assert len(finished.claims) == 8  # of the report and of the heaviest user, at each point
+    # Of the report and of the heaviest user, at each point; corrected, of dropped clicks too.
+    assert len(finished.claims) == 10
     with (finished.folder / "metrics.csv").open(newline="") as file:
         written = list(csv.DictReader(file))
     rows = finished.rows()
