@@ -138,8 +138,8 @@ def test_points_are_counted_on_the_better_side_of_a_named_line() -> None:
 @pytest.mark.parametrize(
     ("y", "said"),
     [
-        ((1, 2), "The curve rises along the axis."),
-        ((2, 1), "The curve falls along the axis."),
+        ((1, 2), "The curve rises along the axis, within the intervals."),
+        ((2, 1), "The curve falls along the axis, within the intervals."),
         ((1, 1.05), ""),  # the intervals overlap
         ((1, math.nan), ""),
     ],
@@ -156,7 +156,10 @@ def test_a_curve_that_turns_by_more_than_its_intervals_has_no_trend() -> None:
     turning = Curve("a", (1.0, 2.0, 3.0), (1, 3, 2), (0.9, 2.9, 1.9), (1.1, 3.1, 2.1))
     assert seen(plot(turning, topics=[readings.TREND])) == ""
     level = Curve("a", (1.0, 2.0, 3.0), (1, 2.05, 2), (0.9, 1.9, 1.9), (1.1, 2.1, 2.1))
-    assert seen(plot(level, topics=[readings.TREND])) == "The curve rises along the axis."
+    assert (
+        seen(plot(level, topics=[readings.TREND]))
+        == "The curve rises along the axis, within the intervals."
+    )
 
 
 def test_columns_of_tables_are_counted_and_ranged() -> None:
