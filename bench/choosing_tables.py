@@ -40,7 +40,7 @@ PARTS = 5
 """Of a real table."""
 
 Draw = Callable[[Generator, int], tuple[ScaledSchema, ScaledRecords]]
-"""Makes the schema, and records of so many people."""
+"""Makes the schema, and the records of a number of people."""
 
 Fold = tuple[ScaledSchema, ScaledRecords, ScaledRecords]
 """The schema, records to train on and records to score."""

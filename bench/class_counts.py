@@ -65,7 +65,7 @@ Accuracies = dict[float, Floats]
 
 
 def score(fold: Fold, epsilon: float, classes: int, source: SeededSource) -> float:
-    """Return the share of right labels of a model with so many classes."""
+    """Return the share of right labels of a model with a number of classes."""
     schema, train, test = fold
     labels, cut = len(schema.label.classes), Discretiser(schema, classes)
     chosen = joint_size(len(schema), classes, epsilon, labels)

@@ -93,7 +93,7 @@ def survey(
 
 
 def several(fold: Fold, chosen: int, source: SeededSource) -> Answers:
-    """jNB with the fixed class count, and so many attributes in an answer."""
+    """jNB with the fixed class count, and several attributes in an answer."""
     response, classes, reports = joint_reports(fold, chosen, FIXED, source)
     model = fit_counts(response, response.tally(reports), classes)
     predicted = model.predict(fold.test.values)

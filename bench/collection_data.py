@@ -33,7 +33,7 @@ class Data:
         records: In [-1, 1], with labels.
         note: Where it is from, and where its ranges are.
         cost: The C of the support vector machine; 0 where the paper's methods are not run.
-        seeds: Out of so many, how many shuffles it has: of a large table they differ less.
+        seeds: How many of the requested shuffles it has: those of a large table differ less.
         folds: How many of the ten parts are left out in turn.
     """
 

@@ -113,7 +113,7 @@ def joint_bayes(fold: Fold, source: SeededSource) -> Iterator[tuple[str, Answers
 def joint_reports(
     fold: Fold, chosen: int, most: int, source: SeededSource
 ) -> tuple[JointResponse, Discretiser, Reports]:
-    """Return what everybody sends of so many drawn attributes of so many classes."""
+    """Return what everybody sends of drawn attributes that are cut into classes."""
     classes = Discretiser(fold.schema, most)
     response = JointResponse(classes.sizes, chosen, fold.epsilon, label_classes=fold.labels)
     rows = joint_rows(classes.codes(fold.train.values), fold.train.labels)

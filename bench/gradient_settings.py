@@ -70,7 +70,7 @@ def mechanism_of(name: str, dimension: int, epsilon: float) -> VectorMechanism:
 
 
 def descent_of(name: str, owners: int, epsilon: float) -> Descent:
-    """Return the setting for so many owners, at the nearest epsilon that was tried."""
+    """Return the setting for a number of owners, at the nearest epsilon that was tried."""
     nearest = min(EPSILONS, key=lambda one: abs(one - epsilon))
     return SETTINGS[name, owners < FEW, nearest]
 

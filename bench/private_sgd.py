@@ -108,7 +108,7 @@ def optimiser_of(kind: str, module: nn.Module) -> torch.optim.Optimizer:
 
 
 Steps = Callable[[int], None]
-"""Takes so many steps of a training that goes on."""
+"""Takes a number of steps of a training that goes on."""
 
 
 def plain(network: str, data: Data, batch: int, kind: str) -> Steps:

@@ -63,7 +63,7 @@ def study(
     delta: float = 0.0,
     attack: Attack = lira,
 ) -> Study:
-    """Train so many models on fair halves, attack all of them, and audit.
+    """Train a number of models on fair halves, attack all of them, and audit.
 
     Args:
         procedure: Trains, and returns logits.

@@ -45,7 +45,7 @@ CASES = ("no privacy, overfitted", "DP-SGD, epsilon 8", "DP-SGD, epsilon 1")
 
 
 def adult(records: int = RECORDS) -> Examples:
-    """Return so many records at random."""
+    """Return a number of records at random."""
     examples = fine_examples(load_records("adult"), "income")
     return examples[SeededSource(1, "rows").permutation(len(examples))[:records]]
 

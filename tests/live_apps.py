@@ -145,7 +145,7 @@ def live(service: Service) -> Iterator[Live]:
 
 
 def settled(app: Live, accepted: int) -> bool:
-    """Tell whether so many frames were accepted and none of them waits."""
+    """Tell whether a number of frames were accepted and none of them waits."""
     account = app("GET", "/conservation", headers=bearer(Role.READ)).json()
     assert account["is_conserved"]
     return bool(account["accepted"] == accepted and not account["pending"])

@@ -15,6 +15,6 @@ NIGHTLY_FACTOR = 30
 
 
 def examples(count: int, **others: Any) -> settings:  # Any: what hypothesis takes
-    """Return settings for so many examples on commits, and for many more at night."""
+    """Return settings for a number of examples on commits, and for many more at night."""
     factor = NIGHTLY_FACTOR if PROFILE == "nightly" else 1
     return settings(max_examples=count * factor, **others)

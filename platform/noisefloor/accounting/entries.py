@@ -151,7 +151,7 @@ def as_written(number: float) -> Fraction:
 
 
 def total_as_written(amounts: Iterable[tuple[float, int]]) -> float:
-    """Add numbers, each taken so often, as a ledger reads them: three times 0.1 is 0.3.
+    """Add numbers, each times its count, as a ledger reads them: three times 0.1 is 0.3.
 
     The floats themselves may add up to more, and a budget of 0.3 would seem to be passed. The
     result, as written, is never below the sum of what was written.

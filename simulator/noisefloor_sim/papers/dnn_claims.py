@@ -48,7 +48,7 @@ def _canary(
 
 
 def claims(plan: DnnPlan, count: int, epsilon: float = 1.0) -> list[NetworkClaim]:
-    """Return what is claimed, proved and audited of a network of so many parameters."""
+    """Return what is claimed, proved and audited of a network with a number of parameters."""
     learnings = (
         LearningFirst(epsilon, count, "printed"),
         LearningFirst(epsilon, count, "clamped"),

@@ -36,7 +36,7 @@ FALSE_DECISION = 1e-3
 """The probability that any claim of a reproduction is decided wrongly, at most."""
 
 RUN_DEVIATIONS = 2.0
-"""A printed number of one run agrees with ours if it is at most so many deviations away."""
+"""A printed number of one run agrees with ours if it is at most this many deviations away."""
 
 
 class ReproductionVerdict(StrEnum):

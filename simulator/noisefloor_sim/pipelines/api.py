@@ -100,7 +100,7 @@ class Price:
 
 
 def repeated_claim(claim: Claim, times: int) -> Claim:
-    """Return a claim about so many releases of one kind, by adding up."""
+    """Return a claim about several releases of one kind, by adding up."""
     return Claim(sequential([claim.claimed] * times), sequential([claim.proved] * times))
 
 

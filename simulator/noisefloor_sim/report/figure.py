@@ -95,7 +95,7 @@ Json = dict[str, object]
 
 # Drawn first to last: a fine dotted line is seen on a broad solid one, not beneath it.
 _ORDER: tuple[Role, ...] = ("baseline", "measured", "closed-form", "bound")
-_MOST_MARKERS = 14  # on one line; of a longer one, so many are shown
+_MOST_MARKERS = 14  # on one line; of a longer one, no more are shown
 _SIGNIFICANT = ",.4~r"
 
 

@@ -75,7 +75,7 @@ class PeopleCounts:
     left: int = 0
 
     def add(self, cohort: Cohort, day: int, days: int) -> None:
-        """Count a cohort on one of so many days."""
+        """Count a cohort on one of several days."""
         self.user_days += int(np.count_nonzero(cohort.leaves > day))
         if day == 0:
             self.devices += int(np.count_nonzero(cohort.owns))

@@ -18,7 +18,7 @@ from noisefloor_sim.world.population import DEVICES, Cohort
 from noisefloor_sim.world.tastes import TasteModel
 
 _WHEEL = 1 << 16
-"""Ads and hours are drawn by a wheel of so many notches: shares in steps of one in 65,536."""
+"""Ads and hours are drawn from a table of this many entries: shares in steps of one in 65,536."""
 
 _DEVICE_WEIGHT = np.array([6.0, 3.0, 1.0])
 """How much time people spend on phone, laptop and wearable."""

@@ -185,7 +185,7 @@ def audit_of(method: str, games: int, cost: Guarantee, **more: Any) -> dict[str,
 
 
 def card_of(method: str, games: int, cost: Guarantee, **more: Any) -> dict[str, Any]:
-    """Return the card of a release whose audit plays so many games."""
+    """Return the card of a release whose audit plays a number of games."""
 
     def play(canary: Canary, delta: float, seed: str) -> CanaryBounds:
         return audit_plan(canary, delta, seed, games=games)

@@ -23,7 +23,7 @@ def transactions(server: Server) -> int:
 
 
 def refused(valkey: EmbeddedServer, server: Server, *rounds: int) -> list[int]:
-    """Append so many frames at once, round by round; return how many of each were refused."""
+    """Append a number of frames at once, round by round; return how many of each were refused."""
     store = new_store(server)
 
     async def scenario() -> list[int]:

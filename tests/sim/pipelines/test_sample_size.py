@@ -72,7 +72,7 @@ def test_the_needed_user_days_bring_the_error_to_what_is_stated(seed: int) -> No
 def day_of(
     mechanism: ClickReport, clicked: NDArray[np.int64], source: SeededSource, users: int = USERS
 ) -> ClickCounts:
-    """Return what is estimated of users of whom so many clicked each ad, one ad each at most.
+    """Return what is estimated of users, given how many clicked each ad, one ad each at most.
 
     The tally is drawn as it is distributed: rows of bits would take long.
     """

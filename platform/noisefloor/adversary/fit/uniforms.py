@@ -59,7 +59,7 @@ def raised_fault(chance: float, fault: float) -> Distribution:
 
 
 def laplace_fault(times: float) -> Distribution:
-    """Return how the transform of Laplace noise is distributed if epsilon is so many times it."""
+    """Return how the transform of Laplace noise is distributed at a multiple of epsilon."""
 
     def below(x: Floats) -> Floats:
         tail = np.minimum(x, 1 - x)

@@ -89,7 +89,7 @@ def joint_choice(owners: int, attributes: int, epsilon: float, labels: int = 2) 
 
 
 def _joint(owners: int, attributes: int, epsilon: float, labels: int, classes: int) -> ReportSize:
-    """Return the sizes of the joint response for so many classes."""
+    """Return the sizes of the joint response for a number of classes."""
     chosen = joint_size(attributes, classes, epsilon, labels)
     kept = joint_kept_share(chosen, classes, epsilon, labels)
     return ReportSize(chosen, classes, kept, owners * chosen * kept**2 / attributes)

@@ -80,7 +80,7 @@ class GaussianCanary(Canary, Protocol):
         """Whether a canary comes or goes, or becomes another."""
 
     def group_work(self, records: int) -> int:
-        """How much one game with so many canaries takes on one input, in random numbers or so."""
+        """Roughly how many random numbers one game with this number of canaries draws."""
 
     def group_sums(self, records: int, games: int, source: Source) -> tuple[Floats, Floats]:
         """Play games with many canaries at once in one step, on each input.

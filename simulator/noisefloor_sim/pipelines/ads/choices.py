@@ -41,7 +41,7 @@ def choice_metrics(scenario: Scenario, context: SimulationContext) -> list[Metri
         try:
             asked = delivery_of(scenario, choice)
         except BadParameter:
-            continue  # this choice cannot be had at this epsilon, with so many ads
+            continue  # this choice cannot be had at this epsilon and number of ads
         metrics += _weighed(asked, rows, span * people.liking)
     return metrics
 

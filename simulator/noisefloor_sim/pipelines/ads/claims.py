@@ -149,7 +149,7 @@ def _plain(one: Guarantee) -> Guarantee:
 
 
 def repeated_guarantee(one: Guarantee, times: int) -> Guarantee:
-    """Return what is known of so many releases; nothing, if nothing is of one."""
+    """Return what is known of several releases; nothing, if nothing is known of one."""
     return sequential_as_written([one] * times) if one.is_finite else one
 
 

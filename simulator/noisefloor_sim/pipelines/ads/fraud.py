@@ -36,7 +36,7 @@ def check_pushed(scenario: Scenario) -> None:
 
 
 def fake_device_count(scenario: Scenario, honest: int) -> int:
-    """Return how many fake devices stand beside so many honest ones."""
+    """Return how many fake devices stand beside a number of honest ones."""
     share = scenario.threat.fakes
     return round(honest * share / (1 - share))
 
@@ -70,7 +70,7 @@ def forged_reports(
 def written_reports(
     scenario: Scenario, training: BitTraining, count: int, source: SeededSource
 ) -> NDArray[np.uint32]:
-    """Return the messages that so many fakes write themselves."""
+    """Return the messages that a number of fakes write themselves."""
     cells = target_cells(training, scenario.threat.pushed_ad)
     # The server walks against the gradient: down is up.
     if scenario.threat.forgery == "maximal":

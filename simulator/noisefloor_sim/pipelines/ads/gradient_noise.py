@@ -83,7 +83,7 @@ class GradientNoise:
         if not squares:
             return None
         found = math.sqrt(float(np.mean(squares))) * self._unit
-        # A deviation that is measured on so many nearly normal numbers errs by 1 / sqrt(2 n).
+        # A deviation that is measured on n nearly normal numbers errs by 1 / sqrt(2 n).
         error = found / math.sqrt(2 * numbers)
         return Metric.normal("training.noise.measured", found, error, numbers)
 

@@ -166,7 +166,7 @@ class Panel:
         )
 
     def tables(self, aggregator: Aggregation, days: int) -> "ChanceTables":
-        """Return what bidders know from the reports of the first so many days."""
+        """Return what bidders know from the reports of the first days."""
         tally = np.zeros(2 * len(self.cells), dtype=np.int64)
         count = 0
         for day in range(days):

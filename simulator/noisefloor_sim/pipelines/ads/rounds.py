@@ -35,7 +35,7 @@ class Stragglers:
 
     @classmethod
     def draw(cls, block: TrainingBlock, count: int, source: SeededSource) -> "Stragglers":
-        """Draw the delays of so many devices."""
+        """Draw the delays of a number of devices."""
         chance = source.generator()
         slow = chance.random(count) < block.stragglers
         delay_h = np.where(slow, chance.exponential(block.straggler_h, count), 0.0)

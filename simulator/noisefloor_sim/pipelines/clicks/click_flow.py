@@ -31,7 +31,7 @@ ClickMechanism = ClickReport | MemoisedClicks | DeliveredClick
 """What guards clicks, in any of its forms."""
 
 REMEMBERED_COHORTS = 4
-"""Of the first so many cohorts reports are remembered, to compare those that are sent again."""
+"""The number of cohorts whose reports are remembered, to compare those that are sent again."""
 
 Bits = NDArray[np.bool_]
 Rows = NDArray[np.int64]

@@ -37,7 +37,7 @@ DROPPED_REPORT = "dropped-click report"
 """What the account calls a report of dropped clicks."""
 
 UNEVEN = 2.0
-"""An ad may lose, for each kept click, so many times what a mean ad loses: intervals of the
+"""An ad may lose this many times as many clicks per kept one as a mean ad does: intervals of the
 click-through allow for it. Nothing that is reported tells ads apart here, so it is an assumption,
 and a wide one: the widest that was seen in a shipped world is 1.1."""
 

@@ -22,7 +22,7 @@ from noisefloor_sim.pipelines.clicks.day_statistics import ClickDayStatistics
 from noisefloor_sim.pipelines.clicks.dropped import DroppedShare
 
 MOST_ESTIMATES = 2_000
-"""Estimates are listed one by one up to so many ads times days, rates up to so many ads."""
+"""The most estimates (ads times days), and the most rates (ads), that are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

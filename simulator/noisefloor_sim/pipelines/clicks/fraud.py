@@ -92,7 +92,7 @@ class Forger:
         return np.concatenate([sent.reports, self.reports(fakes, source)])
 
     def reports(self, fakes: int, source: SeededSource) -> Reports:
-        """Return so many forged reports."""
+        """Return a number of forged reports."""
         encoding = day_encoding(self.mechanism)
         if self.forgery == "maximal":
             return crafted_reports(encoding or self.mechanism, self.pushed, fakes)
@@ -163,7 +163,7 @@ class Forger:
 
 
 FALSE_ALARMS = 0.01
-"""The level of the detector: so many honest epochs it may accuse."""
+"""The level of the detector: the share of honest epochs that it may accuse."""
 
 EPOCHS = 1_000
 """Honest epochs, and as many attacked ones, on which the detector is tried: the fewest that tell
@@ -278,7 +278,7 @@ def _detector_metrics(
 def _totals(
     encoding: UnaryEncoding, reports: int, true_tally: float, draw: Generator
 ) -> NDArray[np.int64]:
-    """Return all ones of so many reports, in as many epochs as the detector is tried on."""
+    """Return how many ones the reports have, in as many epochs as the detector is tried on."""
     ones = round(reports * true_tally)
     stayed = draw.binomial(ones, encoding.stay / ONE, EPOCHS)
     raised = draw.binomial(reports * encoding.size - ones, encoding.rise / ONE, EPOCHS)

@@ -128,7 +128,7 @@ def _coverage(phases: CollectionPhases, accuracy: Metric) -> list[Metric]:
 
 
 def _share(name: str, share: float, rows: int) -> Metric:
-    """Return a share with the interval of so many independent records."""
+    """Return a share of independent records with its interval."""
     found = proportion_metric(name, round(share * rows), rows)
     return Metric(name, share, min(found.low, share), max(found.high, share), rows)
 

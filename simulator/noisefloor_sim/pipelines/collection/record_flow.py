@@ -25,7 +25,7 @@ from noisefloor_sim.pipelines.collection.report_form import (
 )
 
 REMEMBERED_COHORTS = 8
-"""Of the first so many cohorts answers are remembered, to compare them with others."""
+"""The number of cohorts whose answers are remembered, to compare them with others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

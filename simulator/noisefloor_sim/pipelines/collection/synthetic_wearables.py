@@ -61,7 +61,7 @@ SCHEMA = ScaledSchema(
 
 
 def health_records(count: int, draw: Generator) -> ScaledRecords:
-    """Draw records of so many people."""
+    """Draw the records of a number of people."""
     labels = draw.random(count) < AT_RISK
     factor = draw.standard_normal((count, 1))
     noise = draw.standard_normal((count, len(VITAL_SIGNS)))

@@ -189,7 +189,7 @@ def _sum(played: Sequence[GameScores]) -> GameScores:
 
 
 def _draws(cost: Guarantee, work: int) -> int:
-    """Return how many draws make a fault that so many games can see.
+    """Return how many draws make a fault that a number of games can see.
 
     Gaussian noise of one release is far from its epsilon at rates that games resolve, and it adds
     up by the root of their number.
@@ -204,7 +204,7 @@ def _success(guarantee: Guarantee) -> float:
 
 
 def _excess(audited: LowerBound, claimed: Guarantee) -> list[Metric]:
-    """Tell by how much the planted fault passes the claim, where so many games could show it."""
+    """Tell by how much the planted fault passes the claim, where the games could show it."""
     if audited.ceiling <= claimed.epsilon:
         return []
     over = audited.epsilon - claimed.epsilon

@@ -62,7 +62,7 @@ class ReleaseNoise:
 
 
 def declaration_of(plan: ModelPlan, records: int) -> ReleaseNoise | None:
-    """Return what a plan declares for a table of so many records; None if it has no noise."""
+    """Return what a plan declares for a table of some size; None if it has no noise."""
     if isinstance(plan, PrivateSgdPlan):
         return _private_sgd(plan)
     if isinstance(plan, LogisticMethodPlan):
@@ -137,7 +137,7 @@ def _tables(tables: PrivateTables) -> ReleaseNoise:
     twos = DeclaredPart("twos", declared["twos"])
     parts |= dict.fromkeys(edge_names(made), twos)
     count = len(made.columns)
-    # A forest of n columns has at most n - 1 edges: so many tables of pairs are paid for.
+    # A forest of n columns has at most n - 1 edges: n - 1 tables of pairs are paid for.
     vectors = {"ones": (count, count), "scores": (1, 1), "twos": (0, count - 1)}
     return ReleaseNoise(parts, vectors)
 

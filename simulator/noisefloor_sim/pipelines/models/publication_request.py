@@ -55,7 +55,7 @@ def cost_of(block: ModelsBlock) -> Guarantee:
 
 
 def covered_releases(block: ModelsBlock, requested: int) -> int:
-    """Return how many releases the budget of the data set covers, of so many."""
+    """Return how many releases the budget of the data set covers, of a number of planned ones."""
     cost, budget = cost_of(block), Amount.budget(block.budget, block.budget_delta)
     return max(n for n in range(requested + 1) if Amount.cost(cost, n).fits(budget))
 
@@ -120,7 +120,7 @@ class Planner:
         return self.plans[key]
 
     def at(self, size: int) -> ModelPlan:
-        """Plan a release from so many records, which is public; no record is looked at."""
+        """Plan a release from a public number of records; no record is looked at."""
         parameters = parameters_of(self.block, self.variant)
         return self.of(ModelSpec(self.encoding, cost_of(self.block), size, parameters))
 

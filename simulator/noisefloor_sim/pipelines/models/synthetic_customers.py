@@ -63,7 +63,7 @@ SCHEMA = Schema(
 
 
 def customer_records(count: int, draw: Generator) -> Records:
-    """Draw records of so many people."""
+    """Draw the records of a number of people."""
     means, leisure = draw.standard_normal((2, count))
     own = draw.standard_normal((len(TRAITS), count))
     columns: dict[str, NDArray[np.str_]] = {}

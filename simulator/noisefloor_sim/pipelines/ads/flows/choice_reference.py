@@ -99,7 +99,7 @@ class SetReference:
 
     @cached_property
     def _later(self) -> Floats:
-        """P(the first of so many others is at this place or later), by number and place."""
+        """P(the first of n others is at this place or later), by n and place."""
         places, table = self.ads - 1, np.zeros((self.subset + 1, self.ads))
         for count in range(1, self.subset + 1):
             ways = [math.comb(places - place, count) for place in range(self.ads)]
@@ -120,7 +120,7 @@ class SetReference:
 
 
 LOWEST, HIGHEST = 6.0, 16.0
-"""The largest noisy score is looked for so many scales of the noise below and above all scores."""
+"""How many scales of the noise below and above all scores the largest noisy one is looked for."""
 
 NODE = 0.1
 """Distance, in scales of the noise, of the points at which tails are summed."""

@@ -377,7 +377,7 @@ class TrainingFlow(Flow):
         return self._is_first(cohort, number, MOST_REPORTS)
 
     def _is_first(self, cohort: int, number: int, most: int) -> bool:
-        """Whether a cohort is among the first, which have so many reports of a round."""
+        """Whether a cohort is among the first, whose reports of a round are tested."""
         share = 1.0
         if isinstance(self.training, SpectralTraining):
             share = self.training.shares[number]
