@@ -11,8 +11,8 @@ from noisefloor_sim.pipelines.ads.flows.training_flow import (
     TRAINING,
     TRAINING_REPORT,
     TrainingFlow,
-    TrainingTruth,
 )
+from noisefloor_sim.pipelines.ads.flows.training_truth import TrainingTruth
 
 __all__ = [
     "PANEL_REPORT",
