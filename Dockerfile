@@ -6,22 +6,29 @@
 ARG PYTHON_IMAGE=python:3.11.16-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
-# As variables, the constraints hold for what builds the wheel, too.
-ENV PIP_CONSTRAINT=/src/constraints.txt PIP_BUILD_CONSTRAINT=/src/constraints.txt
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY locks locks
+# Wheels only, each by its hash: nothing is compiled, so no stage has a compiler. The environment
+# itself has no pip.
+RUN python -m venv --without-pip /opt/noisefloor \
+    && pip --python /opt/noisefloor/bin/python install --no-cache-dir \
+       --disable-pip-version-check --only-binary :all: --require-hashes -r locks/services.txt
+# What builds our own wheel comes by its hash, too: without isolation pip fetches nothing else.
+RUN pip install --no-cache-dir --disable-pip-version-check \
+       --only-binary :all: --require-hashes -r locks/build.txt
+COPY pyproject.toml README.md LICENSE ./
 COPY platform platform
 COPY simulator simulator
 COPY services services
-# Wheels only: nothing is compiled, so no stage has a compiler. The environment itself has no pip.
-RUN python -m venv --without-pip /opt/noisefloor \
+RUN pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation --wheel-dir /wheel . \
     && pip --python /opt/noisefloor/bin/python install --no-cache-dir \
-       --disable-pip-version-check --only-binary :all: -c constraints.txt '.[services]'
+       --disable-pip-version-check --no-index --no-deps /wheel/noisefloor-*.whl
 
 FROM ${PYTHON_IMAGE} AS service
 RUN groupadd --gid 10001 noisefloor \
     && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin noisefloor \
-    && install --directory --mode 0700 --owner 10001 --group 10001 /var/lib/noisefloor
+    && install --directory --mode 0700 --owner 10001 --group 10001 \
+       /var/lib/noisefloor /var/lib/noisefloor-key
 COPY --from=build /opt/noisefloor /opt/noisefloor
 # Nothing is written: the file system may be read-only. Modules come from the environment alone,
 # never from the current folder.

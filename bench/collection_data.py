@@ -201,7 +201,7 @@ def _data(
     if labels.dtype != np.bool_:
         names = tuple(str(place) for place in range(int(labels.max()) + 1))
         label = Label("label", names[0], names[1], names[2:])
-    assert math.isfinite(float(values.sum()))
+    assert math.isfinite(float(values.sum()))  # noqa: S101  our own data sets
     scaled = [one.scale(values[:, place], "data") for place, one in enumerate(attributes)]
     records = ScaledRecords(np.column_stack(scaled), labels)
     schema = ScaledSchema(attributes, label)

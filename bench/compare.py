@@ -113,7 +113,7 @@ def measure(
         if secure is not None:
             _once(ours, workload.name + SECURE, secure, repeat, quick)
         for peer in peers:
-            assert theirs is not None
+            assert theirs is not None  # noqa: S101  narrows a type
             _once(theirs, f"{peer.library}: {workload.name}", series[peer], repeat, quick)
     for worker in (ours, theirs):
         if worker is not None:

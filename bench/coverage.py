@@ -106,7 +106,7 @@ def click_intervals(name: str, document: dict[str, Any], seed: int) -> Iterator[
     """Yield the intervals of one world of clicks: of one ad, and on one day."""
     engine, outcome = run(document, seed)
     clicks = engine.pipelines["clicks"]
-    assert isinstance(clicks, ClickPipeline | DeliveredPipeline)
+    assert isinstance(clicks, ClickPipeline | DeliveredPipeline)  # noqa: S101  narrows a type
     metrics = {one.name: one for one in outcome.findings["clicks"].metrics}
     days, limit = clicks.days, clicks.mechanism.limit
     ad, day = seed % 6, seed % len(days)
@@ -178,7 +178,7 @@ def collected_records(seed: int) -> Iterator[Interval]:
     }
     engine, outcome = run(document, seed)
     collection = engine.pipelines["collection"]
-    assert isinstance(collection, CollectionPipeline)
+    assert isinstance(collection, CollectionPipeline)  # noqa: S101  narrows a type
     metrics = {one.name: one for one in outcome.findings["collection"].metrics}
     for metric, truth in intervals_with_truth(metrics.values()):
         yield f"collection: {metric.name}", metric.low, metric.high, truth

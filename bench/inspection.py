@@ -121,7 +121,8 @@ def bounds() -> None:
                 engine = Engine(point, PIPELINES)
                 (named,) = engine.run().findings["clicks"].claims
                 pipeline = engine.pipelines["clicks"]
-                assert isinstance(pipeline, ClickPipeline) and named.claim.audited is not None
+                assert isinstance(pipeline, ClickPipeline)  # noqa: S101  narrows a type
+                assert named.claim.audited is not None  # noqa: S101  narrows a type
                 counts.append(sum(len(some[0]) for some in pipeline.flow.inspected.witnesses))
                 wire.append(named.claim.audited.epsilon)
                 own.append(_own_audit(pipeline.mechanism, counts[-1] // 2, seed))
@@ -133,7 +134,7 @@ def bounds() -> None:
 
 def _own_audit(report: object, trials: int, seed: int) -> float:
     """Audit the mechanism by reports drawn for it, on its worst two inputs."""
-    assert isinstance(report, ClickReport)
+    assert isinstance(report, ClickReport)  # noqa: S101  narrows a type
     pair = report.worst_pairs(Neighbours.USER)[0]
     source = SeededSource(seed, "own audit")
     reports = [

@@ -9,7 +9,8 @@ loader, which would cost it more.
 
 CPU time, one thread, one process. In every round each side takes some steps in turn; a ratio is
 the median over rounds of a side's time over the plain one's in the same round. Prints a table and
-writes every number; it reports, and does not fail on a missed target.
+writes every number; it reports, and does not fail on a missed target. A second table has masks,
+groups, carriers and cut batches (``private_sgd_variants.py``).
 """
 
 import argparse
@@ -33,6 +34,7 @@ from torch.nn import functional
 # `python bench/private_sgd.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.private_sgd_variants import measure_variants, printed_variants
 from bench.table import aligned, figure
 from bench.worker import ROOT
 
@@ -291,8 +293,12 @@ def main() -> None:
     rows = measure(quick=arguments.quick, only=arguments.only)
     print("A step over a plain step: CPU time, one thread, median over rounds taken in turns")
     print(printed(rows))
+    variants = measure_variants(quick=arguments.quick, only=arguments.only)
+    print("\nA step of a variant over one of its baseline, in CPU time taken in turns")
+    print(printed_variants(variants))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    every = [asdict(row) for row in rows] + [asdict(row) for row in variants]
+    arguments.out.write_text(json.dumps(every, indent=1) + "\n")
 
 
 if __name__ == "__main__":

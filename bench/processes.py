@@ -29,7 +29,7 @@ class Process:
         roots = os.pathsep.join(str(root / one) for one in ("platform", "services"))
         variables = {f"NOISEFLOOR_{key}": value for key, value in settings.items()}
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  our own command
                 [python, "-m", "noisefloor_services", name],
                 stdout=log,
                 stderr=log,

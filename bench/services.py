@@ -108,9 +108,8 @@ class Stack:
         """Forget every frame, and open the epochs again."""
         server = Server(self.store.url)
         server.call("FLUSHALL", "SYNC")
-        EpochStore(
-            server, Layout(example_collection().namespace), example_collection().kinds.values()
-        ).prepare()
+        collection = example_collection().at_least(Settings().minimum_batch)
+        EpochStore.of(server, Layout(collection.namespace), collection).prepare()
         server.close()
 
 
@@ -190,7 +189,7 @@ def overload(client: Worker, folder: Path, rate: float, sizes: Sizes) -> Answer:
     ):
         load = {"rate": OVERLOAD * rate, "seconds": sizes.overload_s, "connections": 512}
         load |= {"depth": 8, "drops": True, "port": one.app.port, "pid": one.app.pid}
-        assert counting.port  # it runs
+        assert counting.port  # noqa: S101  it runs
         counting.pause()
         later = threading.Timer(sizes.overload_s / 2, counting.resume)
         later.start()
@@ -225,7 +224,7 @@ def counted(client: Worker, folder: Path, durability: Durability, sizes: Sizes) 
         stack(place, durability) as one,
         running(aggregator.NAME, one.folder, one.settings) as counting,
     ):
-        assert counting.port  # it runs
+        assert counting.port  # noqa: S101  it runs
         server, store = _store(one)
         start_s = time.monotonic()
         answer = client.ask(

@@ -177,7 +177,7 @@ def run_case(case: str, users: int, *, with_bus: bool) -> Answer:
 
 def _fresh(case: str, users: int, *, with_bus: bool = True) -> Answer:
     """Measure a case in a fresh process."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603  our own command
         [sys.executable, __file__, "--case", case, "--users", str(users)]
         + ([] if with_bus else ["--arithmetic"]),
         cwd=ROOT,

@@ -80,7 +80,7 @@ class Worker:
     """The other end: starts the process and asks it."""
 
     def __init__(self, python: str, module: str) -> None:
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603  our own command
             [python, "-m", module],
             cwd=ROOT,
             env=os.environ | ONE_THREAD,
@@ -89,7 +89,8 @@ class Worker:
             text=True,
         )
         self.pid = self._process.pid
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None  # noqa: S101  narrows a type
+        assert self._process.stdout is not None  # noqa: S101  narrows a type
         self._requests: IO[str] = self._process.stdin
         self._replies: IO[str] = self._process.stdout
 

@@ -100,14 +100,14 @@ def _measured(command: Sequence[str | Path]) -> tuple[str, Answer]:
     Its peak is ``ru_maxrss``, which would also count this process's, but that is smaller.
     """
     start = time.perf_counter()
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603  our own command
         [sys.executable, *command],
         cwd=ROOT,
         env=os.environ | ONE_THREAD,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
+        assert process.stdout is not None  # noqa: S101  narrows a type
         output = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -84,7 +84,7 @@ class World:
 
     def __init__(self, scenario: Scenario, epsilon: float) -> None:
         self.scenario = scenario
-        self.random = random.Random(scenario.seed)
+        self.random = random.Random(scenario.seed)  # noqa: S311  protects nobody
         self.numpy = np.random.default_rng(scenario.seed)
         self.env = simpy.Environment()
         shape, users = scenario.ad_behaviour, scenario.population.users

@@ -240,8 +240,13 @@ def _dependencies(service: Tree, services: Tree) -> Iterator[str]:
             yield f"depends_on: {other} has no health check"
         elif not set(service.get("networks", [])) & set(services[other].get("networks", [])):
             yield f"depends_on: {other} is on no network of it"
-    if is_ours(service) and not service.get("depends_on"):
+    if is_ours(service) and not service.get("depends_on") and not _is_alone(service):
         yield "depends_on: no store"
+
+
+def _is_alone(service: Tree) -> bool:
+    """Say whether a service uses no store."""
+    return bool(service.get("command", [])[:1] == ["make-signing-key"])
 
 
 def _store(service: Tree) -> Iterator[str]:
@@ -270,7 +275,7 @@ def _run(service: Tree, image_settings: Mapping[str, str]) -> Iterator[str]:
         yield "command: is not known"
         return
     is_disabled = service.get("healthcheck") == {"disable": True}
-    if given.name in ("worker", "create-ledger", "restore-ledger") and not is_disabled:
+    if given.name not in _PORTS and not is_disabled:
         yield "healthcheck: it has no API that the image's could ask"
     variables = {**image_settings, **service.get("environment", {})}
     files = {f"{REDIS_URL}_FILE", f"{TOKENS}_FILE"}
@@ -278,7 +283,7 @@ def _run(service: Tree, image_settings: Mapping[str, str]) -> Iterator[str]:
         Settings.read({key: str(value) for key, value in variables.items() if key not in files})
     except BadSetting as error:
         yield f"environment: {error}"
-    if f"{REDIS_URL}_FILE" not in variables:
+    if f"{REDIS_URL}_FILE" not in variables and not _is_alone(service):
         yield "environment: no address of a store"
 
 

@@ -6,6 +6,7 @@ repeats itself exactly. A fresh seed is printed; ``--seed`` brings it back.
 
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -22,6 +23,11 @@ NOTES = pytest.StashKey[list[str]]()
 
 # Tests run one to a core: torch's threads would spin against those of the other worker.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Hundreds of processes are started: without stored bytecode each compiles the whole tree, which is
+# half of its time, and each worker rewrites the asserts of all tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # No deadlines: a test never times anything.
 settings.register_profile(

@@ -148,14 +148,29 @@ def _installs(stage: Stage) -> Iterator[str]:
     for line in (one for one in stage.lines if one.word == "RUN"):
         if _COMPILERS.search(line.text):
             yield "RUN: a compiler or a package of the system"
-        if "pip" in line.text.replace("--without-pip", "") and not _is_good_install(line.text):
-            yield "RUN: pip has to take constraints.txt, no cache, wheels and [services] only"
+        for command in _pip_commands(line.text):
+            if not _is_good_install(command):
+                yield "RUN: pip has to take wheels by the hashes of a lock, or our own; no cache"
+    if stage.name == "build" and "-r locks/services.txt" not in _commands(stage):
+        yield "RUN: pip does not install what the services need"
 
 
-def _is_good_install(text: str) -> bool:
-    extras = re.findall(r"\[([a-z,]+)\]", text)
-    required = ("--no-cache-dir", "--only-binary :all:", "-c constraints.txt")
-    return all(one in text for one in required) and extras == ["services"]
+def _commands(stage: Stage) -> str:
+    return "\n".join(line.text for line in stage.lines if line.word == "RUN")
+
+
+def _pip_commands(text: str) -> list[str]:
+    return [one for one in text.split("&&") if re.search(r"(?<!-)\bpip\b", one)]
+
+
+def _is_good_install(command: str) -> bool:
+    """Say whether every file is checked by its hash or was made here from the sources."""
+    by_hash = ("--only-binary :all:", "--require-hashes", "-r locks/")
+    our_own = ("--no-index", "--no-deps")
+    is_fixed = any(all(one in command for one in words) for words in (by_hash, our_own))
+    files = set(re.findall(r"-r (\S+)", command))
+    allowed = {"locks/services.txt", "locks/build.txt"}
+    return is_fixed and "--no-cache-dir" in command and files <= allowed
 
 
 def _end(stage: Stage) -> Iterator[str]:

@@ -43,7 +43,15 @@ class Script:
 
     def restart(self) -> None:
         self.place = 0
-        self.chance = Fraction(1)
+        self._chance = (1, 1)
+
+    @property
+    def chance(self) -> Fraction:
+        """The probability of the path; it is reduced once, at its end."""
+        return Fraction(*self._chance)
+
+    def _times(self, weight: int, whole: int) -> None:
+        self._chance = (self._chance[0] * weight, self._chance[1] * whole)
 
     def choose(self, weights: Sequence[int], whole: int) -> int:
         """Return an index of the weights; those of weight zero are never taken."""
@@ -51,13 +59,13 @@ class Script:
         if len(options) == 1:
             return options[0]
         index = options[self._turn(len(options))]
-        self.chance *= Fraction(weights[index], whole)
+        self._times(int(weights[index]), int(whole))
         return index
 
     def choose_evenly(self, bound: int) -> int:
         """Return an integer below the bound."""
         index = self._turn(bound) if bound > 1 else 0
-        self.chance /= bound
+        self._times(1, int(bound))
         return index
 
     def _turn(self, options: int) -> int:
@@ -202,11 +210,19 @@ def log_ratio(one: Fraction, other: Fraction) -> Decimal:
 
 def exact_worst(pairs: Iterable[tuple[Distribution, Distribution]]) -> Decimal:
     """Return the largest log-ratio over all pairs of distributions and all reports, both ways."""
-    largest = Fraction(1)
+    # Ratios are pairs of integers, compared crosswise: exact, and none has to be reduced.
+    high, low = 1, 1
     for first, second in pairs:
-        for report in first.keys() | second.keys():
-            one, other = first.get(report, Fraction(0)), second.get(report, Fraction(0))
-            if not one or not other:
+        if first.keys() != second.keys():
+            return Decimal("Infinity")
+        for report, one in first.items():
+            other = second[report]
+            left = one.numerator * other.denominator
+            right = other.numerator * one.denominator
+            if not left or not right:
                 return Decimal("Infinity")
-            largest = max(largest, one / other, other / one)
-    return log_ratio(largest, Fraction(1))
+            if left < right:
+                left, right = right, left
+            if left * low > high * right:
+                high, low = left, right
+    return log_ratio(Fraction(high, low), Fraction(1))

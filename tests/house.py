@@ -6,6 +6,7 @@ its breaches as lines of text; an empty list means that the tree keeps the rule.
 
 import ast
 import builtins
+import functools
 import io
 import re
 import tokenize
@@ -178,17 +179,24 @@ def words_in_names(source: str, words: Iterable[str], allowed: str = "") -> list
     An identifier is split at underscores and capitals; a word of several parts, such as
     ``line_up``, has to stand in it as a run of parts, and so has what is allowed.
     """
-    found = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.NAME:
-            parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", token.string)
-            spelled = f"_{'_'.join(parts)}_".lower().replace(f"_{allowed}_", "_")
-            found += [
-                f"{token.start[0]}: {token.string} ({word})"
-                for word in words
-                if f"_{word}_" in spelled
-            ]
-    return found
+    looked_for = tuple(words)
+    # Every identifier is such a run of signs: most texts have none that may be one of the words.
+    if not any(_words_of(one, looked_for, allowed) for one in set(re.findall(r"\w+", source))):
+        return []
+    return [
+        f"{token.start[0]}: {token.string} ({word})"
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.NAME
+        for word in _words_of(token.string, looked_for, allowed)
+    ]
+
+
+@functools.cache
+def _words_of(name: str, words: tuple[str, ...], allowed: str) -> tuple[str, ...]:
+    """Return those of some words that an identifier contains."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    spelled = f"_{'_'.join(parts)}_".lower().replace(f"_{allowed}_", "_")
+    return tuple(word for word in words if f"_{word}_" in spelled)
 
 
 def long_lines(text: str, limit: int) -> list[int]:
@@ -219,6 +227,7 @@ def stale_names(text: str, tree: Tree, files: Iterable[str]) -> list[str]:
     return sorted([*gone, *short, *(name for name in dotted if not _exists(name, tree))])
 
 
+@functools.cache
 def _short_names(tree: Tree) -> set[str]:
     functions, members = {f"{name}()" for name in dir(builtins)}, set[str]()
     for node in (node for syntax in tree.syntax.values() for node in ast.walk(syntax)):

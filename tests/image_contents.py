@@ -14,7 +14,7 @@ def pins() -> dict[str, str]:
     """Return the versions that constraints.txt fixes, by normalised name."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.split("==", 1) for line in lines if line and not line.startswith("#"))
-    return {_normal(name): version for name, version in pairs}
+    return {normal_name(name): version for name, version in pairs}
 
 
 def requirements(extra: str) -> dict[str, Distribution]:
@@ -25,7 +25,7 @@ def requirements(extra: str) -> dict[str, Distribution]:
     done: set[tuple[str, frozenset[str]]] = set()
     while waiting:
         requirement = Requirement(waiting.pop())
-        name, extras = _normal(requirement.name), frozenset(requirement.extras)
+        name, extras = normal_name(requirement.name), frozenset(requirement.extras)
         if (name, extras) in done:
             continue
         done.add((name, extras))
@@ -45,10 +45,11 @@ def link_packages(folder: Path, extra: str) -> Path:
     return folder
 
 
+def normal_name(name: str) -> str:
+    """Return the one form of a package's name."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _is_needed(requirement: Requirement, extras: frozenset[str]) -> bool:
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": one}) for one in ("", *extras))
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
+from noisefloor.cards import SigningKey
 from noisefloor.roles.collection_config import CollectionConfig
 from noisefloor_services.http.service import Service
 from noisefloor_services.security.credentials import Credentials, Role
@@ -43,7 +44,8 @@ def prepared(settings: Settings, collection: CollectionConfig) -> Settings:
     """Open the epochs of a collection, as its aggregator does: an ad server takes none before."""
     server = Server(settings.redis_url)
     layout = Layout(collection.namespace, settings.partitions)
-    EpochStore(server, layout, collection.kinds.values()).prepare(collection.first_epoch)
+    placed = collection.at_least(settings.minimum_batch)
+    EpochStore.of(server, layout, placed).prepare(collection.first_epoch)
     server.close()
     return settings
 
@@ -196,6 +198,14 @@ class Process:
             self.process.wait(5)
 
 
+def signing_key(folder: Path) -> Path:
+    """Return the key file of a publisher in a folder; PATH.pub is beside it."""
+    path = folder / "signing.key"
+    if not path.exists():
+        SigningKey.create(path, "tests")
+    return path
+
+
 @contextmanager
 def process(
     name: str,
@@ -205,6 +215,8 @@ def process(
     program: tuple[str, ...] = ("-m", "noisefloor_services"),
 ) -> Iterator[Process]:
     """Run a service as a process, and make sure that it ends; the program may be another one."""
+    if name == "model-publisher":
+        settings = {"SIGNING_KEY_FILE": str(signing_key(folder)), **settings}
     made = Process(name, folder, settings, *options, program=program)
     try:
         yield made

@@ -59,6 +59,60 @@ class Generator(nn.Module):
         return logits
 
 
+class Gated(nn.Module):
+    """Tokens, a GRU, classes; reads outputs and last states."""
+
+    def __init__(self, *, layers: int = 1, bias: bool = True) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(11, 6)
+        self.gru = nn.GRU(6, 5, num_layers=layers, batch_first=True, bias=bias)
+        self.head = nn.Linear(10, CLASSES)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        outputs, hidden = self.gru(self.embedding(tokens))
+        logits: Tensor = self.head(torch.cat([outputs.mean(1), hidden[0]], 1))
+        return logits
+
+
+class Heads(nn.Module):
+    """Tokens with a table of positions, and attention of two heads from linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(11, 8), nn.Embedding(12, 8)
+        self.norm, self.all, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.head = nn.Linear(8, CLASSES)
+
+    def forward(self, tokens: Tensor, is_text: Tensor | None = None) -> Tensor:
+        places = torch.arange(tokens.shape[1]).unsqueeze(0)  # one row for the whole batch
+        values = self.norm(self.tokens(tokens) + self.positions(places))
+        parts = self.all(values).unflatten(2, (3, 2, 4)).permute(2, 0, 3, 1, 4)
+        flags = torch.ones_like(tokens) if is_text is None else is_text
+        query, key, value = parts.unbind()
+        seen = nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=flags.bool()[:, None, None, :]
+        )
+        values = values + self.out(seen.transpose(1, 2).flatten(2))
+        weights = flags.to(values.dtype).unsqueeze(2)
+        logits: Tensor = self.head((values * weights).sum(1) / weights.sum(1).clamp(min=1))
+        return logits
+
+
+class Tied(nn.Module):
+    """The next token, by the table that tokens are looked up in; and a linear layer used twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.body = nn.Embedding(11, 6, padding_idx=2), nn.Linear(6, 6)
+        self.again, self.head = nn.Linear(6, 6), nn.Linear(6, 11)
+        self.again.weight, self.head.weight = self.body.weight, self.embedding.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        values = torch.tanh(self.body(self.embedding(tokens)))
+        logits: Tensor = self.head(torch.tanh(self.again(values)))
+        return logits
+
+
 class Attention(nn.Module):
     """A block of a transformer from plain layers."""
 
@@ -197,6 +251,15 @@ def windows(padding_mode: Literal["zeros", "circular"] = "zeros") -> nn.Module:
     )
 
 
+def grouped(groups: int) -> nn.Module:
+    """Convolutions whose channels are in groups, and group normalisation."""
+    return nn.Sequential(
+        *(nn.Conv2d(4, 8, 3, groups=groups, padding=1, bias=groups < 4), nn.GroupNorm(2, 8)),
+        *(nn.ReLU(), nn.Conv2d(8, 8, (2, 3), stride=2, groups=8), nn.Flatten(2), Pooled()),
+        nn.Linear(9, CLASSES),
+    )
+
+
 class Case(NamedTuple):
     """A network, the shape of one input, how many tokens there are, and the loss."""
 
@@ -240,6 +303,17 @@ CASES = {
     "lstm, short": Case(Recurrent, (2,), 11),
     "lstm of two layers": Case(lambda: Recurrent(layers=2), (6,), 11),
     "lstm without bias": Case(lambda: Recurrent(bias=False), (6,), 11),
+    "gru": Case(Gated, (9,), 11),
+    "gru of two layers": Case(lambda: Gated(layers=2), (6,), 11),
+    "gru without bias": Case(lambda: Gated(bias=False), (6,), 11),
+    "two groups": Case(lambda: grouped(2), (4, 6, 7)),
+    "depthwise": Case(lambda: grouped(4), (4, 6, 7)),
+    "group norm of rows": Case(
+        lambda: nn.Sequential(nn.Linear(8, 12), nn.GroupNorm(2, 12), nn.Linear(12, CLASSES)),
+        (8,),
+    ),
+    "heads and positions": Case(Heads, (9,), 11),
+    "tied": Case(Tied, (7,), 11, token_loss),
     "generator": Case(Generator, (7,), 11, token_loss),
     "attention": Case(Attention, (6, 8)),
     "in place": Case(InPlace, (3, 10)),
@@ -299,7 +373,7 @@ def gradients_one_by_one(
 
 def clipped_sum(gradients: dict[str, Tensor], clipping: Clipping) -> dict[str, Tensor]:
     """Clip each example's gradient and add them up, as the definition says."""
-    groups = {name: clipping.group_of(name.rpartition(".")[0]) for name in gradients}
+    groups = {name: clipping.group_of(name) for name in gradients}
     sums = {}
     for name, rows in gradients.items():
         group = groups[name]
@@ -324,7 +398,7 @@ def engine_sum(
     road: type[BookKeeping] | type[PerExample] = BookKeeping,
     parts: Sequence[slice] = (slice(None),),
 ) -> dict[str, Tensor]:
-    """Return the engine's sum, by parameter."""
+    """Return the engine's sum, by parameter, of all coordinates."""
     flat = FlatParameters(module)
     sums = torch.zeros_like(flat.vector)
     with road(module, flat, sums, loss=loss, clipping=clipping) as adding:

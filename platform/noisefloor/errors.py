@@ -10,10 +10,24 @@
     ├── SpendConflict           a spend id came back with another cost or release
     ├── PublicationFailed       what was paid for failed once; nothing is drawn a second time
     ├── BadSnapshot             a snapshot of a ledger or of a role cannot be read
+    ├── BadKey                  a key cannot be read, or others may read or change its file
+    ├── BadCard                 a card is refused; one of:
+    │   ├── UnsignedCard        nobody signed it
+    │   ├── UnknownKey          it was signed by a key that is not trusted
+    │   ├── WrongSignature      it was changed after it was signed
+    │   ├── NewerCard           it is of a format that only a newer version reads
+    │   └── DamagedCard         it is no card
+    ├── BrokenChain             a record of a ledger is missing, changed or swapped
+    ├── ClockWentBack           an entry would be earlier than the last one; nothing was spent
+    ├── LedgerAbsent            there is no ledger, or it is not the one that was opened
+    ├── UnlikeTerms             the ledger has another budget, relation or model
+    ├── BadPublicationStore     a folder of budgets and releases cannot be used
     ├── BadCollection           the document of a collection cannot be read or breaks a rule
     ├── BadFrame                bytes from the bus are not a frame that was requested
     ├── BusFull                 a bounded bus takes no more: back-pressure, try later
     ├── EpochOpen               an epoch's sums were requested before it was closed
+    ├── BatchTooSmall           a closed epoch has fewer reports than may be released
+    ├── AnswerChanged           a batch would be answered with other bytes than before
     ├── NotFitted               answers were requested before the last round was trained
     ├── UnsupportedModule       a network cannot be trained privately as it is built
     ├── TrainingFailed          a training ended without progress, or without numbers
@@ -21,12 +35,14 @@
     ├── BadScenario             a scenario cannot be read or breaks a rule
     ├── ServicesUnavailable     services that a run needs do not answer, or do not run
     ├── ServicesRefused         services answered a run's request with a refusal
+    ├── RequestInvalid          services found a request that breaks a rule; nothing was spent
     ├── BadRunDirectory         a run directory is in the way, damaged, or cannot be written
     ├── UnknownDataSet          a name that no data set has
     ├── MissingData             a data set was not fetched yet
     ├── DamagedData             a file of a data set is not what was pinned
     ├── FetchFailed             a data set could not be downloaded or kept
     ├── MissingExtra            a library of an extra is not installed; the text has its pip line
+    ├── BadBackbone             a directory holds no pretrained model that can be used
     ├── BadTable                a user's own table cannot be read or breaks a rule
     └── UnknownMechanism        a name that the audit's line-up does not have
 
@@ -136,6 +152,65 @@ class BadSnapshot(NoisefloorError):
     """A snapshot is damaged, or of another ledger or role."""
 
 
+class BadKey(NoisefloorError):
+    """A key cannot be read, or others may read or change its file; the text never has the key."""
+
+
+class BadCard(NoisefloorError):
+    """A card is refused, and what it describes is not loaded."""
+
+
+class UnsignedCard(BadCard):
+    """Nobody signed the card."""
+
+
+class UnknownKey(BadCard):
+    """The card was signed by a key that the recipient does not trust."""
+
+
+class WrongSignature(BadCard):
+    """The card is not the one that was signed."""
+
+
+class NewerCard(BadCard):
+    """The card is of a format that only a newer version reads."""
+
+
+class DamagedCard(BadCard):
+    """The card cannot be read, or lacks what every card has."""
+
+
+class BrokenChain(NoisefloorError):
+    """A record of a ledger is missing, changed or swapped; the text names the first."""
+
+
+class ClockWentBack(NoisefloorError):
+    """An entry would be earlier than the one before it; nothing was spent."""
+
+
+class LedgerAbsent(NoisefloorError):
+    """There is no such ledger; a store that was emptied must not pass for an unspent budget."""
+
+
+class UnlikeTerms(NoisefloorError):
+    """The ledger has another budget, relation, model or format."""
+
+
+class BadPublicationStore(NoisefloorError):
+    """A folder of budgets and releases is not there, is something else, or of another format.
+
+    Args:
+        folder: As it was named.
+        rule: What is wrong and what to do, read after the folder.
+    """
+
+    def __init__(self, folder: str, rule: str) -> None:
+        super().__init__(folder, rule)
+        self.text = f"{folder}: {rule}."
+        self.folder = folder
+        self.rule = rule
+
+
 class BadCollection(NoisefloorError):
     """The document of a collection cannot be read or breaks a rule."""
 
@@ -163,6 +238,31 @@ class BusFull(NoisefloorError):
 
 class EpochOpen(NoisefloorError):
     """Only a closed epoch can be released: an open one would still change."""
+
+
+class BatchTooSmall(NoisefloorError):
+    """A closed epoch has fewer reports than the minimum; how many is not said.
+
+    Args:
+        kind: Of the reports.
+        epoch: Which.
+        minimum: How many there have to be.
+    """
+
+    def __init__(self, kind: str, epoch: int, minimum: int) -> None:
+        super().__init__(kind, epoch, minimum)
+        self.text = (
+            f"Epoch {epoch} of {kind} was closed with fewer reports than the minimum of "
+            f"{minimum}: nothing is released of it, now or later. Read a later epoch, close "
+            "epochs less often, or retire this one."
+        )
+        self.kind = kind
+        self.epoch = epoch
+        self.minimum = minimum
+
+
+class AnswerChanged(NoisefloorError):
+    """A batch was answered before, and what is stored now gives other bytes: neither is sent."""
 
 
 class NotFitted(NoisefloorError):
@@ -238,6 +338,10 @@ class ServicesRefused(NoisefloorError):
     """Services answered a run's request with a refusal; the text says which, and why."""
 
 
+class RequestInvalid(NoisefloorError):
+    """Services found a request that breaks a rule of their interface; nothing was spent."""
+
+
 class BadRunDirectory(NoisefloorError):
     """A run directory is in the way, damaged, or cannot be written."""
 
@@ -274,6 +378,20 @@ class MissingExtra(NoisefloorError):
         self.what = what
         self.libraries = tuple(libraries)
         self.extra = extra
+
+
+class BadBackbone(NoisefloorError):
+    """A directory holds no pretrained model that can be used.
+
+    Args:
+        folder: The directory.
+        rule: What is wrong with it, read after the name.
+    """
+
+    def __init__(self, folder: object, rule: str) -> None:
+        super().__init__(str(folder), rule)
+        self.text = f"{folder}: {rule}."
+        self.rule = rule
 
 
 class BadTable(NoisefloorError):

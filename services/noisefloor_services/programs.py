@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from noisefloor.roles import CollectionConfig, example_collection
 from noisefloor_services.listening import bound
-from noisefloor_services.settings import Settings
+from noisefloor_services.settings import SIGNING_KEY_FILE, BadSetting, Settings
 
 if TYPE_CHECKING:
     from noisefloor_services.http import Service
@@ -75,6 +75,15 @@ def _with_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help=text)
 
 
+def _with_key(parser: argparse.ArgumentParser) -> None:
+    text = "where to write it; the public key is written to PATH.pub. A key is never written over"
+    parser.add_argument("path", type=Path, metavar="PATH", help=text)
+    text = "who publishes, as every card says it (default: noisefloor)"
+    parser.add_argument(
+        "--name", dest="publisher", default="noisefloor", metavar="NAME", help=text
+    )
+
+
 def _serving(make: Callable[[ProgramContext], "Service"]) -> Callable[[ProgramContext], None]:
     """Return the program that serves what is made, once its address is known to be free."""
 
@@ -106,6 +115,10 @@ def _model_publisher(start: ProgramContext) -> "Service":
     from noisefloor_services.publisher import read_data_sets
 
     records = read_data_sets(start.given.data_set, start.given.data_folder)
+    if start.settings.signing_key_file is None:
+        rule = "has to name the key that signs cards; make one, once, by"
+        command = "python -m noisefloor_services make-signing-key PATH --name NAME"
+        raise BadSetting(SIGNING_KEY_FILE, f"{rule} {command}")
     methods = methods_of(records, audit_plan)
     return publisher.create(
         start.settings,
@@ -128,6 +141,12 @@ def _restore_ledger(start: ProgramContext) -> None:
     print(publisher.restore_ledger(start.settings))
 
 
+def _migrate_ledger(start: ProgramContext) -> None:
+    from noisefloor_services import publisher
+
+    print(publisher.migrate_ledger(start.settings))
+
+
 def _store(start: ProgramContext) -> None:
     from noisefloor_services.store import run_store
 
@@ -143,23 +162,32 @@ def _make_secrets(start: ProgramContext) -> None:
     print(f"{folder}: {', '.join(made)}")
 
 
+def _make_signing_key(start: ProgramContext) -> None:
+    from noisefloor.cards import SigningKey
+
+    key = SigningKey.create(start.given.path, start.given.publisher)
+    print(f"{start.given.path}.pub: {key.public.line}", end="")
+
+
 def _worker(start: ProgramContext) -> None:
     """Count beside other workers, without an API, until a signal."""
     from noisefloor_services.store import CollectionRegistry, Durability, Layout, Server
     from noisefloor_services.streams import CountingThread, CountingThreads, EpochStore
 
-    settings, first = start.settings, start.collection
+    settings = start.settings
+    first = start.collection.at_least(settings.minimum_batch)
 
     def counting(one: CollectionConfig) -> CountingThread:
         layout = Layout(one.namespace, settings.partitions)
-        store = EpochStore(Server(settings.redis_url), layout, one.kinds.values())
+        store = EpochStore.of(Server(settings.redis_url), layout, one)
         return CountingThread(store, Durability(settings.durability), one.first_epoch)
 
     signals = {signal.SIGTERM, signal.SIGINT}
     # Blocked before a thread starts, which inherits it: the signal waits for sigtimedwait.
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     layout = Layout(first.namespace, settings.partitions)
-    registry = CollectionRegistry(Server(settings.redis_url), layout)
+    server = Server(settings.redis_url)
+    registry = CollectionRegistry(server, layout, default_minimum=settings.minimum_batch)
     CountingThreads(first, counting, registry).run(
         lambda pause_s: signal.sigtimedwait(signals, pause_s) is not None
     )
@@ -187,6 +215,12 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         "create-ledger": Program("makes the publisher's ledger, once", _create_ledger),
         "restore-ledger": Program(
             "raises a ledger that was set back to what its anchor says", _restore_ledger
+        ),
+        "migrate-ledger": Program(
+            "carries ledgers and anchors of an older format over", _migrate_ledger
+        ),
+        "make-signing-key": Program(
+            "makes the key that signs the publisher's cards", _make_signing_key, (_with_key,)
         ),
         "make-secrets": Program(
             "makes the secrets of a topology in containers",

@@ -20,8 +20,17 @@ OF_OTHERS = frozenset({"NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"
 """Variables of the rest of the project, which a service leaves alone."""
 
 TOKENS, REDIS_URL = "NOISEFLOOR_TOKENS", "NOISEFLOOR_REDIS_URL"
+SIGNING_KEY_FILE = "NOISEFLOOR_SIGNING_KEY_FILE"
 _SECRETS = (TOKENS, REDIS_URL)
 """May stand in a file, which the same name with _FILE at its end names."""
+
+_REFUSED = {
+    "NOISEFLOOR_SIGNING_KEY": (
+        "is refused: what stands in a variable is no secret. Name its file by "
+        f"{SIGNING_KEY_FILE}, and make another key"
+    )
+}
+"""What somebody may try, and has to be told why not."""
 
 _MOST_FILE_BYTES = 1 << 20
 _HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}", re.ASCII)
@@ -121,11 +130,13 @@ _READERS: dict[str, Callable[[str], Any]] = {  # Any: each reads its own type
     "rate": _real(0.01, 1e6),
     "burst": _whole(1, 10**6),
     "report_tokens": _switch,
+    "minimum_batch": _whole(1, 1 << 31),
     "ledger": _name,
     "ledger_epsilon": _real(0, 1e9),
-    "ledger_delta": _real(0, 0.009),
+    "ledger_delta": _real(0, 1),
     "ledger_neighbours": _neighbours,
     "ledger_anchor": _path,
+    "signing_key_file": _path,
     "experiments": _switch,
     "log_level": _one_of("INFO", "WARNING", "ERROR"),
     "data_folder": _path,
@@ -153,14 +164,18 @@ class Settings:
         rate: Requests a second and credential.
         burst: Requests at once and credential.
         report_tokens: Whether reports need one-use tokens.
+        minimum_batch: Reports that an epoch has to have to be released. Collections may ask for
+            more, and with ``experiments`` for less; 1 is no minimum.
         ledger: Name of the ledger.
         ledger_epsilon: Each data set's budget.
         ledger_delta: Each data set's budget of delta.
         ledger_neighbours: The ledger's relation.
         ledger_anchor: A file beside the Redis server that says what was spent at least; without
             one a server that is set back to an old backup is not noticed.
+        signing_key_file: The key that signs cards, in a file that only its owner can read.
         experiments: Whether uploaded data sets may be experiments, which publish what has no
-            guarantee; refused where data sets come from files.
+            guarantee; refused where data sets come from files. Collections may then have any
+            minimum.
         log_level: From which level on things are logged.
         data_folder: Where an embedded server keeps its data.
         credentials: Whose tokens are accepted; from NOISEFLOOR_TOKENS (one credential a line) or
@@ -182,15 +197,22 @@ class Settings:
     rate: float = 50.0
     burst: int = 100
     report_tokens: bool = False
+    minimum_batch: int = 100
     ledger: str = "publications"
     ledger_epsilon: float = 10.0
     ledger_delta: float = 1e-5
     ledger_neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE
     ledger_anchor: Path | None = None
+    signing_key_file: Path | None = None
     experiments: bool = False
     log_level: str = "INFO"
     data_folder: Path | None = None
     credentials: Credentials = field(default_factory=lambda: Credentials(()))
+
+    @property
+    def least_minimum(self) -> int:
+        """The smallest minimum that a collection beside the first may ask for."""
+        return 1 if self.experiments else self.minimum_batch
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> "Settings":
@@ -200,7 +222,7 @@ class Settings:
         known = {*readers, *secrets, *OF_OTHERS}
         for variable in sorted(environment):
             if variable.startswith(PREFIX) and variable not in known:
-                raise BadSetting(variable, "is not a setting")
+                raise BadSetting(variable, _REFUSED.get(variable, "is not a setting"))
         given = {
             name: _value(variable, environment[variable], _READERS[name])
             for variable, name in readers.items()

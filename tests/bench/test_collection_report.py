@@ -12,7 +12,7 @@ PLAIN = {"plain NB": (0.0, 95.0), "plain LR": (0.0, 96.0)}
 
 def test_every_method_runs_on_two_labels_and_on_three() -> None:
     """Each is refused by ``run`` if it is proved to spend more than epsilon."""
-    for name, paper in (("wine", False), ("ionosphere", True)):
+    for name, paper in (("wine", False), ("wdbc", True)):
         found = run(Task(name, 5.0, 0, folds=1, with_paper=False)).accuracies
         expected = {*BASELINES, *(one for one, _ in LADDER)}
         assert expected | {f"jNB+ {count}" for count in CLASS_COUNTS} <= found.keys()
@@ -68,6 +68,6 @@ def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_papers_settings_are_run_only_where_they_can_be() -> None:
-    tasks = tasks_of(["wine", "ionosphere"], 2, folds=10, with_paper=True)
-    assert {one.name for one in tasks if one.with_paper} == {"ionosphere"}
+    tasks = tasks_of(["wine", "wdbc"], 2, folds=10, with_paper=True)
+    assert {one.name for one in tasks if one.with_paper} == {"wdbc"}
     assert len(tasks) == 2 * 5 * 2

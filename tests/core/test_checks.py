@@ -1,7 +1,6 @@
 """Parameters are refused by name and rule; values are refused without being shown."""
 
 import math
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from between_processes import sent
 from noisefloor import errors
 from noisefloor.checks import (
     BLOCK,
@@ -289,15 +289,16 @@ def test_both_refusals_are_value_errors_of_this_package() -> None:
 
 
 def test_errors_with_attributes_come_back_whole_from_a_worker() -> None:
-    one = pickle.loads(pickle.dumps(BadParameter("epsilon", -1.0, "> 0")))
+    one = sent(BadParameter("epsilon", -1.0, "> 0"))
     assert (one.name, one.value, one.rule) == ("epsilon", -1.0, "> 0")
     assert str(one) == "Expected epsilon=-1.0 > 0."
-    two = pickle.loads(pickle.dumps(BudgetExceeded("user-class", [Shortage("delta", 1, 0)], "x")))
+    two = sent(BudgetExceeded("user-class", [Shortage("delta", 1, 0)], "x"))
     assert (two.subject, two.short, two.reason) == ("user-class", (("delta", 1, 0),), "x")
 
 
 def test_every_error_is_drawn_in_the_tree_and_the_tree_draws_no_other() -> None:
-    drawn = {line.split()[1] for line in str(errors.__doc__).splitlines() if "── " in line}
+    lines = str(errors.__doc__).splitlines()
+    drawn = {line.split("── ")[1].split()[0] for line in lines if "── " in line}
     defined = {
         name
         for name, kind in vars(errors).items()

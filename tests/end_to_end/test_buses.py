@@ -11,7 +11,7 @@ from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import new_run
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.store.embedded import EmbeddedServer
-from noisefloor_sim.cli import run_commands
+from noisefloor_sim.cli import batch_reading, run_commands
 from noisefloor_sim.deploy.hosting.remote_servers import RemoteHost
 from noisefloor_sim.deploy.hosting.servers import ServerHost
 from noisefloor_sim.deploy.service_client import ServiceAddresses
@@ -53,7 +53,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteHost]:
     folder = tmp_path_factory.mktemp("services")
     with EmbeddedServer(folder / "store") as store:
         variables = {"REDIS_URL": store.url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
-        variables |= {"RATE": "5000", "BURST": "5000"}
+        variables |= {"RATE": "5000", "BURST": "5000", "EXPERIMENTS": "on"}
         with (
             process("aggregator", folder, variables) as aggregator,
             process("ad-server", folder, variables) as ad_server,
@@ -166,12 +166,16 @@ def test_a_run_writes_the_same_files_on_every_bus(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(RUN)
     here = written(tmp_path, scenario, "memory", jobs=1)
-    topology = start(tmp_path / "up")
+    topology = start(tmp_path / "up", settings={"experiments": "on"})
     try:
         assert written(tmp_path, scenario, f"services:{tmp_path / 'up'}", jobs=2) == here
         token = {"Authorization": f"Bearer {topology.token('read')}"}
         left = httpx.get(f"{topology.url('aggregator')}/collections", headers=token).json()
         assert left == {"collections": []}  # a run leaves nothing behind
+        access = batch_reading.AggregatorAccess(tmp_path / "up")
+        for as_json in (True, False):
+            assert batch_reading.close(access, "clicks", 0, as_json=as_json) == 0
+        assert batch_reading.read(access, "clicks", 0, as_json=True, out=None) == 1  # too few
     finally:
         topology.stop()
     with EmbeddedServer(tmp_path / "store") as store:

@@ -27,7 +27,7 @@ def services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote
     listed = (*task_registry.TASK_FAMILIES, *task_cases.FAMILIES)
     monkeypatch.setattr(task_registry, "TASK_FAMILIES", listed)
     with EmbeddedServer(tmp_path / "store") as store:
-        free = {"rate": 1e6, "burst": 10**6}
+        free = {"rate": 1e6, "burst": 10**6, "experiments": True}
         settings = Settings(redis_url=store.url, partitions=2, credentials=credentials(), **free)  # type: ignore[arg-type]
         with (
             served(aggregator.create(settings, example_collection())) as counting,
@@ -45,7 +45,7 @@ def frames(task: TrainingTask, number: int) -> list[bytes]:
 
 @pytest.mark.parametrize("task", [Totals(), Threshold()], ids=["totals", "threshold"])
 def test_a_task_is_trained_alike_on_both_buses(services: RemoteHost, task: TrainingTask) -> None:
-    collection = CollectionConfig(example_collection(4).catalogue, task=task)
+    collection = CollectionConfig(example_collection(4).catalogue, task=task, minimum_batch=1)
     worlds = [hosting.open(collection) for hosting in (InProcessHost(), services)]
     here, there = (world.learner(task) for world in worlds)
     for number in range(task.rounds):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutants.mutant import GATE, PROJECT, REFUSED, ROOTS, Mutant, SmallScenario
+from mutants.preloaded import Preloaded
 
 _VERDICT = re.compile(r"^(MISFIT|UNACCOUNTED|BROKEN) (.+?) at (\S+): (.*)$", re.MULTILINE)
 _GATE = re.compile(r"^gate FAILED: (.*) \(([^()]*(?:\([^()]*\))?[^()]*)\)$", re.MULTILINE)
@@ -107,6 +108,7 @@ def run_case(
     *,
     mutant: Mutant | None = None,
     bus: str = "memory",
+    process: Preloaded | None = None,
 ) -> CaseResult:
     """Run a scenario on changed code.
 
@@ -116,26 +118,39 @@ def run_case(
         settings: Set in it, ``key=value``.
         mutant: What is changed; nothing if left out.
         bus: As ``noisefloor run --bus`` takes it.
+        process: What it is forked from; an interpreter is started if left out.
     """
     make_copy(folder / "copy", mutant)
     path = folder / f"{scenario.name}.yaml"
     path.write_text(scenario.text, encoding="utf-8")
-    command = [sys.executable, "-m", "noisefloor_sim.cli", "run", str(path)]
-    command += ["--out", str(folder / "run"), "--bus", bus, "--jobs", "1"]
-    command += [part for setting in settings for part in ("--set", setting)]
+    words = ["noisefloor_sim.cli", "run", str(path), "--out", str(folder / "run")]
+    words += ["--bus", bus, "--jobs", "1"]
+    words += [part for setting in settings for part in ("--set", setting)]
     begun = time.monotonic()
+    code, output = _run_words(words, folder, process)
+    seconds = time.monotonic() - begun
+    return CaseResult(code, tuple(findings_of(output)), output, seconds)
+
+
+def _run_words(words: Sequence[str], folder: Path, process: Preloaded | None) -> tuple[int, str]:
+    """Run ``python -m`` with some words on the copy in a folder; return code and output."""
+    variables = environment(folder / "copy")
+    if process is not None:
+        written = folder / "output.txt"
+        code = process.run(
+            words, folder=folder, environment=variables, output=written, most_s=MOST_S
+        )
+        return code, written.read_text(encoding="utf-8")
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", *words],
         cwd=folder,
-        env=environment(folder / "copy"),
+        env=variables,
         capture_output=True,
         text=True,
         timeout=MOST_S,
         check=False,
     )
-    seconds = time.monotonic() - begun
-    output = done.stdout + done.stderr
-    return CaseResult(done.returncode, tuple(findings_of(output)), output, seconds)
+    return done.returncode, done.stdout + done.stderr
 
 
 def environment(copy: Path) -> dict[str, str]:

@@ -1,16 +1,24 @@
 """A third of the mutants, each found by the run that it breaks; ``make mutants`` runs all."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mutants.mutant import BROKEN, GATE, MISFIT, PROJECT, ROOTS, UNACCOUNTED, Mutant
 from mutants.overlay import environment, findings_of, make_copy, run_case
+from mutants.preloaded import Preloaded, preloaded
 from mutants.run import main
 from mutants.table import MUTANTS, SUITE
 
 CASES = {mutant.scenario.name: mutant for mutant in reversed(SUITE)}
 """One case of each scenario; ``make mutants`` runs every one that a mutant has."""
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Preloaded]:
+    with preloaded() as started:
+        yield started
 
 
 def test_every_replaced_text_occurs_once_and_is_replaced() -> None:
@@ -37,9 +45,11 @@ def test_at_least_thirty_mutants_of_which_a_third_run_here() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", SUITE, ids=lambda one: one.name)
 def test_run_of_a_mutant_ends_with_1_and_names_flow_and_cause(
-    mutant: Mutant, tmp_path: Path
+    mutant: Mutant, process: Preloaded, tmp_path: Path
 ) -> None:
-    result = run_case(tmp_path / "case", mutant.scenario, mutant.settings, mutant=mutant)
+    result = run_case(
+        tmp_path / "case", mutant.scenario, mutant.settings, mutant=mutant, process=process
+    )
     found = result.named_by(mutant)
     assert result.code == 1, result.output
     assert found is not None, result.output
@@ -48,10 +58,38 @@ def test_run_of_a_mutant_ends_with_1_and_names_flow_and_cause(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_unchanged_code_ends_with_0_and_nothing_is_found(name: str, tmp_path: Path) -> None:
-    result = run_case(tmp_path / "case", CASES[name].scenario, CASES[name].settings)
+def test_unchanged_code_ends_with_0_and_nothing_is_found(
+    name: str, process: Preloaded, tmp_path: Path
+) -> None:
+    case = CASES[name]
+    result = run_case(tmp_path / "case", case.scenario, case.settings, process=process)
     assert result.code == 0, result.output
     assert not result.findings
+
+
+@pytest.mark.slow
+def test_a_fork_and_a_fresh_interpreter_say_the_same(process: Preloaded, tmp_path: Path) -> None:
+    mutant, results = SUITE[0], []
+    for name, started in (("fork", process), ("fresh", None)):
+        folder = tmp_path / name
+        result = run_case(folder, mutant.scenario, mutant.settings, mutant=mutant, process=started)
+        results.append((result.code, result.findings))
+    assert results[0] == results[1]
+    assert results[0][0] == 1
+
+
+def test_a_fork_imports_from_its_copy_alone_and_returns_its_exit_code(
+    process: Preloaded, tmp_path: Path
+) -> None:
+    copy, output = tmp_path / "copy", tmp_path / "output"
+    make_copy(copy, None)
+    program = "import noisefloor, os, sys\nprint(noisefloor.__file__, os.getcwd(), sys.argv[1])\n"
+    (tmp_path / "own_program.py").write_text(f"{program}sys.exit(7)\n", encoding="utf-8")
+    words = ["own_program", "word"]
+    variables = environment(copy)
+    code = process.run(words, folder=tmp_path, environment=variables, output=output, most_s=60)
+    found = copy / "platform" / "noisefloor" / "__init__.py"
+    assert (code, output.read_text().split()) == (7, [str(found), str(tmp_path), "word"])
 
 
 def test_a_copy_has_the_change_and_the_tree_does_not(tmp_path: Path) -> None:

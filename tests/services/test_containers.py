@@ -23,7 +23,7 @@ IGNORE = (ROOT / ".dockerignore").read_text(encoding="utf-8")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 STAGES = dockerfile_rules.read_stages(DOCKERFILE)
 SERVICES = ["ad-server", "aggregator", "model-publisher", "worker"]
-SERVICES += ["create-ledger", "restore-ledger"]
+SERVICES += ["create-ledger", "restore-ledger", "make-signing-key"]
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +133,14 @@ PLANTED: list[tuple[str, Callable[[Tree], None]]] = [
     ("ledger-store: command: --maxmemory-policy", option("maxmemory-policy", "allkeys-lru")),
     ("ledger-store: command: --maxmemory is", option("maxmemory", "1g")),
     ("ledger-store: command: --aclfile", option("aclfile", "/data/users.acl")),
-    ("ledger-store: command: --dir", option("dir", "/tmp")),
+    ("ledger-store: command: --dir", option("dir", "/tmp")),  # noqa: S108  to be refused
     ("worker: command: ", of("worker", command=["wroker"])),
     ("worker: command: ", of("worker", command=["worker", "--threads", "2"])),
     ("worker: command: ", of("worker", command=["make-secrets"])),
+    (
+        "environment: NOISEFLOOR_SIGNING_KEY is refused",
+        environment("model-publisher", NOISEFLOOR_SIGNING_KEY="x"),
+    ),
     ("worker: healthcheck: ", of("worker", healthcheck=None)),
     ("worker: environment: NOISEFLOOR_PROT", environment("worker", NOISEFLOOR_PROT="1")),
     (
@@ -185,10 +189,14 @@ def test_the_dockerfile_keeps_every_rule() -> None:
         ("COPY: builder is no earlier", "--from=build", "--from=builder"),
         ("ADD: not used", "COPY services", "ADD services"),
         ("RUN: a compiler", "RUN groupadd", "RUN apt-get install gcc && groupadd"),
-        ("RUN: pip", "-c constraints.txt", ""),
-        ("RUN: pip", "--no-cache-dir", ""),
-        ("RUN: pip", "[services]", "[services,ml]"),
-        ("RUN: pip", "[services]", "[dev]"),
+        ("RUN: pip has", "--require-hashes -r locks/services.txt", "-r locks/services.txt"),
+        ("RUN: pip has", "--require-hashes -r locks/build.txt", "setuptools"),
+        ("RUN: pip has", "--only-binary :all: ", ""),
+        ("RUN: pip has", "install --no-cache-dir", "install"),
+        ("RUN: pip has", "wheel --no-cache-dir --no-index", "wheel --no-cache-dir"),
+        ("RUN: pip has", "--no-index --no-deps /wheel", "--no-index /wheel"),
+        ("RUN: pip has", "-r locks/services.txt", "-r locks/services.txt -r locks/dev.txt"),
+        ("RUN: pip does not", "-r locks/services.txt", "-r locks/build.txt"),
         ("USER: ", "USER 10001:10001", "USER root"),
         ("USER: ", "USER 10001:10001\n", ""),
         ("USER: ", "EXPOSE", "USER 0:0\nEXPOSE"),

@@ -18,7 +18,8 @@ from redis.retry import Retry
 from compose_rules import read_compose, server_options, size_bytes
 from container_runs import Topology, client_binary, topology
 from dockerfile_rules import read_stages
-from noisefloor.publication import load
+from noisefloor.cards import PublicKey
+from noisefloor.publication import load_table
 from noisefloor_services.security.secret_files import make_secrets
 from own_tables import write_visits
 
@@ -43,8 +44,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
         made.start(*STORES)
         for name in STORES:
             wait_for_store(made, name)
-        made.start("create-ledger")
-        assert made["create-ledger"].process.wait(60) == 0, made["create-ledger"].log.read_text()
+        for name in ("make-signing-key", "create-ledger"):
+            made.start(name)
+            assert made[name].process.wait(60) == 0, made[name].log.read_text()
         made.start(*RUNNING)
         for name in APIS:
             made[name].wait_healthy(made.packages)
@@ -157,7 +159,10 @@ def test_the_commands_of_the_page_on_publishing_work(running: Topology) -> None:
         )
         for end in ("", "/card")
     )
-    assert load(file.content, card.json())["counts"].shape == (2, 3)
+    # The public key is what the command printed, as whoever runs this passes it on.
+    said = running["make-signing-key"].log.read_text()
+    key = PublicKey.parse(said.partition("pub: ")[2])
+    assert load_table(file.content, card.content, [key])["counts"].shape == (2, 3)
     header = token(running, name, "ledger")
     spent = httpx.get(f"{publisher.url}/ledger/visits", headers=header).json()
     assert (spent["spent_micro_epsilon"], spent["left_micro_epsilon"]) == (250_000, 9_750_000)

@@ -38,11 +38,13 @@ def test_every_setting_is_read() -> None:
         "RATE": "2.5",
         "BURST": "7",
         "REPORT_TOKENS": "on",
+        "MINIMUM_BATCH": "500",
         "LEDGER": "models",
         "LEDGER_EPSILON": "3.5",
         "LEDGER_DELTA": "1e-6",
         "LEDGER_NEIGHBOURS": "user",
         "LEDGER_ANCHOR": "/var/lib/noisefloor/anchor",
+        "SIGNING_KEY_FILE": "/var/lib/noisefloor/signing.key",
         "EXPERIMENTS": "on",
         "LOG_LEVEL": "WARNING",
         "DATA_FOLDER": "/var/lib/noisefloor",
@@ -68,13 +70,17 @@ def test_every_setting_is_read() -> None:
         ("RATE", "nan"),
         ("RATE", "inf"),
         ("RATE", "0"),
-        ("LEDGER_DELTA", "0.5"),
+        ("MINIMUM_BATCH", "0"),
+        ("MINIMUM_BATCH", "1.5"),
+        ("LEDGER_DELTA", "1.5"),
         ("LEDGER_EPSILON", "-1"),
         ("LEDGER_NEIGHBOURS", "enemy-value"),
         ("DURABILITY", "hope-value"),
         ("REDIS_URL", "http://user:secret-value@host"),
         ("DATA_FOLDER", "relative-value"),
         ("LEDGER_ANCHOR", "relative-value"),
+        ("SIGNING_KEY_FILE", "relative-value"),
+        ("SIGNING_KEY", "secret-value"),
         ("HOST", "a b"),
         ("LEDGER", "../value"),
         ("LOG_LEVEL", "DEBUG"),
@@ -94,6 +100,11 @@ def test_an_error_names_the_variable_and_a_rule_and_no_value(name: str, value: s
     assert len(value) < 4 or value not in str(caught.value)
     assert "value" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_a_key_in_a_variable_is_refused_with_what_to_do() -> None:
+    with pytest.raises(BadSetting, match="Name its file by NOISEFLOOR_SIGNING_KEY_FILE, and make"):
+        Settings.read({"NOISEFLOOR_SIGNING_KEY": "noisefloor-signing-key-1 AAAA me"})
 
 
 def test_tokens_come_from_a_variable_or_a_file_and_not_from_both(tmp_path: Path) -> None:

@@ -20,46 +20,93 @@ from noisefloor.accounting.bounds import (
     success,
     true_positive_rate,
 )
+from noisefloor.accounting.chain import ChainedRecord, ChainTail, replay
+from noisefloor.accounting.chained_ledger import (
+    Appended,
+    AppendStatus,
+    ChainedLedger,
+    SpendPreview,
+    explained,
+)
 from noisefloor.accounting.composition import group, parallel, product_up, sequential, sum_up
 from noisefloor.accounting.entries import (
+    DELTA_UNITS,
     MICRO,
     Amount,
     LedgerEntry,
     StatementLine,
-    debit_of,
-    entry_of,
     sequential_as_written,
     total_as_written,
 )
-from noisefloor.accounting.ledger import LARGEST_BUDGET, Ledger
+from noisefloor.accounting.file_ledger import FileLedger
+from noisefloor.accounting.ledger import Ledger, conflict
+from noisefloor.accounting.ledger_copy import LedgerCopy
 from noisefloor.accounting.lower_bound import epsilon_at_least
-from noisefloor.accounting.snapshot import LedgerContents, decode_ledger, encode_ledger
+from noisefloor.accounting.privacy_filter import LossTotal, PrivacyFilter, filter_of
+from noisefloor.accounting.release_loss import NANO, ReleaseLoss
+from noisefloor.accounting.snapshot import (
+    LedgerContents,
+    decode_ledger,
+    encode_ledger,
+    read_entry,
+)
+from noisefloor.accounting.spending import (
+    FORMAT,
+    LARGEST_BUDGET,
+    LedgerTerms,
+    Spend,
+    SpendReceipt,
+    carried,
+    check_text,
+)
 
 __all__ = [
+    "DELTA_UNITS",
+    "FORMAT",
     "LARGEST_BUDGET",
     "MICRO",
+    "NANO",
     "Amount",
+    "AppendStatus",
+    "Appended",
+    "ChainTail",
+    "ChainedLedger",
+    "ChainedRecord",
+    "FileLedger",
     "GaussianNoise",
     "LaplaceNoise",
     "Ledger",
     "LedgerContents",
+    "LedgerCopy",
     "LedgerEntry",
+    "LedgerTerms",
+    "LossTotal",
+    "PrivacyFilter",
+    "ReleaseLoss",
     "SampledGaussian",
+    "Spend",
+    "SpendPreview",
+    "SpendReceipt",
     "StatementLine",
     "advantage",
     "binary_success",
-    "debit_of",
+    "carried",
+    "check_text",
+    "conflict",
     "decode_ledger",
     "encode_ledger",
-    "entry_of",
     "epsilon_at",
     "epsilon_at_least",
+    "explained",
+    "filter_of",
     "gaussian_delta",
     "gaussian_true_positive_rate",
     "group",
     "noise_multiplier_for",
     "parallel",
     "product_up",
+    "read_entry",
+    "replay",
     "sequential",
     "sequential_as_written",
     "success",

@@ -3,18 +3,15 @@
 A float is taken for the shortest decimal that reads as it: 0.1 is one tenth, so that ten of them
 fit in 1.0. That differs from the float by less than 1e-16 of it. Costs are then rounded up and
 budgets down.
-
-What a spend becomes before it is booked, in any ledger: whole units, or a refusal.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from noisefloor.accounting.composition import check_compatible, sequential
-from noisefloor.checks import check_count
-from noisefloor.errors import BudgetExceeded, Shortage
+from noisefloor.accounting.composition import sequential
+from noisefloor.errors import Shortage
 from noisefloor.privacy import Guarantee
 
 MICRO = 10**6
@@ -57,12 +54,12 @@ class Amount:
     @property
     def epsilon(self) -> float:
         """Epsilon as the nearest float, for showing."""
-        return _quotient(self.micro_epsilon, MICRO)
+        return quotient(self.micro_epsilon, MICRO)
 
     @property
     def delta(self) -> float:
         """Delta as the nearest float, for showing."""
-        return _quotient(self.delta_units, DELTA_UNITS)
+        return quotient(self.delta_units, DELTA_UNITS)
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(
@@ -108,6 +105,11 @@ class LedgerEntry:
         debited: What was taken from the budget, all counted.
         proved: What was proved of it, all counted; None when nothing was.
         reason: Why nothing, or less, was proved.
+        order: Of the Renyi divergence that the ledger's filter adds up; 0 if it has no filter.
+        renyi: Its divergence of that order, all counted, in units of 1e-9.
+        failure: What it may lose beside that divergence, in units of delta.
+        is_carried: Whether it was spent under an older format, which had no filter: its plain
+            cost is taken off the budget before the filter is made.
     """
 
     spend_id: str
@@ -117,6 +119,10 @@ class LedgerEntry:
     debited: Amount
     proved: Amount | None
     reason: str = ""
+    order: int = 0
+    renyi: int = 0
+    failure: int = 0
+    is_carried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +144,8 @@ class StatementLine:
     share: float
 
 
-def _quotient(units: int, whole: int) -> float:
+def quotient(units: int, whole: int) -> float:
+    """Return units as the nearest float of the whole, for showing."""
     try:
         return units / whole
     except OverflowError:  # costs have no bound, floats have
@@ -185,44 +192,3 @@ def proved_amount(proved: Guarantee, count: int) -> tuple[Amount | None, str]:
     if amount.micro_epsilon >= VACUOUS:
         return None, proved.reason or "the proved epsilon is too large to mean anything"
     return amount, proved.reason
-
-
-RemainingBudget = Callable[[str], Amount]
-"""Says what is left to a subject."""
-
-
-def debit_of(
-    unit: Guarantee, subject: str, cost: Guarantee, count: int, left: RemainingBudget
-) -> Amount:
-    """Return what a cost takes in whole units; an infinite one is refused.
-
-    Args:
-        unit: Nothing, under the relation and model of the ledger.
-        subject: Whose budget.
-        cost: Of one release.
-        count: How many times.
-        left: Asked for the text of a refusal only.
-    """
-    check_count(count, "count")
-    check_compatible(unit, cost)
-    if not cost.is_finite:
-        short = Shortage("epsilon", cost.epsilon, left(subject).epsilon)
-        raise BudgetExceeded(subject, [short], cost.reason)
-    return Amount.cost(cost, count)
-
-
-def entry_of(
-    unit: Guarantee,
-    spend_id: str,
-    subject: str,
-    release: str,
-    cost: Guarantee,
-    proved: Guarantee | None,
-    count: int,
-    left: RemainingBudget,
-) -> LedgerEntry:
-    """Return the entry of a spend; whether the budget covers it is the ledger's to say."""
-    debited = debit_of(unit, subject, cost, count, left)
-    check_compatible(unit, proved or cost)
-    amount, reason = proved_amount(proved or cost, count)
-    return LedgerEntry(spend_id, subject, release, count, debited, amount, reason)

@@ -15,25 +15,31 @@ from noisefloor.accounting.entries import (
     Amount,
     LedgerEntry,
     StatementLine,
-    debit_of,
-    entry_of,
 )
+from noisefloor.accounting.privacy_filter import LossTotal
+from noisefloor.accounting.release_loss import ReleaseLoss
 from noisefloor.accounting.snapshot import LedgerContents, decode_ledger, encode_ledger
-from noisefloor.checks import check_finite
-from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
+from noisefloor.accounting.spending import (
+    LedgerTerms,
+    Spend,
+    SpendReceipt,
+    added,
+    check_text,
+    granted,
+)
+from noisefloor.errors import BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 
-LARGEST_BUDGET = 1e9
-_NOTHING = Amount(0, 0)
+_NOTHING = LossTotal()
 
 
 class _Account:
     """What one subject has spent, with the entries that say on what."""
 
-    __slots__ = ("entries", "spent")
+    __slots__ = ("entries", "total")
 
     def __init__(self) -> None:
-        self.spent = _NOTHING
+        self.total = _NOTHING
         self.entries: list[LedgerEntry] = []
 
 
@@ -41,7 +47,8 @@ class Ledger:
     """Budgets of many subjects under one relation and one model.
 
     Costs are rounded up and the budget is rounded down, to a millionth of epsilon and to 1e-18 of
-    delta, from the number as it is written: ten spends of 0.1 fit in a budget of 1.0.
+    delta, from the number as it is written: ten spends of 0.1 fit in a budget of 1.0. What is
+    granted beyond the plain sum, ``privacy_filter`` says and proves.
 
     Args:
         epsilon: Each subject's budget, in [0, 1e9].
@@ -50,7 +57,7 @@ class Ledger:
         model: The model of everything that is spent here.
     """
 
-    __slots__ = ("_accounts", "_budget", "_entries", "_unit")
+    __slots__ = ("_accounts", "_entries", "_terms")
 
     def __init__(
         self,
@@ -60,29 +67,36 @@ class Ledger:
         neighbours: Neighbours,
         model: TrustModel = TrustModel.LOCAL,
     ) -> None:
-        if not 0 <= check_finite(epsilon, "epsilon") <= LARGEST_BUDGET:
-            raise BadParameter("epsilon", epsilon, f"in [0, {LARGEST_BUDGET:g}]")
-        if not 0 <= check_finite(delta, "delta") <= 1:
-            raise BadParameter("delta", delta, "in [0, 1]")
-        self._budget = Amount.budget(epsilon, delta)
-        self._unit = Guarantee(0.0, neighbours, model=model)
+        self._terms = LedgerTerms.of(epsilon, delta, neighbours=neighbours, model=model)
         self._accounts: dict[str, _Account] = {}
         self._entries: dict[str, LedgerEntry] = {}
+
+    @classmethod
+    def under(cls, terms: LedgerTerms) -> "Ledger":
+        """Make a ledger of these terms."""
+        ledger = cls(0.0, neighbours=terms.neighbours, model=terms.model)
+        ledger._terms = terms
+        return ledger
+
+    @property
+    def terms(self) -> LedgerTerms:
+        """Budget, relation and model."""
+        return self._terms
 
     @property
     def budget(self) -> Amount:
         """What each subject may spend."""
-        return self._budget
+        return self._terms.budget
 
     @property
     def neighbours(self) -> Neighbours:
         """The relation of everything that is spent here."""
-        return self._unit.neighbours
+        return self._terms.neighbours
 
     @property
     def model(self) -> TrustModel:
         """The model of everything that is spent here."""
-        return self._unit.model
+        return self._terms.model
 
     def spend(
         self,
@@ -92,16 +106,9 @@ class Ledger:
         release: str,
         proved: Guarantee | None = None,
         count: int = 1,
+        loss: ReleaseLoss | None = None,
     ) -> LedgerEntry:
-        """Debit ``count`` times the cost, or refuse and change nothing.
-
-        Args:
-            subject: Whose budget.
-            spend_id: Names this spend in the whole ledger; a retry comes with the same one.
-            cost: What one release is claimed to cost; this is debited.
-            release: What the budget goes into.
-            proved: What was proved of one release, which may be infinite; ``cost`` if not given.
-            count: How many times, at least 1.
+        """Debit ``count`` times the cost, or refuse and change nothing; see ``Spend``.
 
         Returns:
             The entry; for a retry the first one, and nothing is debited.
@@ -111,24 +118,36 @@ class Ledger:
             SpendConflict: The id was used for another spend.
             UnlikeNeighbours: Cost or proof is of another relation or model.
         """
-        for name, text in (("subject", subject), ("spend_id", spend_id), ("release", release)):
-            _check_text(text, name)
-        entry = entry_of(self._unit, spend_id, subject, release, cost, proved, count, self.left)
-        debited = entry.debited
+        requested = Spend(subject, spend_id, cost, release, proved, count, loss)
+        before = self.total(subject)
+        entry = requested.entry(self._terms, before)
         if self._is_known(entry):
             return self._entries[spend_id]
-        if not (self.spent(subject) + debited).fits(self.budget):
-            raise BudgetExceeded(subject, debited.short_of(self.left(subject)))
+        granted(self._terms, before, entry)
         self._write(entry)
         return entry
 
-    def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
+    def can_spend(
+        self, subject: str, cost: Guarantee, count: int = 1, loss: ReleaseLoss | None = None
+    ) -> bool:
         """Tell whether a new spend would be accepted; nothing is spent."""
+        requested = Spend(subject, "new", cost, "new", None, count, loss)
+        before = self.total(subject)
         try:
-            debited = debit_of(self._unit, _check_text(subject, "subject"), cost, count, self.left)
+            granted(self._terms, before, requested.entry(self._terms, before))
         except BudgetExceeded:
             return False
-        return (self.spent(subject) + debited).fits(self.budget)
+        return True
+
+    def receipt(self, subject: str, spend_id: str) -> SpendReceipt:
+        """Return what was written down of a spend; KeyError if nothing was."""
+        total = _NOTHING
+        for position, entry in enumerate(self._of(subject).entries, 1):
+            total = added(total, entry)
+            if entry.spend_id == spend_id:
+                guarantee = self._terms.guarantee(total)
+                return SpendReceipt(position, "", "", entry.debited, guarantee)
+        raise KeyError(spend_id)
 
     def subjects(self) -> list[str]:
         """Return everybody who has an entry, sorted."""
@@ -138,22 +157,30 @@ class Ledger:
         """Return the entries of one subject, sorted by spend id."""
         return sorted(self._of(subject).entries, key=lambda entry: entry.spend_id)
 
+    def total(self, subject: str) -> LossTotal:
+        """Return what a subject has spent, by every count of the filter."""
+        return self._of(check_text(subject, "subject")).total
+
+    def debited(self, subject: str) -> Amount:
+        """Return the plain sums of what was debited, which may lie above the budget."""
+        return self.total(subject).spent
+
     def spent(self, subject: str) -> Amount:
-        """Return what was debited; after a merge it may lie above the budget."""
-        return self._of(subject).spent
+        """Return the smallest (epsilon, delta) that is proved of all debits: it decides."""
+        return self._terms.spent(self.total(subject))
 
     def left(self, subject: str) -> Amount:
         """Return what is left, never below zero."""
         return self.spent(subject).left_of(self.budget)
 
     def proved(self, subject: str) -> Guarantee:
-        """Return what was proved of all that the subject spent; infinite if a part is."""
+        """Return the sum of what was proved of each spend; infinite if a part is."""
         entries = self._of(subject).entries
         reason = "; ".join(sorted({entry.reason for entry in entries if entry.reason}))
         amounts = [entry.proved for entry in entries if entry.proved is not None]
         if len(amounts) < len(entries):
             return Guarantee.none(reason, self.neighbours, self.model)
-        total = sum(amounts, _NOTHING)
+        total = sum(amounts, Amount(0))
         epsilon = float_up(Fraction(total.micro_epsilon, MICRO))
         delta = min(1.0, float_up(Fraction(total.delta_units, DELTA_UNITS)))
         return Guarantee(epsilon, self.neighbours, delta=delta, model=self.model, reason=reason)
@@ -164,8 +191,8 @@ class Ledger:
         amounts: dict[str, Amount] = {}
         for entry in self._of(subject).entries:
             counts[entry.release] = counts.get(entry.release, 0) + entry.count
-            amounts[entry.release] = amounts.get(entry.release, _NOTHING) + entry.debited
-        whole = max(1, self.spent(subject).micro_epsilon)
+            amounts[entry.release] = amounts.get(entry.release, Amount(0)) + entry.debited
+        whole = max(1, self.debited(subject).micro_epsilon)
         lines = [
             StatementLine(
                 name, counts[name], of.micro_epsilon, of.delta_units, of.micro_epsilon / whole
@@ -184,12 +211,14 @@ class Ledger:
             f"in {line.count} ({line.share:.0%})"
             for line in lines
         )
+        spent, debited = self.spent(subject), self.debited(subject)
+        sums = f" (the plain sum is {debited})" if spent != debited else ""
         proved = self.proved(subject)
         shown = f"epsilon {proved.epsilon:.6f}" if proved.is_finite else "nothing"
         because = f" ({proved.reason})" if proved.reason else ""
         return (
-            f"{subject} has spent {self.spent(subject)} of {self.budget}; {self.left(subject)} is "
-            f"left. By release: {parts}. Proved of this: {shown}{because}."
+            f"{subject} has spent {spent} of {self.budget}{sums}; {self.left(subject)} is "
+            f"left. By release: {parts}. Proved of each, added up: {shown}{because}."
         )
 
     def snapshot(self) -> bytes:
@@ -201,9 +230,8 @@ class Ledger:
     def restore(cls, data: bytes) -> "Ledger":
         """Read a ledger back; BadSnapshot names the field that is wrong."""
         contents = decode_ledger(data)
-        ledger = cls(0.0, neighbours=contents.neighbours, model=contents.model)
-        ledger._budget = contents.budget
-        ledger._write_all(contents.entries)
+        ledger = cls.under(LedgerTerms(contents.budget, contents.neighbours, contents.model))
+        ledger.write_all(contents.entries)
         return ledger
 
     def merge(self, data: bytes) -> None:
@@ -216,32 +244,32 @@ class Ledger:
         for name in ("budget", "neighbours", "model"):
             if getattr(theirs, name) != getattr(self, name):
                 raise BadSnapshot(f"Ledger snapshot: {name} is that of another ledger.")
-        self._write_all([entry for entry in theirs.entries if not self._is_known(entry)])
+        self.write_all([entry for entry in theirs.entries if not self._is_known(entry)])
+
+    def write_all(self, entries: Iterable[LedgerEntry]) -> None:
+        """Take entries over as they are; no budget is looked at."""
+        for entry in entries:
+            self._write(entry)
 
     def _is_known(self, entry: LedgerEntry) -> bool:
         known = self._entries.get(entry.spend_id)
         if known is not None and known != entry:
-            raise SpendConflict(
-                f"Spend {entry.spend_id} was booked before with another subject, release, cost, "
-                "proof or count. A retry has to repeat them; a new spend needs a new id."
-            )
+            raise SpendConflict(conflict(entry.spend_id))
         return known is not None
 
     def _of(self, subject: str) -> _Account:
         return self._accounts.get(subject) or _Account()
 
-    def _write_all(self, entries: Iterable[LedgerEntry]) -> None:
-        for entry in entries:
-            self._write(entry)
-
     def _write(self, entry: LedgerEntry) -> None:
         account = self._accounts.setdefault(entry.subject, _Account())
         account.entries.append(entry)
-        account.spent = account.spent + entry.debited
+        account.total = added(account.total, entry)
         self._entries[entry.spend_id] = entry
 
 
-def _check_text(value: str, name: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise BadParameter(name, type(value).__name__, "to be a text of at least one sign")
-    return value
+def conflict(spend_id: str) -> str:
+    """Say that an id stands for another spend."""
+    return (
+        f"Spend {spend_id} was booked before with another subject, release, cost, proof, loss, "
+        "count or content. A retry has to repeat them; a new spend needs a new id."
+    )

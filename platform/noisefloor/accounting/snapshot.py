@@ -15,11 +15,13 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, BadSnapshot
 from noisefloor.privacy import Neighbours, TrustModel
 
-VERSION = 1
+VERSION = 2
 
 _OUTER = ("body", "checksum")
 _BODY = ("budget", "entries", "model", "neighbours", "version")
-_ENTRY = ("count", "debited", "proved", "reason", "release", "spend_id", "subject")
+_ENTRY_OF_1 = ("count", "debited", "proved", "reason", "release", "spend_id", "subject")
+_COUNTS = ("failure", "order", "renyi")
+_ENTRY = (*_ENTRY_OF_1, *_COUNTS, "is_carried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +42,28 @@ def encode_ledger(contents: LedgerContents) -> bytes:
         "neighbours": contents.neighbours.value,
         "model": contents.model.value,
         "entries": [
-            {
-                "spend_id": entry.spend_id,
-                "subject": entry.subject,
-                "release": entry.release,
-                "count": entry.count,
-                "debited": _pair(entry.debited),
-                "proved": "inf" if entry.proved is None else _pair(entry.proved),
-                "reason": entry.reason,
-            }
+            entry_fields(entry)
             for entry in sorted(contents.entries, key=lambda entry: entry.spend_id)
         ],
     }
     return canonical_json({"body": body, "checksum": _checksum(body)})
+
+
+def entry_fields(entry: LedgerEntry) -> dict[str, Any]:  # Any: JSON
+    """Write an entry as JSON has it."""
+    return {
+        "spend_id": entry.spend_id,
+        "subject": entry.subject,
+        "release": entry.release,
+        "count": entry.count,
+        "debited": _pair(entry.debited),
+        "proved": "inf" if entry.proved is None else _pair(entry.proved),
+        "reason": entry.reason,
+        "order": entry.order,
+        "renyi": entry.renyi,
+        "failure": entry.failure,
+        "is_carried": entry.is_carried,
+    }
 
 
 def decode_ledger(data: bytes) -> LedgerContents:
@@ -63,7 +74,8 @@ def decode_ledger(data: bytes) -> LedgerContents:
         _refuse("body", "is not an object")
     # The version first: another version may have other fields.
     if body.get("version") != VERSION or isinstance(body["version"], bool):
-        _refuse("version", f"is not {VERSION}")
+        older = "; migrate the ledger first" if body.get("version") == 1 else ""
+        _refuse("version", f"is not {VERSION}{older}")
     if outer["checksum"] != _checksum(body):
         _refuse("checksum", "does not fit the body")
     _fields(body, _BODY, "body")
@@ -83,15 +95,16 @@ def _entries(value: object) -> Iterable[LedgerEntry]:
         _refuse("entries", "is not a list")
     seen: set[str] = set()
     for place, item in enumerate(value):
-        entry = _entry(item, f"entries[{place}]")
+        entry = read_entry(item, f"entries[{place}]")
         if entry.spend_id in seen:
             _refuse(f"entries[{place}].spend_id", "occurs twice")
         seen.add(entry.spend_id)
         yield entry
 
 
-def _entry(value: object, where: str) -> LedgerEntry:
-    fields = _fields(value, _ENTRY, where)
+def read_entry(value: object, where: str, version: int = VERSION) -> LedgerEntry:
+    """Read an entry of a format, or raise BadSnapshot that names the field."""
+    fields = _fields(value, _ENTRY if version == VERSION else _ENTRY_OF_1, where)
     for name in ("spend_id", "subject", "release"):
         if not isinstance(fields[name], str) or not fields[name]:
             _refuse(f"{where}.{name}", "is not a text of at least one sign")
@@ -110,7 +123,17 @@ def _entry(value: object, where: str) -> LedgerEntry:
         debited=_amount(fields["debited"], f"{where}.debited"),
         proved=None if proved == "inf" else _amount(proved, f"{where}.proved"),
         reason=reason,
+        **({} if version == 1 else _counts(fields, where)),
     )
+
+
+def _counts(fields: dict[str, Any], where: str) -> dict[str, Any]:  # Any: JSON
+    for name in _COUNTS:
+        if type(fields[name]) is not int or fields[name] < 0:
+            _refuse(f"{where}.{name}", "is not a whole number, zero or more")
+    if not isinstance(fields["is_carried"], bool):
+        _refuse(f"{where}.is_carried", "is not true or false")
+    return {name: fields[name] for name in (*_COUNTS, "is_carried")}
 
 
 def _amount(value: object, where: str) -> Amount:

@@ -57,6 +57,16 @@ class GaussianTable:
         """The probabilities, in floating point."""
         return np.array(self.distribution.weights, dtype=np.float64) / ONE
 
+    @cached_property
+    def variation(self) -> float:
+        """A bound of the total variation between the table and the ideal distribution.
+
+        Each weight is off by one at most; beyond the reach a weight would be below one, and they
+        fall at least geometrically from there.
+        """
+        tail = 2 / -math.expm1(-self.reach / self.sigma**2)
+        return 2 * (2 * self.reach + 1 + tail) / ONE
+
     def delta(self, epsilon: float, shift: int) -> float:
         """Return the least delta for which a shift is (epsilon, delta) indistinguishable."""
         return excess(self.chances, epsilon, shift)

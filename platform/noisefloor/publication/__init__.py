@@ -6,6 +6,7 @@ files that are published, and ``noised_vectors`` are what simulations may see of
 methods of a publisher are listed in ``noisefloor.roles.publication_methods``.
 """
 
+from noisefloor.publication.cell_error import CellError, cell_error
 from noisefloor.publication.cell_noise import CellNoise
 from noisefloor.publication.histogram import HISTOGRAM, HISTOGRAM_HELP, Histogram
 from noisefloor.publication.logistic_regression import LogisticPlan
@@ -18,8 +19,9 @@ from noisefloor.publication.published_model import (
 )
 from noisefloor.publication.tensors import (
     MEDIA_TYPE,
+    check_release,
     check_writable,
-    load,
+    load_table,
     read_metadata,
     read_tensors,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "HISTOGRAM",
     "HISTOGRAM_HELP",
     "MEDIA_TYPE",
+    "CellError",
     "CellNoise",
     "ClassificationScores",
     "Histogram",
@@ -35,10 +38,12 @@ __all__ = [
     "NoisedVector",
     "PublishedModel",
     "ResidualObserver",
+    "cell_error",
+    "check_release",
     "check_writable",
     "classification_scores",
-    "load",
     "load_model",
+    "load_table",
     "read_metadata",
     "read_tensors",
 ]

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import sequential
+from noisefloor.accounting import GaussianNoise, ReleaseLoss, sequential
 from noisefloor.checks import check_epsilon, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import DiscreteLaplace, GaussianTable, continuous_sigma, excess
@@ -40,6 +40,10 @@ class CellNoise(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """What is proved of all cells together, from the weights as they are used."""
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """What is known of the loss: more than the guarantee where the noise is Gaussian."""
 
     @property
     def facts(self) -> dict[str, str | float]:
@@ -72,6 +76,11 @@ class LaplaceCells:
         object.__setattr__(self, "mechanism", mechanism)
         # One cell's cost for each cell that changes: their draws are independent.
         object.__setattr__(self, "guarantee", sequential([one] * cells))
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """Nothing more is known than the guarantee."""
+        return ReleaseLoss.of(self.guarantee)
 
     @property
     def facts(self) -> dict[str, str | float]:
@@ -125,6 +134,13 @@ class GaussianCells:
         )
 
     @property
+    def loss(self) -> ReleaseLoss:
+        """The noise of the cells that a record changes."""
+        cells = changed_cells(self.neighbours)
+        event = integer_gaussian(self.table.sigma, math.sqrt(cells), self.neighbours)
+        return ReleaseLoss((event,), variation=cells * self.table.variation)
+
+    @property
     def facts(self) -> dict[str, str | float]:
         """The distribution in words and numbers."""
         return {
@@ -152,6 +168,22 @@ def changed_cells(neighbours: Neighbours) -> int:
         rule = f"one of {', '.join(one.value for one in CHANGED_CELLS)}"
         raise BadParameter("neighbours", neighbours.value, rule)
     return CHANGED_CELLS[neighbours]
+
+
+def integer_gaussian(sigma: float, length: float, neighbours: Neighbours) -> GaussianNoise:
+    """Return discrete Gaussian noise as an event, whose Renyi divergences bound its own.
+
+    Args:
+        sigma: Of the noise.
+        length: By how much a record moves the integers under the relation, in L2.
+        neighbours: The relation. Events are over what a record moves that comes or goes, and
+            count twice that for one that is substituted.
+
+    Reference: Canonne, Kamath, Steinke 2020, arXiv 2004.00010 (concentrated privacy of integers).
+    """
+    twice = 2 if neighbours is Neighbours.RECORD_SUBSTITUTE else 1
+    # A hair less noise than there is, for the rounding of this line.
+    return GaussianNoise(twice * sigma / length * (1 - 1e-12))
 
 
 def pair_excess(chances: Floats, epsilon: float) -> float:

@@ -140,13 +140,17 @@ class LogisticPlan:
         return self.multiplier / math.sqrt(self.share), step
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What is proved: Gaussian releases add up by the squares of one over their noise."""
+    def event(self) -> GaussianNoise:
+        """All releases as one: Gaussian noise adds up by the squares of one over it."""
         sums, step = self.multipliers
         whole = 1 / math.sqrt(1 / sums**2 + self.steps / step**2)
         # A hair less noise than there is, so that the rounding of these roots costs nobody.
-        event = GaussianNoise(whole * (1 - 1e-12))
-        return epsilon_at([event], self.cost.delta, neighbours=self.cost.neighbours)
+        return GaussianNoise(whole * (1 - 1e-12))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved of the sums of features and of all steps together."""
+        return epsilon_at([self.event], self.cost.delta, neighbours=self.cost.neighbours)
 
     @property
     def rate(self) -> float:
@@ -263,7 +267,8 @@ class _Descent:
         if self.observe is not None:
             self.longest = self._longest(residuals)
         totals = residuals.sum(axis=0, dtype=np.float64)
-        sums = summed(self.features, residuals.reshape(len(residuals), -1)).reshape(raw.shape)
+        rows = residuals.reshape(len(residuals), self.tables * self.heads)  # may be none
+        sums = summed(self.features, rows).reshape(raw.shape)
         sums -= self.means[:, :, None] * totals
         return self.scales[:, :, None] * sums, totals
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.cards import CardDocument, TrustedKeys
 from noisefloor.errors import BadParameter, BadSnapshot, BadTable
 from noisefloor.publication.tensors import (
-    check_content,
+    check_release,
     read_metadata,
     read_tensors,
     write_tensors,
@@ -36,10 +37,13 @@ class PublishedModel:
     Attributes:
         encoding: How a record becomes features.
         layers: From the features to a figure for each class.
+        held_out: How many held-out records are predicted right and wrong, with noise that was
+            paid for, where an accuracy was.
     """
 
     encoding: OneHot
     layers: tuple[Layer, ...]
+    held_out: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -83,11 +87,13 @@ class PublishedModel:
         tensors: dict[str, NDArray[Any]] = {}
         for number, (weights, biases) in enumerate(self.layers):
             tensors |= {f"weights.{number}": weights, f"biases.{number}": biases}
-        about = {
+        about: dict[str, Any] = {  # Any: JSON
             "form": FORM,
             "label": self.encoding.label,
             "schema": schema_fields(self.encoding.schema),
         }
+        if self.held_out is not None:
+            about["held_out"] = list(self.held_out)
         # Not sorted: the order of the columns is that of the features.
         return write_tensors(tensors, {"noisefloor": json.dumps(about)})
 
@@ -99,22 +105,36 @@ class PublishedModel:
             encoding = OneHot(schema_of(about["schema"]), str(about["label"]))
             count = len(tensors) // 2
             layers = [(tensors[f"weights.{i}"], tensors[f"biases.{i}"]) for i in range(count)]
-            return cls(encoding, tuple(layers))
+            return cls(encoding, tuple(layers), _held_out(about.get("held_out")))
         except (BadParameter, BadTable, KeyError, TypeError, ValueError):
             raise BadSnapshot("Artefact: holds no model of dense layers.") from None
 
 
-def load_model(content: bytes, card: Mapping[str, Any]) -> PublishedModel:  # Any: JSON
-    """Return a published model, once the file is the one that its card describes.
+def _held_out(payload: Any) -> tuple[int, int] | None:  # Any: JSON
+    if payload is None:
+        return None
+    right, wrong = payload
+    if type(right) is not int or type(wrong) is not int:
+        raise TypeError
+    return right, wrong
+
+
+def load_model(
+    content: bytes, card: CardDocument, keys: TrustedKeys = (), *, unsigned: bool = False
+) -> PublishedModel:
+    """Return a published model, once its publisher signed for it.
 
     Args:
         content: As it was fetched.
-        card: Its card; fetch it where you trust it to come from.
+        card: Its card, as it was fetched: bytes, or what they are as JSON.
+        keys: Of the publishers that are trusted, or the file that holds them.
+        unsigned: Whether to insist on a card whose signature is not checked.
 
     Raises:
+        BadCard: The card is unsigned, of another key, changed, of a newer format or damaged.
         BadSnapshot: The file was changed, or is another one, or holds no model.
     """
-    check_content(content, card)
+    check_release(content, card, keys, unsigned=unsigned)
     return PublishedModel.read(content)
 
 

@@ -1,7 +1,7 @@
 """Arrays as safetensors files, and a loader that refuses a file that its card does not describe.
 
 The form holds numbers and texts only: reading one runs no code. It has no checksum of its own, so
-a reader of a file compares its SHA-256 with the card's.
+a reader of a file compares its SHA-256 with the card's, which its publisher signed.
 """
 
 import hashlib
@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.cards import CardDocument, TrustedKeys, check_card
 from noisefloor.checks import check_extra
 from noisefloor.errors import BadSnapshot
 
 MEDIA_TYPE = "application/octet-stream"
+
+MOST_RELEASE_BYTES = 64 << 20
+"""Of a published file; a method refuses a plan whose file would be larger."""
 
 
 def check_writable() -> None:
@@ -57,21 +61,33 @@ def read_metadata(content: bytes) -> dict[str, str]:
         raise BadSnapshot("Artefact: is no safetensors file.") from None
 
 
-def load(content: bytes, card: Mapping[str, Any]) -> dict[str, NDArray[Any]]:  # Any: JSON
-    """Return the arrays of a published file, once it is the one that its card describes.
+def load_table(
+    content: bytes, card: CardDocument, keys: TrustedKeys = (), *, unsigned: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a published file, once its publisher signed for it.
 
     Args:
         content: As it was fetched.
-        card: Its card; fetch it where you trust it to come from.
+        card: Its card, as it was fetched: bytes, or what they are as JSON.
+        keys: Of the publishers that are trusted, or the file that holds them.
+        unsigned: Whether to insist on a card whose signature is not checked.
 
     Raises:
+        BadCard: The card is unsigned, of another key, changed, of a newer format or damaged.
         BadSnapshot: The file was changed, or is another one, or no such file at all.
     """
-    check_content(content, card)
+    check_release(content, card, keys, unsigned=unsigned)
     return read_tensors(content)
 
 
-def check_content(content: bytes, card: Mapping[str, Any]) -> None:  # Any: JSON
-    """Refuse a file that is not the one of its card."""
-    if hashlib.sha256(content).hexdigest() != card.get("content_sha256"):
+def check_release(
+    content: bytes, card: CardDocument, keys: TrustedKeys = (), *, unsigned: bool = False
+) -> dict[str, Any]:  # Any: JSON
+    """Return the card of a file once it is signed, and the file is the one that it describes.
+
+    See ``load_table``; nothing of the file is read but its hash.
+    """
+    checked = check_card(card, keys, unsigned=unsigned)
+    if hashlib.sha256(content).hexdigest() != checked["content_sha256"]:
         raise BadSnapshot("Artefact: is not the one of this card (SHA-256 differs).")
+    return checked

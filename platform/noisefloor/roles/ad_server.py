@@ -25,6 +25,7 @@ from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.batches import BatchTerms
 from noisefloor.roles.epochs import AggregationLimits
 from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
 from noisefloor.wire import Kind, Reduction, Tally, symbol_kind
@@ -124,6 +125,7 @@ class AdServer:
         first_epoch: The oldest epoch that is open at the start.
         requests: The kinds of requests that are counted; none by default.
         limits: Bounds of what is kept.
+        terms: On which batches are released.
     """
 
     __slots__ = ("_aggregator", "_catalogue", "_requests")
@@ -135,6 +137,7 @@ class AdServer:
         *,
         requests: Iterable[Kind] = (),
         limits: AggregationLimits | None = None,
+        terms: BatchTerms | None = None,
     ) -> None:
         listed = tuple(requests)
         self._catalogue = catalogue
@@ -142,7 +145,9 @@ class AdServer:
         if len(self._requests) < len(listed):
             names = [kind.name for kind in listed]
             raise BadParameter("requests", names, f"of {', '.join(sorted(REQUEST_KINDS))}")
-        self._aggregator = Aggregator([self.kind, *listed], first_epoch, limits=limits)
+        self._aggregator = Aggregator(
+            [self.kind, *listed], first_epoch, limits=limits, terms=terms
+        )
 
     @property
     def catalogue(self) -> Catalogue:

@@ -7,19 +7,23 @@ ids are random: two honest frames never share one. A frame that re-uses an id is
 
 Services refuse a frame of a closed, full or far epoch before they accept it, by the same rules; a
 frame that comes to this state machine nevertheless has the outcome that it has here.
+
+What is released, and of how many reports at least, is said in ``batches``.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from noisefloor.checks import check_count
 from noisefloor.errors import BadFrame, BadParameter, EpochOpen
 from noisefloor.roles import snapshot as snapshots
+from noisefloor.roles.batches import BatchTerms, rows_answer, sums_answer
 from noisefloor.roles.epochs import AggregationLimits, EpochState, EpochSummary, EpochWindow
 from noisefloor.roles.frame_outcomes import DeadLetter, FrameCounters, FrameOutcome, FrameStatus
-from noisefloor.wire import MOST_EPOCH, Frame, Kind, Reduction, Tally, decode_frame
+from noisefloor.wire import FIRST, MOST_EPOCH, Frame, Kind, Reduction, Tally, decode_frame
 
 
 class Aggregator:
@@ -29,9 +33,19 @@ class Aggregator:
         kinds: What is accepted; a frame of another kind is a dead letter.
         first_epoch: The oldest epoch that is open at the start.
         limits: Bounds of what is kept.
+        terms: On which batches are released; by default every one is, and states nothing.
+        collections: The names of which a frame may have one; by default it has none.
     """
 
-    __slots__ = ("_counters", "_kinds", "_letters", "_limits", "_windows")
+    __slots__ = (
+        "_collections",
+        "_counters",
+        "_kinds",
+        "_letters",
+        "_limits",
+        "_terms",
+        "_windows",
+    )
 
     def __init__(
         self,
@@ -39,10 +53,14 @@ class Aggregator:
         first_epoch: int = 0,
         *,
         limits: AggregationLimits | None = None,
+        terms: BatchTerms | None = None,
+        collections: Sequence[str] = FIRST,
     ) -> None:
         check_count(first_epoch, "first_epoch", least=0, most=MOST_EPOCH)
         listed = list(kinds)
         self._limits = limits or AggregationLimits()
+        self._terms = terms or BatchTerms()
+        self._collections = tuple(collections)
         self._kinds = {kind.name: kind for kind in listed}
         if not listed or len(self._kinds) < len(listed):
             raise BadParameter("kinds", sorted(self._kinds), "at least one, each named once")
@@ -79,6 +97,15 @@ class Aggregator:
         if not window.is_closed(epoch):
             window.close(epoch)
 
+    def answer(self, kind: str, epoch: int) -> bytes:
+        """Return what is released of a closed epoch, with its parameters: ever the same bytes."""
+        known = self._window(kind).kind
+        state = self._closed_state(kind, epoch, known.reduction)
+        parameters = self._terms.parameters(known, state.rows)
+        if known.reduction is Reduction.COLLECT:
+            return rows_answer(state.collected(), parameters)
+        return sums_answer(kind, epoch, state.tally, parameters)
+
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
         """Return the sums of a closed epoch and the number of rows behind them."""
         state = self._closed_state(kind, epoch, Reduction.SUM)
@@ -105,16 +132,33 @@ class Aggregator:
 
     def snapshot(self) -> bytes:
         """Return everything as bytes: the same bytes for the same state, whatever its history."""
-        contents = snapshots.AggregatorContents(self._counters, self.dead_letters, self._windows)
+        contents = snapshots.AggregatorContents(
+            self._counters, self.dead_letters, self._windows, self._terms
+        )
         return snapshots.encode(contents)
 
     @classmethod
     def restore(
-        cls, data: bytes, kinds: Iterable[Kind], *, limits: AggregationLimits | None = None
+        cls,
+        data: bytes,
+        kinds: Iterable[Kind],
+        *,
+        limits: AggregationLimits | None = None,
+        minimum: int = 1,
+        collections: Sequence[str] = FIRST,
     ) -> "Aggregator":
-        """Return the aggregator that a snapshot was taken of, or raise BadSnapshot."""
-        made = cls(kinds, limits=limits)
+        """Return the aggregator that a snapshot was taken of, or raise BadSnapshot.
+
+        Args:
+            data: The snapshot.
+            kinds: What is accepted.
+            limits: Bounds of what is kept.
+            minimum: Reports that a batch has to have, if that is more than it was so far.
+            collections: The names of which a frame may have one.
+        """
+        made = cls(kinds, limits=limits, collections=collections)
         contents = snapshots.decode(data, made._kinds, made._limits.open_epochs)
+        made._terms = replace(contents.terms, minimum=max(minimum, contents.terms.minimum))
         made._counters = contents.counters
         made._letters = {letter.key: letter for letter in contents.dead_letters}
         made._windows = contents.windows
@@ -122,7 +166,12 @@ class Aggregator:
 
     def _judge(self, data: bytes, kinds: Mapping[str, Kind]) -> FrameOutcome:
         try:
-            frame = decode_frame(data, kinds, most_bytes=self._limits.frame_bytes)
+            frame = decode_frame(
+                data,
+                kinds,
+                most_bytes=self._limits.frame_bytes,
+                collections=self._collections,
+            )
         except BadFrame as error:
             return self._bury(data, error.batch_id, str(error))
         window = self._windows[frame.kind.name]
@@ -171,6 +220,7 @@ class Aggregator:
             raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is released.")
         if epoch not in window.states:
             raise BadParameter("epoch", epoch, "one that is kept (it was retired, or never open)")
+        self._terms.check_rows(kind, epoch, window.states[epoch].rows)
         return window.states[epoch]
 
 

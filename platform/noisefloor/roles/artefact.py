@@ -1,4 +1,8 @@
-"""A published artefact: bytes, what they are, and a card that says what was guaranteed of them."""
+"""A published artefact: bytes, what they are, and a card that says what was guaranteed of them.
+
+What is stored begins with ``NFA`` and the version of its layout. The card in it has a format of
+its own: one of format 1 was not signed, and is handed out as what it is.
+"""
 
 import hashlib
 import json
@@ -12,6 +16,7 @@ from noisefloor.privacy import Claim, Guarantee, Neighbours, TrustModel, number_
 
 MAGIC = b"NFA1"
 MOST_CARD_BYTES = 1 << 20
+_NEWER = frozenset(b"%d" % version for version in range(2, 10))
 
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9][a-z0-9.+-]{0,63}", re.ASCII)
 
@@ -39,7 +44,8 @@ class Artefact:
     Attributes:
         content: The bytes.
         media_type: What they are, as in HTTP.
-        card: What is said of them: numbers, texts, lists and objects of these.
+        card: What is said of them: numbers, texts, lists and objects of these; signed, if the
+            publisher has a key.
     """
 
     content: bytes
@@ -55,6 +61,11 @@ class Artefact:
         """The hash of card and content, in the quotes of HTTP's ETag."""
         return f'"{hashlib.blake2b(self.packed(), digest_size=16).hexdigest()}"'
 
+    @property
+    def card_bytes(self) -> bytes:
+        """The card as it is handed out: the very bytes that were signed, with the signature."""
+        return canonical_json(self.card, allow_nan=False)
+
     def packed(self) -> bytes:
         """Write the artefact as one piece of bytes, which is what is stored."""
         head = canonical_json({"media_type": self.media_type, "card": self.card}, allow_nan=False)
@@ -67,6 +78,9 @@ class Artefact:
 def unpack_artefact(data: bytes) -> Artefact:
     """Read an artefact back, or raise BadSnapshot: damaged bytes are not published."""
     magic, digest, body = data[:4], data[4:36], data[36:]
+    if magic[:3] == MAGIC[:3] and magic[3:] in _NEWER:
+        rule = f"this version reads {MAGIC[3:].decode()}. Update noisefloor"
+        raise BadSnapshot(f"Artefact: is stored in layout {magic[3:].decode()}; {rule}.")
     if magic != MAGIC or hashlib.sha256(body).digest() != digest:
         raise BadSnapshot("Artefact: is not one, or is damaged.")
     end = 4 + int.from_bytes(body[:4], "big")

@@ -17,9 +17,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
-from noisefloor.accounting import LedgerEntry
+from noisefloor.accounting import LedgerEntry, ReleaseLoss, SpendReceipt
 from noisefloor.canonical_json import canonical_json
-from noisefloor.errors import BadParameter, PublicationFailed, SpendConflict
+from noisefloor.cards import SigningKey
+from noisefloor.errors import BadParameter, LedgerAbsent, PublicationFailed, SpendConflict
 from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, Neighbours
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import (
@@ -28,6 +29,7 @@ from noisefloor.roles.artefact import (
     guarantee_in_words,
     unpack_artefact,
 )
+from noisefloor.roles.release_card import finished_card
 
 _ID = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 _MOST_PARAMETERS_BYTES = 1 << 16
@@ -48,11 +50,17 @@ class BudgetLedger(Protocol):
         release: str,
         proved: Guarantee | None = None,
         count: int = 1,
+        loss: ReleaseLoss | None = None,
     ) -> LedgerEntry:
         """Debit the cost or refuse; a retry with the same id is free."""
 
-    def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
+    def can_spend(
+        self, subject: str, cost: Guarantee, count: int = 1, loss: ReleaseLoss | None = None
+    ) -> bool:
         """Tell whether a spend would be accepted; nothing is spent."""
+
+    def receipt(self, subject: str, spend_id: str) -> SpendReceipt:
+        """Return what was written down of a spend; KeyError if nothing was."""
 
     def entries(self, subject: str) -> list[LedgerEntry]:
         """Return what a subject has spent."""
@@ -138,6 +146,8 @@ class PublicationMethod:
         name: As requests name it, and as the ledger's statement lists it.
         media_type: What its artefacts are.
         proved: What was proved of a release for this request. It looks at no data.
+        loss: What is known of the loss of a release beside that: the noise that is drawn. The
+            ledger's filter adds it up; it looks at no data either. By default nothing is.
         release: Makes the bytes. It draws from the source only, and only once it is called.
         describe: What the card says beside the guarantee. It gets the request and the bytes that
             are published anyway: so a card cannot tell what was not paid for.
@@ -150,6 +160,7 @@ class PublicationMethod:
     media_type: str
     proved: Callable[[ReleaseRequest], Guarantee]
     release: Callable[[ReleaseRequest, Source], bytes]
+    loss: Callable[[ReleaseRequest], ReleaseLoss] | None = None
     describe: Callable[[ReleaseRequest, bytes], Mapping[str, Any]] = lambda request, content: {}
     is_long: bool = False
     help: str = ""
@@ -179,9 +190,11 @@ class ModelPublisher:
         data_sets: Of what.
         is_experiment: Whether to publish also what was claimed and not proved. The card says so
             either way; a service leaves this off.
+        signer: Signs the cards. Without one they say that they are not signed, and recipients
+            refuse them: for simulations.
     """
 
-    __slots__ = ("_budgets", "_data_sets", "_is_experiment", "_methods", "_store")
+    __slots__ = ("_budgets", "_data_sets", "_is_experiment", "_methods", "_signer", "_store")
 
     def __init__(
         self,
@@ -191,6 +204,7 @@ class ModelPublisher:
         *,
         data_sets: Collection[str],
         is_experiment: bool = False,
+        signer: SigningKey | None = None,
     ) -> None:
         listed = list(methods)
         self._methods = {method.name: method for method in listed}
@@ -200,6 +214,7 @@ class ModelPublisher:
         self._store = store
         self._data_sets = frozenset(data_sets)
         self._is_experiment = is_experiment
+        self._signer = signer
 
     def publish(self, request: ReleaseRequest, source: Source) -> Artefact:
         """Return the artefact of a publication: the stored one, or a new one that is paid for.
@@ -228,13 +243,28 @@ class ModelPublisher:
         self, request: ReleaseRequest, method: PublicationMethod, claim: Claim, source: Source
     ) -> Artefact:
         """Draw; a failure is stored, so that a repeated request does not draw again."""
+        # Of the ledger and not of a clock: after a crash the card says the same of the charge.
+        receipt = self._receipt(request)
         try:
             content = method.release(request, source)
         except Exception as error:
             failed = Artefact(b"", method.media_type, _failure(request, method))
             self._store.publish(request.publication_id, failed.packed())
             raise PublicationFailed(_FAILED) from error
-        return Artefact(content, method.media_type, _card(request, method, claim, content))
+        card = _card(request, method, claim, content)
+        return Artefact(content, method.media_type, finished_card(card, receipt, self._signer))
+
+    def _receipt(self, request: ReleaseRequest) -> SpendReceipt | None:
+        """Return what the ledger wrote down of the charge; a key signs for nothing else."""
+        try:
+            return self._budgets.receipt(request.data_set, request.publication_id)
+        except KeyError:
+            if self._signer is None:  # a simulation, whose audit looks for what nobody paid
+                return None
+            raise LedgerAbsent(
+                f"The ledger has no entry of {request.publication_id}, which was charged: nothing "
+                "was drawn. Verify the ledger."
+            ) from None
 
     def charge(self, request: ReleaseRequest) -> LedgerEntry:
         """Pay for a publication and draw nothing yet; ``publish`` then is free."""
@@ -243,8 +273,17 @@ class ModelPublisher:
 
     def would_publish(self, request: ReleaseRequest) -> bool:
         """Tell whether a new request would be paid for: a dry run, it costs nothing."""
-        self._checked(request)
-        return self._budgets.can_spend(request.data_set, request.cost)
+        return self._budgets.can_spend(request.data_set, request.cost, loss=self.loss(request))
+
+    def loss(self, request: ReleaseRequest) -> ReleaseLoss:
+        """Return what is known of the loss of a release.
+
+        Where more is claimed than proved (experiments), the ledger debits what is claimed.
+        """
+        method, claim = self._checked(request)
+        if claim.verdict is not ClaimVerdict.HOLDS:
+            return ReleaseLoss.of(request.cost)
+        return ReleaseLoss.of(claim.proved) if method.loss is None else method.loss(request)
 
     def stored(self, request: ReleaseRequest) -> Artefact | None:
         """Return what is stored for this very request, or None; SpendConflict for another one."""
@@ -271,7 +310,12 @@ class ModelPublisher:
 
     def _charge(self, request: ReleaseRequest, claim: Claim) -> LedgerEntry:
         return self._budgets.spend(
-            request.data_set, request.publication_id, request.cost, request.method, claim.proved
+            request.data_set,
+            request.publication_id,
+            request.cost,
+            request.method,
+            claim.proved,
+            loss=self.loss(request),
         )
 
     def _checked(self, request: ReleaseRequest) -> tuple[PublicationMethod, Claim]:
@@ -333,6 +377,7 @@ def _card(
         "parameters": dict(request.parameters),
         "guarantee": f"Contradicted by the audit, which reached more: {said}" if broken else said,
         "claims": {**claim_fields(claim), **broken},
+        "neighbours": claim.proved.neighbours.value,
         "request_sha256": request.digest,
         "content_sha256": hashlib.sha256(content).hexdigest(),
         "content_bytes": len(content),

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from noisefloor.errors import BadParameter
 from noisefloor.privacy import (
     Claim,
     ClaimVerdict,
@@ -29,8 +30,11 @@ from noisefloor.publication import (
     check_writable,
 )
 from noisefloor.publication.methods import (
+    ACCURACY_HELP,
     EXPERIMENT_METHODS,
+    INTEGER_NOISE,
     MODEL_METHODS,
+    TEXT_METHODS,
     WHOLE_MODEL,
     Canary,
     CanaryBounds,
@@ -39,33 +43,51 @@ from noisefloor.publication.methods import (
     ModelSpec,
     Parameter,
     ReleaseClaim,
+    TextPlan,
+    TextSpec,
+    plan_release,
 )
 from noisefloor.roles.artefact import claim_fields
 from noisefloor.roles.model_publisher import PublicationMethod, ReleaseRequest
-from noisefloor.tables import Records
+from noisefloor.tables import (
+    DataRecords,
+    Records,
+    TextRecords,
+    data_schema_digest,
+)
 
 Audit: TypeAlias = Callable[[Canary, float, str], CanaryBounds]
 """Plays a canary's game at a delta with a named stream; see ``adversary.models.canary_audit``."""
 
 LOADING = (
     "file, card = (httpx.get(url + end, headers=token) for end in ('', '/card'))",
-    "model = noisefloor.publication.load_model(file.content, card.json())",
+    "model = noisefloor.publication.load_model(file.content, card.content, 'publisher.pub')",
     "told = model.predict(table)  # a list of values for each column, by its name",
 )
 """How a third party loads a model and gets its predictions."""
 
 TABLE_LOADING = (
     LOADING[0],
-    "tensors = noisefloor.publication.load(file.content, card.json())",
+    "tensors = noisefloor.publication.load_table(file.content, card.content, 'publisher.pub')",
     "rows = {name: tensors[name] for name in tensors if name.startswith('rows/')}",
 )
+TEXT_LOADING = (
+    LOADING[0],
+    "model = noisefloor.publication.fine_tuning.load_text_model("
+    "file.content, card.content, 'publisher.pub', backbone=DIRECTORY)",
+    "told = model.predict(texts)  # a list of texts; DIRECTORY holds the encoder of the card",
+)
+HISTOGRAM_LOADING = (*TABLE_LOADING[:2], "counts = tensors['counts']")
+
+DataSets: TypeAlias = Mapping[str, DataRecords]
+ClassifierPlan: TypeAlias = ModelPlan | TextPlan
 
 _MOST_PLANS = 64
 
 
 def model_method(
-    kind: type[ModelPlan],
-    data_sets: Mapping[str, Records],
+    kind: type[ClassifierPlan],
+    data_sets: DataSets,
     audit: Audit | None = None,
     residuals: ResidualObserver | None = None,
 ) -> PublicationMethod:
@@ -81,31 +103,64 @@ def model_method(
     plans = _Plans(kind, data_sets)
 
     def release(request: ReleaseRequest, source: Any) -> bytes:  # Any: a Source
-        return plans.of(request).release(data_sets[request.data_set], source, residuals)
+        return _released(plans.of(request), data_sets[request.data_set], source, residuals)
 
     def describe(request: ReleaseRequest, content: bytes) -> dict[str, Any]:  # Any: JSON
-        return model_card(plans.of(request), content, request.digest, audit)
+        said = model_card(plans.of(request), content, request.digest, audit)
+        return {**said, "schema_sha256": data_schema_digest(data_sets[request.data_set].schema)}
 
     return PublicationMethod(
         kind.NAME,
         MEDIA_TYPE,
         proved=lambda request: plans.of(request).proved,
+        loss=lambda request: plans.of(request).loss,
         release=release,
         describe=describe,
         is_long=True,
-        help=kind.HELP,
+        help=_help(kind),
     )
+
+
+def _help(kind: type[ClassifierPlan]) -> str:
+    """Return the help of a method, with that of an accuracy where one can be paid for."""
+    # Simulations hand over a planner in place of a class; plans of texts have no accuracy yet.
+    has_accuracy: bool = getattr(kind, "IS_CLASSIFIER", False)
+    return f"{kind.HELP} {ACCURACY_HELP}" if has_accuracy else kind.HELP
+
+
+def _released(
+    plan: ClassifierPlan, records: DataRecords, source: Any, residuals: ResidualObserver | None
+) -> bytes:  # Any: a Source
+    if isinstance(plan, TextPlan):
+        return plan.release(_texts(records), source, residuals)
+    return plan.release(_table(records), source, residuals)
+
+
+def _texts(records: DataRecords) -> TextRecords:
+    """Return labelled texts, or say which methods a table of categories has."""
+    if isinstance(records, TextRecords):
+        return records
+    known = ", ".join((HISTOGRAM, *MODEL_METHODS))
+    raise BadParameter("method", "<text>", f"one of {known}: the data set has no texts")
+
+
+def _table(records: DataRecords) -> Records:
+    """Return a table of categories, or say which methods texts have."""
+    if isinstance(records, Records):
+        return records
+    known = ", ".join(TEXT_METHODS)
+    raise BadParameter("method", "<text>", f"one of {known}: the data set is of texts")
 
 
 class _Plans:
     """Plans by request: a request is planned several times, and calibration takes seconds."""
 
-    def __init__(self, kind: type[ModelPlan], data_sets: Mapping[str, Records]) -> None:
+    def __init__(self, kind: type[ClassifierPlan], data_sets: DataSets) -> None:
         self._kind, self._data_sets = kind, data_sets
         self._lock = threading.Lock()
         self._planned = lru_cache(_MOST_PLANS)(self._plan)
 
-    def of(self, request: ReleaseRequest) -> ModelPlan:
+    def of(self, request: ReleaseRequest) -> ClassifierPlan:
         """Return the plan of a request, or raise BadParameter or MissingExtra."""
         check_writable()
         parameters = tuple(sorted(request.parameters.items()))
@@ -120,23 +175,28 @@ class _Plans:
         cost: Guarantee,
         parameters: tuple[tuple[str, Parameter], ...],
         _: tuple[type, ...],
-    ) -> ModelPlan:
+    ) -> ClassifierPlan:
         records = self._data_sets[data_set]
         # Neighbours that swap a record have as many: then, and only then, the number is public.
         is_public = cost.neighbours is Neighbours.RECORD_SUBSTITUTE
         size = records.count if is_public else None
-        return self._kind.of(ModelSpec.read(records.schema, cost, dict(parameters), size))
+        # Simulations hand over a planner in place of a class: it plans for tables.
+        if isinstance(self._kind, type) and issubclass(self._kind, TextPlan):
+            texts = _texts(records)
+            return self._kind.of(TextSpec.read(texts.schema, cost, dict(parameters), size))
+        table = _table(records)
+        return plan_release(self._kind, ModelSpec.read(table.schema, cost, dict(parameters), size))
 
 
 def model_card(
-    plan: ModelPlan, content: bytes, seed: str, audit: Audit | None = None
+    plan: ClassifierPlan, content: bytes, seed: str, audit: Audit | None = None
 ) -> dict[str, Any]:  # Any: JSON
     """Return what the card of a model says beside its guarantee.
 
     Everything follows from the plan, the published bytes, and a stream that both name.
     """
     digest = hashlib.sha256(content).hexdigest()
-    found = _audited(plan, f"{seed} {digest}", audit)
+    found = _audited(plan.audited, f"{seed} {digest}", audit)
     described = plan.describe(content)
     rows = [replace(one, claim=_with_audit(one, found)) for one in plan.claims]
     is_model = "parameter_count" in described
@@ -151,9 +211,16 @@ def model_card(
             }
             for one in rows
         ],
-        "audit": _audit_fields(plan, found, audit),
-        "loading": list(LOADING if is_model else TABLE_LOADING),
+        "floats": plan.floats,
+        "audit": _audit_fields(plan.audited, found, audit),
+        "loading": list(_loading(plan, is_model=is_model)),
     }
+
+
+def _loading(plan: ClassifierPlan, *, is_model: bool) -> tuple[str, ...]:
+    if isinstance(plan, TextPlan):
+        return TEXT_LOADING
+    return LOADING if is_model else TABLE_LOADING
 
 
 def _with_audit(row: ReleaseClaim, found: CanaryBounds | None) -> Claim:
@@ -163,14 +230,14 @@ def _with_audit(row: ReleaseClaim, found: CanaryBounds | None) -> Claim:
     return replace(row.claim, audited=found.audited, null=found.null, planted=found.planted)
 
 
-def _audited(plan: ModelPlan, seed: str, audit: Audit | None) -> CanaryBounds | None:
+def _audited(plan: ClassifierPlan, seed: str, audit: Audit | None) -> CanaryBounds | None:
     if audit is None or plan.canary is None:
         return None
     return audit(plan.canary, plan.proved.delta, seed)
 
 
 def _audit_fields(
-    plan: ModelPlan, found: CanaryBounds | None, audit: Audit | None
+    plan: ClassifierPlan, found: CanaryBounds | None, audit: Audit | None
 ) -> dict[str, Any]:  # Any: JSON
     """Write what an audit found, beside a null and a planted fault: what it is worth."""
     if plan.canary is None or found is None:
@@ -238,25 +305,29 @@ _MEANINGS: Mapping[ClaimVerdict | None, str] = MappingProxyType(
     }
 )
 
-DataSets: TypeAlias = Mapping[str, Records]
-
 
 def histogram_method(data_sets: DataSets) -> PublicationMethod:
     """Make the method that publishes noisy counts; see ``publication.histogram``."""
 
     def planned(request: ReleaseRequest) -> Histogram:
         check_writable()
-        schema = data_sets[request.data_set].schema
+        schema = _table(data_sets[request.data_set]).schema
         return Histogram.of(schema, request.parameters, request.cost)
 
     return PublicationMethod(
         HISTOGRAM,
         MEDIA_TYPE,
         proved=lambda request: planned(request).guarantee,
+        loss=lambda request: planned(request).noise.loss,
         release=lambda request, source: planned(request).release(
-            data_sets[request.data_set], source
+            _table(data_sets[request.data_set]), source
         ),
-        describe=lambda request, _: planned(request).facts,
+        describe=lambda request, _: {
+            **planned(request).facts,
+            "floats": INTEGER_NOISE,
+            "schema_sha256": data_schema_digest(data_sets[request.data_set].schema),
+            "loading": list(HISTOGRAM_LOADING),
+        },
         help=HISTOGRAM_HELP,
     )
 
@@ -270,6 +341,7 @@ METHOD_BUILDERS: Mapping[str, Callable[[DataSets, Audit | None], PublicationMeth
         {
             HISTOGRAM: _histogram,
             **{name: partial(model_method, kind) for name, kind in MODEL_METHODS.items()},
+            **{name: partial(model_method, kind) for name, kind in TEXT_METHODS.items()},
         }
     )
 )

@@ -8,7 +8,7 @@ import hashlib
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ import pyarrow as pa
 from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
 from noisefloor.errors import BadSnapshot, NoisefloorError
+from noisefloor.roles.batches import BatchTerms
 from noisefloor.roles.epochs import EpochState, EpochWindow
 from noisefloor.roles.frame_outcomes import DeadLetter, FrameCounters
 from noisefloor.wire import ID_BYTES, Kind, Reduction
 
-VERSION = 1
+VERSION = 2
+FIRST_VERSION = 1
+"""It holds no terms: any batch was released, and nothing was stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +34,20 @@ class AggregatorContents:
     counters: FrameCounters
     dead_letters: tuple[DeadLetter, ...]
     windows: dict[str, EpochWindow]
+    terms: BatchTerms = field(default_factory=BatchTerms)
 
 
-def encode(contents: AggregatorContents) -> bytes:
+def encode(contents: AggregatorContents, version: int = VERSION) -> bytes:
     """Write the contents; everything is sorted, so that history leaves no trace."""
     windows = contents.windows
-    body = {
-        "version": VERSION,
+    body: dict[str, object] = {
+        "version": version,
         "counters": asdict(contents.counters),
         "dead_letters": [asdict(letter) for letter in sorted(contents.dead_letters)],
         "kinds": {name: _window_fields(window) for name, window in windows.items()},
     }
+    if version > FIRST_VERSION:
+        body["terms"] = contents.terms.fields
     return canonical_json({"body": body, "checksum": _checksum(body)})
 
 
@@ -53,8 +59,10 @@ def decode(data: bytes, kinds: Mapping[str, Kind], width: int) -> AggregatorCont
             _counters(body["counters"]),
             tuple(_letter(fields) for fields in body["dead_letters"]),
             {name: _window(kinds[name], fields, width) for name, fields in body["kinds"].items()},
+            BatchTerms.read(body["terms"]) if body["version"] > FIRST_VERSION else BatchTerms(),
         )
-        is_canonical = set(contents.windows) == set(kinds) and encode(contents) == data
+        written = encode(contents, body["version"])
+        is_canonical = set(contents.windows) == set(kinds) and written == data
     # What Arrow raises on bad bytes included.
     except (
         LookupError,
@@ -149,8 +157,8 @@ def _body(data: bytes) -> dict[str, Any]:
         version = body["version"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadSnapshot("Aggregator snapshot: is not one.") from None
-    if version != VERSION:
-        raise BadSnapshot(f"Aggregator snapshot: version is not {VERSION}.")
+    if version not in (FIRST_VERSION, VERSION):
+        raise BadSnapshot(f"Aggregator snapshot: version is not {FIRST_VERSION} or {VERSION}.")
     if checksum != _checksum(body):
         raise BadSnapshot("Aggregator snapshot: checksum does not fit the body.")
     checked: dict[str, Any] = body

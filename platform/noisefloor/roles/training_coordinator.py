@@ -10,18 +10,20 @@ import json
 from base64 import b64decode, b64encode
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
-from noisefloor.errors import BadFrame, BadSnapshot
+from noisefloor.errors import BadFrame, BadSnapshot, BatchTooSmall
 from noisefloor.roles.aggregator import Aggregator
+from noisefloor.roles.batches import BatchTerms
 from noisefloor.roles.epochs import AggregationLimits, EpochSummary
 from noisefloor.roles.frame_outcomes import FrameCounters, FrameOutcome
 from noisefloor.roles.server_interfaces import EpochReleases
 from noisefloor.tables import Labels
 from noisefloor.tasks import RoundRelease, TrainingTask, answer_queries, kinds_of_task
-from noisefloor.wire import Kind, Reduction, Tally
+from noisefloor.wire import Kind, Reduction, Tally, joined
 
 VERSION = 2
 
@@ -32,14 +34,21 @@ class TrainingCoordinator:
     Args:
         task: What is collected in rounds, and how the model is fitted.
         limits: Bounds of what is kept; how many epochs may be open is not asked: one.
+        terms: On which rounds are released, and trained on.
     """
 
     __slots__ = ("_aggregator", "_content", "_kinds", "_number", "_task")
 
-    def __init__(self, task: TrainingTask, *, limits: AggregationLimits | None = None) -> None:
+    def __init__(
+        self,
+        task: TrainingTask,
+        *,
+        limits: AggregationLimits | None = None,
+        terms: BatchTerms | None = None,
+    ) -> None:
         self._task = task
         self._kinds = kinds_of_task(task)
-        self._aggregator = Aggregator(self.kinds, limits=_one_open(limits))
+        self._aggregator = Aggregator(self.kinds, limits=_one_open(limits), terms=terms)
         self._number = 0
         self._content = task.first()
 
@@ -80,7 +89,7 @@ class TrainingCoordinator:
     def close(self, number: int) -> None:
         """Close the current round and learn from it; closing an earlier one again does nothing.
 
-        A round without reports leaves what is known as it is.
+        A round without reports, or with fewer than the minimum, leaves what is known as it is.
         """
         last = min(self._number, self._task.rounds - 1)
         check_count(number, "number", least=0, most=last)
@@ -114,13 +123,7 @@ class TrainingCoordinator:
 
     def snapshot(self) -> bytes:
         """Return everything but the task as bytes: the same bytes for the same state."""
-        body = {
-            "version": VERSION,
-            "content": b64encode(self._content).decode("ascii"),
-            "aggregator": b64encode(self._aggregator.snapshot()).decode("ascii"),
-        }
-        checksum = hashlib.sha256(canonical_json(body)).hexdigest()
-        return canonical_json({"body": body, "checksum": checksum})
+        return _written(self._content, self._aggregator.snapshot())
 
     @classmethod
     def restore(
@@ -134,22 +137,41 @@ class TrainingCoordinator:
         except BadFrame:
             raise BadSnapshot("Snapshot: is of another task.") from None
         made._aggregator = Aggregator.restore(counted, made.kinds, limits=_one_open(limits))
-        if made.snapshot() != data:
+        if _written(made._content, counted) != data:
             raise BadSnapshot("Learner snapshot: body is not in canonical form.")
         return made
 
 
 def release_round(counted: EpochReleases, kind: Kind, number: int) -> RoundRelease:
-    """Return what a closed round of a kind released."""
-    if kind.reduction is Reduction.COLLECT:
-        rows = counted.release_rows(kind.name, number)
-        return RoundRelease(rows.num_rows, rows=rows)
-    tally, count = counted.release(kind.name, number)
-    return RoundRelease(count, tally=tally)
+    """Return what a closed round of a kind released; below the minimum, what one without reports.
+
+    A model that learnt from fewer reports than may be released would release them.
+    """
+    is_collected = kind.reduction is Reduction.COLLECT
+    try:
+        if is_collected:
+            rows = counted.release_rows(kind.name, number)
+            return RoundRelease(rows.num_rows, rows=rows)
+        tally, count = counted.release(kind.name, number)
+        return RoundRelease(count, tally=tally)
+    except BatchTooSmall:
+        if is_collected:
+            return RoundRelease(0, rows=joined(kind, []))
+        return RoundRelease(0, tally=np.zeros(kind.cells, dtype=np.int64))
 
 
 def _one_open(limits: AggregationLimits | None) -> AggregationLimits:
     return replace(limits or AggregationLimits(), open_epochs=1)
+
+
+def _written(content: bytes, counted: bytes) -> bytes:
+    body = {
+        "version": VERSION,
+        "content": b64encode(content).decode("ascii"),
+        "aggregator": b64encode(counted).decode("ascii"),
+    }
+    checksum = hashlib.sha256(canonical_json(body)).hexdigest()
+    return canonical_json({"body": body, "checksum": checksum})
 
 
 def _read(data: bytes) -> tuple[bytes, bytes]:

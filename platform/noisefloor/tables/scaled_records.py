@@ -268,6 +268,8 @@ class ScaledSchema:
 def _declared(name: str, payload: declarations.DeclaredColumn) -> Attribute:
     if payload.kind == "categories":
         return Categorical(name, tuple(_text(value) for value in payload.values))
+    if payload.kind == "text":
+        raise BadParameter(name, "<text>", "of categories or numbers: texts are not collected")
     if len(payload.values) < 2:
         raise BadParameter(name, "<bins>", "to have two edges at least")
     return Continuous(name, payload.values[0], payload.values[-1])

@@ -171,6 +171,9 @@ def schema_fields(schema: Schema) -> dict[str, Any]:  # Any: JSON
 
 
 def _column(file: str, name: str, payload: DeclaredColumn) -> ColumnDomain:
+    if payload.kind == "text":
+        rule = "Expected categories, bins or a range; texts are for models of texts alone."
+        raise BadTable(file, rule, name)
     try:
         if payload.kind == "categories":
             return Categories(payload.values)

@@ -8,6 +8,7 @@ pipeline, a user or a clock.
 from noisefloor.wire.bus import Backlog, FrameBus, MemoryBus, drain
 from noisefloor.wire.columns import MOST_CELLS, Bits, Column, Integers, Symbols, Tally, Text
 from noisefloor.wire.frames import (
+    FIRST,
     ID_BYTES,
     MOST_BYTES,
     MOST_EPOCH,
@@ -35,6 +36,7 @@ from noisefloor.wire.kinds import (
 )
 
 __all__ = [
+    "FIRST",
     "ID_BYTES",
     "MOST_BYTES",
     "MOST_CELLS",

@@ -46,6 +46,11 @@ class Column(Protocol):
         """The most bytes that one row takes."""
         ...
 
+    @property
+    def sensitivity(self) -> int:
+        """The most that one row changes the tally, summed over the cells; 0 if it has none."""
+        ...
+
     def encode(self, values: object) -> pa.Array:
         """Return the values as Arrow holds them, or raise OutOfDomain."""
         ...
@@ -86,6 +91,11 @@ class Bits:
     def row_bytes(self) -> int:
         """Whole bytes that hold the bits."""
         return -(-self.size // 8)
+
+    @property
+    def sensitivity(self) -> int:
+        """A row of ones."""
+        return self.size
 
     def encode(self, values: object) -> pa.Array:
         """Pack an (n, size) array of bits."""
@@ -153,6 +163,11 @@ class Integers:
         """The width of the type."""
         return _narrowest(self.low, self.high).itemsize
 
+    @property
+    def sensitivity(self) -> int:
+        """The integer farthest from 0."""
+        return max(abs(self.low), abs(self.high))
+
     def encode(self, values: object) -> pa.Array:
         """Return one integer for each row."""
         numbers = check_integers(values, self.low, self.high)
@@ -197,6 +212,11 @@ class Symbols:
     def row_bytes(self) -> int:
         """The width of the type."""
         return self._range.row_bytes
+
+    @property
+    def sensitivity(self) -> int:
+        """One symbol."""
+        return 1
 
     def encode(self, values: object) -> pa.Array:
         """Return one symbol for each row."""
@@ -251,6 +271,11 @@ class Text:
     def row_bytes(self) -> int:
         """The longest text and its offset."""
         return self.most_bytes + 4
+
+    @property
+    def sensitivity(self) -> int:
+        """None: a text has no sum."""
+        return 0
 
     def encode(self, values: object) -> pa.Array:
         """Return one text for each row."""

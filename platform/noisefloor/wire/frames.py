@@ -6,6 +6,10 @@ the first, and more bytes for a frame of one row.) The schema's metadata has fou
 constant width: version, kind, epoch and a random batch id. Nothing names a user, device, address
 or time, and the rows are permuted.
 
+A frame counts in one collection. In version 1 it names none, and belongs to a service's first; in
+version 2 a fifth entry names another one. Without that, the same frames could be counted in two
+collections but for one, and the difference of the two sums would be that one's.
+
 There is exactly one way to write a frame. A reader compares the schema message byte by byte
 with that of the kinds it knows before Arrow sees it, and writes the batch again to compare it with
 what came: compression, dictionaries, further metadata, other buffers, padding that is not zero and
@@ -15,7 +19,7 @@ bytes; a writer that does not is refused.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,6 +34,12 @@ from noisefloor.wire.kinds import Kind, joined
 from noisefloor.wire.record_batch import Template, Templates, read_batch_header
 
 VERSION = 1
+VERSION_OF_NAMED = 2
+"""Of frames that name their collection."""
+
+FIRST = ("",)
+"""Which frames a first collection takes: those that name none."""
+
 MOST_ROWS = 1 << 16
 MOST_BYTES = 1 << 20
 MOST_EPOCH = 10**10 - 1
@@ -40,6 +50,7 @@ Order = NDArray[np.int64]
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 _EPOCH_FORM = re.compile(rb"[0-9]{10}")
 _ID_FORM = re.compile(rb"[0-9a-f]{32}")
+_COLLECTION = re.compile(r"([a-z0-9][a-z0-9-]{0,63})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +64,37 @@ class Frame:
 
 
 def encode_frame(
-    kind: Kind, epoch: int, reports: object, source: Source, *, most_bytes: int = MOST_BYTES
+    kind: Kind,
+    epoch: int,
+    reports: object,
+    source: Source,
+    *,
+    most_bytes: int = MOST_BYTES,
+    collection: str = "",
 ) -> bytes:
-    """Write reports as one frame, in random order; a retry has to send the same bytes again."""
-    return encode_with_order(kind, epoch, reports, source, most_bytes=most_bytes)[0]
+    """Write reports as one frame, in random order; a retry has to send the same bytes again.
+
+    Args:
+        kind: Of the reports.
+        epoch: In which they count.
+        reports: As the kind encodes them.
+        source: Of order and batch id.
+        most_bytes: Of the frame.
+        collection: In which they count, by its name; nothing for a service's first.
+    """
+    return encode_with_order(
+        kind, epoch, reports, source, most_bytes=most_bytes, collection=collection
+    )[0]
 
 
 def encode_with_order(
-    kind: Kind, epoch: int, reports: object, source: Source, *, most_bytes: int = MOST_BYTES
+    kind: Kind,
+    epoch: int,
+    reports: object,
+    source: Source,
+    *,
+    most_bytes: int = MOST_BYTES,
+    collection: str = "",
 ) -> tuple[bytes, Order]:
     """Write a frame, and return the order as well: row ``i`` is report ``order[i]``.
 
@@ -70,7 +104,10 @@ def encode_with_order(
     batch = kind.encode(reports)
     order = source.stage("order").permutation(batch.num_rows)
     batch_id = _draw_id(source, 0)
-    return seal(kind, epoch, batch.take(pa.array(order)), batch_id, most_bytes=most_bytes), order
+    permuted = batch.take(pa.array(order))
+    return seal(
+        kind, epoch, permuted, batch_id, most_bytes=most_bytes, collection=collection
+    ), order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,38 +169,61 @@ def sealed_frames(
 
 
 def seal(
-    kind: Kind, epoch: int, batch: pa.RecordBatch, batch_id: bytes, *, most_bytes: int = MOST_BYTES
+    kind: Kind,
+    epoch: int,
+    batch: pa.RecordBatch,
+    batch_id: bytes,
+    *,
+    most_bytes: int = MOST_BYTES,
+    collection: str = "",
 ) -> bytes:
     """Write a batch whose rows are already in random order; the bytes follow from the input."""
     check_count(epoch, "epoch", least=0, most=MOST_EPOCH)
     check_count(batch.num_rows, "rows", most=MOST_ROWS)
     if len(batch_id) != ID_BYTES:
         raise BadParameter("batch_id", f"<{len(batch_id)} bytes>", f"of {ID_BYTES} bytes")
-    head = _head(kind).written(epoch, batch_id)
+    if not _COLLECTION.fullmatch(collection):
+        raise BadParameter("collection", "<name>", f"to match {_COLLECTION.pattern}")
+    head = _head(kind, collection).written(epoch, batch_id)
     data = b"".join((head, _batch_message(kind, batch), _END))
     if len(data) > most_bytes:
         raise BadParameter("frame", f"<{len(data)} bytes>", f"of at most {most_bytes} bytes")
     return data
 
 
-def decode_frame(data: bytes, kinds: Mapping[str, Kind], *, most_bytes: int = MOST_BYTES) -> Frame:
-    """Read a frame of one of the kinds, or raise BadFrame, whatever the bytes are."""
+def decode_frame(
+    data: bytes,
+    kinds: Mapping[str, Kind],
+    *,
+    most_bytes: int = MOST_BYTES,
+    collections: Sequence[str] = FIRST,
+) -> Frame:
+    """Read a frame of one of the kinds, or raise BadFrame, whatever the bytes are.
+
+    Args:
+        data: The bytes.
+        kinds: By name.
+        most_bytes: Of the frame.
+        collections: The names of which the frame may have one; an empty one for no name.
+    """
     if not isinstance(data, bytes):
         raise BadFrame("frame", "is not bytes")
     if len(data) > most_bytes:
         raise BadFrame("frame", f"has more than {most_bytes} bytes")
-    kind, epoch, batch_id = _read_header(data, kinds.values())
+    head, kind, epoch, batch_id = _read_header(data, kinds.values(), collections)
     try:
-        batch = _read_batch(data, kind)
+        batch = _read_batch(data, kind, head)
     except BadFrame as error:
         raise BadFrame(error.field, error.rule, batch_id) from None
     return Frame(kind, epoch, batch_id, batch)
 
 
-def read_batch_id(data: bytes, kinds: Mapping[str, Kind]) -> bytes | None:
+def read_batch_id(
+    data: bytes, kinds: Mapping[str, Kind], collections: Sequence[str] = FIRST
+) -> bytes | None:
     """Return a frame's own id if its header can be read; its rows are not looked at."""
     try:
-        return _read_header(data, kinds.values())[2]
+        return _read_header(data, kinds.values(), collections)[3]
     except BadFrame:
         return None
 
@@ -172,8 +232,10 @@ def _draw_id(source: Source, place: int) -> bytes:
     return source.stage("batch", place).bytes_of(ID_BYTES)[:ID_BYTES].tobytes()
 
 
-def _schema_message(kind: Kind, epoch: str, batch_id: str) -> bytes:
+def _schema_message(kind: Kind, collection: str, epoch: str, batch_id: str) -> bytes:
     metadata = {"version": str(VERSION), "kind": kind.name, "epoch": epoch, "batch": batch_id}
+    if collection:
+        metadata |= {"version": str(VERSION_OF_NAMED), "collection": collection}
     message: bytes = kind.schema.with_metadata(metadata).serialize().to_pybytes()
     return message
 
@@ -200,12 +262,12 @@ class _Head:
         return bytes(made)
 
 
-@lru_cache(maxsize=256)
-def _head(kind: Kind) -> _Head:
+@lru_cache(maxsize=1024)
+def _head(kind: Kind, collection: str = "") -> _Head:
     """Find where epoch and batch id lie by changing them, not by knowing Arrow's layout."""
-    blank = _schema_message(kind, "0" * 10, "0" * 32)
-    epoch = _changed(blank, _schema_message(kind, "1" * 10, "0" * 32))
-    batch_id = _changed(blank, _schema_message(kind, "0" * 10, "1" * 32))
+    blank = _schema_message(kind, collection, "0" * 10, "0" * 32)
+    epoch = _changed(blank, _schema_message(kind, collection, "1" * 10, "0" * 32))
+    batch_id = _changed(blank, _schema_message(kind, collection, "0" * 10, "1" * 32))
     first, second = sorted((epoch, batch_id), key=lambda hole: hole.start)
     rests = (slice(0, first.start), slice(first.stop, second.start), slice(second.stop, None))
     fixed = tuple((rest.start or 0, blank[rest]) for rest in rests)
@@ -217,23 +279,29 @@ def _changed(first: bytes, second: bytes) -> slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-def _read_header(data: bytes, kinds: Iterable[Kind]) -> tuple[Kind, int, bytes]:
-    """Return kind, epoch and batch id."""
+def _read_header(
+    data: bytes, kinds: Iterable[Kind], collections: Sequence[str]
+) -> tuple[_Head, Kind, int, bytes]:
+    """Return the form of the header, kind, epoch and batch id."""
     for kind in kinds:
-        head = _head(kind)
-        if head.message.fits(data):
-            epoch, batch_id = data[head.epoch], data[head.batch_id]
-            if not _EPOCH_FORM.fullmatch(epoch):
-                raise BadFrame("epoch", "is not ten digits")
-            if not _ID_FORM.fullmatch(batch_id):
-                raise BadFrame("batch id", "is not 32 hexadecimal digits")
-            return kind, int(epoch), bytes.fromhex(batch_id.decode())
+        for collection in collections:
+            head = _head(kind, collection)
+            if head.message.fits(data):
+                epoch, batch_id = data[head.epoch], data[head.batch_id]
+                if not _EPOCH_FORM.fullmatch(epoch):
+                    raise BadFrame("epoch", "is not ten digits")
+                if not _ID_FORM.fullmatch(batch_id):
+                    raise BadFrame("batch id", "is not 32 hexadecimal digits")
+                return head, kind, int(epoch), bytes.fromhex(batch_id.decode())
+        if "" not in collections and _head(kind).message.fits(data):
+            raise BadFrame("collection", "is not named: a frame for this one has to name it")
+    if collections != FIRST:
+        raise BadFrame("header", "is not that of a kind and collection known here")
     raise BadFrame("header", f"is not that of version {VERSION} of a kind known here")
 
 
-def _read_batch(data: bytes, kind: Kind) -> pa.RecordBatch:
+def _read_batch(data: bytes, kind: Kind, head: _Head) -> pa.RecordBatch:
     """Read what follows the schema message: one batch and the end mark."""
-    head = _head(kind)
     start = head.message.size
     tail = pa.py_buffer(data).slice(start)
     is_known = head.batches.has(data, start)

@@ -80,6 +80,16 @@ class Kind:
         """The most bytes that one row takes."""
         return sum(column.row_bytes for _, column in self.columns)
 
+    @property
+    def sensitivity(self) -> int:
+        """The most that one report changes what is released: the sum of changes over all cells.
+
+        Of a kind that is collected, 1: a report is one row of the answer.
+        """
+        if self.reduction is Reduction.COLLECT:
+            return 1
+        return sum(column.sensitivity for _, column in self.columns)
+
     def encode(self, reports: object) -> pa.RecordBatch:
         """Return reports as a batch: a mapping of columns, or the values of the only column."""
         given = reports if isinstance(reports, Mapping) else self._only_column(reports)

@@ -30,12 +30,14 @@ RULES: Mapping[str, http.Rule] = {
 DESCRIPTION = """Hands out the catalogue and the model, answers ad requests, takes reports.
 
 Devices send **frames**: an Arrow IPC stream of one record batch whose schema has four entries of
-metadata (version, kind, epoch, batch id). There is exactly one way to write a frame; see
-`noisefloor.wire.encode_frame`. A frame that was answered with 202 counts exactly once, however
-often it is sent. After no answer, 429 or 503 send the **same bytes** again, when Retry-After says.
+metadata (version, kind, epoch, batch id; for a collection beside the first, its name). There is
+exactly one way to write a frame; see `noisefloor.wire.encode_frame`. A frame that was answered
+with 202 counts exactly once, however often it is sent. After no answer, 429 or 503 send the
+**same bytes** again, when Retry-After says.
 409 says that the epoch is too far ahead: keep the bytes and send the same later. 410 says that the
 epoch is closed or full: drop the frame. It does not count, unless it was taken before and only the
-answer was lost. No request needs a token, and none is looked at.
+answer was lost. Every refusal says it as `action`: `resend`, `wait` or `drop`. No request needs
+a token, and none is looked at.
 
 `POST /frames` takes frames of every kind of the collection. `POST /requests` takes frames of
 requests and of nothing else, under the same rules; a single request may also be sent as JSON.
@@ -61,10 +63,11 @@ def create(
         source: Nothing, or a SecureSource.
     """
     drawn = secure_source(environment or {}, settings, source)
-    rate = http.rate_limit(settings)
+    rate, collection = http.rate_limit(settings), collection.at_least(settings.minimum_batch)
     registry = CollectionRegistry(
         Server(settings.redis_url, timeout_s=http.LOOK_S),
         Layout(collection.namespace, settings.partitions),
+        default_minimum=settings.minimum_batch,
     )
 
     predictions = PredictionQueue()

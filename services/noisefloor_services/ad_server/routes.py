@@ -167,7 +167,8 @@ def _add_predictions(router: APIRouter, shared: AdServerState) -> None:
         try:
             found = await shared.predictions.answers(task, shared.broadcast_content, data)
         except NotFitted:
-            raise HTTPException(409, "There is no fitted model yet.") from None
+            detail = "There is no fitted model yet: send the same later."
+            raise HTTPException(409, detail, http.RETRY_LATER) from None
         except BusFull:
             raise HTTPException(
                 503, "Too many queries wait: send the same again.", http.RETRY_AFTER

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import pyarrow as pa
 from fastapi import HTTPException
@@ -63,7 +64,7 @@ class PredictionQueue:
             self._waiting -= 1
 
 
-TOKEN_HEADER = "Report-Token"
+TOKEN_HEADER = "Report-Token"  # noqa: S105  the name of a header
 _MODEL_EVERY_S = 0.2
 TIMEOUT_S = 5.0
 """For Redis. A stop takes at most ten seconds, and waits for requests that wait for Redis."""
@@ -93,6 +94,8 @@ class AdServerState:
         self.task = collection.task
         self.predictions = predictions
         self.kinds: Mapping[str, Kind] = collection.kinds
+        self.terms = collection.terms
+        self.frame_names = collection.frame_names
         self.requests: Mapping[str, Kind] = collection.requests
         self.most_bytes = min(settings.body_bytes, MOST_BYTES)
         self.layout = store.Layout(collection.namespace, settings.partitions)
@@ -165,7 +168,7 @@ class AdServerState:
         Raises:
             BadFrame: It is none, or of another kind.
         """
-        frame = decode_frame(data, kinds, most_bytes=self.most_bytes)
+        frame = decode_frame(data, kinds, most_bytes=self.most_bytes, collections=self.frame_names)
         await self.admit(token, frame.epoch, frame.batch_id)
         await self.take(data, frame)
 
@@ -176,7 +179,7 @@ class AdServerState:
     def framed(self, kind: Kind, epoch: int, row: pa.RecordBatch) -> tuple[bytes, Frame]:
         """Write one report as a frame, and return that as well; one row needs no order."""
         frame = Frame(kind, epoch, self.source.words(2).tobytes(), row)
-        return seal(kind, epoch, row, frame.batch_id), frame
+        return seal(kind, epoch, row, frame.batch_id, collection=self.frame_names[-1]), frame
 
     async def admit(self, token: str | None, epoch: int, batch_id: bytes) -> None:
         """Spend a one-use token where reports need one."""
@@ -193,7 +196,8 @@ class AdServerState:
     def samples(self) -> Iterable[MetricSample]:
         """Return what was taken and what waits."""
         yield from self.frames.samples()
-        yield from self.reports.samples()
+        for one in self.reports.samples():  # in whole minimums, as every count of reports
+            yield replace(one, value=self.terms.coarse(int(one.value)))
         yield from self.refused.samples()
         yield from self.writes.samples()
         if self.ingest is not None:

@@ -55,9 +55,10 @@ def create(
     """
     check_environment(environment or {})
     check_settings(settings)
-    rate = rate_limit(settings)
+    rate, collection = rate_limit(settings), collection.at_least(settings.minimum_batch)
     layout = Layout(collection.namespace, settings.partitions)
-    registry = CollectionRegistry(Server(settings.redis_url, timeout_s=LOOK_S), layout)
+    server = Server(settings.redis_url, timeout_s=LOOK_S)
+    registry = CollectionRegistry(server, layout, default_minimum=settings.minimum_batch)
 
     log_rewriting = LogRewriting(Server(settings.redis_url, timeout_s=LOOK_S), layout)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Path, Request, Response
 from pydantic import BaseModel
 
-from noisefloor.errors import BadCollection
+from noisefloor.errors import BadCollection, BadParameter
 from noisefloor.roles import CollectionConfig
 from noisefloor_services import store
 from noisefloor_services.http import UNAVAILABLE, CollectionApps, Rule
@@ -27,6 +27,10 @@ _REFUSED = {
     store.Registration.GONE: "The name was used for a collection that was dropped.",
     store.Registration.FULL: f"There are {store.MOST} collections: drop one.",
 }
+_SMALLER = (
+    "Ask for more, or start services for simulated people (NOISEFLOOR_EXPERIMENTS=on, "
+    "noisefloor up --experiments), where any minimum is taken."
+)
 _DOCUMENT: dict[str, Any] = {  # Any: JSON
     "requestBody": {
         "required": True,
@@ -39,6 +43,9 @@ _DOCUMENT: dict[str, Any] = {  # Any: JSON
                         "kinds": {"type": "object"},
                         "course": {"type": "object"},
                         "first_epoch": {"type": "integer", "minimum": 0},
+                        "format": {"type": "integer", "minimum": 1},
+                        "minimum_batch": {"type": "integer", "minimum": 1},
+                        "protections": {"type": "object"},
                     },
                 }
             }
@@ -107,9 +114,14 @@ class CollectionRoutes:
         )
         async def put(name: Name, request: Request) -> Response:
             try:
-                collection = CollectionConfig.parse(await request.body())
+                given = CollectionConfig.parse(await request.body())
+                least, default = self._settings.least_minimum, self._settings.minimum_batch
+                collection = given.at_least(least, default)
             except BadCollection as error:
                 raise HTTPException(422, str(error)) from None
+            except BadParameter as error:
+                text = f"{error.name} has to be {error.rule}. {_SMALLER}"
+                raise HTTPException(422, text) from None
             entry = await asyncio.to_thread(self._registry.add, name, collection)
             if entry in _REFUSED:
                 raise HTTPException(409, _REFUSED[entry])
@@ -137,7 +149,7 @@ class CollectionRoutes:
         layout = store.Layout(collection.namespace, self._settings.partitions)
         server = store.Server(self._settings.redis_url)
         try:
-            EpochStore(server, layout, collection.kinds.values()).drop()
+            EpochStore.of(server, layout, collection).drop()
             self._log_rewriting.note()
         finally:
             server.close()

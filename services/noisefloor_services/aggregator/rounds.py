@@ -155,7 +155,11 @@ class RoundTraining:
         following = self._task.next(self._number, content, given)
         self._hold(self._broadcast.replaced(content, following))
         self._step_s = time.monotonic() - start_s
-        _log.info("trained on round %d: %d reports", self._number - 1, given.count)
+        if given.count:
+            _log.info("trained on round %d: %d reports", self._number - 1, given.count)
+        else:
+            text = "round %d has no reports, or fewer than the minimum: the model stays"
+            _log.info(text, self._number - 1)
 
     def _hold(self, content: bytes | None) -> None:
         self._number = 0 if content is None else self._task.round_of(content)

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Response
 
 from noisefloor.errors import BadParameter, EpochOpen
-from noisefloor.roles import EpochSummary
+from noisefloor.roles import BatchTerms, EpochSummary
 from noisefloor.wire import Kind, Reduction, messages
 from noisefloor_services.aggregator.state import AggregatorState, Alarm
-from noisefloor_services.http import FRAME_TYPE, UNAVAILABLE, EpochNumber, KindName
+from noisefloor_services.http import FRAME_TYPE, JSON, UNAVAILABLE, EpochNumber, KindName
 from noisefloor_services.store import MODEL_TYPE
 from noisefloor_services.streams import Conservation, EpochStore
 
@@ -32,24 +31,26 @@ def _add_statistics(router: APIRouter, shared: AggregatorState) -> None:
         "/statistics/{kind}/{epoch}",
         tags=["statistics"],
         summary="The sums of a closed epoch, or the rows that it collected.",
+        description="With the parameters in force: mechanism, epsilon, delta, neighbours, "
+        "sensitivity, rows and threshold; of collected rows they are in the metadata of the "
+        "Arrow schema, as `batch_parameters`. The same bytes at every call.",
         response_model=messages.EpochStatistics,
         responses={
             200: {"content": {FRAME_TYPE: {"schema": {"type": "string", "format": "binary"}}}},
-            409: {"description": "The epoch is open."},
+            409: {
+                "description": "The epoch is open, or has fewer reports than the minimum "
+                "(`batch-too-small`): then nothing is ever released of it."
+            },
             **_UNKNOWN,
         },
     )
-    def statistics(kind: KindName, epoch: EpochNumber) -> Any:  # Any: one of two forms
-        known = shared.kind(kind)
+    def statistics(kind: KindName, epoch: EpochNumber) -> Response:
+        is_collected = shared.kind(kind).reduction is Reduction.COLLECT
         try:
-            if known.reduction is Reduction.COLLECT:
-                return Response(
-                    _stream(shared.store.release_rows(kind, epoch)), 200, None, FRAME_TYPE
-                )
-            cells, rows = shared.store.release(kind, epoch)
+            content = shared.store.answer(kind, epoch)
         except BadParameter:
             raise HTTPException(404, "Nothing is kept of this epoch.") from None
-        return messages.EpochStatistics(kind=kind, epoch=epoch, rows=rows, cells=cells.tolist())
+        return Response(content, media_type=FRAME_TYPE if is_collected else JSON)
 
 
 def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
@@ -72,7 +73,7 @@ def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
         shared.store.close(kind, epoch)
         if shared.rounds is not None:
             shared.rounds.wake()
-        return _epoch(epoch, shared.store.summary(kind, epoch))
+        return _epoch(shared.store, kind, epoch)
 
     @router.post(
         "/epochs/{kind}/{epoch}/retire",
@@ -93,7 +94,7 @@ def _add_closing(router: APIRouter, shared: AggregatorState) -> None:
             shared.retire(kind, epoch)
         except EpochOpen:
             raise HTTPException(409, "The epoch is open: close it first.") from None
-        return _epoch(epoch, shared.store.summary(kind, epoch))
+        return _epoch(shared.store, kind, epoch)
 
 
 def _add_model(router: APIRouter, shared: AggregatorState) -> None:
@@ -124,7 +125,7 @@ def _add_state(router: APIRouter, shared: AggregatorState) -> None:
     )
     def epoch_state(kind: KindName, epoch: EpochNumber) -> messages.EpochStatus:
         shared.kind(kind)
-        return _epoch(epoch, shared.store.summary(kind, epoch))
+        return _epoch(shared.store, kind, epoch)
 
     @router.get(
         "/conservation",
@@ -134,7 +135,7 @@ def _add_state(router: APIRouter, shared: AggregatorState) -> None:
     )
     def conservation() -> messages.ConservationReport:
         found = shared.store.conservation()
-        return _account(found, shared.alarms(found))
+        return _account(found, shared.alarms(found), shared.store.terms)
 
     @router.get(
         "/state", tags=["state"], summary="The state of the collection.", responses=UNAVAILABLE
@@ -154,7 +155,11 @@ def _add_state(router: APIRouter, shared: AggregatorState) -> None:
 
 def _kind_state(store: EpochStore, kind: Kind) -> messages.KindState:
     """Describe a kind and its epochs in numbers; sums are not among them."""
-    epochs = [_epoch(epoch, store.summary(kind.name, epoch)) for epoch in store.epochs(kind.name)]
+    terms = store.terms
+    epochs = [
+        _described(epoch, store.summary(kind.name, epoch), terms)
+        for epoch in store.epochs(kind.name)
+    ]
     return messages.KindState(
         kind=kind.name,
         reduction=kind.reduction.value,
@@ -164,22 +169,35 @@ def _kind_state(store: EpochStore, kind: Kind) -> messages.KindState:
     )
 
 
-def _epoch(epoch: int, summary: EpochSummary) -> messages.EpochStatus:
-    return messages.EpochStatus(epoch=epoch, **asdict(summary))
+def _epoch(store: EpochStore, kind: str, epoch: int) -> messages.EpochStatus:
+    summary, is_kept = store.summary(kind, epoch), epoch in store.epochs(kind)
+    return _described(epoch, summary, store.terms, is_kept=is_kept)
 
 
-def _account(found: Conservation, alarms: Iterable[Alarm]) -> messages.ConservationReport:
+def _described(
+    epoch: int, summary: EpochSummary, terms: BatchTerms, *, is_kept: bool = True
+) -> messages.EpochStatus:
+    """Describe an epoch; of one that cannot be read, in whole minimums."""
+    is_readable = summary.is_closed and is_kept and terms.has_enough(summary.rows)
+    numbers = asdict(summary)
+    is_closed = numbers.pop("is_closed")
+    if not is_readable:
+        numbers = {name: terms.coarse(number) for name, number in numbers.items()}
+    return messages.EpochStatus(
+        epoch=epoch,
+        is_closed=is_closed,
+        is_readable=is_readable,
+        minimum=terms.minimum,
+        **numbers,
+    )
+
+
+def _account(
+    found: Conservation, alarms: Iterable[Alarm], terms: BatchTerms
+) -> messages.ConservationReport:
     return messages.ConservationReport(
-        **asdict(found),
+        **asdict(found) | {"reports": terms.coarse(found.reports)},
         missing=found.missing,
         is_conserved=found.is_conserved,
         alarms=[one.text for one in alarms if one.text],
     )
-
-
-def _stream(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content

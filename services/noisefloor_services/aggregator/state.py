@@ -90,7 +90,7 @@ class AggregatorState:
         self.server = Server(settings.redis_url, timeout_s=TIMEOUT_S)
         layout, task = Layout(collection.namespace, settings.partitions), collection.task
         self.broadcast = ModelBroadcast(self.server, layout)
-        self.store = EpochStore(self.server, layout, collection.kinds.values())
+        self.store = EpochStore.of(self.server, layout, collection)
         self.durability = Durability(settings.durability)
         self.counting = CountingThread(self.store, self.durability, collection.first_epoch)
         self.rounds: RoundTraining | None = None
@@ -153,7 +153,7 @@ class AggregatorState:
         yield from alarm_samples(self.alarms(account))
         yield from self.log_rewriting.samples()
         outcomes = asdict(account)
-        reports = outcomes.pop("reports")
+        reports = self.store.terms.coarse(outcomes.pop("reports"))
         for name, value in outcomes.items():
             text = "Frames by what became of them; refused ones were not accepted."
             yield MetricSample("frames", text, value, {"outcome": name})

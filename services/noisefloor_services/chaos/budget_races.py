@@ -10,10 +10,11 @@ from typing import Any
 
 from redis import Redis
 
+from noisefloor.accounting import LedgerTerms
 from noisefloor.errors import BudgetExceeded
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor_services.chaos.processes import ChaosTimeout
-from noisefloor_services.ledger import LedgerTerms, RedisLedger
+from noisefloor_services.ledger import RedisLedger
 
 CAP = 1000
 """In millionths of epsilon, of which every spend takes one."""

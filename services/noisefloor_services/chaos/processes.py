@@ -131,7 +131,7 @@ class ServiceProcess:
         """Start it, and do not wait."""
         self._starts += 1
         with self._log.open("wb") as file:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  our own services
                 self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

@@ -94,6 +94,7 @@ class ChaosTopology:
             "LEDGER_EPSILON": f"{self._ledger_epsilon:g}",
             "RATE": "1e6",
             "BURST": "1000000",
+            "MINIMUM_BATCH": "1",
             "TOKENS": ";".join(f"{r.value} {r.value} {t}" for r, t in self._tokens.items()),
         }
 

@@ -11,7 +11,7 @@ from noisefloor_services.http.bodies import (
     openapi_json_body,
 )
 from noisefloor_services.http.collection_apps import LOOK_S, CollectionApps
-from noisefloor_services.http.error_handlers import RETRY_AFTER
+from noisefloor_services.http.error_handlers import JSON, RETRY_AFTER, RETRY_LATER
 from noisefloor_services.http.logs import configure_logging
 from noisefloor_services.http.policy import AnonymousAccess, Rule
 from noisefloor_services.http.readiness import Readiness
@@ -20,8 +20,10 @@ from noisefloor_services.http.serving import serve
 
 __all__ = [
     "FRAME_TYPE",
+    "JSON",
     "LOOK_S",
     "RETRY_AFTER",
+    "RETRY_LATER",
     "UNAVAILABLE",
     "AnonymousAccess",
     "CollectionApps",

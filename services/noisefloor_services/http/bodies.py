@@ -2,10 +2,12 @@
 
 A request body is read once: its type is checked, and JSON is validated in one pass. A refusal is
 short JSON with a name for programs and a sentence for people; it repeats nothing that was sent.
+It says what becomes of the bytes: they are sent again, kept for later, or dropped.
 """
 
 import json
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from fastapi import HTTPException, Path, Request
@@ -18,9 +20,41 @@ from noisefloor.wire import MOST_EPOCH
 Pairs: TypeAlias = list[tuple[bytes, bytes]]
 
 
-def error_body(error: str, detail: str) -> bytes:
-    """Write the body of every refusal: a name for programs and a sentence for people."""
-    return json.dumps({"error": error, "detail": detail}, separators=(",", ":")).encode("ascii")
+class ClientAction(StrEnum):
+    """What a client does with the bytes of a request that was refused."""
+
+    RESEND = "resend"  # nothing is known of them: send the same again, after Retry-After if given
+    WAIT = "wait"  # they were not taken: keep them, and send the same after Retry-After seconds
+    DROP = "drop"  # they can never be taken as they are
+
+
+_ACTIONS = {
+    408: ClientAction.RESEND,
+    429: ClientAction.WAIT,
+    500: ClientAction.RESEND,
+    503: ClientAction.RESEND,
+}
+
+
+def action_after(status: int, headers: Mapping[str, str] | None = None) -> ClientAction:
+    """Return what a client does after a refusal; a conflict that passes names a time."""
+    if status == 409 and "Retry-After" in (headers or {}):
+        return ClientAction.WAIT
+    return _ACTIONS.get(status, ClientAction.DROP)
+
+
+def error_body(
+    status: int,
+    error: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    **more: str,
+) -> bytes:
+    """Write the body of a refusal: a name for programs, a sentence for people, what to do."""
+    action = action_after(status, headers).value
+    body = {"error": error, "detail": detail, "action": action, **more}
+    return json.dumps(body, separators=(",", ":")).encode("ascii")
 
 
 async def refuse(
@@ -30,9 +64,10 @@ async def refuse(
     detail: str,
     *,
     headers: Mapping[str, str] | None = None,
+    **more: str,
 ) -> None:
     """Answer with a refusal; what the caller sent is no part of it."""
-    body = error_body(error, detail)
+    body = error_body(status, error, detail, headers=headers, **more)
     pairs: Pairs = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),

@@ -63,7 +63,7 @@ class Deadline:
     async def bound(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Wait for the work in the current task; TimeoutError if it takes too long."""
         task = asyncio.current_task()
-        assert task is not None  # a coroutine runs in one
+        assert task is not None  # noqa: S101  a coroutine runs in one
         loop = task.get_loop()
         if loop is not self._loop:
             self._watch(loop)

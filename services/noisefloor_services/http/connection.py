@@ -318,7 +318,7 @@ class BoundedConnection(HttpToolsProtocol):
         elif self._is_under_way and (self.pipeline or self.cycle.response_started):
             self.drop()
         else:
-            self._answer(status, error_body(error, detail))
+            self._answer(status, error_body(status, error, detail))
 
     def _answer(self, status: int, body: bytes) -> None:
         if self._is_under_way:  # its body is refused, so the application will not answer it

@@ -18,12 +18,19 @@ from redis.exceptions import RedisError
 from starlette.exceptions import HTTPException
 
 from noisefloor.errors import (
+    AnswerChanged,
+    BadBackbone,
     BadFrame,
     BadParameter,
+    BatchTooSmall,
+    BrokenChain,
     BudgetExceeded,
     BusFull,
+    ClockWentBack,
     EpochOpen,
     IncompatibleGuarantees,
+    LedgerAbsent,
+    MissingData,
     MissingExtra,
     NoisefloorError,
     PublicationFailed,
@@ -31,6 +38,7 @@ from noisefloor.errors import (
 )
 from noisefloor.privacy import number_or_inf
 from noisefloor_services import ledger
+from noisefloor_services.http.bodies import ClientAction, action_after
 from noisefloor_services.http.policy import METHODS
 from noisefloor_services.store import BadStore, FrameRefused, Refusal, StreamFull
 
@@ -57,15 +65,21 @@ REFUSAL: Mapping[str, Any] = {  # Any: JSON
     "type": "object",
     "description": "Why nothing was done. `error` is for programs, `detail` for people; neither "
     "repeats what was sent. Of a bad frame, `field` and `rule` are given too; of a budget that "
-    "was exceeded, `short`: each quantity that ran out, what was asked for and what is left.",
+    "was exceeded, `short`: each quantity that ran out, what was asked for and what is left; of a "
+    "batch that is too small, `threshold`: the reports that it would need; of a token without a "
+    "role, `role`. `action` says what to do with the bytes that were sent: `resend` the same, "
+    "`wait` until Retry-After has passed and send the same, or `drop` them.",
     "properties": {
         "error": {"type": "string"},
         "detail": {"anyOf": [{"type": "string"}, {"type": "array", "items": _FAULT}]},
         "field": {"type": "string"},
         "rule": {"type": "string"},
         "short": {"type": "array", "items": _SHORTAGE},
+        "threshold": {"type": "integer"},
+        "role": {"type": "string"},
+        "action": {"enum": [one.value for one in ClientAction]},
     },
-    "required": ["error", "detail"],
+    "required": ["error", "detail", "action"],
 }
 _INPUT = "The input breaks a rule; `detail` says where and which."
 _OF_BODIES = {
@@ -117,6 +131,9 @@ def _operations(openapi: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any
 
 
 RETRY_AFTER = {"Retry-After": "1"}
+RETRY_LATER = {"Retry-After": "60"}
+"""Where an epoch or a round has to pass before the same can be sent."""
+
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _MOST_FAULTS = 20
 
@@ -126,26 +143,38 @@ _ANSWERS: tuple[tuple[type[NoisefloorError], int, str], ...] = (
     (PublicationFailed, 410, "publication-failed"),
     (IncompatibleGuarantees, 422, "unlike-neighbours"),
     (MissingExtra, 422, "missing-extra"),
+    (MissingData, 422, "missing-data"),
+    (BadBackbone, 422, "bad-backbone"),
     (BadFrame, 422, "bad-frame"),
     (ledger.ReleaseSealed, 409, "release-sealed"),
     (ledger.ReleaseUnspent, 409, "release-unspent"),
-    (ledger.LedgerAbsent, 503, "ledger-absent"),
+    (LedgerAbsent, 503, "ledger-absent"),
+    (BrokenChain, 503, "broken-chain"),
+    (ClockWentBack, 503, "clock-went-back"),
     (ledger.LedgerBehind, 503, "ledger-behind"),
     (ledger.BadAnchor, 503, "bad-anchor"),
+    (AnswerChanged, 409, "answer-changed"),
     (BusFull, 503, "busy"),
 )
 
 
-_AHEAD_S = 60
 _REFUSALS: Mapping[Refusal, tuple[int, str, dict[str, str]]] = {
     Refusal.CLOSED: (410, "The epoch is closed: drop it, it counts no more.", {}),
     Refusal.FULL: (410, "The epoch is full: drop it, it cannot count.", {}),
     Refusal.AHEAD: (
         409,
         "The epoch is too far ahead: keep it, and send the same later.",
-        {"Retry-After": f"{_AHEAD_S}"},
+        RETRY_LATER,
     ),
 }
+
+
+def refusal(
+    body: Mapping[str, object], status: int, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Answer with a refusal that says what becomes of the bytes."""
+    action = action_after(status, headers).value
+    return JSONResponse({**body, "action": action}, status, headers)
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -153,33 +182,28 @@ def install_error_handlers(app: FastAPI) -> None:
     known: set[str] = set()
 
     async def bad_input(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
+        assert isinstance(error, RequestValidationError)  # noqa: S101  narrows a type
         if not known:
             known.update(_names(app.openapi()))
-        return JSONResponse(
-            {"error": "bad-input", "detail": faults(error.errors(), known)}, status_code=422
-        )
+        return refusal({"error": "bad-input", "detail": faults(error.errors(), known)}, 422)
 
     async def plain(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
+        assert isinstance(error, HTTPException)  # noqa: S101  narrows a type
         name = "http-error" if error.status_code >= 500 else "refused"
         later = RETRY_AFTER if error.status_code == 503 else {}
-        return JSONResponse(
-            {"error": name, "detail": str(error.detail)},
-            status_code=error.status_code,
-            headers={**later, **(error.headers or {})},
-        )
+        headers = {**later, **(error.headers or {})}
+        return refusal({"error": name, "detail": str(error.detail)}, error.status_code, headers)
 
     async def known_error(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, NoisefloorError)
+        assert isinstance(error, NoisefloorError)  # noqa: S101  narrows a type
         return _known(error)
 
     async def away(_: Request, __: Exception) -> JSONResponse:
         detail = "The store does not answer; nothing is promised. Send the same again."
-        return JSONResponse({"error": "store-away", "detail": detail}, 503, RETRY_AFTER)
+        return refusal({"error": "store-away", "detail": detail}, 503, RETRY_AFTER)
 
     async def fault(_: Request, __: Exception) -> JSONResponse:
-        return JSONResponse({"error": "fault", "detail": "A fault of the service."}, 500)
+        return refusal({"error": "fault", "detail": "A fault of the service."}, 500)
 
     app.add_exception_handler(RequestValidationError, bad_input)
     app.add_exception_handler(HTTPException, plain)
@@ -194,6 +218,7 @@ def install_frame_handlers(app: FastAPI) -> None:
     app.add_exception_handler(StreamFull, _full)
     app.add_exception_handler(FrameRefused, _refused)
     app.add_exception_handler(EpochOpen, _open_epoch)
+    app.add_exception_handler(BatchTooSmall, _too_small)
     app.add_exception_handler(BadStore, _bad_store)
 
 
@@ -240,18 +265,18 @@ def _known(error: NoisefloorError) -> JSONResponse:
     """Answer an error that was raised on purpose; of a parameter, name and rule only."""
     if isinstance(error, BadParameter):
         detail = f"Expected {error.name} {error.rule}."
-        return JSONResponse({"error": "bad-parameter", "detail": detail}, 422)
+        return refusal({"error": "bad-parameter", "detail": detail}, 422)
     wait_s = getattr(error, "retry_after_s", None)  # errors that pass have it
     if wait_s is not None:
         detail = f"Try again in {int(wait_s)} s: send the same."
         headers = {"Retry-After": str(int(wait_s))}
-        return JSONResponse({"error": "busy", "detail": detail}, 503, headers)
+        return refusal({"error": "busy", "detail": detail}, 503, headers)
     for kind, status, name in _ANSWERS:
         if isinstance(error, kind):
             later = RETRY_AFTER if status == 503 else None
             body = {"error": name, "detail": _detail(error), **_fields(error)}
-            return JSONResponse(body, status, later)
-    return JSONResponse({"error": "refused", "detail": type(error).__name__}, 400)
+            return refusal(body, status, later)
+    return refusal({"error": "refused", "detail": type(error).__name__}, 400)
 
 
 def _fields(error: NoisefloorError) -> dict[str, object]:
@@ -269,7 +294,7 @@ def _detail(error: NoisefloorError) -> str:
     if isinstance(error, BudgetExceeded):
         short = "; ".join(map(str, error.short))
         return f"Nothing was spent: {short}. Ask the ledger what spent it."
-    if isinstance(error, BadFrame | MissingExtra):
+    if isinstance(error, BadFrame | MissingExtra | BrokenChain | ClockWentBack):
         return str(error)  # names of ours; such errors never hold a value
     if isinstance(error, PublicationFailed):
         return "It was paid for and failed. Nothing is drawn again; a new one needs a new id."
@@ -282,29 +307,39 @@ def _detail(error: NoisefloorError) -> str:
 
 
 async def _bad_frame(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, BadFrame)
+    assert isinstance(error, BadFrame)  # noqa: S101  narrows a type
     body = {"error": "bad-frame", "detail": str(error), "field": error.field, "rule": error.rule}
-    return JSONResponse(body, 400)
+    return refusal(body, 400)
 
 
 async def _full(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, StreamFull)
+    assert isinstance(error, StreamFull)  # noqa: S101  narrows a type
     detail = f"Too much waits: send the same in {error.retry_after_s} s."
     headers = {"Retry-After": str(error.retry_after_s)}
-    return JSONResponse({"error": "too-much-waits", "detail": detail}, 429, headers)
+    return refusal({"error": "too-much-waits", "detail": detail}, 429, headers)
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, FrameRefused)
+    assert isinstance(error, FrameRefused)  # noqa: S101  narrows a type
     status, detail, headers = _REFUSALS[error.reason]
-    return JSONResponse({"error": error.reason.value, "detail": detail}, status, headers)
+    return refusal({"error": error.reason.value, "detail": detail}, status, headers)
 
 
 async def _open_epoch(_: Request, __: Exception) -> JSONResponse:
     detail = "The epoch is open: it is released once it is closed."
-    return JSONResponse({"error": "epoch-open", "detail": detail}, 409)
+    return refusal({"error": "epoch-open", "detail": detail}, 409)
+
+
+async def _too_small(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, BatchTooSmall)  # noqa: S101  narrows a type
+    detail = (
+        f"The epoch was closed with fewer reports than the minimum of {error.minimum}: nothing "
+        "is released of it, now or later. Read a later epoch, close epochs less often, or retire "
+        "this one."
+    )
+    return refusal({"error": "batch-too-small", "detail": detail, "threshold": error.minimum}, 409)
 
 
 async def _bad_store(_: Request, __: Exception) -> JSONResponse:
     detail = "The store holds something else, or lost what it held."
-    return JSONResponse({"error": "bad-store", "detail": detail}, 503, RETRY_AFTER)
+    return refusal({"error": "bad-store", "detail": detail}, 503, RETRY_AFTER)

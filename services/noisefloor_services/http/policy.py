@@ -101,6 +101,12 @@ class Policy:
         admitted = [isinstance(rule, AnonymousAccess) or rule in caller.roles for rule in rules]
         return AccessDecision.ADMITTED if admitted and all(admitted) else AccessDecision.WRONG_ROLE
 
+    def missing_roles(self, method: str, path: str, caller: Credential | None) -> list[Role]:
+        """Return the roles that a route takes and a caller lacks."""
+        granted = frozenset[Role]() if caller is None else caller.roles
+        rules = self.rules_for(method, path)
+        return [rule for rule in rules if isinstance(rule, Role) and rule not in granted]
+
     def missing(self, openapi: Mapping[str, Any]) -> list[str]:  # Any: JSON
         """Name the operations of a description that have no rule."""
         return sorted(
@@ -209,11 +215,20 @@ class Guard:
                 await refuse(send, 429, "too-many-requests", detail, headers=headers)
                 return
         if verdict is AccessDecision.WRONG_ROLE:
-            detail = "The token lacks the role, or no rule admits anybody here."
-            await refuse(send, 403, "wrong-role", detail)
+            await self._deny(scope, send, caller)
             return
         scope["state"]["credential"] = caller.name if caller else None
         await self._app(scope, receive, send)
+
+    async def _deny(self, scope: Scope, send: Send, caller: Credential | None) -> None:
+        """Answer 403, and name the roles that the token lacks."""
+        missing = self._policy.missing_roles(scope["method"], scope["path"], caller)
+        if not missing:
+            await refuse(send, 403, "wrong-role", "No rule admits anybody here.")
+            return
+        names = ", ".join(role.value for role in missing)
+        detail = f"The token lacks the role {names}: use one that has it."
+        await refuse(send, 403, "wrong-role", detail, role=names)
 
     def _caller(self, scope: Scope) -> Credential | None:
         """Return the credential of the token; none for two headers or another scheme."""

@@ -6,13 +6,12 @@ from noisefloor_services.ledger.anchor import (
     RestorationSummary,
     restore,
 )
+from noisefloor_services.ledger.migration import MigrationSummary, migrate
 from noisefloor_services.ledger.redis_ledger import RedisLedger
 from noisefloor_services.ledger.terms import (
     BadAnchor,
-    LedgerAbsent,
     LedgerBehind,
     LedgerKeys,
-    LedgerTerms,
     ReleaseSealed,
     ReleaseUnspent,
 )
@@ -20,14 +19,14 @@ from noisefloor_services.ledger.terms import (
 __all__ = [
     "AnchoredLedger",
     "BadAnchor",
-    "LedgerAbsent",
     "LedgerAnchor",
     "LedgerBehind",
     "LedgerKeys",
-    "LedgerTerms",
+    "MigrationSummary",
     "RedisLedger",
     "ReleaseSealed",
     "ReleaseUnspent",
     "RestorationSummary",
+    "migrate",
     "restore",
 ]

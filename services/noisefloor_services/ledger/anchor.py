@@ -2,8 +2,10 @@
 
 A server that was restored from an old backup looks like one where less was spent. So its totals
 are also written to a file that its backups do not contain, after every spend and before the
-release. The numbers in the file can only grow. It holds, for each data set, the number of entries,
-their cost and their ids; and the number of settled spends: a lost release must not be drawn again.
+release. The numbers in the file can only grow. It holds, for each data set, the position and the
+hash of the last record of its chain, what was spent by every count, and the ids of the spends; and
+the number of settled spends: a lost release must not be drawn again. A server whose record at that
+position has another hash has another history.
 
 ``AnchoredLedger`` is the ledger that keeps this file. ``restore`` raises a ledger to what its
 anchor says, so that what was spent stays spent. Lost entries are replaced by entries that say so,
@@ -24,18 +26,25 @@ from typing import Self
 
 from redis import Redis
 
-from noisefloor.accounting import Amount, LedgerContents, LedgerEntry, encode_ledger
+from noisefloor.accounting import (
+    Amount,
+    ChainTail,
+    LedgerContents,
+    LedgerEntry,
+    LedgerTerms,
+    LossTotal,
+    encode_ledger,
+)
 from noisefloor_services.ledger.redis_ledger import RedisLedger
 from noisefloor_services.ledger.terms import (
     BEHIND,
     BadAnchor,
     LedgerBehind,
-    LedgerTerms,
     LedgerTotals,
     SubjectTotals,
 )
 
-VERSION = 1
+VERSION = 2
 
 
 class LedgerAnchor:
@@ -78,10 +87,14 @@ class LedgerAnchor:
         try:
             body, checksum = self._path.read_bytes().split(b"\n")[:2]
             document = json.loads(body)
+            if document["version"] == 1:
+                raise BadAnchor(f"{self._path}: the anchor is of format 1: run migrate-ledger.")
             ids = {name: frozenset(listed) for name, listed in document.get("ids", {}).items()}
             parts = {
-                name: SubjectTotals(entries, Amount(epsilon, delta), ids.get(name, frozenset()))
-                for name, (entries, epsilon, delta) in document["subjects"].items()
+                name: SubjectTotals(
+                    position, head, LossTotal.of(tuple(numbers)), ids.get(name, frozenset())
+                )
+                for name, (position, head, *numbers) in document["subjects"].items()
             }
             ledger_totals = LedgerTotals(parts, document["settled"])
         except FileNotFoundError:
@@ -133,7 +146,8 @@ class LedgerAnchor:
                 "terms": self._terms,
                 "settled": ledger_totals.settled,
                 "subjects": {
-                    name: list(one.numbers) for name, one in ledger_totals.subjects.items()
+                    name: [one.position, one.head, *one.total.numbers]
+                    for name, one in ledger_totals.subjects.items()
                 },
                 "ids": {
                     name: sorted(stored.ids) for name, stored in ledger_totals.subjects.items()
@@ -172,12 +186,15 @@ class AnchoredLedger(RedisLedger):
         ledger = cls.open(client, name, terms)
         ledger._anchor = anchor
         ledger.check_anchor()
+        for subject in ledger.subjects():
+            ledger.verify(subject)
         return ledger
 
     def check_anchor(self) -> None:
         """Raise LedgerBehind if the server holds less than the anchor says."""
         anchored = self._anchor.read()
-        if anchored.exceeds(self.ledger_totals(anchored.subjects)):
+        is_behind = anchored.exceeds(self.ledger_totals(anchored.subjects))
+        if is_behind or _has_another_history(self, anchored):
             raise LedgerBehind(f"{self._anchor.path}: {BEHIND}")
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
@@ -194,13 +211,21 @@ class AnchoredLedger(RedisLedger):
         return kept
 
     def _note_settled(self) -> None:
-        self._note(LedgerTotals(settled=self._client.scard(self._keys.settled)))
+        self._anchor.raise_to(LedgerTotals(settled=self._client.scard(self._keys.settled)))
 
     def _least(self) -> LedgerTotals:
         return self._anchor.read()
 
-    def _note(self, ledger_totals: LedgerTotals) -> None:
-        self._anchor.raise_to(ledger_totals)
+    def _note(self, subject: str, tail: ChainTail, spend_id: str) -> None:
+        self._anchor.raise_to(LedgerTotals({subject: SubjectTotals.of(tail, spend_id)}))
+
+
+def _has_another_history(ledger: RedisLedger, anchored: LedgerTotals) -> bool:
+    return any(
+        ledger.head_at(name, part.position) != part.head
+        for name, part in anchored.subjects.items()
+        if part.position
+    )
 
 
 RELEASE = "restored from the anchor"
@@ -249,9 +274,9 @@ def restore(ledger: RedisLedger, anchor: LedgerAnchor) -> RestorationSummary:
     anchor.create()
     anchored = anchor.read()
     stored = ledger.ledger_totals(anchored.subjects)
-    is_behind = anchored.exceeds(stored)
+    is_behind = anchored.exceeds(stored) or _has_another_history(ledger, anchored)
     missing = {
-        name: _missing(name, stored.of(name), part, _lost(ledger, part))
+        name: _missing(ledger.terms, name, (stored.of(name), part), _lost(ledger, part))
         for name, part in anchored.subjects.items()
     }
     added = 0
@@ -259,12 +284,16 @@ def restore(ledger: RedisLedger, anchor: LedgerAnchor) -> RestorationSummary:
         for start in range(0, len(entries), _AT_ONCE):
             added += ledger.restore(_snapshot(ledger, entries[start : start + _AT_ONCE]))
     sealed = ledger.seal() if is_behind or is_new else 0
-    anchor.raise_to(_with_ids(ledger))
-    raised = {name: entries[0].debited for name, entries in missing.items() if entries}
+    anchor.raise_to(with_ids(ledger))
+    raised = {
+        name: sum((entry.debited for entry in entries), Amount(0))
+        for name, entries in missing.items()
+        if entries
+    }
     return RestorationSummary(raised, added, sealed)
 
 
-def _with_ids(ledger: RedisLedger) -> LedgerTotals:
+def with_ids(ledger: RedisLedger) -> LedgerTotals:
     """Return what the server holds, ids and all."""
     stored = ledger.ledger_totals()
     ids = {
@@ -280,22 +309,51 @@ def _lost(ledger: RedisLedger, anchored: SubjectTotals) -> list[str]:
 
 
 def _missing(
-    subject: str, stored: SubjectTotals, anchored: SubjectTotals, lost: list[str]
+    terms: LedgerTerms,
+    subject: str,
+    both: tuple[SubjectTotals, SubjectTotals],
+    lost: list[str],
 ) -> list[LedgerEntry]:
-    """Return an entry for each that is lost; the first one carries what is missing in all."""
-    debited = stored.spent.left_of(anchored.spent)
-    count = max(anchored.entries - stored.entries, int(debited != Amount(0)), len(lost))
+    """Return an entry for each that is lost; the first ones carry what is missing in all.
+
+    Args:
+        terms: Of the ledger.
+        subject: The data set.
+        both: What the server holds of it, and what the anchor says.
+        lost: Ids that the anchor has and the server has not.
+    """
+    stored, anchored = both
+    blank = LedgerEntry("", subject, RELEASE, 1, Amount(0), Amount(0), RELEASE)
+    costs = _missing_costs(terms, blank, stored.total, anchored.total)
+    count = max(anchored.position - stored.position, len(costs), len(lost))
     # The same loss gives the same ids, so that a repeated command adds nothing. No publication
     # has such an id: theirs have no colon.
-    mark = hashlib.sha256(repr((subject, stored.numbers, anchored.numbers)).encode()).hexdigest()[
-        :16
-    ]
-    made = [f"restored:{mark}:{place}" for place in range(count - len(lost))]
+    mark = hashlib.sha256(repr((subject, stored.numbers, anchored.numbers)).encode()).hexdigest()
+    names = [*lost, *(f"restored:{mark[:16]}:{place}" for place in range(count - len(lost)))]
+    order = terms.filter(LossTotal(carried=anchored.total.carried)).order
+    rest = [replace(blank, order=order)] * (count - len(costs))
     return [
-        LedgerEntry(spend_id, subject, RELEASE, 1, taken, taken, RELEASE)
-        for place, spend_id in enumerate([*lost, *made])
-        for taken in (debited if place == 0 else Amount(0),)
+        replace(entry, spend_id=name) for name, entry in zip(names, [*costs, *rest], strict=True)
     ]
+
+
+def _missing_costs(
+    terms: LedgerTerms, blank: LedgerEntry, stored: LossTotal, anchored: LossTotal
+) -> list[LedgerEntry]:
+    """Return what the anchor has more than the server: carried over, and spent since."""
+    costs = []
+    carried = stored.carried.left_of(anchored.carried)
+    if carried != Amount(0):
+        costs.append(replace(blank, debited=carried, proved=carried, is_carried=True))
+    plain = stored.plain.left_of(anchored.plain)
+    renyi = max(0, anchored.renyi - stored.renyi)
+    failure = max(0, anchored.failure - stored.failure)
+    if plain != Amount(0) or renyi or failure:
+        order = terms.filter(LossTotal(carried=anchored.carried)).order
+        costs.append(
+            replace(blank, debited=plain, proved=plain, order=order, renyi=renyi, failure=failure)
+        )
+    return costs
 
 
 def _snapshot(ledger: RedisLedger, entries: list[LedgerEntry]) -> bytes:

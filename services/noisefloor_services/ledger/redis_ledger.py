@@ -1,82 +1,102 @@
-"""The privacy ledger on a Redis or Valkey server: ``accounting.Ledger`` for many processes.
+"""The privacy ledger on a Redis or Valkey server: chained records for many processes.
 
-The same answers as the ledger in memory, each in one atomic script: the cap is checked before
-anything is spent, a retry with the same id is free, whole units only. Beside every spend it keeps
-the bytes that were released for it: they are written once, and a retry gets the same bytes.
+A spend is decided as in memory (``accounting.ChainedLedger``) and appended in one atomic script,
+if the end of the chain is still the one that it was decided on. Beside every spend the server
+keeps the bytes that were released for it: they are written once, and a retry gets the same bytes.
 
-Nothing here expires. What was acknowledged is as durable as the server is set up to be: use
-``appendonly yes`` with ``appendfsync always`` and no eviction, or a crash may forget a spend whose
-release is already out.
+Nothing here expires, and nothing is ever changed. What was acknowledged is as durable as the
+server is set up to be: use ``appendonly yes`` with ``appendfsync always`` and no eviction, or a
+crash may forget a spend whose release is already out.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, cast
 
 from redis import Redis
 
 from noisefloor import accounting
+from noisefloor.accounting import AppendStatus, LedgerTerms
 from noisefloor.checks import check_count
-from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, SpendConflict
-from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.errors import (
+    BadParameter,
+    BadSnapshot,
+    BrokenChain,
+    LedgerAbsent,
+    SpendConflict,
+    UnlikeTerms,
+)
 from noisefloor_services.ledger import scripts as scripts
 from noisefloor_services.ledger.terms import (
     BEHIND,
-    EXACT,
-    LedgerAbsent,
     LedgerBehind,
     LedgerKeys,
-    LedgerTerms,
     LedgerTotals,
     ReleaseSealed,
     ReleaseUnspent,
-    SpendPreview,
     SubjectTotals,
-    UnlikeTerms,
-    check_text,
 )
 
 MOST_RELEASE_BYTES = 64 << 20
 """A released artefact is at most this long."""
 
+_HASH = 64
+_SCRIPTS = ("APPEND", "PUBLISH", "READ", "FIND", "SEAL", "SETTLE")
+_MENDING = ("SEAL", "SETTLE")
+"""Scripts that take no notice of how much the client has seen: what is missing may come back."""
 
-class RedisLedger:
+
+class RedisLedger(accounting.ChainedLedger):
     """Budgets of many subjects under one relation and one model, kept by a server.
 
-    Made by ``create`` or by ``open``. The methods that ``accounting.Ledger`` has also mean the
-    same here; those that read (``what_spent``, ``why``, ...) are answered by a ``Ledger`` that is
-    filled with the subject's entries, so that both give one statement.
+    Made by ``create`` or by ``open``.
     """
 
-    __slots__ = ("_client", "_id", "_keys", "_scripts", "_seen", "_terms", "_unit")
+    __slots__ = ("_client", "_id", "_keys", "_scripts", "_seen")
 
     def __init__(
-        self, client: "Redis", keys: LedgerKeys, terms: LedgerTerms, ledger_id: bytes, seen: int
+        self,
+        client: "Redis",
+        keys: LedgerKeys,
+        terms: LedgerTerms,
+        ledger_id: bytes,
+        seen: int,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(terms, clock)
         self._client = client
         self._keys = keys
-        self._terms = terms
         self._id = ledger_id
         self._seen = seen
-        self._unit = Guarantee(0.0, terms.neighbours, model=terms.model)
         # register_script sends a script again to a server that has forgotten it.
-        self._scripts = {
-            name: client.register_script(getattr(scripts, name))
-            for name in ("SPEND", "PUBLISH", "READ", "READ_TOTALS", "SEAL", "MERGE")
-        }
+        self._scripts = {name: client.register_script(getattr(scripts, name)) for name in _SCRIPTS}
 
     @classmethod
-    def create(cls, client: "Redis", name: str, terms: LedgerTerms) -> Self:
+    def create(
+        cls,
+        client: "Redis",
+        name: str,
+        terms: LedgerTerms,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
         """Make a ledger where there is none, or open the one that has the same terms.
 
         The operator calls it once: on a server that lost its data it would give full budgets
         again. Services call ``open``.
         """
-        return cls._opened(client, name, terms, secrets.token_hex(16), 0)
+        return cls._opened(client, name, terms, secrets.token_hex(16), 0, clock)
 
     @classmethod
-    def open(cls, client: "Redis", name: str, terms: LedgerTerms, seen: int = 0) -> Self:
+    def open(
+        cls,
+        client: "Redis",
+        name: str,
+        terms: LedgerTerms,
+        seen: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
         """Open a ledger that is there: LedgerAbsent or UnlikeTerms otherwise.
 
         Args:
@@ -86,95 +106,48 @@ class RedisLedger:
             seen: How many entries it had when it was last seen (``entries_seen``, kept wherever
                 the server's own backups do not reach). A server that was set back to fewer
                 answers with LedgerAbsent to everything, until the missing ones are restored.
+            clock: Unix time in seconds.
         """
-        return cls._opened(client, name, terms, "", check_count(seen, "seen", least=0))
+        return cls._opened(client, name, terms, "", check_count(seen, "seen", least=0), clock)
 
     @classmethod
     def _opened(
-        cls, client: "Redis", name: str, terms: LedgerTerms, new_id: str, seen: int
+        cls,
+        client: "Redis",
+        name: str,
+        terms: LedgerTerms,
+        new_id: str,
+        seen: int,
+        clock: Callable[[], float],
     ) -> Self:
         if client.get_connection_kwargs().get("decode_responses"):
             raise BadParameter("client", "<client>", "one that returns bytes")
         _check_no_eviction(client)
-        keys, budget = LedgerKeys(name), terms.budget
+        keys = LedgerKeys(name)
         create = client.register_script(scripts.CREATE)
-        arguments: list[bytes | str | int] = [
-            terms.content,
-            new_id,
-            budget.micro_epsilon,
-            budget.delta_units,
-        ]
+        if client.exists(keys.terms_of_1) and not client.exists(keys.terms):
+            raise UnlikeTerms(f"Ledger {name} is of format 1: run migrate-ledger.")
+        arguments: list[bytes | str] = [terms.content, new_id]
         ledger_id, stored = cast(list[bytes | None], create(keys=[keys.terms], args=arguments))
         if ledger_id is None:
             raise LedgerAbsent(f"There is no ledger {name} on this server: create or restore it.")
         if stored != terms.content:
             raise UnlikeTerms(f"Ledger {name} has another budget, relation or model.")
-        return cls(client, keys, terms, ledger_id, seen)
+        return cls(client, keys, terms, ledger_id, seen, clock=clock)
 
     @property
     def entries_seen(self) -> int:
         """How many entries there were at least; it can only grow."""
         return self._seen
 
-    @property
-    def budget(self) -> accounting.Amount:
-        """What each subject may spend."""
-        return self._terms.budget
+    def subjects(self) -> list[str]:
+        """Return the subjects that have an entry, sorted."""
+        names = cast(set[bytes], self._client.smembers(self._keys.subjects))
+        return sorted(name.decode() for name in names)
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The relation of everything that is spent here."""
-        return self._terms.neighbours
-
-    @property
-    def model(self) -> TrustModel:
-        """The model of everything that is spent here."""
-        return self._terms.model
-
-    def spend(
-        self,
-        subject: str,
-        spend_id: str,
-        cost: Guarantee,
-        release: str,
-        proved: Guarantee | None = None,
-        count: int = 1,
-    ) -> accounting.LedgerEntry:
-        """Debit ``count`` times the cost, or refuse and change nothing; see ``Ledger.spend``."""
-        for name, text in (("subject", subject), ("spend_id", spend_id), ("release", release)):
-            check_text(text, name)
-        entry = accounting.entry_of(
-            self._unit, spend_id, subject, release, cost, proved, count, self.left
-        )
-        debited = entry.debited
-        # At EXACT no budget suffices; the server then looks for a retry only.
-        taken = [min(EXACT, part) for part in (debited.micro_epsilon, debited.delta_units)]
-        keys, written = self._subject_keys(subject), self._written(entry)
-        answer, *totals = self._run(
-            "SPEND", keys, spend_id, subject, written, *taken, *self._least().of(subject).numbers
-        )
-        if answer == b"conflict":
-            raise SpendConflict(_conflict(spend_id))
-        if answer == b"refused":
-            left = accounting.Amount(*map(int, totals)).left_of(self.budget)
-            raise BudgetExceeded(subject, debited.short_of(left))
-        self._seen = max(self._seen, int(totals[0]))
-        stored = replace(SubjectTotals.of(*totals[1:]), ids=frozenset({spend_id}))
-        self._note(LedgerTotals({subject: stored}))
-        return entry
-
-    def would_spend(self, subject: str, cost: Guarantee, count: int = 1) -> SpendPreview:
-        """Return what a new spend would do; nothing is spent."""
-        left = self.left(check_text(subject, "subject"))
-        try:
-            debited = accounting.debit_of(self._unit, subject, cost, count, self.left)
-        except BudgetExceeded:
-            return SpendPreview(is_allowed=False, requested=None, left=left)
-        return SpendPreview(self._fits(subject, debited), debited, left)
-
-    def can_spend(self, subject: str, cost: Guarantee, count: int = 1) -> bool:
-        """Tell whether a new spend would be accepted; nothing is spent."""
-        return self.would_spend(subject, cost, count).is_allowed
+    def contents(self, subject: str) -> list[bytes]:
+        """Return the chained records of a subject as they are stored."""
+        return [_content(stored) for stored in self._read(subject, 0)]
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
         """Keep what was released for a spend, once; return what is kept.
@@ -185,10 +158,10 @@ class RedisLedger:
             ReleaseUnspent: Nothing was spent under this id.
             ReleaseSealed: The spend was restored without its release.
         """
-        check_text(spend_id, "spend_id")
+        accounting.check_text(spend_id, "spend_id")
         if not isinstance(content, bytes) or len(content) > MOST_RELEASE_BYTES:
             raise BadParameter("content", "<release>", f"at most {MOST_RELEASE_BYTES} bytes")
-        keys = [self._keys.terms, self._keys.entries, self._keys.sealed]
+        keys = [self._keys.terms, self._keys.places, self._keys.sealed]
         keys += [self._keys.kept(spend_id), self._keys.settled]
         answer, *kept = self._run("PUBLISH", keys, spend_id, content, self._least().settled)
         if answer == b"unspent":
@@ -202,55 +175,8 @@ class RedisLedger:
 
     def published(self, spend_id: str) -> bytes | None:
         """Return what was released for a spend, or None while nothing was."""
-        kept = self._client.get(self._keys.kept(check_text(spend_id, "spend_id")))
+        kept = self._client.get(self._keys.kept(accounting.check_text(spend_id, "spend_id")))
         return cast(bytes | None, kept)
-
-    def entry(self, spend_id: str) -> accounting.LedgerEntry | None:
-        """Return what was spent under an id, or None."""
-        written = self._client.hget(self._keys.entries, check_text(spend_id, "spend_id"))
-        return None if written is None else _entry(cast(bytes, written))
-
-    def subjects(self) -> list[str]:
-        """Return the subjects that have an entry, sorted."""
-        names = cast(list[bytes], self._client.hkeys(self._keys.epsilons))
-        return sorted(name.decode() for name in names)
-
-    def spent(self, subject: str) -> accounting.Amount:
-        """Return what was debited; after a merge it may lie above the budget."""
-        return self._read(subject, "")[0]
-
-    def left(self, subject: str) -> accounting.Amount:
-        """Return what is left, never below zero."""
-        return self.spent(subject).left_of(self.budget)
-
-    def entries(self, subject: str) -> list[accounting.LedgerEntry]:
-        """Return the entries of one subject, sorted by spend id."""
-        return self.account(subject).entries(subject)
-
-    def proved(self, subject: str) -> Guarantee:
-        """Return what was proved of all that the subject spent; infinite if a part is."""
-        return self.account(subject).proved(subject)
-
-    def what_spent(self, subject: str) -> list[accounting.StatementLine]:
-        """List what the budget went into, by release, the most expensive first."""
-        return self.account(subject).what_spent(subject)
-
-    def why(self, subject: str) -> str:
-        """Answer "why did this budget run out?" in one paragraph."""
-        return self.account(subject).why(subject)
-
-    def account(self, subject: str) -> accounting.Ledger:
-        """Return a ledger in memory with the entries of one subject."""
-        total, entries = self._read(subject, "entries")
-        ledger = accounting.Ledger.restore(self._snapshot_of(entries))
-        if ledger.spent(subject) != total:
-            raise BadSnapshot(f"Ledger on the server: the entries of {subject} miss its total.")
-        return ledger
-
-    def snapshot(self) -> bytes:
-        """Write the ledger as bytes, the bytes of ``Ledger.snapshot``; releases are not in it."""
-        stored = cast(dict[bytes, bytes], self._client.hgetall(self._keys.entries))
-        return self._snapshot_of([_entry(written) for written in stored.values()])
 
     def restore(self, data: bytes, released: Mapping[str, bytes] | None = None) -> int:
         """Take over a backup: the union by spend id. What was spent can only grow.
@@ -271,81 +197,87 @@ class RedisLedger:
         for name in ("budget", "neighbours", "model"):
             if getattr(theirs, name) != getattr(self, name):
                 raise BadSnapshot(f"Ledger snapshot: {name} is that of another ledger.")
-        keys = [*self._subject_keys("")[:-1], self._keys.sealed, self._keys.settled]
-        arguments: list[str | bytes | int] = []
-        for entry in theirs.entries:
-            keys += [self._keys.ids(entry.subject), self._keys.kept(entry.spend_id)]
-            arguments += self._merged(entry, (released or {}).get(entry.spend_id))
-        answer, *rest = self._run("MERGE", keys, *arguments)
-        if answer in (b"conflict", b"redrawn"):
-            raise SpendConflict(_conflict(rest[0].decode()))
-        if answer == b"overflow":
-            raise BadSnapshot("Ledger snapshot: entries add up to more than 64 bits hold.")
-        return int(rest[0])
+        entries = sorted(theirs.entries, key=lambda one: (not one.is_carried, one.spend_id))
+        # Opened anew: what this client has seen, and what an anchor says, may be missing here.
+        raw = RedisLedger(self._client, self._keys, self.terms, self._id, 0, clock=self._clock)
+        raw._check_restorable(entries, released or {})
+        return sum(raw._restored(one, (released or {}).get(one.spend_id)) for one in entries)
 
     def ledger_totals(self, subjects: Iterable[str] = ()) -> LedgerTotals:
         """Return the totals of all subjects that have an entry, and of the given ones."""
         names = sorted({*self.subjects(), *subjects})
-        keys = [*self._subject_keys("")[:-1], self._keys.settled]
-        keys += [self._keys.ids(name) for name in names]
-        _, settled, *rest = self._run("READ_TOTALS", keys, *names)
-        parts = {
-            name: SubjectTotals.of(*rest[3 * at : 3 * at + 3]) for at, name in enumerate(names)
-        }
-        return LedgerTotals(parts, int(settled))
+        raw = RedisLedger(self._client, self._keys, self.terms, self._id, 0, clock=self._clock)
+        parts = {name: SubjectTotals.of(raw.tail(name)) for name in names}
+        return LedgerTotals(parts, self._client.scard(self._keys.settled))
+
+    def head_at(self, subject: str, position: int) -> str:
+        """Return the hash of the record at a position, or nothing where there is none."""
+        stored = self._client.lindex(self._keys.log(subject), position - 1)
+        return "" if stored is None else cast(bytes, stored)[:_HASH].decode("ascii", "replace")
 
     def seal(self) -> int:
         """Seal every spend that has no release, and return how many there were."""
         keys = self._keys
-        return int(self._run("SEAL", [keys.terms, keys.entries, keys.sealed, keys.settled])[1])
+        return int(self._run("SEAL", [keys.terms, keys.places, keys.sealed, keys.settled])[1])
 
     def _least(self) -> LedgerTotals:
         """Return what the server has to hold for anything to be spent or released."""
         return LedgerTotals()
 
-    def _note(self, ledger_totals: LedgerTotals) -> None:
-        """Take note of what the server holds, before anything can be released for it."""
-
-    def _merged(
-        self, entry: accounting.LedgerEntry, content: bytes | None
-    ) -> list[str | bytes | int]:
-        for name in ("spend_id", "subject", "release"):
-            check_text(getattr(entry, name), name)
-        epsilon, delta = entry.debited.micro_epsilon, entry.debited.delta_units
-        if max(epsilon, delta) >= EXACT:
-            raise BadSnapshot("Ledger snapshot: an entry is larger than any budget can be.")
-        kept = b"" if content is None else b"+" + content
-        return [entry.spend_id, entry.subject, self._written(entry), epsilon, delta, kept]
-
-    def _fits(self, subject: str, debited: accounting.Amount) -> bool:
-        return (self.spent(subject) + debited).fits(self.budget)
-
-    def _read(
-        self, subject: str, what: str
-    ) -> tuple[accounting.Amount, list[accounting.LedgerEntry]]:
-        keys = self._subject_keys(subject)
-        _, epsilon, delta, *entries = self._run("READ", keys, subject, what)
-        return accounting.Amount(int(epsilon), int(delta)), [
-            _entry(written) for written in entries
-        ]
-
-    def _written(self, entry: accounting.LedgerEntry) -> bytes:
-        """Write an entry as a snapshot of itself alone, with a checksum of its own."""
-        return self._snapshot_of([entry])
-
-    def _snapshot_of(self, entries: list[accounting.LedgerEntry]) -> bytes:
-        contents = accounting.LedgerContents(
-            self.budget, self.neighbours, self.model, tuple(entries)
-        )
-        return accounting.encode_ledger(contents)
-
-    def _subject_keys(self, subject: str) -> list[str]:
+    def _append(
+        self, tail: accounting.ChainTail, record: accounting.ChainedRecord
+    ) -> accounting.Appended:
+        subject, spend_id = record.entry.subject, record.entry.spend_id
         keys = self._keys
-        return [keys.terms, keys.entries, keys.epsilons, keys.deltas, keys.ids(subject)]
+        named = [keys.terms, keys.places, keys.log(subject), keys.subjects]
+        stored = record.digest.encode("ascii") + record.content
+        least = self._least().of(subject)
+        answer, *rest = self._run(
+            "APPEND",
+            named,
+            *(spend_id, tail.position, tail.head, stored, least.position, least.head, subject),
+        )
+        if answer == b"appended":
+            self._seen = max(self._seen, int(rest[0]))
+            return accounting.Appended(AppendStatus.APPENDED)
+        return accounting.Appended(AppendStatus(answer.decode()), _content(rest[0]))
+
+    def _last(self, subject: str) -> bytes | None:
+        found = self._read(subject, -1)
+        return _content(found[0]) if found else None
+
+    def _record_of(self, spend_id: str) -> bytes | None:
+        answer, *found = self._run("FIND", [self._keys.terms, self._keys.places], spend_id)
+        return None if answer == b"none" else _content(found[0])
+
+    def _read(self, subject: str, first: int) -> list[bytes]:
+        keys = [self._keys.terms, self._keys.places, self._keys.log(subject)]
+        return self._run("READ", keys, first)[1:]
+
+    def _check_restorable(
+        self, entries: list[accounting.LedgerEntry], released: Mapping[str, bytes]
+    ) -> None:
+        """Refuse a backup as a whole, before the first entry is booked."""
+        for entry in entries:
+            known = self.entry(entry.spend_id)
+            kept, content = self.published(entry.spend_id), released.get(entry.spend_id)
+            is_redrawn = content is not None and kept is not None and kept != content
+            if (known is not None and known != entry) or is_redrawn:
+                raise SpendConflict(accounting.conflict(entry.spend_id))
+            total = self.total(entry.subject)
+            if known is None and entry.is_carried and total.entries:
+                raise BadSnapshot("Ledger snapshot: an entry of format 1 comes after others.")
+
+    def _restored(self, entry: accounting.LedgerEntry, content: bytes | None) -> bool:
+        keys = self._keys
+        named = [keys.terms, keys.places, keys.sealed, keys.settled, keys.kept(entry.spend_id)]
+        kept = b"" if content is None else b"+" + content
+        if self._run("SETTLE", named, entry.spend_id, kept)[0] == b"redrawn":
+            raise SpendConflict(accounting.conflict(entry.spend_id))
+        return self.append_unchecked(entry)
 
     def _run(self, name: str, keys: list[str], *arguments: str | bytes | int) -> list[bytes]:
-        is_mending = name in ("MERGE", "READ_TOTALS", "SEAL")
-        seen = 0 if is_mending else self._seen  # what is missing may be brought back
+        seen = 0 if name in _MENDING else self._seen
         # Any: the library types one answer for its blocking and its asynchronous clients.
         answer: Any = self._scripts[name](keys=keys, args=[self._id, seen, *arguments])
         if answer[0] == b"lost":
@@ -358,15 +290,11 @@ class RedisLedger:
         return cast(list[bytes], answer)
 
 
-def _entry(written: bytes) -> accounting.LedgerEntry:
-    return accounting.decode_ledger(written).entries[0]
-
-
-def _conflict(spend_id: str) -> str:
-    return (
-        f"Spend {spend_id} was booked before with another subject, release, cost, proof, count or "
-        "content. A retry has to repeat them; a new spend needs a new id."
-    )
+def _content(stored: bytes) -> bytes:
+    """Return a record without the hash before it; ``replay`` checks the chain itself."""
+    if len(stored) <= _HASH:
+        raise BrokenChain("A record of the ledger is gone or damaged.")
+    return stored[_HASH:]
 
 
 def _check_no_eviction(client: "Redis") -> None:

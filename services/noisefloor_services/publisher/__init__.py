@@ -2,7 +2,12 @@
 
 from noisefloor_services.publisher.app import DESCRIPTION, NAME, RULES, create
 from noisefloor_services.publisher.data_sets import read_data_sets
-from noisefloor_services.publisher.ledgers import create_ledger, restore_ledger, terms
+from noisefloor_services.publisher.ledgers import (
+    create_ledger,
+    migrate_ledger,
+    restore_ledger,
+    terms,
+)
 
 __all__ = [
     "DESCRIPTION",
@@ -10,6 +15,7 @@ __all__ = [
     "RULES",
     "create",
     "create_ledger",
+    "migrate_ledger",
     "read_data_sets",
     "restore_ledger",
     "terms",

@@ -30,6 +30,7 @@ RULES: Mapping[str, Rule] = {
     "GET /ledger": Role.LEDGER,
     "GET /publications/{publication_id}/state": Role.READ,
     "GET /ledger/{subject}": Role.LEDGER,
+    "GET /ledger/{subject}/chain": Role.LEDGER,
     "GET /ledger/{subject}/entries": Role.LEDGER,
     **DATA_SET_RULES,
 }
@@ -40,20 +41,17 @@ same id and the same request gets the same bytes and costs nothing. `dry_run` co
 says what would happen. Every route takes a bearer token with the role that it names.
 
 What is published are safetensors files, each with a card: the guarantee in words and numbers, the
-neighbouring relation, method, parameters and hashes. Fetch both, compare, load (`url` is the
-publication's, `token` the header with a token that may read):
-
-    file, card = (httpx.get(url + end, headers=token) for end in ("", "/card"))
-    assert hashlib.sha256(file.content).hexdigest() == card.json()["content_sha256"]
-    tensors = safetensors.numpy.load(file.content)
-
-The comparison is not optional: the form has no checksum of its own. `noisefloor.publication.load`
-takes content and card, and refuses a file that was changed. A model is loaded and used in three
-lines as well, with numpy and safetensors and nothing more:
+neighbouring relation, method, parameters, what the data set spent so far, and hashes. The
+publisher signs it. Fetch both and load; whatever was changed is refused (`url` is the
+publication's, `token` the header with a token that may read, `publisher.pub` the publisher's
+public key, which comes from the publisher, once, and not from here):
 
     {LOADING[0]}
     {LOADING[1]}
     {LOADING[2]}
+
+That takes numpy, safetensors and cryptography, and nothing more. What is no model is loaded by
+`noisefloor.publication.load_table` in the same way.
 
 A method that takes long is answered by 202 once it is paid for; poll `/state` until it is stored.
 
@@ -178,7 +176,9 @@ def _dry_run(
     price = shared.price(request)
     is_paid = not price.micro_epsilon and not price.delta
     is_allowed = is_paid or publisher.would_publish(request)
-    would = shared.ledger(request.data_set).would_spend(request.data_set, request.cost)
+    would = shared.ledger(request.data_set).would_spend(
+        request.data_set, request.cost, loss=shared.loss(request)
+    )
     detail = "Dry run, nothing was spent: it is paid for already." if is_paid else str(would)
     shared.outcomes.add("dry-run")
     return _outcome(message, detail, is_allowed=is_allowed, price=price)
@@ -215,13 +215,17 @@ def _add_reading(router: APIRouter, shared: PublisherState) -> None:
     @router.get(
         "/publications/{publication_id}/card",
         tags=["publication"],
-        summary="What was published, and what is guaranteed of it.",
-        responses=missing,
+        summary="What was published, and what is guaranteed of it, signed.",
+        responses={
+            200: {"content": {"application/json": {"schema": {"type": "object"}}}},
+            **missing,
+        },
+        response_class=Response,
     )
-    def card(
-        publication_id: PublicationId, data_set: OfDataSet = None
-    ) -> dict[str, Any]:  # Any: JSON
-        return shared.found(publication_id, data_set).card
+    def card(publication_id: PublicationId, data_set: OfDataSet = None) -> Response:
+        # As it is: a signature is of these very bytes.
+        content = shared.found(publication_id, data_set).card_bytes
+        return Response(content, media_type="application/json")
 
     @router.get(
         "/publications/{publication_id}/state",
@@ -265,6 +269,19 @@ def _add_ledger(router: APIRouter, shared: PublisherState) -> None:
         return messages.BudgetStatement(**balance, what_spent_it=lines, why=account.why(subject))
 
     @router.get(
+        "/ledger/{subject}/chain",
+        tags=["ledger"],
+        summary="A data set's terms and chained records as they are stored: check them yourself.",
+        responses={404: {"description": "Nothing is published from it."}, **UNAVAILABLE},
+    )
+    def chain(subject: Subject) -> messages.LedgerChain:
+        ledger = shared.ledger(subject)
+        # As they are, unchecked: a broken chain is for the reader to find and to name.
+        records = [content.decode("utf-8", "replace") for content in ledger.contents(subject)]
+        terms = ledger.terms.content.decode("ascii")
+        return messages.LedgerChain(subject=subject, terms=terms, records=records)
+
+    @router.get(
         "/ledger/{subject}/entries",
         tags=["ledger"],
         summary="A data set's ledger: every entry, as `accounting.Ledger.restore` reads it.",
@@ -286,7 +303,8 @@ def _request(message: messages.PublicationMessage) -> ReleaseRequest:
         message.cost.epsilon, message.cost.neighbours, message.cost.delta, model=TrustModel.CENTRAL
     )
     values = message.parameters
-    assert all(math.isfinite(one) for one in values.values() if isinstance(one, float))
+    numbers = [one for one in values.values() if isinstance(one, float)]
+    assert all(map(math.isfinite, numbers))  # noqa: S101  the message refused others
     return ReleaseRequest(message.publication_id, message.data_set, message.method, cost, values)
 
 

@@ -89,8 +89,10 @@ def _add_uploading(router: APIRouter, shared: PublisherState) -> None:
         summary="Replace the rows of a data set by a later version.",
         description="A row is one unsigned number for each column, in the order of the "
         "declaration: the place of its value among the categories or bins, in one byte, or in "
-        "two (little-endian) where there are more than 256. `noisefloor.tables.encode_records` "
-        "writes it. The same bytes under the same version change nothing.",
+        "two (little-endian) where there are more than 256. A row of texts is the place of its "
+        "class in two bytes, and each text after its length in four. "
+        "`noisefloor.tables.encode_data` writes both. "
+        "The same bytes under the same version change nothing.",
         status_code=204,
         openapi_extra=_ROWS,
         responses={

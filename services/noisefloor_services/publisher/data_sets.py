@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from noisefloor.errors import NoisefloorError
-from noisefloor.tables import Records, is_table_file, load_records
+from noisefloor.tables import DataRecords, is_table_file, load_data
 
 _NAME = re.compile(r"[a-z0-9-]{1,64}", re.ASCII)
 
@@ -14,7 +14,7 @@ class BadDataSet(NoisefloorError):
     """An argument does not name a data set."""
 
 
-def read_data_sets(listed: Sequence[str], folder: Path | None = None) -> dict[str, Records]:
+def read_data_sets(listed: Sequence[str], folder: Path | None = None) -> dict[str, DataRecords]:
     """Read data sets by their names.
 
     Args:
@@ -26,7 +26,7 @@ def read_data_sets(listed: Sequence[str], folder: Path | None = None) -> dict[st
         NoisefloorError: A data set cannot be read; the text names file, column and rule, or the
             command that fetches it.
     """
-    found: dict[str, Records] = {}
+    found: dict[str, DataRecords] = {}
     for argument in (*listed, *_of_folder(folder)):
         name, has_file, file = argument.partition("=")
         if not _NAME.fullmatch(name) or (has_file and not file):
@@ -36,7 +36,7 @@ def read_data_sets(listed: Sequence[str], folder: Path | None = None) -> dict[st
             )
         if name in found:
             raise BadDataSet(f"--data-set names {name} twice.")
-        found[name] = load_records(file or name)
+        found[name] = load_data(file or name)
     return found
 
 

@@ -9,22 +9,22 @@ from pathlib import Path
 
 from redis import Redis
 
-from noisefloor.errors import BadParameter
+from noisefloor.accounting import LedgerTerms
 from noisefloor.privacy import TrustModel
-from noisefloor.wire.messages import DataSetBudget
+from noisefloor.wire.messages import DataSetBudget, DataSetMessage
 from noisefloor_services.ledger import (
     AnchoredLedger,
     LedgerAnchor,
-    LedgerTerms,
+    LedgerKeys,
+    MigrationSummary,
     RedisLedger,
     RestorationSummary,
+    migrate,
     restore,
 )
 from noisefloor_services.settings import BadSetting, Settings
 
 TIMEOUT_S = 10.0
-MOST_DELTA = 0.009
-"""The server's scripts count exactly up to here."""
 
 
 def terms(settings: Settings) -> LedgerTerms:
@@ -59,8 +59,6 @@ class LedgerPlace:
     @classmethod
     def of_data_set(cls, settings: Settings, name: str, budget: DataSetBudget) -> "LedgerPlace":
         """Return the place of the ledger of an uploaded data set."""
-        if budget.delta > MOST_DELTA:
-            raise BadParameter("delta", budget.delta, f"at most {MOST_DELTA}")
         agreed = LedgerTerms.of(
             budget.epsilon, budget.delta, neighbours=budget.neighbours, model=TrustModel.CENTRAL
         )
@@ -122,6 +120,21 @@ def create_ledger(settings: Settings) -> None:
         LedgerPlace.of(settings).create(client)
 
 
+def migrate_ledger(settings: Settings) -> MigrationSummary:
+    """Carry every ledger of format 1 over, with its anchor: an act of the operator."""
+    with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
+        documents = client.hgetall(LedgerKeys(settings.ledger).data_sets)
+        places = [LedgerPlace.of(settings)]
+        for name, document in sorted(documents.items()):
+            budget = DataSetMessage.model_validate_json(document).budget
+            places.append(LedgerPlace.of_data_set(settings, name.decode(), budget))
+        summary = MigrationSummary()
+        for place in places:
+            moved = migrate(client, place.name, place.terms, place.anchor_path)
+            summary = summary.joined(moved)
+    return summary
+
+
 def restore_ledger(settings: Settings) -> RestorationSummary:
     """Raise every ledger that was set back to what its anchor says."""
     folder = anchor_folder(settings)
@@ -129,7 +142,7 @@ def restore_ledger(settings: Settings) -> RestorationSummary:
     with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S) as client:
         summary = LedgerPlace.of(settings).restore(client)
         for path in listed:
-            if "." in path.name:  # a lock or a draft; names of data sets have no dot
+            if "." in path.name:  # a lock, a draft or an old one; names of data sets have no dot
                 continue
             place = LedgerPlace(
                 f"{settings.ledger}.{path.name}", LedgerAnchor.terms_at(path), path

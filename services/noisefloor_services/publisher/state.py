@@ -13,7 +13,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from noisefloor import roles
-from noisefloor.accounting import Amount
+from noisefloor.accounting import Amount, ReleaseLoss
+from noisefloor.cards import SigningKey
 from noisefloor.errors import NoisefloorError
 from noisefloor.randomness import Source
 from noisefloor.wire.messages import PublicationPrice
@@ -62,11 +63,12 @@ class PublisherState:
             ("stored", "taken", "dry-run", "refused"),
         )
         self.jobs = PublicationQueue()
+        self.signer = _signer(settings)
         self._lock = threading.Lock()
         self._place = LedgerPlace.of(settings)
         self._ledger: RedisLedger | None = None
         self.has_experiments = settings.experiments
-        self.uploads = UploadedDataSets(settings, self.client, self.data_sets, audit)
+        self.uploads = UploadedDataSets(settings, self.client, self.data_sets, audit, self.signer)
         if settings.experiments:
             _log.warning("experiments are taken: their publications have no guarantee")
         if settings.ledger_anchor is None:
@@ -134,7 +136,11 @@ class PublisherState:
             raise HTTPException(422, "No method of publication is installed here.")
         ledger = self.ledger()
         return roles.ModelPublisher(
-            ledger, ledger, self.methods.values(), data_sets=self.data_sets
+            ledger,
+            ledger,
+            self.methods.values(),
+            data_sets=self.data_sets,
+            signer=self.signer,
         )
 
     def found(self, publication_id: str, data_set: str | None) -> roles.Artefact:
@@ -168,14 +174,19 @@ class PublisherState:
         """Return what a request would cost; nothing more where it is paid for."""
         ledger = self.ledger(request.data_set)
         is_paid = ledger.entry(request.publication_id) is not None
+        would = ledger.would_spend(request.data_set, request.cost, loss=self.loss(request))
         cost = Amount(0) if is_paid else Amount.cost(request.cost)
-        left = (ledger.spent(request.data_set) + cost).left_of(ledger.budget)
+        left = would.left if is_paid else would.after
         return PublicationPrice(
             micro_epsilon=cost.micro_epsilon,
             delta=cost.delta,
             left_micro_epsilon=left.micro_epsilon,
             left_delta=left.delta,
         )
+
+    def loss(self, request: roles.ReleaseRequest) -> ReleaseLoss:
+        """Return what is known of the loss of a release."""
+        return self.publisher(request.data_set).loss(request)
 
     def samples(self) -> Iterable[MetricSample]:
         """Return what was published, and the budgets of the data sets."""
@@ -196,3 +207,11 @@ class PublisherState:
         yield MetricSample(
             "ledger_entries", "Entries of the ledger at least.", ledger.entries_seen
         )
+
+
+def _signer(settings: Settings) -> SigningKey | None:
+    """Return the key that signs cards, if there is one."""
+    if settings.signing_key_file is None:
+        _log.warning("no signing key: cards are not signed, and recipients refuse them")
+        return None
+    return SigningKey.read(settings.signing_key_file)

@@ -14,9 +14,10 @@ from typing import cast
 from fastapi import HTTPException
 from redis import Redis
 
+from noisefloor.cards import SigningKey
 from noisefloor.errors import BadTable
 from noisefloor.roles import Audit, ModelPublisher, PublicationMethod, methods_of
-from noisefloor.tables import Schema, decode_records, schema_of
+from noisefloor.tables import DataRecords, DataSchema, TextRecords, data_schema_of, decode_data
 from noisefloor.wire.messages import DataSetMessage
 from noisefloor_services.ledger import LedgerKeys, RedisLedger
 from noisefloor_services.publisher.ledgers import LedgerPlace
@@ -28,6 +29,8 @@ MOST_DATA_SETS = 64
 MOST_CELLS = 1 << 26
 """Rows times columns of all uploaded data sets: half a gigabyte in memory."""
 
+_CELL_BYTES = 8
+
 _REGISTER = """
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 'dropped' end
 local known = redis.call('HGET', KEYS[1], ARGV[1])
@@ -35,7 +38,7 @@ if known then return known == ARGV[2] and 'same' or 'other' end
 if redis.call('HLEN', KEYS[1]) - redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[3]) then
   return 'full'
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return 'new'
 """
 """KEYS: documents, dropped names. ARGV: name, document, how many there may be."""
@@ -70,16 +73,18 @@ class UploadedDataSet:
         digest: Of the bytes that were uploaded.
         cells: Rows times columns.
         methods: Made for this version of the rows.
+        signer: Signs the cards, if there is a key.
     """
 
     name: str
     message: DataSetMessage
-    schema: Schema
+    schema: DataSchema
     ledger: RedisLedger
     version: int = 0
     digest: str = ""
     cells: int = 0
     methods: Mapping[str, PublicationMethod] = field(default_factory=dict)
+    signer: SigningKey | None = None
 
     def publisher(self) -> ModelPublisher:
         """Return the role on this version of the rows, or answer 409 while there are none."""
@@ -92,6 +97,7 @@ class UploadedDataSet:
             self.methods.values(),
             data_sets=[self.name],
             is_experiment=self.message.experiment,
+            signer=self.signer,
         )
 
 
@@ -103,15 +109,22 @@ class UploadedDataSets:
         client: Of the server that keeps the ledgers.
         taken: The names of the operator's data sets.
         audit: Plays the games of cards, if there is an auditor.
+        signer: Signs the cards, if there is a key.
     """
 
     def __init__(
-        self, settings: Settings, client: "Redis", taken: Collection[str], audit: Audit | None
+        self,
+        settings: Settings,
+        client: "Redis",
+        taken: Collection[str],
+        audit: Audit | None,
+        signer: SigningKey | None = None,
     ) -> None:
         self._settings = settings
         self._client = client
         self._taken = frozenset(taken)
         self._audit = audit
+        self._signer = signer
         keys = LedgerKeys(settings.ledger)
         self._keys = [keys.data_sets, keys.dropped]
         self._register = client.register_script(_REGISTER)
@@ -140,7 +153,9 @@ class UploadedDataSets:
             place.create(self._client)
             if name not in self._loaded:
                 ledger = place.open(self._client)
-                self._loaded[name] = UploadedDataSet(name, message, schema, ledger)
+                self._loaded[name] = UploadedDataSet(
+                    name, message, schema, ledger, signer=self._signer
+                )
 
     def upload(self, name: str, version: int, data: bytes) -> None:
         """Replace the rows of a data set by a later version, or answer why not."""
@@ -189,17 +204,18 @@ class UploadedDataSets:
             return None
         message = DataSetMessage.model_validate_json(document)
         place = LedgerPlace.of_data_set(self._settings, name, message.budget)
-        return UploadedDataSet(name, message, _schema(message), place.open(self._client))
+        ledger = place.open(self._client)
+        return UploadedDataSet(name, message, _schema(message), ledger, signer=self._signer)
 
     def _updated(
         self, found: UploadedDataSet, version: int, digest: str, data: bytes
     ) -> UploadedDataSet:
         """Return a data set with other rows; its methods are new, since plans depend on rows."""
         try:
-            records = decode_records(data, found.schema)
+            records = decode_data(data, found.schema)
         except BadTable as error:
             raise HTTPException(422, str(error)) from None
-        cells = records.count * len(found.schema.columns)
+        cells = _cells(records, data)
         others = sum(one.cells for one in self._loaded.values()) - found.cells
         if others + cells > MOST_CELLS:
             raise HTTPException(409, "The uploaded data sets are too large together: drop one.")
@@ -208,8 +224,15 @@ class UploadedDataSets:
         return replace(found, version=version, digest=digest, cells=cells, methods=methods)
 
 
-def _schema(message: DataSetMessage) -> Schema:
+def _cells(records: DataRecords, data: bytes) -> int:
+    """Return the share of memory that rows take: cells, or as many as a text has bytes."""
+    if isinstance(records, TextRecords):
+        return len(data) // _CELL_BYTES
+    return records.count * len(records.schema.columns)
+
+
+def _schema(message: DataSetMessage) -> DataSchema:
     try:
-        return schema_of(message.declaration, "declaration")
+        return data_schema_of(message.declaration, "declaration")
     except BadTable as error:
         raise HTTPException(422, str(error)) from None

@@ -9,10 +9,10 @@ monitor reads numbers. The operator looks at the server's settings, which the pr
 needs, and changes none. No user may empty the server, set it up or list its keys, or run a script
 as text; the user that needs no password is off.
 
-What this cannot do: a server runs a script with the rights of its caller. So the publisher's
-user has to have HINCRBY on the ledger's totals, and a publisher that was taken over could lower
-them. It cannot delete entries, though, and totals that do not fit the entries are refused. So also
-the aggregator's user has to have XDEL, by which what is settled goes.
+What this cannot do: a server runs a script with the rights of its caller. So the aggregator's
+user has to have XDEL, by which what is settled goes. The publisher's user can append to the ledger
+and has no command that changes, lowers or takes away anything; what a publisher that was taken
+over appends has to follow the chain, or the ledger is refused (``ledger verify``).
 """
 
 import hashlib
@@ -47,8 +47,9 @@ _AGGREGATOR = (
 """On every key of the aggregator but the streams of frames."""
 
 _PUBLISHER = (
-    *("hget", "hmget", "hgetall", "hkeys", "hlen", "hexists", "hset", "hincrby"),
-    *("sadd", "scard", "smembers", "sismember", "get", "set", "info"),
+    *("hget", "hmget", "hgetall", "hkeys", "hlen", "hexists", "hsetnx", "exists"),
+    *("rpush", "llen", "lindex", "lrange"),
+    *("sadd", "scard", "smembers", "sismember", "get", "setnx", "info"),
 )
 _MONITOR = ("info", "xlen", "xinfo", "hget", "hmget", "hgetall", "hlen", "scard", "strlen")
 _OPERATOR = ("info", "config|get", "set", "del", "waitaof")

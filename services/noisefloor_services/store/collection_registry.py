@@ -35,11 +35,13 @@ class CollectionRegistry:
     Args:
         server: Where they are.
         layout: Of the first collection.
+        default_minimum: Of a collection that was registered before collections had a minimum.
     """
 
-    __slots__ = ("_gone", "_key", "_root", "_server")
+    __slots__ = ("_default_minimum", "_gone", "_key", "_root", "_server")
 
-    def __init__(self, server: Server, layout: Layout) -> None:
+    def __init__(self, server: Server, layout: Layout, *, default_minimum: int = 1) -> None:
+        self._default_minimum = default_minimum
         self._server = server
         self._root = layout.namespace
         self._key = layout.collections
@@ -47,7 +49,7 @@ class CollectionRegistry:
 
     def add(self, name: str, collection: CollectionConfig) -> Registration:
         """Register a collection, once or again; its namespace follows from its name."""
-        content = self.placed(name, collection).content
+        content = self.placed(name, collection).at_least(1, self._default_minimum).content
         if self._find([name])[0] is None and len(self.names()) >= MOST:
             return Registration.FULL
         is_new, is_gone, stored = self._server.atomically(
@@ -64,19 +66,19 @@ class CollectionRegistry:
             Registration.NEW
             if is_new
             else Registration.SAME
-            if stored == content
+            if self._read(name, stored).content == content
             else Registration.OTHER
         )
 
     def placed(self, name: str, collection: CollectionConfig) -> CollectionConfig:
         """Return a collection in the namespace that belongs to its name."""
         _check(name)
-        return replace(collection, namespace=f"{self._root}.{name}")
+        return replace(collection, name=name, namespace=f"{self._root}.{name}")
 
     def find(self, name: str) -> CollectionConfig | None:
         """Return a collection by its name, if there is one."""
         (stored,) = self._find([name])
-        return CollectionConfig.parse(stored) if stored else None
+        return self._read(name, stored) if stored else None
 
     def are_there(self, names: Sequence[str]) -> list[bool]:
         """Return for each name whether there is such a collection."""
@@ -90,6 +92,10 @@ class CollectionRegistry:
         """Take a collection away for ever; what it collected is dropped by its store."""
         _check(name)
         self._server.atomically([("SADD", self._gone, name), ("HDEL", self._key, name)])
+
+    def _read(self, name: str, stored: bytes) -> CollectionConfig:
+        """Read a document, of this format or an older one."""
+        return self.placed(name, CollectionConfig.parse(stored)).at_least(1, self._default_minimum)
 
     def _find(self, names: Sequence[str]) -> list[bytes | None]:
         if not names:

@@ -187,7 +187,7 @@ class EmbeddedServer:
         """Start the process, and say whether it came up."""
         # A session of its own: Ctrl-C reaches only the process that started it, which stops it.
         with self._log.open("ab") as log, self._locked() as lock:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  the packaged server
                 [str(self._binary or server_binary()), str(self._write_settings())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

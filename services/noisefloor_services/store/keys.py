@@ -80,6 +80,10 @@ class PartitionKeys:
         """String of 64-bit little-endian sums, or list of collected rows."""
         return f"{self.tag}:kept:{kind}:{epoch}"
 
+    def released(self, kind: str, epoch: int) -> str:
+        """Hash: parameters and digest of the answer that was given; in the first partition."""
+        return f"{self.tag}:released:{kind}:{epoch}"
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

@@ -47,5 +47,6 @@ LEAVE = _read("leave")
 ACCOUNT = _read("account")
 REPLACE = _read("replace")
 EMPTY = _read("empty")
+FREEZE = _read("freeze")
 
-ALL = (APPEND, APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY)
+ALL = (APPEND, APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY, FREEZE)

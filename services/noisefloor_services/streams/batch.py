@@ -17,7 +17,7 @@ import numpy as np
 
 from noisefloor.errors import BadFrame
 from noisefloor.roles import AggregationLimits
-from noisefloor.wire import Frame, Kind, Reduction, Tally, decode_frame, joined
+from noisefloor.wire import FIRST, Frame, Kind, Reduction, Tally, decode_frame, joined
 from noisefloor_services.store import GROUP, Command, PartitionKeys, Word, scripts
 
 PIECE_CELLS = 512
@@ -47,6 +47,7 @@ class BatchContext:
     limits: AggregationLimits
     consumer: str
     group: "type[FrameGroup]"
+    frame_names: tuple[str, ...] = FIRST
 
 
 @dataclass(slots=True)
@@ -218,7 +219,12 @@ class DeliveryBatch:
     def _decode(self, delivery: StreamDelivery) -> Frame | None:
         try:
             most = self.context.limits.frame_bytes
-            return decode_frame(delivery.data, self.context.kinds, most_bytes=most)
+            return decode_frame(
+                delivery.data,
+                self.context.kinds,
+                most_bytes=most,
+                collections=self.context.frame_names,
+            )
         except BadFrame as error:
             self._letters.append(RejectedDelivery(delivery, error.batch_id, str(error)))
         # Our fault, not the frame's: it stays pending and is delivered again, a few times at most.

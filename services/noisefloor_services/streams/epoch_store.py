@@ -8,6 +8,7 @@ frames in some order. ``Conservation`` accounts for every frame, by Redis' own n
 """
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,10 +19,19 @@ import numpy as np
 import pyarrow as pa
 from redis.exceptions import ResponseError
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.checks import check_count
-from noisefloor.errors import BadParameter, EpochOpen
-from noisefloor.roles import AggregationLimits, DeadLetter, EpochSummary
-from noisefloor.wire import MOST_EPOCH, Kind, Reduction, Tally, joined, sorted_rows
+from noisefloor.errors import AnswerChanged, BadParameter, EpochOpen
+from noisefloor.roles import (
+    AggregationLimits,
+    BatchTerms,
+    CollectionConfig,
+    DeadLetter,
+    EpochSummary,
+    rows_answer,
+    sums_answer,
+)
+from noisefloor.wire import FIRST, MOST_EPOCH, Kind, Reduction, Tally, joined, sorted_rows
 from noisefloor_services import store
 from noisefloor_services.streams.batch import cells_of
 
@@ -89,6 +99,7 @@ CLOSE_S = 5.0
 """How long closing waits for frames that were taken and are not settled, before it is repeated."""
 
 _LOOK_S = 0.01
+_MINIMUM = "minimum_batch"
 _DRAINING, _AHEAD = 2, -1
 
 
@@ -100,9 +111,11 @@ class EpochStore:
         layout: How they are spread.
         kinds: What is accepted.
         limits: Bounds of the whole; every partition gets an equal share of them.
+        terms: On which batches are released; by default every one is, and states nothing.
+        frame_names: The names of collections of which a frame may have one.
     """
 
-    __slots__ = ("kinds", "layout", "limits", "server")
+    __slots__ = ("_terms", "frame_names", "kinds", "layout", "limits", "server")
 
     def __init__(
         self,
@@ -111,6 +124,8 @@ class EpochStore:
         kinds: Iterable[Kind],
         *,
         limits: AggregationLimits | None = None,
+        terms: BatchTerms | None = None,
+        frame_names: Sequence[str] = FIRST,
     ) -> None:
         listed = list(kinds)
         self.kinds: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in listed})
@@ -119,6 +134,27 @@ class EpochStore:
         self.server = server
         self.layout = layout
         self.limits = partition_share(limits or AggregationLimits(), layout.partitions)
+        self.frame_names = tuple(frame_names)
+        self._terms = terms or BatchTerms()
+
+    @classmethod
+    def of(
+        cls, server: store.Server, layout: store.Layout, collection: CollectionConfig
+    ) -> "EpochStore":
+        """Return the store of a collection."""
+        return cls(
+            server,
+            layout,
+            collection.kinds.values(),
+            terms=collection.terms,
+            frame_names=collection.frame_names,
+        )
+
+    @property
+    def terms(self) -> BatchTerms:
+        """On which batches are released now: another service may have raised the minimum."""
+        stored = self.server.call("HGET", self.layout.settings, _MINIMUM)
+        return replace(self._terms, minimum=max(self._terms.minimum, int(stored or 1)))
 
     def prepare(self, first_epoch: int = 0) -> None:
         """Make groups and windows where there are none; what is there is left as it is."""
@@ -161,6 +197,34 @@ class EpochStore:
             for (window,) in self._query(lambda keys: [_window_query(keys.window(kind), epoch)])
         )
 
+    def answer(self, kind: str, epoch: int) -> bytes:
+        """Return what is released of a closed epoch, with its parameters: ever the same bytes.
+
+        The first answer freezes the parameters and the digest; what would differ is refused.
+        """
+        known, collects = self._kind(kind), self._kind(kind).reduction is Reduction.COLLECT
+        batch = self.release_rows(kind, epoch) if collects else None
+        cells, rows = self.release(kind, epoch) if batch is None else (None, batch.num_rows)
+        stated = canonical_json(self.terms.parameters(known, rows))
+        parameters = json.loads(self._frozen(kind, epoch, "parameters", stated))
+        if cells is not None:
+            content = sums_answer(kind, epoch, cells, parameters)
+        else:
+            content = rows_answer(batch, parameters)
+        digest = hashlib.sha256(content).hexdigest().encode()
+        if self._frozen(kind, epoch, "digest", digest) != digest:
+            raise AnswerChanged(f"Epoch {epoch} of {kind} was answered with other bytes before.")
+        return content
+
+    def _frozen(self, kind: str, epoch: int, name: str, value: bytes) -> bytes:
+        """Keep a value of an epoch's answer unless there is one, and return the one there is."""
+        keys = self.layout.keys(0)
+        names = [keys.epoch(kind, epoch), keys.released(kind, epoch)]
+        stored = self.server.call(*store.scripts.FREEZE.command(names, [name, value]))
+        if stored is None:
+            raise BadParameter("epoch", epoch, "one that is kept (it was retired)")
+        return bytes(stored)
+
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
         """Return the sums of a closed epoch and the number of rows behind them."""
         cells = np.zeros(self._kind(kind, Reduction.SUM).cells, dtype=np.int64)
@@ -192,6 +256,7 @@ class EpochStore:
                 keys.late(kind, epoch),
                 keys.kept(kind, epoch),
                 keys.admission_of(kind, epoch),
+                keys.released(kind, epoch),
             ]
             self.server.call(*store.scripts.RETIRE.command(names, [epoch]))
 
@@ -213,6 +278,7 @@ class EpochStore:
                         keys.late(kind, epoch),
                         keys.kept(kind, epoch),
                         keys.admission_of(kind, epoch),
+                        keys.released(kind, epoch),
                     ]
             self.server.all([("UNLINK", name) for name in names])
         self.server.call("UNLINK", self.layout.settings)
@@ -335,6 +401,7 @@ class EpochStore:
             raise EpochOpen(f"Epoch {epoch} of {kind} is open: close it before it is released.")
         if any(rows is None for _, rows, _ in parts):
             raise BadParameter("epoch", epoch, "one that is kept (it was retired, or never open)")
+        self.terms.check_rows(kind, epoch, sum(int(rows) for _, rows, _ in parts))
         return [(int(rows), kept) for _, rows, kept in parts]
 
     @staticmethod
@@ -349,12 +416,27 @@ class EpochStore:
             for name, kind in self.kinds.items()
         }
         key = self.layout.settings
+        self._raise_minimum()
         self.server.all([("HSETNX", key, name, value) for name, value in settings.items()])
         for name, kept in zip(settings, self.server.call("HMGET", key, *settings), strict=True):
             if kept.decode() != settings[name]:
                 raise store.BadStore(
                     f"Redis holds {key} with another {name}: choose another namespace."
                 )
+
+    def _raise_minimum(self) -> None:
+        """Store the minimum: it may be raised, and never lowered where batches are closed."""
+        key, ours = self.layout.settings, self._terms.minimum
+        self.server.call("HSETNX", key, _MINIMUM, ours)
+        stored = self.server.call("HGET", key, _MINIMUM)
+        while int(stored) < ours:
+            self.server.call(*store.scripts.REPLACE.command([key], [_MINIMUM, stored, ours]))
+            stored = self.server.call("HGET", key, _MINIMUM)
+        if int(stored) > ours:
+            raise store.BadStore(
+                f"Redis holds {key} with a minimum_batch of {int(stored)}, which cannot be "
+                f"lowered: ask for {int(stored)} or more, or choose another namespace."
+            )
 
 
 def _window_query(window: str, epoch: int) -> store.Command:

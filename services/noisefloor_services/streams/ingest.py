@@ -279,7 +279,7 @@ class Ingest:
         )
         bounds = (limits.open_epochs, limits.frames, limits.rows, limits.collected_bytes)
         words = store.scripts.APPEND.command(names, (epoch, *bounds))
-        assert len(words) == _START_WORDS
+        assert len(words) == _START_WORDS  # noqa: S101  our own script has as many
         if len(self._starts) >= _MOST_STARTS:  # clients can name many epochs that are refused
             self._starts.clear()
         return self._starts.setdefault(group, _words(*words))

@@ -84,7 +84,9 @@ class Worker:
         self._abandoned_s = abandoned_s
         # A new name each time: two processes with one name would own the same entries.
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._context = BatchContext(store.kinds, store.limits, name, group)
+        self._context = BatchContext(
+            store.kinds, store.limits, name, group, frame_names=store.frame_names
+        )
         self._clock = clock
         self._abandonments = {
             place: Abandonment(
@@ -220,7 +222,7 @@ class Worker:
             self._settle([delivery], reads_ahead=False)
             return
         _log.error("a frame was handed out %d times and never settled", delivery.attempt - 1)
-        batch_id = read_batch_id(delivery.data, self._store.kinds)
+        batch_id = read_batch_id(delivery.data, self._store.kinds, self._store.frame_names)
         batch = DeliveryBatch(self._context, self._keys)
         batch.bury(RejectedDelivery(delivery, batch_id, "Frame: was handed out too often."))
         batch.take(self._store.server.all(batch.commands()))

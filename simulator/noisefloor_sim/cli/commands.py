@@ -11,11 +11,17 @@ from typing import Annotated
 import typer
 
 from noisefloor import errors
-from noisefloor_sim.cli import front_commands, service_commands
+from noisefloor_sim.cli import (
+    front_commands,
+    publish_commands,
+    service_commands,
+    statistics_commands,
+)
 from noisefloor_sim.cli.service_commands import INTERRUPTED
 
 _BAD_INPUT = (
     *(
+        errors.BadBackbone,
         errors.BadParameter,
         errors.BadRunDirectory,
         errors.BadScenario,
@@ -24,6 +30,7 @@ _BAD_INPUT = (
         errors.OutOfDomain,
     ),
     *(errors.UnknownDataSet, errors.UnknownMechanism),
+    *(errors.BadKey, errors.BadPublicationStore, errors.RequestInvalid),
 )
 
 ScenarioFile = Annotated[
@@ -55,6 +62,8 @@ data_app = typer.Typer(
 app.add_typer(data_app, name="data")
 front_commands.add(app)
 service_commands.add(app)
+statistics_commands.add(app)
+publish_commands.add(app)
 
 reproduce_app = typer.Typer(
     help="Papers' printed claims, run again with a verdict for each.", no_args_is_help=True

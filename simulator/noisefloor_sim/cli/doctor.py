@@ -100,7 +100,7 @@ def _libraries() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {"": ()}
     for text in requires(PACKAGE) or ():
         match = _REQUIREMENT.match(text)
-        assert match is not None, text
+        assert match is not None, text  # noqa: S101  our own metadata
         extra = match["extra"] or ""
         if extra not in _FOR_DEVELOPERS:
             found[extra] = (*found.get(extra, ()), match["name"])

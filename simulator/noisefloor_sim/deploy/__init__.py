@@ -7,7 +7,12 @@ from noisefloor_sim.deploy.anchors import anchor_warning
 from noisefloor_sim.deploy.deployment import Deployment, StopReport, found, running
 from noisefloor_sim.deploy.errors import FolderBusy, NotRunning
 from noisefloor_sim.deploy.repairing import repair
-from noisefloor_sim.deploy.service_client import ServiceAddresses
+from noisefloor_sim.deploy.service_client import (
+    ServiceAddresses,
+    ServiceClient,
+    ServiceResponse,
+    bearer,
+)
 from noisefloor_sim.deploy.starting import restore_ledger, start
 from noisefloor_sim.deploy.state import EMBEDDED
 from noisefloor_sim.deploy.status import (
@@ -27,8 +32,11 @@ __all__ = [
     "NotRunning",
     "ProcessStatus",
     "ServiceAddresses",
+    "ServiceClient",
+    "ServiceResponse",
     "StopReport",
     "anchor_warning",
+    "bearer",
     "empty_status",
     "found",
     "read_status",

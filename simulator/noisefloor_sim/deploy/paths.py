@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from noisefloor.cards import SigningKey
 from noisefloor.errors import BadParameter
 from noisefloor_sim.deploy.errors import BadState, FolderBusy
 
@@ -43,6 +44,11 @@ class DeploymentPaths:
     def tokens(self) -> Path:
         """A bearer token for each role; its owner's alone."""
         return self.folder / "tokens"
+
+    @property
+    def signing_key(self) -> Path:
+        """The key that signs cards; its owner's alone. The public key is beside it."""
+        return self.folder / "signing.key"
 
     @property
     def ledgers(self) -> Path:
@@ -126,6 +132,12 @@ def write_tokens(path: Path) -> None:
     if not path.exists():
         lines = (f"{role} {role} {secrets.token_urlsafe(32)}\n" for role in ROLES)
         write_secret(path, "".join(lines))
+
+
+def make_signing_key(path: Path) -> None:
+    """Make a key for cards, unless that was done before."""
+    if not path.exists():
+        SigningKey.create(path, "noisefloor up")
 
 
 def read_token(path: Path, role: str) -> str:

@@ -90,7 +90,7 @@ def launch(
         old.unlink(missing_ok=True)
     try:
         with log.open("wb") as file:
-            subprocess.run(
+            subprocess.run(  # noqa: S603  our own command
                 ["/bin/sh", "-c", _SCRIPT, str(paths.pid(name).with_suffix("")), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=file,

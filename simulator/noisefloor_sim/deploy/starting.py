@@ -20,7 +20,7 @@ from noisefloor_sim.deploy.anchors import anchor_of
 from noisefloor_sim.deploy.deployment import Deployment, is_any_running, stop_process
 from noisefloor_sim.deploy.environment import ProcessEnvironment
 from noisefloor_sim.deploy.errors import FolderBusy, NotRunning, ServicesMissing, StartFailed
-from noisefloor_sim.deploy.paths import DeploymentPaths, write_tokens
+from noisefloor_sim.deploy.paths import DeploymentPaths, make_signing_key, write_tokens
 from noisefloor_sim.deploy.probe import probe
 from noisefloor_sim.deploy.process import (
     AD_SERVER,
@@ -84,6 +84,7 @@ def check_free(paths: DeploymentPaths, folder: Path) -> None:
 LISTEN_S = 60.0
 READY_S = 20.0
 PORT = "NOISEFLOOR_PORT"
+SIGNING_KEY_FILE = "NOISEFLOOR_SIGNING_KEY_FILE"
 _PAUSE_S = 0.05
 _USERS = {AD_SERVER: "ad-server", AGGREGATOR: "aggregator", PUBLISHER: "publisher"}
 _BEHIND = "holds less than its anchor says"
@@ -138,6 +139,7 @@ def start(
     with paths.locked():
         check_free(paths, folder)
         write_tokens(paths.tokens)
+        make_signing_key(paths.signing_key)
         redis = EMBEDDED if address is None else str(address)
         file = anchor_of(paths, redis, anchor)
         state = DeploymentState(
@@ -298,7 +300,7 @@ class StartSequence:
         log = self.paths.log(name)
         try:
             with log.open("wb") as file:
-                subprocess.run(
+                subprocess.run(  # noqa: S603  our own command
                     command,
                     env=self.variables(PUBLISHER),
                     stdin=subprocess.DEVNULL,
@@ -334,6 +336,8 @@ class StartSequence:
             return self.environment.service(durability, store, _USERS[name], port)
         kept = "disk" if is_embedded else durability
         variables = self.environment.service(kept, store, _USERS[name], port)
+        # Of the folder, unless whoever starts this has a key.
+        variables.setdefault(SIGNING_KEY_FILE, str(self.paths.signing_key))
         return (
             {**variables, anchors.VARIABLE: self.state.anchor} if self.state.anchor else variables
         )

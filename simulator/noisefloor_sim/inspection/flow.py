@@ -139,6 +139,11 @@ class Flow(ABC):
         """Return the columns of an epoch, where they are not the same in all."""
         return self.columns
 
+    @property
+    def mechanism_name(self) -> str:
+        """What protects a report; by default the flow's own name."""
+        return self.name
+
     @abstractmethod
     def kind_at(self, epoch: int) -> Kind:
         """Return the kind of frame of an epoch."""

@@ -53,6 +53,11 @@ class PlainFlow(Flow):
         """What a report costs, if it is paid for."""
         return self._price
 
+    @property
+    def mechanism_name(self) -> str:
+        """The name of the mechanism."""
+        return "none"
+
     def kind_at(self, epoch: int) -> Kind:
         """Return the one kind."""
         return self._kind

@@ -330,6 +330,11 @@ class Pipeline(ABC):
         """What is declared of the flows that it sends to the aggregator."""
         return ()
 
+    @property
+    def training_flows(self) -> tuple[Flow, ...]:
+        """What is declared of the reports of the rounds of its training task."""
+        return ()
+
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Let a cohort's devices report at the end of a day: frames that go to the aggregator."""
         return iter(())

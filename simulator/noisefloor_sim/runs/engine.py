@@ -38,6 +38,7 @@ from noisefloor_sim.pipelines import (
     formula_coverage,
 )
 from noisefloor_sim.runs.ad_serving import AdServing
+from noisefloor_sim.runs.protections import stated_protections
 from noisefloor_sim.runs.user_claims import UserLedger
 from noisefloor_sim.scenario import Scenario
 from noisefloor_sim.world import (
@@ -280,7 +281,15 @@ class Engine:
         ]
         task = tasks[0] if tasks else None
         catalogue = None if world is None else world.catalogue
-        return CollectionConfig(catalogue, {kind.name: kind for kind in kinds}, task=task)
+        plain = () if catalogue is None else (IMPRESSIONS,)
+        # Simulated people need no minimum: a world may have fewer than services ask for.
+        return CollectionConfig(
+            catalogue,
+            {kind.name: kind for kind in kinds},
+            task=task,
+            minimum_batch=1,
+            protections=stated_protections(self.pipelines.values(), plain),
+        )
 
     def _day(self, day: int) -> Steps:
         """Wake every cohort at the end of the day."""

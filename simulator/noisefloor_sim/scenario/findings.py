@@ -18,6 +18,7 @@ It is read by the parser of gates; nothing of it is ever run.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from pydantic import BaseModel, Field, field_validator, model_validator
@@ -27,6 +28,7 @@ from noisefloor_sim.scenario.blocks import FROZEN, PlainText, rule_error
 from noisefloor_sim.scenario.error_text import show
 from noisefloor_sim.scenario.gates import (
     COMPARISONS,
+    PARSED_TEXTS,
     ClaimGate,
     Filter,
     Gate,
@@ -66,7 +68,7 @@ class Figure:
 
     def of_claim(self, claim: Claim) -> float:
         """Return the figure of a claim."""
-        assert isinstance(self.selects, ClaimGate)
+        assert isinstance(self.selects, ClaimGate)  # noqa: S101  narrows a type
         return claim_figure(claim, self.selects.figure)
 
 
@@ -95,6 +97,7 @@ Condition = Gate | FigureComparison
 """What decides whether a finding is true."""
 
 
+@lru_cache(maxsize=PARSED_TEXTS)
 def parse_condition(text: str) -> Condition:
     """Read the ``when`` of a finding.
 
@@ -150,6 +153,7 @@ class Sentence:
     figures: tuple[Figure, ...]
 
 
+@lru_cache(maxsize=PARSED_TEXTS)
 def parse_sentence(sentence: str, condition: Condition) -> Sentence:
     """Take a sentence apart; a figure without conditions has those of ``when``.
 

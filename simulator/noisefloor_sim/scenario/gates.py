@@ -30,6 +30,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from noisefloor.privacy import Claim, ClaimVerdict
 from noisefloor_sim.scenario.document import get, put, split
@@ -57,6 +58,8 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "!=": operator.ne,
 }
 _TOKEN = re.compile(r"<=|>=|==|!=|<|>|[A-Za-z0-9_.*+-]+")
+PARSED_TEXTS = 1024
+"""Texts whose parsed form is kept: a sweep reads the same gates and findings at every point."""
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 _FORM = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_*-]+)+")
 _SELECTOR = re.compile(r"claims(\.([a-z0-9_-]+|\*)){1,3}")
@@ -187,6 +190,7 @@ def is_name(word: str) -> bool:
     return isinstance(_number_or_word(word), str)
 
 
+@lru_cache(maxsize=PARSED_TEXTS)
 def parse_gate(text: str) -> Gate:
     """Read a gate.
 

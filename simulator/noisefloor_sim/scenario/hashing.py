@@ -41,7 +41,7 @@ def resolved(scenario: Scenario) -> dict[str, object]:
     without any keeps the hash that it had before there were findings.
     """
     data = plain(scenario)
-    assert isinstance(data, dict)
+    assert isinstance(data, dict)  # noqa: S101  narrows a type
     left_out = {"format"} if data["findings"] else {"format", "findings"}
     return {name: value for name, value in data.items() if name not in left_out}
 
@@ -77,5 +77,5 @@ def _flow(value: object) -> str:
         )
     if isinstance(value, tuple):
         return "[" + ", ".join(_flow(it) for it in value) + "]"
-    assert value is None or isinstance(value, str | int | float)
+    assert value is None or isinstance(value, str | int | float)  # noqa: S101  narrows a type
     return scalar_text(value)

@@ -58,6 +58,8 @@ def scalar_text(value: Scalar) -> str:
         return repr(value)
     if _PLAIN.fullmatch(value) and value not in _RESERVED:
         return value
+    if value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
     return '"' + "".join(_escaped(letter) for letter in value) + '"'
 
 

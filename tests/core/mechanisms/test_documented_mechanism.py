@@ -32,28 +32,31 @@ def added(lines: str) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """Copy what the tests of mechanisms need, and add the page's file and lines."""
-    unwanted = shutil.ignore_patterns("__pycache__")
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy what the tests of mechanisms need, and add the page's file and lines.
+
+    Bytecode comes along, with the times of its sources: else every process compiles all of it.
+    """
+    folder = tmp_path_factory.mktemp("tree")
     for part in ("platform", CHECKS):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
+        shutil.copytree(ROOT / part, folder / part)
     for file in (*(ROOT / "tests").glob("*.py"), ROOT / "pyproject.toml"):
-        shutil.copy(file, tmp_path / file.relative_to(ROOT))
-    (tmp_path / "platform/noisefloor/mechanisms/blank_response.py").write_text(CODE)
+        shutil.copy2(file, folder / file.relative_to(ROOT))
+    (folder / "platform/noisefloor/mechanisms/blank_response.py").write_text(CODE)
     for name, lines in added(LINES).items():
-        text = (tmp_path / name).read_text()
+        text = (folder / name).read_text()
         for before, line in lines:
             assert text.count(f"\n{before}\n") == 1, before
             text = text.replace(f"\n{before}\n", f"\n{before}\n{line}\n")
-        (tmp_path / name).write_text(text)
-    return tmp_path
+        (folder / name).write_text(text)
+    return folder
 
 
 def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python on the copy; batches of tests take this mechanism alone."""
     environment = {**os.environ, "PYTHONPATH": str(tree / "platform"), "NOISEFLOOR_CASES": "blank"}
-    command = [sys.executable, "-B", *arguments]
+    command = [sys.executable, *arguments]
     return subprocess.run(
         command, cwd=tree, env=environment, capture_output=True, text=True, check=False
     )
@@ -91,5 +94,6 @@ def test_the_same_tests_fail_for_a_weight_rounded_to_the_wrong_side(tree: Path) 
     file = tree / "platform/noisefloor/mechanisms/blank_response.py"
     file.write_text(CODE.replace("ceil64", "floor64"))
     done = checked(tree, "-m", "batch")
+    file.write_text(CODE)
     assert done.returncode == 1, done.stdout
     assert "test_exact_ratio_guarantee_and_request_agree" in done.stdout

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisefloor.accounting import Amount, Ledger
-from noisefloor.errors import BadParameter, BadSnapshot
+from noisefloor.errors import BadParameter, BadSnapshot, DamagedCard
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication import Histogram, load, read_tensors
+from noisefloor.publication import Histogram, load_table, read_tensors
 from noisefloor.randomness import SecureSource
 from noisefloor.roles.model_publisher import MemoryArtefactStore, ModelPublisher, ReleaseRequest
 from noisefloor.roles.publication_methods import METHOD_BUILDERS, methods_of
@@ -166,23 +166,23 @@ def test_the_publisher_charges_the_cost_and_the_card_says_what_holds(
     assert card["columns"] == ["page", "age"]
     assert card["tensors"] == {"counts": {"dtype": "int64", "shape": [2, 3]}}
     assert card["noise"]["standard_deviation"] > 1
-    assert load(made.content, card)["counts"].shape == (2, 3)
+    assert load_table(made.content, card, unsigned=True)["counts"].shape == (2, 3)
 
 
 def test_every_change_of_a_file_is_refused_by_the_loader() -> None:
     content = HISTOGRAM.release(records(ROWS), SecureSource())
     card = {"content_sha256": hashlib.sha256(content).hexdigest()}
-    assert load(content, card)
+    assert load_table(content, card, unsigned=True)
     for place, bit in itertools.product(range(len(content)), (1, 128)):
         changed = bytearray(content)
         changed[place] ^= bit
         with pytest.raises(BadSnapshot, match="SHA-256 differs"):
-            load(bytes(changed), card)
+            load_table(bytes(changed), card, unsigned=True)
     for other in (b"", content[:-1], content + b"\0"):
         with pytest.raises(BadSnapshot):
-            load(other, card)
-    with pytest.raises(BadSnapshot):
-        load(content, {})
+            load_table(other, card, unsigned=True)
+    with pytest.raises(DamagedCard):
+        load_table(content, {}, unsigned=True)
     for broken in (b"", b"\xff" * 40, content[:30]):
         with pytest.raises(BadSnapshot, match="no safetensors"):
             read_tensors(broken)

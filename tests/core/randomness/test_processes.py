@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 
+from between_processes import sent
 from forked_children import FORKS, in_forked_child
 from noisefloor.errors import ForkedStream, StreamReopened
 from noisefloor.randomness import SeededSource, new_run
@@ -18,14 +19,14 @@ def test_pickling_hands_on_the_path_and_no_state() -> None:
     first = source.words(3).tolist()
     assert pickle.dumps(source) == pristine
     with new_run():
-        assert pickle.loads(pristine).words(3).tolist() == first
+        assert sent(source).words(3).tolist() == first
 
 
 def test_a_pickled_copy_cannot_repeat_draws_in_the_same_run() -> None:
     source = SeededSource(7, "a")
     source.words(1)
     with pytest.raises(StreamReopened):
-        pickle.loads(pickle.dumps(source)).words(1)
+        sent(source).words(1)
 
 
 def test_a_stage_cannot_be_pickled() -> None:

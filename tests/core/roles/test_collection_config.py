@@ -1,9 +1,11 @@
 """A collection as a document: what is read is what was written, for every kind and training."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from batches import batched
 from collection_worlds import schema
 from noisefloor.ads.training.bit_training import BitTraining
 from noisefloor.ads.training.gradient_noise import GradientBound
@@ -11,8 +13,10 @@ from noisefloor.ads.training.laplace_training import LaplaceTraining
 from noisefloor.ads.training.rounds import AdTraining
 from noisefloor.ads.training.spectral_training import SpectralTraining
 from noisefloor.errors import BadCollection, BadParameter
+from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.roles import kind_registry
 from noisefloor.roles.ad_server import Ad, Catalogue
+from noisefloor.roles.batches import BatchTerms, ReportProtection
 from noisefloor.roles.collection_config import CollectionConfig
 from noisefloor.tasks import task_registry
 from noisefloor.tasks.ad_task import AdTask
@@ -38,6 +42,7 @@ TRAININGS: list[AdTraining] = [
     LaplaceTraining(8, 3, 2, epsilon_bits=1 / 3, epsilon_values=0.1, form=GradientBound.BLOCK),
     SpectralTraining(8, 3, 2.0, shares=(0.1, 0.2, 0.7), form="lite"),
 ]
+STATED = {"mechanism": "m", "epsilon": 1, "neighbours": "user"}
 CATALOGUE = Catalogue(3, tuple(Ad(f"ad-{place}", place) for place in range(8)))
 
 
@@ -122,3 +127,56 @@ def test_requests_are_kinds_of_the_catalogue_s_ads() -> None:
 def test_kinds_are_as_catalogue_and_task_have_them() -> None:
     with pytest.raises(BadParameter, match="kinds"):
         CollectionConfig(CATALOGUE, kind_registry.kinds_from_sizes({"impressions": {"size": 7}}))
+
+
+def test_minimum_and_protections_read_back_and_an_older_document_has_neither() -> None:
+    stated = ReportProtection("KaryResponse", Guarantee(0.5, Neighbours.USER))
+    made = CollectionConfig(CATALOGUE, minimum_batch=250, protections={"impressions": stated})
+    read = CollectionConfig.parse(made.content)
+    assert read == made
+    assert read.terms == BatchTerms(250, {"impressions": stated})
+    older = json.loads(made.content)
+    for name in ("format", "minimum_batch", "protections"):
+        del older[name]
+    first = CollectionConfig.parse(json.dumps(older).encode())
+    assert (first.minimum_batch, first.protections) == (None, {})
+
+
+@batched(
+    "change",
+    [
+        ({"minimum_batch": 0}, "minimum_batch has to be"),
+        ({"minimum_batch": "100"}, "minimum_batch has to be"),
+        ({"minimum_batch": True}, "minimum_batch has to be"),
+        ({"format": 3}, "newer noisefloor"),
+        ({"format": 0}, "format has to be"),
+        ({"format": "2"}, "format has to be"),
+        ({"protections": {"clicks": {}}}, "KeyError"),
+        ({"protections": {"tea": STATED}}, "protections has to be of kinds"),
+        ({"protections": {"impressions": {**STATED, "epsilon": -1}}}, "epsilon has to be"),
+        ({"name": "tea"}, "A collection has"),
+    ],
+    label=str,
+)
+def test_a_document_with_wrong_terms_is_refused_by_name_and_rule(
+    change: tuple[dict[str, object], str],
+) -> None:
+    fields, rule = change
+    document = {**json.loads(CollectionConfig(CATALOGUE).content), **fields}
+    with pytest.raises(BadCollection, match=rule):
+        CollectionConfig.parse(json.dumps(document).encode())
+
+
+def test_a_collection_may_raise_the_service_s_minimum_and_not_lower_it() -> None:
+    plain = CollectionConfig(CATALOGUE)
+    assert plain.at_least(100).minimum_batch == 100
+    assert replace(plain, minimum_batch=500).at_least(100).minimum_batch == 500
+    with pytest.raises(BadParameter, match="100 or more"):
+        replace(plain, minimum_batch=99).at_least(100)
+
+
+def test_only_the_first_collection_takes_frames_that_name_none_where_there_is_a_minimum() -> None:
+    plain = CollectionConfig(CATALOGUE, minimum_batch=100)
+    assert plain.frame_names == ("",)
+    assert replace(plain, name="tea").frame_names == ("tea",)
+    assert replace(plain, name="tea", minimum_batch=1).frame_names == ("", "tea")

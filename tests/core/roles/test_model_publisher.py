@@ -1,17 +1,21 @@
 """The publisher charges before it draws, stores before it answers, and never draws twice."""
 
 import hashlib
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisefloor.accounting import Amount, Ledger
+from noisefloor.accounting import Amount, FileLedger, Ledger, LedgerTerms, SpendReceipt
+from noisefloor.cards import SigningKey, check_card
 from noisefloor.errors import (
     BadParameter,
     BadSnapshot,
     BudgetExceeded,
+    LedgerAbsent,
     PublicationFailed,
     SpendConflict,
 )
@@ -29,7 +33,7 @@ from noisefloor.roles.model_publisher import (
 from properties import examples
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
-HALF = Guarantee(0.5, RECORD, delta=1e-6, model=TrustModel.CENTRAL)
+HALF = Guarantee(0.5, RECORD, delta=1e-8, model=TrustModel.CENTRAL)
 NONE = Guarantee.none("it publishes the truth", RECORD, TrustModel.CENTRAL)
 
 
@@ -104,6 +108,9 @@ def test_a_retry_costs_nothing_draws_nothing_and_returns_the_same_bytes() -> Non
 def test_the_card_says_what_is_guaranteed_and_what_was_hashed() -> None:
     publisher, *_ = a_publisher()
     made = publisher.publish(a_request(parameters={"rows": 10}), SecureSource())
+    assert made.card["software"] == {"name": "noisefloor", "version": version("noisefloor")}
+    assert made.card["neighbours"] == "record-add-remove"
+    assert (made.card["card_format"], made.card["signature"]) == (2, None)
     assert made.card["guarantee"] == guarantee_in_words(HALF)
     assert "whether any one record was in the data" in made.card["guarantee"]
     assert made.card["claims"]["verdict"] == "holds"
@@ -111,6 +118,71 @@ def test_the_card_says_what_is_guaranteed_and_what_was_hashed() -> None:
     assert made.card["content_bytes"] == len(made.content) == 32
     assert made.card["parameters"] == {"rows": 10}
     assert made.card["request_sha256"] == a_request(parameters={"rows": 10}).digest
+
+
+class Clock:
+    """Unix time that is set by hand."""
+
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_card_is_signed_and_has_time_place_and_totals_of_the_ledger(tmp_path: Path) -> None:
+    clock, key = Clock(), SigningKey(bytes(32), "ours")
+    terms = LedgerTerms.of(1.0, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)
+    ledger = FileLedger.create(tmp_path / "ledger", terms, clock=clock)
+    method = PublicationMethod(
+        "mean", "text/plain", lambda _: HALF, lambda request, source: request.digest.encode()
+    )
+
+    def publisher() -> ModelPublisher:
+        store = MemoryArtefactStore()
+        return ModelPublisher(ledger, store, [method], data_sets={"films"}, signer=key)
+
+    first = publisher().publish(a_request(), SecureSource())
+    card = check_card(first.card_bytes, [key.public])
+    assert card == first.card == unpack_artefact(first.packed()).card
+    assert card["publisher"] == {"name": "ours", "key": key.public.id}
+    record = ledger.record("p-1")
+    assert record is not None
+    half = {"epsilon": 0.5, "delta": 1e-8}
+    assert card["ledger"] == {
+        "at": "2027-01-15T08:00:00Z",
+        "position": 1,
+        "head": record.digest,
+        "cost": half,
+        "total_so_far": half,
+    }
+    clock.now += 3600
+    # Drawn again after a crash: the time is that of the charge, and so are all bytes of the card.
+    assert publisher().publish(a_request(), SecureSource()).packed() == first.packed()
+    second = publisher().publish(a_request("p-2"), SecureSource()).card
+    assert (second["ledger"]["position"], second["ledger"]["at"]) == (2, "2027-01-15T09:00:00Z")
+    assert second["ledger"]["total_so_far"]["epsilon"] == 1.0
+    assert second["ledger"]["head"] == ledger.tail("films").head
+
+
+class Forgetful(Ledger):
+    """A ledger that says nothing of what was spent."""
+
+    def receipt(self, subject: str, spend_id: str) -> SpendReceipt:
+        raise KeyError(spend_id)
+
+
+def test_a_key_signs_for_nothing_that_the_ledger_does_not_know() -> None:
+    ledger = Forgetful(1.0, 1e-5, neighbours=RECORD, model=TrustModel.CENTRAL)
+    press, shelf = Press(ledger), MemoryArtefactStore()
+    method = PublicationMethod("mean", "text/plain", lambda _: HALF, press.release)
+    signing = ModelPublisher(
+        ledger, shelf, [method], data_sets={"films"}, signer=SigningKey(bytes(32), "ours")
+    )
+    with pytest.raises(LedgerAbsent, match="nothing was drawn"):
+        signing.publish(a_request(), SecureSource())
+    assert (press.draws, shelf.published("p-1")) == (0, None)
+    simulated = ModelPublisher(ledger, shelf, [method], data_sets={"films"})
+    assert simulated.publish(a_request(), SecureSource()).card["ledger"] is None
 
 
 def test_no_budget_no_draw() -> None:
@@ -257,6 +329,12 @@ def test_an_artefact_survives_a_round_trip_and_no_damage(
             unpack_artefact(bytes(damaged))
     with pytest.raises(BadSnapshot):
         unpack_artefact(packed[: len(packed) // 2])
+
+
+def test_an_artefact_of_a_newer_layout_is_refused_in_words() -> None:
+    packed = Artefact(b"x", "text/plain", {}).packed()
+    with pytest.raises(BadSnapshot, match=r"layout 2; this version reads 1\. Update noisefloor"):
+        unpack_artefact(packed.replace(b"NFA1", b"NFA2", 1))
 
 
 @pytest.mark.parametrize("body", [b"", b"\0\0\0\2{}", b"\0\0\0\1[", b"\0\0\0\4null"])

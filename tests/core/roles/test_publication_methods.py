@@ -13,7 +13,7 @@ from noisefloor.accounting import Amount, Ledger
 from noisefloor.adversary.models.canary_audit import audit_plan
 from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded
 from noisefloor.privacy import Guarantee, TrustModel
-from noisefloor.publication import load, load_model
+from noisefloor.publication import load_model, load_table
 from noisefloor.publication.methods.model_plan import Canary, CanaryBounds
 from noisefloor.publication.methods.registry import MODEL_METHODS
 from noisefloor.publication.private_sgd import subsampled_gaussian
@@ -43,7 +43,7 @@ def quick_audit(canary: Canary, delta: float, seed: str) -> CanaryBounds:
     return audit_plan(canary, delta, seed, games=400)
 
 
-def a_publisher(budget: float = 100.0, **more: bool) -> tuple[ModelPublisher, Ledger]:
+def a_publisher(budget: float = 100.0, **more: Any) -> tuple[ModelPublisher, Ledger]:
     ledger = Ledger(budget, 1e-4, neighbours=SWAP, model=TrustModel.CENTRAL)
     methods = methods_of(DATA_SETS, quick_audit).values()
     made = ModelPublisher(ledger, MemoryArtefactStore(), methods, data_sets=DATA_SETS, **more)
@@ -89,13 +89,13 @@ def test_a_card_says_what_was_published_and_what_is_guaranteed(method: str) -> N
     assert audit["canary"] and audit["data"].startswith("none")
     assert len(card["loading"]) == 3
     if method == "synthetic-table":
-        assert len(load(made.content, card)["rows/age"]) == 50
+        assert len(load_table(made.content, card, unsigned=True)["rows/age"]) == 50
         return
-    model = load_model(made.content, card)
+    model = load_model(made.content, card, unsigned=True)
     assert card["parameter_count"] == model.parameters
     assert set(model.predict(ROWS)) <= {"no", "yes"}
     with pytest.raises(BadSnapshot):
-        load_model(made.content[:-1] + bytes([made.content[-1] ^ 1]), card)
+        load_model(made.content[:-1] + bytes([made.content[-1] ^ 1]), card, unsigned=True)
     is_by_parameter = method in ("learning-first", "anonymised-learning")
     assert ("one parameter" in [one["about"] for one in card["privacy"]]) == is_by_parameter
     if is_by_parameter:

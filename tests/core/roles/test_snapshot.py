@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BadSnapshot
 from noisefloor.roles import Aggregator
 from noisefloor.wire import Integers, Kind, Text, bit_vector_kind, record_kind, symbol_kind
@@ -129,7 +130,11 @@ def test_the_helper_that_changes_snapshots_changes_nothing_by_itself() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda body: body.update(version=2),
+        lambda body: body.update(version=3),
+        lambda body: body.update(version=1),
+        lambda body: body.pop("terms"),
+        lambda body: body["terms"].update(minimum=0),
+        lambda body: body["terms"].update(protections={"clicks": {}}),
         lambda body: body.update(more=1),
         lambda body: body.pop("counters"),
         lambda body: body["counters"].update(counted=0),
@@ -163,3 +168,16 @@ def test_a_changed_body_with_a_fitting_checksum_is_refused(change: Callable[[Any
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(BadSnapshot):
         Aggregator.restore(data, KINDS)
+
+
+def test_a_snapshot_of_the_first_version_is_read_and_released_without_a_minimum() -> None:
+    role = Aggregator(KINDS)
+    role.apply(seal(CLICKS, 0, CLICKS.encode(np.ones((1, 5), np.uint8)), bytes(16)))
+    role.close("clicks", 0)
+    outer = json.loads(role.snapshot())
+    body = {**outer["body"], "version": 1}
+    del body["terms"]
+    digest = hashlib.sha256(canonical_json(body)).hexdigest()
+    read = Aggregator.restore(canonical_json({"body": body, "checksum": digest}), KINDS)
+    assert read.snapshot() == role.snapshot()
+    assert read.release("clicks", 0)[1] == 1

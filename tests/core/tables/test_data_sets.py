@@ -32,7 +32,8 @@ def test_every_file_is_pinned_and_has_a_plain_name(data_set: DataSet) -> None:
         assert member.size > 0
         assert not leads_outside(member.path)
         assert PurePosixPath(member.file).name == member.file
-        assert PurePosixPath(member.file).suffix in TABLE_FORMATS
+        if data_set.unit == "rows":
+            assert PurePosixPath(member.file).suffix in TABLE_FORMATS
 
 
 def test_files_of_one_data_set_do_not_overwrite_each_other() -> None:

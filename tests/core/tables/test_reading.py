@@ -1,5 +1,4 @@
 import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from between_processes import sent
 from noisefloor.errors import BadTable
 from noisefloor.tables.reading import is_table_file, read_table
 
@@ -150,7 +150,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_error_comes_back_whole_from_a_worker() -> None:
-    error = pickle.loads(pickle.dumps(BadTable("own.csv", "Expected more.", "a")))
+    error = sent(BadTable("own.csv", "Expected more.", "a"))
     assert (error.file, error.rule, error.column) == ("own.csv", "Expected more.", "a")
     assert str(error) == "own.csv: column 'a': Expected more."
 

@@ -112,7 +112,7 @@ def test_a_missing_column_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         load_records("adults")
     with pytest.raises(BadParameter, match="a file of one's own, or one of movielens-100k"):
         load_records("open-bandit")
-    with pytest.raises(BadTable, match=r"none\.schema\.json: Cannot be read"):
+    with pytest.raises(BadTable, match=r"none\.csv: Expected a file, there is none"):
         load_records(tmp_path / "none.csv")
     own(tmp_path).unlink()
     with pytest.raises(BadTable, match=r"visits\.csv: Expected a file"):

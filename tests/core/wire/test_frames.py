@@ -215,3 +215,25 @@ def test_row_order_identifies_bits_unless_it_is_permuted(seed: int) -> None:
     hits, guesses = follow_places(seed, is_permuted=False)
     assert binomial_p(hits, guesses, 0.5) < FALSE_ALARM
     assert hits > 0.95 * guesses
+
+
+def test_a_frame_that_names_a_collection_is_read_there_and_nowhere_else() -> None:
+    rows = np.array([1, 2])
+    plain, tea = (
+        encode_frame(SYMBOLS, 3, rows, SeededSource(1, name), collection=name)
+        for name in ("", "tea")
+    )
+    assert decode_frame(tea, KINDS, collections=("tea",)).batch.num_rows == 2
+    assert decode_frame(plain, KINDS, collections=("", "tea")).epoch == 3
+    for data, names, rule in (
+        (tea, ("",), "header is not that of version 1"),
+        (tea, ("coffee",), "header is not that of a kind and collection"),
+        (tea, ("", "teas"), "header is not that of a kind and collection"),
+        (plain, ("tea",), "collection is not named"),
+        (plain.replace(b"symbols", b"symbolt"), ("tea",), "header"),
+    ):
+        with pytest.raises(BadFrame, match=rule):
+            decode_frame(data, KINDS, collections=names)
+    for wrong in ("Tea", "te a", "-tea", "t" * 65, "tea\n"):
+        with pytest.raises(BadParameter, match="collection"):
+            encode_frame(SYMBOLS, 3, rows, SeededSource(1, "wrong", wrong), collection=wrong)

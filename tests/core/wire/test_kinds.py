@@ -1,6 +1,5 @@
 """Kinds hold exactly what they declare: encoded, checked, tallied and read back."""
 
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from between_processes import sent
+from noisefloor.ads.delivery import SlateRows
+from noisefloor.ads.training import GradientRows, SignPairs
+from noisefloor.ads.training.columns import LIMIT
 from noisefloor.errors import BadFrame, BadParameter, NoisefloorError, OutOfDomain
 from noisefloor.wire import (
     Bits,
@@ -246,7 +249,7 @@ def test_what_is_collected_has_no_sum() -> None:
 
 
 def test_a_kind_is_a_value_that_can_be_sent_to_a_worker() -> None:
-    assert pickle.loads(pickle.dumps(RECORD)) == RECORD
+    assert sent(RECORD) == RECORD
     assert hash(symbol_kind("k", 3)) == hash(symbol_kind("k", 3))
     assert symbol_kind("k", 3) != symbol_kind("k", 4)
 
@@ -274,3 +277,19 @@ def test_the_core_loads_without_arrow(package: str) -> None:
         [sys.executable, "-c", code], cwd=PLATFORM, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_sensitivity_is_the_most_that_one_report_changes_the_cells() -> None:
+    slates, gradients = SlateRows(6, 2), GradientRows(2, 1)
+    cases: list[tuple[Kind, list[object]]] = [
+        (bit_vector_kind("bits", 3), [[[1, 1, 1]], [[0, 1, 0]]]),
+        (symbol_kind("symbols", 4), [[3], [0]]),
+        (grid_kind("grid", -7, 5), [[-7], [5]]),
+        (Kind("slates", (("slate", slates),)), [[[0, 5]]]),
+        (Kind("signs", (("signs", SignPairs(4)),)), [[[1, 1, 1, 1]], [[0, 1, 0, 1]]]),
+        (Kind("gradients", (("rows", gradients),)), [[[[1, LIMIT], [1, -LIMIT]]]]),
+    ]
+    for kind, reports in cases:
+        changes = [np.abs(kind.tally(kind.encode(np.array(one)))).sum() for one in reports]
+        assert max(changes) == kind.sensitivity, kind.name
+    assert record_kind("notes", {"note": Text(3)}).sensitivity == 1

@@ -40,7 +40,9 @@ def settings(valkey: EmbeddedServer) -> Settings:
     server = Server(valkey.url)
     server.call("FLUSHALL")
     server.close()
-    given = Settings(redis_url=valkey.url, partitions=2, credentials=credentials())
+    given = Settings(
+        redis_url=valkey.url, partitions=2, credentials=credentials(), minimum_batch=1
+    )
     return prepared(given, COLLECTION)
 
 
@@ -328,7 +330,7 @@ def test_reports_take_a_token_where_they_have_to(settings: Settings) -> None:
 
 def test_without_redis_it_is_503_and_never_a_promise(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as valkey:
-        settings = prepared(Settings(redis_url=valkey.url), COLLECTION)
+        settings = prepared(Settings(redis_url=valkey.url, minimum_batch=1), COLLECTION)
         with live(ad_server.create(settings, COLLECTION)) as app:
             app.wait_ready()
             taken = [frame(KINDS[0], 0, number) for number in range(3)]

@@ -60,7 +60,7 @@ def test_nothing_but_queries_is_answered(app: Live, caplog: pytest.LogCaptureFix
     for data in bad:
         answer = app("POST", "/predictions", content=data, headers=FRAME)
         assert answer.status_code == 400
-        assert {"error", "detail", "field", "rule"} == set(answer.json())
+        assert {"error", "detail", "field", "rule", "action"} == set(answer.json())
         assert SENTINEL not in answer.content
     assert SENTINEL.decode() not in caplog.text
     assert app("POST", "/predictions", content=queries(1)).status_code == 415

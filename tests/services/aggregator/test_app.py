@@ -42,7 +42,7 @@ READ, ADMIN = bearer(Role.READ), bearer(Role.ADMIN)
 def settings(valkey: EmbeddedServer) -> Settings:
     with Redis.from_url(valkey.url) as client:
         client.flushall()
-    many = {"rate": 1e6, "burst": 10**6}
+    many = {"rate": 1e6, "burst": 10**6, "minimum_batch": 1}
     return Settings(redis_url=valkey.url, partitions=2, credentials=credentials(), **many)  # type: ignore[arg-type]
 
 

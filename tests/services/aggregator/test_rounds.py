@@ -1,5 +1,6 @@
 """Closed rounds are trained on in the background: once, and after any kill."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,7 +36,7 @@ FRAMES = {
 def settings(valkey: EmbeddedServer) -> Settings:
     with Redis.from_url(valkey.url) as client:
         client.flushall()
-    many = {"rate": 1e6, "burst": 10**6}
+    many = {"rate": 1e6, "burst": 10**6, "minimum_batch": 1}
     return Settings(redis_url=valkey.url, partitions=2, credentials=credentials(), **many)  # type: ignore[arg-type]
 
 
@@ -157,6 +158,7 @@ def test_a_store_that_lost_everything_is_begun_anew_where_nothing_else_was_promi
         partitions=2,
         credentials=credentials(),
         durability=Durability.MEMORY.value,
+        minimum_batch=1,
     )
     with live(aggregator.create(forgetful, learning(Totals()))) as app:
         app.wait_ready()
@@ -180,6 +182,7 @@ def test_a_kill_between_close_and_step_loses_nothing(
     collection = learning(task)
     file.write_bytes(collection.content)
     given = {"REDIS_URL": settings.redis_url, "PARTITIONS": "2", "TOKENS": ";".join(LINES)}
+    given["MINIMUM_BATCH"] = "1"
     options = ("--collection", str(file))
     program = (str(ROOT / "tests" / "task_services.py"),)
     with process("aggregator", tmp_path, given, *options, program=program) as first:
@@ -202,3 +205,28 @@ def wait(is_so: Callable[[], bool]) -> None:
         if is_so():
             return
     raise AssertionError("it did not come to pass")
+
+
+def test_a_round_below_the_minimum_is_not_trained_on(settings: Settings) -> None:
+    task = Totals()
+    few = CollectionConfig(example_collection(4).catalogue, task=task, minimum_batch=3)
+    role = TrainingCoordinator(task, terms=few.terms)
+    rounds = [
+        [values(0, 1, 7, 7)],
+        [values(1, 1, 7, 7), values(1, 2, 7)],
+    ]
+    with live(aggregator.create(settings, few)) as app:
+        app.wait_ready()
+        for number, frames in enumerate(rounds):
+            send(settings, few, frames)
+            for data in frames:
+                role.apply(data)
+            role.close(number)
+            path = f"/epochs/values/{number}/close"
+            app.wait(lambda path=path: app("POST", path, headers=ADMIN).status_code == 200)  # type: ignore[misc]
+            app.wait(lambda: model(app) == role.content)
+        states = [app("GET", f"/epochs/values/{one}", headers=READ).json() for one in (0, 1)]
+        assert [(one["is_readable"], one["rows"]) for one in states] == [(False, 0), (True, 3)]
+        refused = app("GET", "/statistics/values/0", headers=READ)
+        assert (refused.status_code, refused.json()["error"]) == (409, "batch-too-small")
+        assert (task.round_of(model(app)), json.loads(model(app))["total"]) == (2, 21)

@@ -39,7 +39,9 @@ def store(tmp_path: Path) -> Iterator[EmbeddedServer]:
 
 @pytest.fixture
 def settings(store: EmbeddedServer) -> Settings:
-    return Settings(redis_url=store.url, durability="memory", credentials=credentials())
+    return Settings(
+        redis_url=store.url, durability="memory", credentials=credentials(), minimum_batch=1
+    )
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from noisefloor.errors import (
     BadParameter,
     BudgetExceeded,
     BusFull,
+    LedgerAbsent,
     NoisefloorError,
     Shortage,
     SpendConflict,
@@ -24,7 +25,7 @@ from noisefloor.errors import (
 from noisefloor_services.http import error_handlers, logs
 from noisefloor_services.http.body_limits import BodyLimits
 from noisefloor_services.http.policy import AnonymousAccess, Guard, Policy, Rule
-from noisefloor_services.ledger.terms import LedgerAbsent, ReleaseSealed
+from noisefloor_services.ledger.terms import ReleaseSealed
 from noisefloor_services.security.credentials import Credentials
 
 SENTINEL = "sentinel-7f3a9c"
@@ -140,6 +141,7 @@ def test_bad_input_is_reported_by_field_and_rule_without_the_input(
             {"where": "path.epoch", "rule": "int_parsing"},
             {"where": "query.kind", "rule": "string_too_long", "max_length": 2},
         ],
+        "action": "drop",
     }
     assert SENTINEL not in lines.getvalue()
 
@@ -160,7 +162,7 @@ def test_errors_are_answered_by_their_kind_and_say_nothing_of_the_input(
     assert answer.status_code == RAISED[which][1]
     assert SENTINEL not in answer.text
     assert ("Retry-After" in answer.headers) == (answer.status_code == 503)
-    assert set(answer.json()) - {"short"} == {"error", "detail"}
+    assert set(answer.json()) - {"short"} == {"error", "detail", "action"}
     assert SENTINEL not in lines.getvalue()
 
 

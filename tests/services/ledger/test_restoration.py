@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from noisefloor.accounting import Amount
+from noisefloor.accounting import Amount, LedgerTerms
+from noisefloor.errors import LedgerAbsent
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerAbsent, LedgerTerms, ReleaseSealed
+from noisefloor_services.ledger.terms import ReleaseSealed
 from noisefloor_services.store.durability import Durability
 from noisefloor_services.store.embedded import EmbeddedServer
 

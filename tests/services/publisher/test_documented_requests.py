@@ -68,10 +68,11 @@ def test_a_documented_request_is_paid_for_ten_times(
 
 
 def test_the_documented_refusal_is_the_one_that_is_given() -> None:
-    publisher = a_publisher(ledger_epsilon=20.0)
+    publisher = a_publisher()
     (model,) = [one for one in REQUESTS if one.cost.delta]
     with pytest.raises(BudgetExceeded) as refusal:
-        for number in range(11):
+        for number in range(100):
             publisher.charge(replace(model, publication_id=f"p-{number}"))
     body = json.loads(bytes(error_handlers._known(refusal.value).body))
+    assert body.pop("detail").startswith("Nothing was spent: epsilon ran out: 1 asked for")
     assert body == REFUSAL

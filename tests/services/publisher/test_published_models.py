@@ -1,7 +1,9 @@
 """Models over HTTP: paid for, made beside the requests, fetched, checked and asked elsewhere."""
 
+import hashlib
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,8 @@ import pytest
 import valkeys
 from labelled_tables import write_labelled
 from live_apps import LINES, ROOT, TOKENS, Process, bearer, process
+from noisefloor.canonical_json import canonical_json
+from noisefloor.cards import SigningKey, sign_card
 from noisefloor.errors import BadSnapshot
 from noisefloor.publication import load_model
 from noisefloor.roles.publication_methods import LOADING
@@ -47,7 +51,7 @@ from importlib.abc import MetaPathFinder
 class OnlyNumpyAndSafetensors(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         first = name.partition(".")[0]
-        known = {"numpy", "safetensors", "noisefloor", *sys.stdlib_module_names}
+        known = {"numpy", "safetensors", "cryptography", "noisefloor", *sys.stdlib_module_names}
         if first not in known and not first.startswith("_"):
             raise ModuleNotFoundError(f"not here: {name}", name=name)
 
@@ -55,10 +59,10 @@ sys.meta_path.insert(0, OnlyNumpyAndSafetensors())
 import json, pathlib
 folder, table = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
 content = (folder / "model.safetensors").read_bytes()
-card = json.loads((folder / "card.json").read_text())
+card = (folder / "card.json").read_bytes()
 
 import noisefloor.publication
-model = noisefloor.publication.load_model(content, card)
+model = noisefloor.publication.load_model(content, card, folder / "publisher.pub")
 predicted = model.predict(table)
 
 print(json.dumps(predicted))
@@ -153,10 +157,12 @@ def test_a_model_is_paid_for_made_fetched_and_asked_elsewhere(
     place = f"{url}/publications/m-1"
     arguments = [sys.executable, "-c", FETCH, place, TOKENS[Role.READ], str(tmp_path)]
     subprocess.run(arguments, check=True)
+    key = running.folder / "signing.key.pub"
+    shutil.copy(key, tmp_path / "publisher.pub")
     done = alone(tmp_path)
     assert done.returncode == 0, done.stderr
     content, card = fetched(url, "m-1")
-    assert json.loads(done.stdout) == load_model(content, card).predict(ROWS)
+    assert json.loads(done.stdout) == load_model(content, card, key).predict(ROWS)
     assert card["widths"] == [9, 2]
     assert card["training"]["steps"] == 20
     assert card["privacy"][0]["proved"]["epsilon"] <= 1
@@ -174,7 +180,13 @@ def test_a_model_is_paid_for_made_fetched_and_asked_elsewhere(
     assert refused.returncode == 1
     assert "SHA-256 differs" in refused.stderr
     with pytest.raises(BadSnapshot):
-        load_model(bytes(changed), card)
+        load_model(bytes(changed), card, key)
+    # Whoever changes file and card together cannot sign them.
+    forged = sign_card(
+        {**card, "content_sha256": hashlib.sha256(changed).hexdigest()}, SigningKey(bytes(32), "x")
+    )
+    (tmp_path / "card.json").write_bytes(canonical_json(forged))
+    assert "none of the 1 trusted ones" in alone(tmp_path).stderr
 
 
 def test_the_description_tells_how_to_load_a_model(running: Running) -> None:
@@ -253,7 +265,11 @@ def test_private_sgd_and_tables_come_from_the_same_service(running: Running) -> 
     for name in ("s-1", "s-2"):
         wait_stored(url, name)
     content, card = fetched(url, "s-1")
-    assert load_model(content, card).parameters == card["parameter_count"] == 9 * 4 + 4 + 4 * 2 + 2
+    assert (
+        load_model(content, card, unsigned=True).parameters
+        == card["parameter_count"]
+        == 9 * 4 + 4 + 4 * 2 + 2
+    )
     assert card["training"]["noise_multiplier"] > 0
     assert "rows/age" in fetched(url, "s-2")[1]["tensors"]
     spent = {line["release"]: line["epsilon"] for line in statement(url, "more")["what_spent_it"]}
@@ -292,4 +308,4 @@ def _rerun(made: Process, parameters: dict[str, Any]) -> None:
     wait_stored(url, "k-1")
     assert statement(url)["spent_micro_epsilon"] == 1_000_000
     content, card = fetched(url, "k-1")
-    assert load_model(content, card).predict(ROWS)
+    assert load_model(content, card, unsigned=True).predict(ROWS)

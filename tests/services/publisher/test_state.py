@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from noisefloor.accounting import Amount
+from noisefloor.accounting import Amount, LedgerTerms
 from noisefloor.errors import BudgetExceeded
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.randomness import SecureSource, Source
@@ -17,7 +17,6 @@ from noisefloor.roles.model_publisher import (
     ReleaseRequest,
 )
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
 from valkeys import running_valkey
 
 RECORD = Neighbours.RECORD_ADD_REMOVE

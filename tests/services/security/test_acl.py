@@ -9,11 +9,11 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
 import valkeys
+from noisefloor.accounting import LedgerTerms
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor_services.ad_server.report_tokens import ReportTokens
 from noisefloor_services.ledger.redis_ledger import RedisLedger
-from noisefloor_services.ledger.terms import LedgerTerms
 from noisefloor_services.security.acl import store_users, write_acl_file
 
 PASSWORDS = {user.name: f"{user.name}-".ljust(40, "x") for user in store_users()}
@@ -189,14 +189,25 @@ def test_the_publisher_keeps_its_ledger_and_can_take_nothing_out_of_it(address: 
         assert ledger.ledger_totals().settled == 1
         assert ledger.entry("s") is not None
         assert ledger.seal() == 0
-        entries = "noisefloor:{ledger-acl}:entries"
+        log, places = "noisefloor:{ledger-acl}:log:ann", "noisefloor:{ledger-acl}:places"
         for command in (
-            ("DEL", entries),
-            ("UNLINK", entries),
-            ("HDEL", entries, "s"),
-            ("EXPIRE", entries, 1),
-            ("SREM", "noisefloor:{ledger-acl}:ids:ann", "s"),
-            ("RENAME", entries, "x"),
+            ("DEL", log),
+            ("UNLINK", log),
+            ("LSET", log, 0, "x"),
+            ("LPOP", log),
+            ("RPOP", log),
+            ("LREM", log, 0, "x"),
+            ("LTRIM", log, 1, 0),
+            ("LPUSH", log, "x"),
+            ("LINSERT", log, "BEFORE", "x", "y"),
+            ("HSET", places, "s", "x"),
+            ("HDEL", places, "s"),
+            ("HINCRBY", "noisefloor:{ledger-acl}:terms-2", "x", 1),
+            ("EXPIRE", log, 1),
+            ("SREM", "noisefloor:{ledger-acl}:settled", "s"),
+            ("RENAME", log, "x"),
+            ("SET", "noisefloor:{ledger-acl}:kept:s", "x"),
+            ("APPEND", "noisefloor:{ledger-acl}:kept:s", "x"),
             ("GETDEL", "noisefloor:{ledger-acl}:kept:s"),
             ("GET", SUMS),
             ("XADD", FRAMES, "*", "f", "x"),

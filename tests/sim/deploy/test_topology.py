@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import publishing_runs
 from full_disks import full_disk
 from noisefloor.errors import BadParameter, NoisefloorError
 from noisefloor_services.store.embedded import EmbeddedServer
@@ -116,12 +117,18 @@ def test_reports_are_counted_and_are_there_after_the_next_start(
     tokens = topology.paths.tokens.read_text()
     passwords = (topology.paths.data("stream-store") / "passwords").read_text()
     secrets = [line.split()[-1] for text in (tokens, passwords) for line in text.splitlines()]
+    key = topology.paths.signing_key.read_text()
+    secrets.append(key.split()[1])
     for text in (out, topology.paths.state.read_text(), argument_texts(topology)):
         assert not any(secret in text for secret in secrets)
-    assert stat.S_IMODE(topology.paths.tokens.stat().st_mode) == 0o600
+    for path in (topology.paths.tokens, topology.paths.signing_key):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert key.split()[1] not in Path(f"{topology.paths.signing_key}.pub").read_text()
     assert str(topology.paths.tokens) in out
     example = next(line for line in out.splitlines() if "/requests" in line)
-    assert subprocess.run(example, shell=True, capture_output=True, check=True).stdout
+    assert subprocess.run(  # noqa: S602  it is printed for a shell
+        example, shell=True, capture_output=True, check=True
+    ).stdout
 
     assert report(topology) == 200
     wait(lambda: topology.waiting() == 0)
@@ -138,6 +145,7 @@ def test_reports_are_counted_and_are_there_after_the_next_start(
     code, shown = run("status", folder=folder)
     assert (code, "2 counted" in shown, "READY, CONSERVED." in shown) == (0, True, True)
 
+    published_by_command(folder, tmp_path)
     code, refused = run("up", folder=folder)
     assert code == 1
     assert "run in" in refused
@@ -154,12 +162,23 @@ def test_reports_are_counted_and_are_there_after_the_next_start(
 
     again = start(folder)
     assert again.paths.tokens.read_text() == tokens
+    assert again.paths.signing_key.read_text() == key
     assert (
         not again.paths.log("create-ledger").stat().st_mtime
         > again.processes["stream-store"].since
     )
     assert status(folder)[1]["conservation"]["counted"] == 2
     killed_one_by_one(again, folder)
+
+
+def published_by_command(folder: Path, out: Path) -> None:
+    """Publish from a data set of the operator with the tokens and the key of the folder."""
+    at = ("--services", str(folder))
+    counts = ("--method", "histogram", "--set", "columns=country", "--epsilon", "0.25")
+    made = publishing_runs.run("publish", "films", *counts, "--id", "f-1", *at)
+    assert made.code == 0, made.error
+    assert publishing_runs.run("fetch", "f-1", "--out", str(out), *at).code == 0
+    assert "films: every link holds" in publishing_runs.run("ledger", "verify", *at).out
 
 
 def killed_one_by_one(topology: Deployment, folder: Path) -> None:

@@ -151,7 +151,7 @@ def test_noisy_counts_name_the_missing_record_as_far_as_epsilon_allows() -> None
 
 
 def test_twice_the_noise_is_left_where_two_releases_are_taken_from_one_another() -> None:
-    simulated = run_weekly_world("synthetic-table", epsilon=12.0, budget=36.0)
+    simulated = run_weekly_world("synthetic-table", epsilon=12.0, budget=36.0, delta=0.0)
     known = simulated.value("attack.missing_record.success")
     assert 0.25 < simulated.value("attack.difference.success") < known
     assert known <= simulated.value("attack.missing_record.bound")

@@ -175,7 +175,7 @@ def test_without_residuals_nothing_is_claimed() -> None:
 def a_ledger(*spends: tuple[str, Guarantee]) -> Ledger:
     ledger = Ledger(10.0, 1e-3, neighbours=SWAP, model=TrustModel.CENTRAL)
     for name, cost in spends:
-        ledger.spend("users", name, cost, "logistic")
+        ledger.spend("users", name, cost, "logistic", loss=plan_of("logistic").loss)
     return ledger
 
 
@@ -237,6 +237,7 @@ def charges_twice(self: Any, request: Any, claim: Any) -> Any:
             request.cost,
             request.method,
             proved=claim.proved,
+            loss=self.loss(request),
         )
     return entry
 

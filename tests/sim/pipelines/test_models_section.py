@@ -99,9 +99,10 @@ def test_budget_and_accuracy_are_drawn_from_release_to_release() -> None:
     simulated = run_weekly_world("anonymising-first")
     found = report_section([PointFindings((), simulated.scenario, simulated.found)])
     plots = {item.title: item for item in found.items if isinstance(item, Plot)}
-    spent = plots["What was debited from the budget of the data set, day by day"]
+    spent = plots["What is spent of the budget of the data set, day by day"]
     assert list(spent.curves[0].x) == [2, 4, 6]
-    assert list(spent.curves[0].y) == [1, 2, 3]
+    drawn = [simulated.value(f"spent.claimed.release_{number}") for number in range(3)]
+    assert list(spent.curves[0].y) == drawn == sorted(drawn)
 
 
 def test_a_point_where_nothing_was_found_is_drawn_all_the_same() -> None:

@@ -111,17 +111,23 @@ def test_the_budget_of_a_data_set_is_not_that_of_a_user() -> None:
     plan = planned(CASES["models-weekly"][0])
     (models,) = plan.pipelines
     debits = {one.mechanism: (one.debited, one.budget) for one in models.claims}
-    assert debits == {"release": (None, 3.0), "all_releases": (3.0, 3.0)}
+    spent, budget = debits["all_releases"]
+    assert debits["release"] == (None, 2.0)
+    assert spent is not None and budget == 2.0
+    assert 1.7 < spent < budget, "three of four, by the filter"
     assert plan.debited == 0
     assert plan.is_debit_known
 
 
-@pytest.mark.parametrize(("budget", "debited"), [(0.5, 1.0), (1.0, 1.0), (1.5, 1.0)])
+@pytest.mark.parametrize("method", ["plain", "logistic"])
+@pytest.mark.parametrize("budget", [0.5, 1.0, 1.2])
 def test_a_release_that_the_budget_covers_once_or_never_is_planned_once(
-    budget: float, debited: float
+    budget: float, method: str
 ) -> None:
-    block = {**EVERY_TWO, "method": "logistic", "budget": budget}
+    block = {**EVERY_TWO, "method": method, "budget": budget}
     (models,) = planned(model_world(block, **WEEKLY)).pipelines
-    assert [(one.mechanism, one.debited, one.budget) for one in models.claims] == [
-        ("release", debited, budget)
-    ]
+    (release,) = models.claims
+    assert (release.mechanism, release.budget) == ("release", budget)
+    assert release.debited is not None
+    # Where delta of the budget is above that of the release, its noise costs less than is claimed.
+    assert release.debited == 1.0 if method == "plain" or budget < 1 else release.debited < 1.0

@@ -1,10 +1,10 @@
 """YAML into plain data: what is read, and what is refused where and why."""
 
-import pickle
 from pathlib import Path
 
 import pytest
 
+from between_processes import sent
 from noisefloor.errors import BadScenario, Fault
 from noisefloor_sim.scenario.yaml_reader import MAX_BYTES, read_bytes, read_file, read_text
 
@@ -190,7 +190,7 @@ def test_a_file_that_is_missing_or_a_directory_or_impossible_is_named(tmp_path: 
 
 def test_errors_survive_the_way_between_processes() -> None:
     error = BadScenario("s.yaml", [Fault("a.b", "Expected c.", 3), Fault("", "Expected d.")])
-    again = pickle.loads(pickle.dumps(error))
+    again = sent(error)
     assert str(again) == str(error)
     assert again.faults == error.faults
     assert (again.file, again.key, again.rule, again.line) == ("s.yaml", "a.b", "Expected c.", 3)

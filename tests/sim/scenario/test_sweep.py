@@ -1,10 +1,10 @@
 """Sweeps: which points, in which order, under which names; and what is refused."""
 
-import pickle
 import re
 
 import pytest
 
+from between_processes import sent
 from noisefloor.errors import BadScenario
 from noisefloor_sim.scenario import Sweep, SweepPoint, expand, scenario_hash
 from sim.scenario.toy import BLOCKS, FULL, MINIMAL, complaint, scenario
@@ -75,7 +75,7 @@ def test_sections_and_lists_can_be_swept_as_a_whole() -> None:
 
 def test_points_travel_between_processes() -> None:
     found = expand(scenario(FULL), BLOCKS)
-    assert pickle.loads(pickle.dumps(found)) == found
+    assert sent(found) == found
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Plain data into a scenario: defaults, and each rule with its file, line, key and words."""
 
 import os
-import pickle
 import subprocess
 import sys
 from typing import Annotated, ClassVar
@@ -9,6 +8,7 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import AfterValidator, ValidationError
 
+from between_processes import sent
 from noisefloor.checks import check_epsilon
 from noisefloor.errors import BadScenario
 from noisefloor_sim.scenario import (
@@ -53,7 +53,7 @@ def test_a_scenario_is_frozen_and_travels_between_processes() -> None:
     found = scenario(FULL)
     with pytest.raises(ValidationError):
         found.seed = 3
-    assert pickle.loads(pickle.dumps(found)) == found
+    assert sent(found) == found
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def check_shape(request: object) -> None:
         OutOfDomain: Names the path and the rule, and never shows the value.
     """
     _check(request, _REQUEST, "")
-    assert isinstance(request, dict)  # it has that shape
+    assert isinstance(request, dict)  # noqa: S101  it has that shape
     carried = request["site"].get("content", {}).get("data")
     if carried and int(carried[0]["segment"][0]["id"]) >= carried[0]["ext"][PROVIDER]["symbols"]:
         raise _refused("site.content.data[0].segment[0].id", "is not one of the symbols")

@@ -59,6 +59,11 @@ class SlateRows:
         """Whole bytes that hold the bits."""
         return self._bits.row_bytes
 
+    @property
+    def sensitivity(self) -> int:
+        """As many ads as a slate has."""
+        return self.slate
+
     def encode(self, values: object) -> pa.Array:
         """Pack an (n, slate) array of indices, each row in the order of the index."""
         rows = check_integers(values, 0, self.size - 1, width=self.slate)

@@ -48,6 +48,11 @@ class SignPairs:
         """Whole bytes that hold the bits."""
         return self._bits.row_bytes
 
+    @property
+    def sensitivity(self) -> int:
+        """Every pair agrees."""
+        return self.cells
+
     def encode(self, values: object) -> pa.Array:
         """Pack an (n, size) array of bits."""
         return self._bits.encode(values)
@@ -121,6 +126,11 @@ class GradientRows:
     def row_bytes(self) -> int:
         """Whole bytes that hold the bits, and four for each integer."""
         return self._bit_bytes + 4 * self.ads * self.dimension
+
+    @property
+    def sensitivity(self) -> int:
+        """Every integer at its limit, and every bit a one."""
+        return self.cells * LIMIT
 
     @property
     def _bit_bytes(self) -> int:

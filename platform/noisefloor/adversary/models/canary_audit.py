@@ -111,7 +111,7 @@ def audit_gaussian(
     inside, outside = canary.group_sums(audit.curve.records, audit.games, source)
     half = len(outside) // 2
     weak = canary.with_noise(PLANTED_SHARE)
-    assert isinstance(weak, GaussianCanary)
+    assert isinstance(weak, GaussianCanary)  # noqa: S101  narrows a type
     planted = weak.group_sums(audit.curve.records, audit.games, source.child("planted"))
     tested = audit.tested(inside, outside)
     return CanaryBounds(

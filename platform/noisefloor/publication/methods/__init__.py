@@ -7,8 +7,9 @@
     plan.describe(content), plan.canary           # for its card, and for an audit
 
 ``model_spec`` reads a request and bounds it; ``model_plan`` is the interface; ``canaries`` are the
-games that audit a plan without any records; ``registry`` lists the methods. Publisher and
-simulator plan by the same names and parameters.
+games that audit a plan without any records; ``held_out`` adds an accuracy that is paid for;
+``text_plan`` is the interface for texts; ``registry`` lists the methods. Publisher and simulator
+plan by the same names and parameters.
 """
 
 from noisefloor.publication.methods.anonymising_first import (
@@ -21,8 +22,16 @@ from noisefloor.publication.methods.canaries import (
     NormalCanary,
     ParameterCanary,
 )
+from noisefloor.publication.methods.expected_accuracy import (
+    StandInAccuracy,
+    stand_in_accuracy,
+    table_errors,
+)
+from noisefloor.publication.methods.held_out import ACCURACY, HeldOutPlan, plan_release
+from noisefloor.publication.methods.held_out import HELP as ACCURACY_HELP
 from noisefloor.publication.methods.logistic import LogisticMethodPlan
 from noisefloor.publication.methods.model_plan import (
+    INTEGER_NOISE,
     WHOLE_MODEL,
     Canary,
     CanaryBounds,
@@ -43,12 +52,21 @@ from noisefloor.publication.methods.noisy_networks import (
 from noisefloor.publication.methods.plain_network import PlainPlan
 from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
 from noisefloor.publication.methods.private_tables import PrivateTables
-from noisefloor.publication.methods.registry import EXPERIMENT_METHODS, MODEL_METHODS
+from noisefloor.publication.methods.registry import (
+    EXPERIMENT_METHODS,
+    MODEL_METHODS,
+    TEXT_METHODS,
+)
+from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
 
 __all__ = [
+    "ACCURACY",
+    "ACCURACY_HELP",
     "EXPERIMENT_METHODS",
+    "INTEGER_NOISE",
     "MODEL_METHODS",
     "MOST_COORDINATES",
+    "TEXT_METHODS",
     "WHOLE_MODEL",
     "AnonymisedLearningPlan",
     "AnonymisingFirstPlan",
@@ -57,6 +75,7 @@ __all__ = [
     "CurveTest",
     "GaussianCanary",
     "GradientCanary",
+    "HeldOutPlan",
     "IncrementCanary",
     "LearningFirstPlan",
     "LogisticMethodPlan",
@@ -70,8 +89,14 @@ __all__ = [
     "PrivateSgdPlan",
     "PrivateTables",
     "ReleaseClaim",
+    "StandInAccuracy",
     "SyntheticTablePlan",
+    "TextPlan",
+    "TextSpec",
     "network_file",
+    "plan_release",
     "read_training",
+    "stand_in_accuracy",
+    "table_errors",
     "training_fields",
 ]

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from noisefloor.accounting import ReleaseLoss
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.methods import noisy_networks, private_tables
 from noisefloor.publication.methods.canaries import TableCanary
-from noisefloor.publication.methods.model_plan import ModelPlan
+from noisefloor.publication.methods.model_plan import INTEGER_NOISE, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.methods.private_tables import PrivateTables, release_tensors
 from noisefloor.publication.networks import DenseNetwork, NetworkTraining, train
@@ -45,6 +46,8 @@ safetensors. Parameters: `label`, the column that is predicted; {private_tables.
 `batch`, `learning_rate` (lowered where it leads to no numbers), `decay`. With a delta the noise
 is Gaussian, without one Laplace."""
 
+    FLOATS = INTEGER_NOISE
+
     spec: ModelSpec
     tables: PrivateTables
     training: NetworkTraining
@@ -61,6 +64,11 @@ is Gaussian, without one Laplace."""
     def proved(self) -> Guarantee:
         """Of all tables together, and so of the model."""
         return self.tables.proved
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """Of all tables together."""
+        return self.tables.loss
 
     @property
     def settings(self) -> Mapping[str, Any]:  # Any: JSON
@@ -115,6 +123,9 @@ domain, which is in the metadata under `noisefloor`. Parameters: `label`, the co
 others are counted with; {private_tables.HELP}. With a delta the noise is Gaussian, without one
 Laplace."""
 
+    FLOATS = INTEGER_NOISE
+    IS_CLASSIFIER = False
+
     spec: ModelSpec
     tables: PrivateTables
 
@@ -134,6 +145,11 @@ Laplace."""
     def proved(self) -> Guarantee:
         """Of all tables together, and so of the records."""
         return self.tables.proved
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """Of all tables together."""
+        return self.tables.loss
 
     @property
     def settings(self) -> Mapping[str, Any]:  # Any: JSON

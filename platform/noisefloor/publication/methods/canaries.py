@@ -73,7 +73,7 @@ def _scaled(noise: synthesis.EntryNoise, share: float) -> synthesis.EntryNoise:
         return synthesis.LaplaceEntries(
             replace(noise.mechanism, epsilon=noise.mechanism.epsilon / share)
         )
-    assert isinstance(noise, synthesis.GaussianEntries)
+    assert isinstance(noise, synthesis.GaussianEntries)  # noqa: S101  narrows a type
     return synthesis.GaussianEntries(GaussianTable(noise.table.sigma * share))
 
 
@@ -81,7 +81,7 @@ def _log_pmf(noise: synthesis.EntryNoise, values: NDArray[np.int64]) -> LogRatio
     """Return ln P of each noise, from the weights as they are drawn by."""
     if isinstance(noise, synthesis.LaplaceEntries):
         return np.asarray(noise.mechanism.noise.log_pmf(values))
-    assert isinstance(noise, synthesis.GaussianEntries)
+    assert isinstance(noise, synthesis.GaussianEntries)  # noqa: S101  narrows a type
     place = values + noise.table.reach
     is_on = (place >= 0) & (place < len(noise.table.distribution))
     logs = np.log(noise.table.chances)[np.where(is_on, place, 0)]

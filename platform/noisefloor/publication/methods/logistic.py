@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from noisefloor.accounting import ReleaseLoss
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.logistic_regression import LogisticPlan
 from noisefloor.publication.methods.canaries import NormalCanary
-from noisefloor.publication.methods.model_plan import ModelPlan
+from noisefloor.publication.methods.model_plan import FLOAT_NOISE, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.published_model import Floats, Layer, PublishedModel
@@ -35,6 +36,8 @@ class LogisticMethodPlan(ModelPlan):
 `label`, the column that is predicted; `steps` (default 100, at most {MOST_STEPS}); `clip`, the
 norm of one record's gradient (default 1); `size`, the number of records, declared in public:
 needed where the relation is record-add-remove. The cost needs a delta."""
+
+    FLOATS = FLOAT_NOISE
 
     spec: ModelSpec
     plan: LogisticPlan
@@ -62,6 +65,11 @@ needed where the relation is record-add-remove. The cost needs a delta."""
     def proved(self) -> Guarantee:
         """Of the sums of features and of all steps together."""
         return self.guarantee
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """The noise of the sums of features and of every step."""
+        return ReleaseLoss((self.plan.event,))
 
     @property
     def settings(self) -> Mapping[str, Any]:  # Any: JSON

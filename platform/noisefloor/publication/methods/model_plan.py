@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import SampledGaussian
+from noisefloor.accounting import ReleaseLoss, SampledGaussian
 from noisefloor.checks import Floats
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.publication.methods.model_spec import ModelSpec
@@ -23,6 +23,17 @@ ONE_PARAMETER_NOTE = (
     "It is about one parameter, looked at alone. It is not the model's: whoever fetches the model "
     "gets all parameters, and one record may move all of them."
 )
+
+INTEGER_NOISE = (
+    "Nothing: the noise is of integers, drawn by exact integer weights, and the guarantee is "
+    "computed from these weights."
+)
+FLOAT_NOISE = (
+    "The noise is of floating-point numbers. The proof is of real numbers: which of the finest "
+    "digits occur may depend on the data, and nothing is proved of them. Every number is finite, "
+    "and the published weights are rounded to single precision."
+)
+FLOATS_WITHOUT_NOISE = "Everything: there is no noise."
 
 LogRatios = NDArray[np.float64]
 
@@ -143,6 +154,12 @@ class ModelPlan(ABC):
     HELP: ClassVar[str]
     """For authors of requests: the parameters, and the output."""
 
+    FLOATS: ClassVar[str]
+    """What the floating-point numbers of its noise leave open, in words for the card."""
+
+    IS_CLASSIFIER: ClassVar[bool] = True
+    """Whether the file is a model that predicts."""
+
     spec: ModelSpec
     """The request."""
 
@@ -155,6 +172,11 @@ class ModelPlan(ABC):
     @abstractmethod
     def proved(self) -> Guarantee:
         """What is proved of all that is released together; this is what has to be paid for."""
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """What is known of the loss of all that is released; more than ``proved`` where it is."""
+        return ReleaseLoss.of(self.proved)
 
     @property
     def claims(self) -> tuple[ReleaseClaim, ...]:
@@ -170,6 +192,16 @@ class ModelPlan(ABC):
     def canary(self) -> Canary | None:
         """The game that audits the plan, or None where there is none."""
         return None
+
+    @property
+    def audited(self) -> "ModelPlan":
+        """The plan that the canary is about: this one, unless more is released beside it."""
+        return self
+
+    @property
+    def floats(self) -> str:
+        """What floats leave open of this release, in words for the card."""
+        return self.FLOATS
 
     @abstractmethod
     def release(

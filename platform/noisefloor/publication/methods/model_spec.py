@@ -22,58 +22,20 @@ MOST_WEIGHTS = 1 << 22
 """Bounds of what a request may ask for: a training may take long, it may not take everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSpec:
-    """A classifier that somebody wants of a labelled table; nothing in it looks at records.
+class PublicTerms:
+    """What a request says in public beside its method: checks that all specifications share."""
 
-    Attributes:
-        encoding: The public schema, and which column is the label.
-        cost: What the release may cost, and under which relation.
-        size: How many records there are, if that is public: declared, or true where one record
-            is substituted by another, for neighbours then have as many.
-        parameters: What the method has to know beside that.
-    """
-
-    encoding: OneHot
+    __slots__ = ()
     cost: Guarantee
-    size: int | None = None
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    size: int | None
 
-    def __post_init__(self) -> None:
+    def check_terms(self) -> None:
+        """Refuse a cost that no method can keep to."""
         if self.cost.model is not TrustModel.CENTRAL:
             raise BadParameter("model", self.cost.model.value, "central: a curator learns")
         self.check_relation(*RELATIONS)
         if not self.cost.is_finite or self.cost.epsilon <= 0:
             raise BadParameter("epsilon", self.cost.epsilon, "> 0 and finite")
-        if self.encoding.classes < 2:
-            raise BadParameter("label", "<text>", "a column of at least two values")
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-
-    @classmethod
-    def read(
-        cls,
-        schema: Schema,
-        cost: Guarantee,
-        parameters: Mapping[str, Parameter],
-        size: int | None = None,
-    ) -> "ModelSpec":
-        """Read ``label`` and ``size`` of some parameters; the others are left to the method.
-
-        Args:
-            schema: What is public of the table.
-            cost: What the release may cost.
-            parameters: ``label`` has to be among them, unless the schema has one; ``size`` may be.
-            size: How many records there are, if that is public.
-        """
-        rest = dict(parameters)
-        label = rest.pop("label", schema.label)
-        if not isinstance(label, str) or label not in schema.columns:
-            raise BadParameter("label", "<text>", f"one of {', '.join(schema.columns)}")
-        if "size" in rest:
-            size = ParameterReader({"size": rest.pop("size")}, ("size",)).whole(
-                "size", 1, 1, MOST_ROWS
-            )
-        return cls(OneHot(schema, label), cost, size, rest)
 
     def check_relation(self, *known: Neighbours, why: str = "") -> None:
         """Refuse a relation that a method has no proof for."""
@@ -98,6 +60,53 @@ class ModelSpec:
                 "records is not public, and training steps are scaled by it",
             )
         return self.size
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec(PublicTerms):
+    """A classifier that somebody wants of a labelled table; nothing in it looks at records.
+
+    Attributes:
+        encoding: The public schema, and which column is the label.
+        cost: What the release may cost, and under which relation.
+        size: How many records there are, if that is public: declared, or true where one record
+            is substituted by another, for neighbours then have as many.
+        parameters: What the method has to know beside that.
+    """
+
+    encoding: OneHot
+    cost: Guarantee
+    size: int | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.check_terms()
+        if self.encoding.classes < 2:
+            raise BadParameter("label", "<text>", "a column of at least two values")
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    @classmethod
+    def read(
+        cls,
+        schema: Schema,
+        cost: Guarantee,
+        parameters: Mapping[str, Parameter],
+        size: int | None = None,
+    ) -> "ModelSpec":
+        """Read ``label`` and ``size`` of some parameters; the others are left to the method.
+
+        Args:
+            schema: What is public of the table.
+            cost: What the release may cost.
+            parameters: ``label`` has to be among them, unless the schema has one; ``size`` may be.
+            size: How many records there are, if that is public.
+        """
+        rest = dict(parameters)
+        label = rest.pop("label", schema.label)
+        if not isinstance(label, str) or label not in schema.columns:
+            raise BadParameter("label", "<text>", f"one of {', '.join(schema.columns)}")
+        size = pop_size(rest, size)
+        return cls(OneHot(schema, label), cost, size, rest)
 
 
 class ParameterReader:
@@ -155,6 +164,14 @@ class ParameterReader:
             raise BadParameter(name, _shown(value), "names with commas between them")
         return tuple(one.strip() for one in value.split(",") if one.strip())
 
+    def layers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """Return numbers of layers: ``4,5,6`` or one number."""
+        value = self._given.get(name, ",".join(map(str, default)))
+        parts = str(value).split(",") if isinstance(value, str | int) else [""]
+        if isinstance(value, bool) or not all(_is_width(part) for part in parts):
+            raise BadParameter(name, _shown(value), "numbers of layers with commas between them")
+        return tuple(int(part) for part in parts)
+
     def widths(self, name: str, default: str, encoding: OneHot) -> tuple[int, ...]:
         """Return the widths of hidden layers: ``64,32``, one number, or ``none``."""
         value = self._given.get(name, default)
@@ -170,6 +187,14 @@ class ParameterReader:
         if dense_parameter_count((encoding.width, *widths, encoding.classes)) > MOST_WEIGHTS:
             raise BadParameter(name, _shown(value), f"so that at most {MOST_WEIGHTS} weights come")
         return widths
+
+
+def pop_size(parameters: dict[str, Parameter], size: int | None) -> int | None:
+    """Take the declared number of records out of some parameters, or return the public one."""
+    if "size" not in parameters:
+        return size
+    reader = ParameterReader({"size": parameters.pop("size")}, ("size",))
+    return reader.whole("size", 1, 1, MOST_ROWS)
 
 
 def dense_parameter_count(widths: tuple[int, ...]) -> int:

@@ -115,6 +115,8 @@ class LearningFirstPlan(model_plan.ModelPlan):
 safetensors. Parameters: `label`; `bound`, the threshold of every parameter (default 1);
 {_VARIANT_HELP}"""
 
+    FLOATS = model_plan.INTEGER_NOISE
+
     spec: ModelSpec
     variant: str
     training: networks.NetworkTraining
@@ -196,6 +198,8 @@ class AnonymisedLearningPlan(model_plan.ModelPlan):
 safetensors. Parameters: `label`; `norm`, the L1 norm that one record's increment is clipped to
 (corrected; default 1); `threshold`, how far one may reach (the others; default 1); `clamps`,
 whether noisy sums are clamped (default true); {_VARIANT_HELP}"""
+
+    FLOATS = model_plan.FLOAT_NOISE
 
     spec: ModelSpec
     variant: str

@@ -9,7 +9,7 @@ from typing import Any
 
 from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication.methods import noisy_networks
-from noisefloor.publication.methods.model_plan import ModelPlan
+from noisefloor.publication.methods.model_plan import FLOATS_WITHOUT_NOISE, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.networks import NetworkTraining, train
 from noisefloor.publication.noised_vectors import ResidualObserver
@@ -30,6 +30,8 @@ class PlainPlan(ModelPlan):
 
     NAME = "plain"
     HELP = "A network without noise, for comparison."
+
+    FLOATS = FLOATS_WITHOUT_NOISE
 
     spec: ModelSpec
     training: NetworkTraining

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from noisefloor.accounting import ReleaseLoss
 from noisefloor.checks import check_extra
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.methods.canaries import GradientCanary
-from noisefloor.publication.methods.model_plan import ModelPlan
+from noisefloor.publication.methods.model_plan import FLOAT_NOISE, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import Flat, SgdPlan
@@ -43,6 +44,8 @@ at most {MOST_EPOCHS}); `batch`, records a step on average (default 2048, at mos
 `averaging`, the share of last steps whose weights are averaged (default 0.5); `size`, the number
 of records, declared in public: needed where the relation is record-add-remove. The cost needs a
 delta."""
+
+    FLOATS = FLOAT_NOISE
 
     spec: ModelSpec
     hidden: tuple[int, ...]
@@ -79,6 +82,11 @@ delta."""
     def proved(self) -> Guarantee:
         """Of all weights of all steps together."""
         return self.guarantee
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """The noise of every step."""
+        return ReleaseLoss(tuple(self.sgd.events))
 
     @property
     def settings(self) -> Mapping[str, Any]:  # Any: JSON

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.accounting import ReleaseLoss
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import synthesis
@@ -78,6 +79,11 @@ class PrivateTables:
     def proved(self) -> Guarantee:
         """Of all tables together, and so of whatever is made of them."""
         return self.tables.guarantee
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """Of all tables together."""
+        return self.tables.budget.loss
 
     @property
     def settings(self) -> dict[str, Any]:  # Any: JSON

@@ -1,4 +1,4 @@
-"""Every way to publish a classifier of a labelled table, by name."""
+"""Every way to publish a classifier of a labelled table or of labelled texts, by name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,6 +11,8 @@ from noisefloor.publication.methods.model_spec import ModelSpec
 from noisefloor.publication.methods.noisy_networks import AnonymisedLearningPlan, LearningFirstPlan
 from noisefloor.publication.methods.plain_network import PlainPlan
 from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
+from noisefloor.publication.methods.text_head import TextHeadPlan
+from noisefloor.publication.methods.text_plan import TextPlan
 
 MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
     {
@@ -26,6 +28,9 @@ MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
     }
 )
 """By the name that requests and scenarios use."""
+
+TEXT_METHODS: Mapping[str, type[TextPlan]] = MappingProxyType({TextHeadPlan.NAME: TextHeadPlan})
+"""Those of labelled texts."""
 
 EXPERIMENT_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType({PlainPlan.NAME: PlainPlan})
 """Methods without a guarantee: a publisher has them for experiments alone."""

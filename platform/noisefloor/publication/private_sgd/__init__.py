@@ -12,26 +12,51 @@
 ``PrivateTraining`` can be stopped, written to a safetensors checkpoint and taken up again.
 ``initialise`` draws first weights from a source.
 
-Linear, Embedding, LayerNorm, Conv1d, Conv2d and LSTM are clipped by book-keeping, at a cost not
-far from a plain step; a module with other layers takes the slow road, and the report says so.
-Frozen parameters are left alone. Refused are tied parameters, batch normalisation that is not
-frozen, active dropout, and whatever else couples examples, is random or changes in a forward pass:
-``modules`` knows some layers, ``dry_run`` tries the module on made-up examples before the first
-step, and ``state`` puts back after every pass what it changed all the same. No value of an example
-stops a training: what cannot be computed counts as zero.
+Linear, Embedding, LayerNorm, GroupNorm, Conv1d, Conv2d, LSTM and GRU are clipped by book-keeping,
+at a cost not far from a plain step, also where linear layers and embeddings share a matrix; a
+module with other layers takes the slow road, and the report names them. Frozen parameters are
+left alone. Refused are batch normalisation that is not frozen, active dropout, and whatever else
+couples examples, is random or changes in a forward pass: ``modules`` knows some layers,
+``dry_run`` tries the module on made-up examples before the first step, and ``state`` puts back
+after every pass what it changed all the same. No value of an example stops a training: what
+cannot be computed counts as zero.
 
-Sensitivity, under adding or removing one example: the bound for flat and automatic clipping, the
-root of the sum of squared bounds for clipping by groups. Substitution doubles it; every noise
-multiplier is over the add/remove one, and the accountant doubles where it has to.
+A plan may give groups of parameters scales and rates of their own (``ParameterGroup``) and carry
+matrices by factors of low rank (``carriers``). A training may leave coordinates out (``masks``)
+and cut padded inputs to about their own length (``PaddedInputs``).
+
+Sensitivity, under adding or removing one example: the bound for flat and automatic clipping and
+for a bound that is split over groups, the root of the sum of squared bounds for clipping by
+groups. Noise is for the sensitivity, but for ``EachAtFullBound``: as printed elsewhere, it adds
+less, and proves less than it claims. Substitution doubles the sensitivity; every noise multiplier
+is over the add/remove one, and the accountant doubles where it has to.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from noisefloor.publication.private_sgd.clipping import Automatic, Clipping, Flat, PerGroup
+from noisefloor.publication.private_sgd.clipping import (
+    Automatic,
+    Clipping,
+    EachAtFullBound,
+    Flat,
+    PerGroup,
+    SplitBound,
+)
+from noisefloor.publication.private_sgd.parameter_groups import ParameterGroup, find_group
 from noisefloor.publication.private_sgd.plan import SgdPlan
 
 if TYPE_CHECKING:
+    from noisefloor.publication.private_sgd.example_clipping import clip_factors, example_gradients
+    from noisefloor.publication.private_sgd.masks import (
+        Kept,
+        KeptEntries,
+        KeptUnits,
+        without_smallest_entries,
+        without_smallest_units,
+    )
+    from noisefloor.publication.private_sgd.padded_inputs import PaddedInputs
     from noisefloor.publication.private_sgd.parameters import initialise
+    from noisefloor.publication.private_sgd.step_layouts import MaskRule
     from noisefloor.publication.private_sgd.subsampled_gaussian import (
         add_step_noise,
         poisson_sample,
@@ -46,26 +71,48 @@ if TYPE_CHECKING:
 __all__ = [
     "Automatic",
     "Clipping",
+    "EachAtFullBound",
     "Flat",
+    "Kept",
+    "KeptEntries",
+    "KeptUnits",
+    "MaskRule",
+    "PaddedInputs",
+    "ParameterGroup",
     "PerGroup",
     "PrivateTraining",
     "SgdPlan",
     "SgdReport",
+    "SplitBound",
     "add_step_noise",
+    "clip_factors",
     "cross_entropy",
+    "example_gradients",
+    "find_group",
     "initialise",
     "poisson_sample",
     "train",
+    "without_smallest_entries",
+    "without_smallest_units",
 ]
 
 _WITH_TORCH = {
+    "Kept": "masks",
+    "KeptEntries": "masks",
+    "KeptUnits": "masks",
+    "MaskRule": "step_layouts",
+    "PaddedInputs": "padded_inputs",
     "PrivateTraining": "training",
     "SgdReport": "training",
     "add_step_noise": "subsampled_gaussian",
+    "clip_factors": "example_clipping",
     "cross_entropy": "training",
+    "example_gradients": "example_clipping",
     "initialise": "parameters",
     "poisson_sample": "subsampled_gaussian",
     "train": "training",
+    "without_smallest_entries": "masks",
+    "without_smallest_units": "masks",
 }
 
 

@@ -18,13 +18,16 @@ from noisefloor.publication.private_sgd import layer_taps
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import (
     ClippedBatch,
-    Contribution,
     NonFiniteExamples,
     clip_factors,
+    squares_by_group,
 )
+from noisefloor.publication.private_sgd.coordinates import GradientLayout
+from noisefloor.publication.private_sgd.matrix_gradients import BlockSums, Parted
 from noisefloor.publication.private_sgd.module_state import ModuleState
-from noisefloor.publication.private_sgd.parameters import FlatParameters
-from noisefloor.publication.private_sgd.recurrent_taps import LstmTap
+from noisefloor.publication.private_sgd.parameters import FlatParameters, full_name
+from noisefloor.publication.private_sgd.recurrent_taps import GruTap, LstmTap
+from noisefloor.publication.private_sgd.tied_weights import TIED_KINDS, TiedWeights
 
 Inputs: TypeAlias = tuple[Tensor, ...]
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -35,19 +38,28 @@ _TAPS: dict[type[nn.Module], Any] = {
     nn.Linear: layer_taps.LinearTap,
     nn.Embedding: layer_taps.EmbeddingTap,
     nn.LayerNorm: layer_taps.LayerNormTap,
+    nn.GroupNorm: layer_taps.GroupNormTap,
     nn.Conv1d: layer_taps.ConvolutionTap,
     nn.Conv2d: layer_taps.ConvolutionTap,
     nn.LSTM: LstmTap,
+    nn.GRU: GruTap,
 }
 
 
 def find_untapped_layers(module: nn.Module, flat: FlatParameters) -> list[str]:
     """Return the layers with parameters to train for which no book can be kept."""
     layers = dict(module.named_modules())
+    names = [name for name in flat.owners if not _has_tap(layers[name])]
+    for users in flat.ties.values():
+        names += [
+            name
+            for name, parameter in users
+            if parameter != "weight"
+            or type(layers[name]) not in TIED_KINDS
+            or not _has_tap(layers[name])
+        ]
     return [
-        f"{name or '<module>'} ({type(layers[name]).__name__})"
-        for name in flat.owners
-        if not _has_tap(layers[name])
+        f"{name or '<module>'} ({type(layers[name]).__name__})" for name in dict.fromkeys(names)
     ]
 
 
@@ -67,6 +79,7 @@ class BookKeeping:
         sums: A vector like ``flat.vector``, to which gradients are added.
         loss: Gives the loss of each example.
         clipping: How gradients are clipped.
+        layout: Which coordinates there are; all of them, of scale 1, if left out.
     """
 
     name = "book-keeping"
@@ -79,24 +92,45 @@ class BookKeeping:
         *,
         loss: Loss,
         clipping: Clipping,
+        layout: GradientLayout | None = None,
     ) -> None:
         self._module, self._loss, self._flat = module, loss, flat
         self.clipping = clipping
         self._parameters = flat.parameters
         layers = dict(module.named_modules())
-        views = iter(flat.views(sums))
-        self._taps: list[layer_taps.Tap] = []
-        self._groups: list[int] = []
-        for name, own in flat.owners.items():
-            places = {parameter: next(views) for parameter in own}
-            kind = _TAPS[type(layers[name])]
-            self._taps.append(kind(layers[name], places))
-            self._groups.append(clipping.group_of(name))
+        tied = [name for users in flat.ties.values() for name, _ in users]
+        self._taps: dict[str, Any] = {  # Any: a kind of tap for each kind of layer
+            name: _TAPS[type(layers[name])](layers[name])
+            for name in dict.fromkeys([*flat.owners, *tied])
+        }
+        self.use(GradientLayout(flat.named, clipping) if layout is None else layout, sums)
+
+    def use(self, layout: GradientLayout, sums: Tensor) -> None:
+        """Say which coordinates there are from now on, and where their sums go.
+
+        Raises:
+            UnsupportedModule: A layer cannot leave coordinates out, or carry them, in this way.
+        """
+        self.layout = layout
+        self._tied: list[TiedWeights] = []
+        views = zip(layout.blocks, layout.views(sums), strict=True)
+        own: dict[str, dict[str, list[BlockSums]]] = {name: {} for name in self._taps}
+        for layer, parameters in self._flat.owners.items():
+            for name in parameters:
+                places = [*map(BlockSums, *next(views))]
+                users = self._flat.ties.get(full_name(layer, name))
+                if users is None:
+                    own[layer][name] = places
+                else:
+                    taps = {user: self._taps[user] for user, _ in users}
+                    self._tied.append(TiedWeights(taps, places))
+        for name, tap in self._taps.items():
+            tap.use(own[name])
 
     def __enter__(self) -> "BookKeeping":
         for parameter in self._parameters:
             parameter.requires_grad_(False)
-        for tap in self._taps:
+        for tap in self._taps.values():
             tap.on()
         self._state = ModuleState(
             [one for one in (self._module, self._loss) if isinstance(one, nn.Module)], self._flat
@@ -104,7 +138,7 @@ class BookKeeping:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for tap in self._taps:
+        for tap in self._taps.values():
             tap.off()
         for parameter in self._parameters:
             parameter.requires_grad_(True)
@@ -116,13 +150,15 @@ class BookKeeping:
             BrokenExamples: A loss or a gradient is not finite.
         """
         with self._state.preserved(), torch.no_grad():
-            contributions = self._contributions(inputs, targets)
-            squares = self._squares(contributions, len(targets))
-            return ClippedBatch(contributions, squares, clip_factors(self.clipping, squares))
+            found = self._contributions(inputs, targets)
+            parts, groups = self.layout.parts, len(self.clipping.bounds)
+            nothing = torch.zeros(len(targets), dtype=self._parameters[0].dtype)
+            squares = squares_by_group(found, parts, groups, nothing)
+            return ClippedBatch(found, squares, clip_factors(self.clipping, squares), parts)
 
     def settle(self) -> None:
         """Copy outputs of layers no more, but where they were changed in place so far."""
-        for tap in self._taps:
+        for tap in self._taps.values():
             tap.settle()
 
     @contextmanager
@@ -134,39 +170,31 @@ class BookKeeping:
         finally:
             self.__enter__()
 
-    def _contributions(self, inputs: Inputs, targets: Tensor) -> list[tuple[Contribution, int]]:
-        """Run both passes, and return what each layer has to say, with its group."""
-        for tap in self._taps:
+    def _contributions(self, inputs: Inputs, targets: Tensor) -> Parted:
+        """Run both passes, and return what each layer has to say, with its part."""
+        taps = self._taps.values()
+        for tap in taps:
             tap.forget()
-        with torch.enable_grad():
-            losses = check_losses(self._loss(self._module(*inputs), targets), len(targets))
-            tracked = [tap.tracked_outputs() for tap in self._taps]
-            every = [one for some in tracked for one in some]
-            total = check_total(losses)
-            gradients = iter(torch.autograd.grad(total, every, allow_unused=True))
-        found = []
-        for tap, some, group in zip(self._taps, tracked, self._groups, strict=True):
-            contribution = tap.contribution([next(gradients) for _ in some])
-            if contribution is not None:
-                found.append((contribution, group))
-        for tap in self._taps:
+            tap.examples = len(targets)
+        try:
+            with torch.enable_grad():
+                losses = check_losses(self._loss(self._module(*inputs), targets), len(targets))
+                tracked = [tap.tracked_outputs() for tap in taps]
+                every = [one for some in tracked for one in some]
+                total = check_total(losses)
+                gradients = iter(torch.autograd.grad(total, every, allow_unused=True))
+        finally:
+            for tap in taps:
+                tap.examples = None
+        by_layer = {
+            name: [next(gradients) for _ in some]
+            for name, some in zip(self._taps, tracked, strict=True)
+        }
+        found = [one for name, tap in self._taps.items() for one in tap.parts(by_layer[name])]
+        found += [one for tied in self._tied for one in tied.parts(by_layer)]
+        for tap in taps:
             tap.forget()
         return found
-
-    def _squares(
-        self, contributions: list[tuple[Contribution, int]], examples: int
-    ) -> list[Tensor]:
-        totals: list[Tensor | None] = [None] * len(self.clipping.bounds)
-        for contribution, group in contributions:
-            one, so_far = contribution.squares(), totals[group]
-            if len(one) != examples:
-                raise UnsupportedModule(
-                    "A layer is given something whose first axis is not that of the examples: "
-                    "keep [examples, positions, values], or train with per_example=True."
-                )
-            totals[group] = one if so_far is None else so_far.add_(one)
-        nothing = torch.zeros(examples, dtype=self._parameters[0].dtype)
-        return [nothing if total is None else total for total in totals]
 
 
 def check_total(losses: Tensor) -> Tensor:

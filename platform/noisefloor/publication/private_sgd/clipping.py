@@ -2,15 +2,19 @@
 
 Each kind knows its sensitivity: the most by which the sum of clipped gradients moves, in L2, when
 one example is ADDED OR REMOVED. Substituting one example for another moves it by twice as much.
+It also states what the noise multiplier is over (``noised_bound``): the sensitivity, but for
+``EachAtFullBound``, which adds less noise than its sensitivity needs.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter
+from noisefloor.publication.private_sgd.parameter_groups import check_names, find_group
 
 
 class SingleBound:
@@ -25,13 +29,51 @@ class SingleBound:
         return float(self.bound)
 
     @property
+    def noised_bound(self) -> float:
+        """What the noise multiplier is over: the sensitivity."""
+        return self.sensitivity
+
+    @property
     def bounds(self) -> tuple[float, ...]:
         """One group, of everything."""
         return (float(self.bound),)
 
-    def group_of(self, layer: str) -> int:
-        """Return the place of a layer's group: there is but one."""
+    def group_of(self, parameter: str) -> int:
+        """Return the place of a parameter's group: there is but one."""
         return 0
+
+
+class NamedGroups(ABC):
+    """What kinds of clipping share that clip groups of parameters apart."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of the groups."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> tuple[float, ...]:
+        """The bound of each group."""
+
+    @property
+    def sensitivity(self) -> float:
+        """The root of the sum of the squared bounds: one example may reach all of them at once."""
+        return math.hypot(*self.bounds)
+
+    @property
+    def noised_bound(self) -> float:
+        """What the noise multiplier is over: the sensitivity."""
+        return self.sensitivity
+
+    def group_of(self, parameter: str) -> int:
+        """Return the place of a parameter's group."""
+        place = find_group(parameter, self.names)
+        if place is None:
+            raise BadParameter("groups", self.bounds, f"to have one for {parameter!r}")
+        return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +113,11 @@ class Automatic(SingleBound):
 
 
 @dataclass(frozen=True, slots=True)
-class PerGroup:
-    """Clip groups of layers apart, each to a bound of its own.
-
-    A layer belongs to the group with the longest name that its own starts with, in whole parts:
-    ``encoder.0`` is in ``encoder``, ``encoders`` is not. The empty name takes what is left.
+class PerGroup(NamedGroups):
+    """Clip groups of parameters apart, each to a bound of its own.
 
     Attributes:
-        groups: Names and bounds.
+        groups: Names, as ``parameter_groups`` reads them, and bounds.
     """
 
     groups: tuple[tuple[str, float], ...]
@@ -88,8 +127,7 @@ class PerGroup:
             raise BadParameter("groups", self.groups, "to hold at least one group")
         for name, bound in self.groups:
             _check_bound(bound, f"groups[{name!r}]")
-        if len({name for name, _ in self.groups}) < len(self.groups):
-            raise BadParameter("groups", self.groups, "to name each group once")
+        check_names("groups", self.names)
 
     @classmethod
     def of(cls, groups: Mapping[str, float]) -> "PerGroup":
@@ -97,30 +135,101 @@ class PerGroup:
         return cls(tuple(groups.items()))
 
     @property
-    def sensitivity(self) -> float:
-        """The root of the sum of the squared bounds: one example may reach all of them at once."""
-        return math.hypot(*self.bounds)
+    def names(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return tuple(name for name, _ in self.groups)
 
     @property
     def bounds(self) -> tuple[float, ...]:
         """The bound of each group."""
         return tuple(float(bound) for _, bound in self.groups)
 
-    def group_of(self, layer: str) -> int:
-        """Return the place of a layer's group."""
-        fitting = [name for name, _ in self.groups if _is_within(layer, name)]
-        if not fitting:
-            raise BadParameter("groups", self.bounds, f"to have one for the layer {layer!r}")
-        return [name for name, _ in self.groups].index(max(fitting, key=len))
+
+class _OneBoundEach(NamedGroups):
+    """What kinds share that have one bound and a list of groups."""
+
+    __slots__ = ()
+    bound: float
+    groups: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_bound(self.bound, "bound")
+        if not self.groups:
+            raise BadParameter("groups", self.groups, "to hold at least one group")
+        check_names("groups", self.groups)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return self.groups
 
 
-Clipping: TypeAlias = Flat | Automatic | PerGroup
+@dataclass(frozen=True, slots=True)
+class SplitBound(_OneBoundEach):
+    """Clip each of G groups apart at bound / sqrt(G): together they are within the bound.
+
+    Attributes:
+        bound: Of the L2 norm over all groups together.
+        groups: Names, as ``parameter_groups`` reads them; of each parameter for each matrix apart.
+    """
+
+    bound: float
+    groups: tuple[str, ...]
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """The same for each group."""
+        return (float(self.bound) / math.sqrt(len(self.groups)),) * len(self.groups)
+
+    @property
+    def sensitivity(self) -> float:
+        """The bound, exactly."""
+        return float(self.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class EachAtFullBound(_OneBoundEach):
+    """Clip each of G groups apart at the bound, and add the noise of ONE bound, as in print.
+
+    One example reaches bound * sqrt(G), so that a noise multiplier of sigma proves what sigma /
+    sqrt(G) proves, which may be nothing that is worth its name: 72 factor matrices divide sigma by
+    8.5. It is here to be measured; use ``Flat``, ``SplitBound`` or ``PerGroup`` instead.
+
+    Attributes:
+        bound: Of the L2 norm of each group.
+        groups: Names, as ``parameter_groups`` reads them; of each parameter for each matrix apart.
+    """
+
+    bound: float
+    groups: tuple[str, ...]
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """The same for each group."""
+        return (float(self.bound),) * len(self.groups)
+
+    @property
+    def noised_bound(self) -> float:
+        """One bound, less than the sensitivity."""
+        return float(self.bound)
+
+
+Clipping: TypeAlias = Flat | Automatic | PerGroup | SplitBound | EachAtFullBound
+
+_ONE_BOUND: dict[str, type[SplitBound] | type[EachAtFullBound]] = {
+    "split-bound": SplitBound,
+    "each-at-full-bound": EachAtFullBound,
+}
 
 
 def clipping_as_json(clipping: Clipping) -> dict[str, Any]:  # Any: JSON
     """Write a kind of clipping for a checkpoint or a card."""
     if isinstance(clipping, PerGroup):
         return {"kind": "per-group", "groups": [list(group) for group in clipping.groups]}
+    for kind, known in _ONE_BOUND.items():
+        if isinstance(clipping, known):
+            groups = list(clipping.groups)
+            return {"kind": kind, "bound": float(clipping.bound), "groups": groups}
     if isinstance(clipping, Automatic):
         return {
             "kind": "automatic",
@@ -134,13 +243,11 @@ def clipping_from_json(said: Mapping[str, Any]) -> Clipping:  # Any: JSON
     """Read what ``clipping_as_json`` wrote."""
     if said["kind"] == "per-group":
         return PerGroup(tuple((name, bound) for name, bound in said["groups"]))
+    if said["kind"] in _ONE_BOUND:
+        return _ONE_BOUND[said["kind"]](said["bound"], tuple(said["groups"]))
     if said["kind"] == "automatic":
         return Automatic(said["bound"], said["stability"])
     return Flat(said["bound"])
-
-
-def _is_within(layer: str, group: str) -> bool:
-    return group in ("", layer) or layer.startswith(f"{group}.")
 
 
 def _check_bound(value: float, name: str) -> None:

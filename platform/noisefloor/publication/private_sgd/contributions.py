@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from noisefloor.errors import NoisefloorError
+from noisefloor.errors import NoisefloorError, UnsupportedModule
 from noisefloor.publication.private_sgd.clipping import Automatic, Clipping
 
 _CANCELLED = 4
@@ -24,7 +24,7 @@ cancellation must not pass unclipped. Without it one example was seen to reach 2
 bound."""
 
 
-def _lost(dtype: torch.dtype, terms: int) -> float:
+def lost_to_underflow(dtype: torch.dtype, terms: int) -> float:
     """Return what a sum of this number of squares may lose to underflow.
 
     It is added wherever such a sum is multiplied by another one: a gradient of 2e-23 beside inputs
@@ -37,6 +37,24 @@ def squared_norms(rows: Tensor) -> Tensor:
     """Return the squared norm of each row, in two passes that allocate nothing large."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
     return norms.square_()
+
+
+def squares_by_gram(inner: Tensor, outer: Tensor, *, terms: tuple[int, int]) -> Tensor:
+    """Return the squared norms of sums of outer products, with room for what floats lose.
+
+    Args:
+        inner: Products of all pairs of rows on one side, [examples, rows, rows]; used up.
+        outer: The same on the other side.
+        terms: How many numbers a row of each side has.
+    """
+    sides = [one.diagonal(dim1=1, dim2=2).sqrt() for one in (inner, outer)]
+    largest = (sides[0] * sides[1]).sum(1).square_()
+    blur = _CANCELLED * torch.finfo(inner.dtype).eps
+    squares = inner.mul_(outer).sum((1, 2)).clamp_(min=0).add_(largest, alpha=blur)
+    # What is lost of one side is multiplied by the other.
+    for side, count in zip(sides, reversed(terms), strict=True):
+        squares.add_(side.sum(1).square_(), alpha=lost_to_underflow(side.dtype, count))
+    return squares
 
 
 class Contribution(Protocol):
@@ -72,7 +90,7 @@ class OuterProduct:
             return sides
         others = squared_norms(self._inputs)
         for squares, rows in ((sides, self._gradients), (others, self._inputs)):
-            squares.add_(_lost(rows.dtype, rows.shape[1]))
+            squares.add_(lost_to_underflow(rows.dtype, rows.shape[1]))
         return sides.mul_(others if self._bias is None else others.add_(1))
 
     def add(self, factors: Tensor) -> None:
@@ -125,13 +143,7 @@ class SummedOuterProducts:
             )
         outer = torch.zeros_like(inner) if outer is None else outer
         outer.add_(len(self._biases))
-        sides = [one.diagonal(dim1=1, dim2=2).sqrt() for one in (inner, outer)]
-        largest = (sides[0] * sides[1]).sum(1).square_()
-        blur = _CANCELLED * torch.finfo(inner.dtype).eps
-        squares = inner.mul_(outer).sum((1, 2)).clamp_(min=0).add_(largest, alpha=blur)
-        for side, terms in zip(sides, (columns, self._gradients.shape[2]), strict=True):
-            squares.add_(side.sum(1).square_(), alpha=_lost(side.dtype, terms))
-        return squares
+        return squares_by_gram(inner, outer, terms=(self._gradients.shape[2], columns))
 
     def _squares_written_out(self) -> Tensor:
         across = self._gradients.transpose(1, 2)
@@ -165,41 +177,6 @@ def _in_lines(rows: Tensor, like: Tensor) -> Tensor:
     if like.stride(0) < like.stride(1):
         rows = rows.transpose(0, 1)
     return rows.reshape(-1, rows.shape[2])
-
-
-class EmbeddingLookups:
-    """Gradients of the rows of a table that were looked up; repeated ones add up first.
-
-    Args:
-        places: Which rows, [examples, lookups].
-        gradients: [examples, lookups, width].
-        table: Where the sum goes.
-        padding: A row that is not trained, if any.
-    """
-
-    def __init__(
-        self, places: Tensor, gradients: Tensor, table: Tensor, *, padding: int | None
-    ) -> None:
-        self._table = table
-        self._examples, size = len(places), len(table)
-        owners = torch.arange(self._examples).unsqueeze(1) * size
-        keys, inverse = torch.unique(places + owners, return_inverse=True)
-        self._owners = keys.div(size, rounding_mode="floor")
-        self._places = keys.sub_(self._owners * size)
-        self._rows = gradients.new_zeros(len(keys), gradients.shape[2])
-        self._rows.index_add_(0, inverse.view(-1), gradients.flatten(0, 1))
-        if padding is not None:
-            self._rows[self._places == padding] = 0
-
-    def squares(self) -> Tensor:
-        """Return the sums of the squared norms of the rows that each example looked up."""
-        each = squared_norms(self._rows)
-        return each.new_zeros(self._examples).index_add_(0, self._owners, each)
-
-    def add(self, factors: Tensor) -> None:
-        """Add the rows in their places."""
-        scaled = self._rows.mul_(factors[self._owners].unsqueeze(1))
-        self._table.index_add_(0, self._places, scaled)
 
 
 class MaterialisedGradients:
@@ -242,20 +219,27 @@ class ClippedBatch(NamedTuple):
     """The clipped gradients of a batch, before they are added to the sums.
 
     Attributes:
-        contributions: Of each layer, with its group of clipping.
-        squares: The squared norm of each example's gradient, unclipped, for each group.
-        factors: What it is multiplied by.
+        contributions: Of each layer, with the place of its part.
+        squares: The squared norm of each example's gradient, scaled and unclipped, for each group
+            of clipping.
+        factors: What the scaled gradient is multiplied by, for each group.
+        parts: The group and the scale of each part.
     """
 
     contributions: list[tuple[Contribution, int]]
     squares: list[Tensor]
     factors: list[Tensor]
+    parts: Sequence[tuple[int, float]]
 
     def add(self) -> None:
-        """Add them to the sums."""
+        """Add them to the sums; sums are of scaled gradients."""
         with torch.no_grad():
-            for contribution, group in self.contributions:
-                contribution.add(self.factors[group])
+            own = [
+                self.factors[group] if scale == 1 else self.factors[group] / scale
+                for group, scale in self.parts
+            ]
+            for contribution, part in self.contributions:
+                contribution.add(own[part])
 
 
 class LongestPart:
@@ -287,6 +271,37 @@ class LongestPart:
 
 _MARGIN = 1 - 2.0**-18
 """Bounds are kept to with room for the rounding of norms, factors and products."""
+
+
+def squares_by_group(
+    contributions: Sequence[tuple[Contribution, int]],
+    parts: Sequence[tuple[int, float]],
+    groups: int,
+    like: Tensor,
+) -> list[Tensor]:
+    """Return the squared norms of each example's scaled gradient, for each group of clipping.
+
+    Args:
+        contributions: Each with the place of its part.
+        parts: The group and the scale of each part.
+        groups: How many there are.
+        like: A zero for each example; groups without contributions get it.
+
+    Raises:
+        UnsupportedModule: A contribution is not of as many examples.
+    """
+    totals: list[Tensor | None] = [None] * groups
+    for contribution, part in contributions:
+        group, scale = parts[part]
+        one, so_far = contribution.squares(), totals[group]
+        if len(one) != len(like):
+            raise UnsupportedModule(
+                "A layer is given something whose first axis is not that of the examples: "
+                "keep [examples, positions, values], or train with per_example=True."
+            )
+        one = one if scale == 1 else one.mul_(scale**-2)
+        totals[group] = one if so_far is None else so_far.add_(one)
+    return [like if total is None else total for total in totals]
 
 
 def clip_factors(clipping: Clipping, squares: Sequence[Tensor]) -> list[Tensor]:

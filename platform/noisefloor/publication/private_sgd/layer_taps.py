@@ -3,22 +3,29 @@
 While a tap is on, it stands in for the layer's ``forward``. No parameter asks for a gradient then,
 so that a backward pass stops at the outputs; the first of them are made leaves, since nothing
 before them needs one.
+
+What a layer is given once for a whole batch (positions, say, as ``[1, steps]``) counts as given to
+each example: its outputs are repeated, so that each example has a gradient of its own.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from noisefloor.errors import UnsupportedModule
-from noisefloor.publication.private_sgd import contributions
-
-Sums: TypeAlias = Mapping[str, Tensor]
-"""Where the sums of a layer's gradients go, by parameter; frozen ones have no place."""
+from noisefloor.publication.private_sgd.lookup_gradients import EmbeddingLookups, EntryLookups
+from noisefloor.publication.private_sgd.matrix_gradients import (
+    BlockSums,
+    Parted,
+    Places,
+    matrix_gradients,
+    written_gradients,
+)
 
 
 class LayerCall(NamedTuple):
@@ -42,15 +49,31 @@ class Tap(ABC):
 
     Args:
         layer: What it stands in for.
-        sums: Where the sums of its gradients go.
     """
 
-    def __init__(self, layer: Any, sums: Sums) -> None:  # Any: a kind of layer for each tap
+    takes_factors: ClassVar[bool] = True
+    """Whether a matrix of such a layer can be carried."""
+
+    def __init__(self, layer: Any) -> None:  # Any: a kind of layer for each tap
         self.layer = layer
-        self.sums = sums
+        self.places: Places = {}
+        self.examples: int | None = None
         self.calls: list[LayerCall] = []
         self._copies, self._was_changed = True, False
         self._plain: Callable[..., Tensor] = layer.forward
+
+    def use(self, places: Places) -> None:
+        """Say where sums go from now on.
+
+        Raises:
+            UnsupportedModule: A matrix is carried, of a kind of layer whose matrices cannot be.
+        """
+        if not self.takes_factors and any(one.block.is_factor for one in _all_of(places)):
+            raise UnsupportedModule(
+                f"The matrix of a {type(self.layer).__name__} cannot be carried by factors here: "
+                "leave it out of the plan's carriers, or train with per_example=True."
+            )
+        self.places = places
 
     def on(self) -> None:
         """Stand in for the layer."""
@@ -69,6 +92,9 @@ class Tap(ABC):
         """Do what the layer does, and note it where gradients are tracked."""
         outputs = self._plain(inputs)
         if torch.is_grad_enabled():
+            if self.examples is not None and len(inputs) == 1:
+                inputs = inputs.expand(self.examples, *inputs.shape[1:])
+                outputs = outputs.expand(self.examples, *outputs.shape[1:])
             if not outputs.requires_grad:
                 outputs.requires_grad_()
             return self._noted(inputs, outputs)
@@ -95,28 +121,28 @@ class Tap(ABC):
         return [call.outputs for call in self.calls]
 
     @abstractmethod
-    def contribution(
-        self, gradients: Sequence[Tensor | None]
-    ) -> contributions.Contribution | None:
-        """Return what the examples say about the layer; None if it had no part in the loss."""
+    def parts(self, gradients: Sequence[Tensor | None]) -> Parted:
+        """Return what the examples say about the layer; nothing if it had no part in the loss."""
 
 
 class CallTap(Tap):
     """Keeps the book of a layer whose uses tell everything: what came in, what went out."""
 
-    def contribution(
-        self, gradients: Sequence[Tensor | None]
-    ) -> contributions.Contribution | None:
-        """Return what the examples say about the layer; None if it had no part in the loss."""
-        used = [
+    def parts(self, gradients: Sequence[Tensor | None]) -> Parted:
+        """Return what the examples say about the layer; nothing if it had no part in the loss."""
+        used = self.uses(gradients)
+        return self._parts(used) if used and self.places else []
+
+    def uses(self, gradients: Sequence[Tensor | None]) -> list[tuple[Tensor, Tensor]]:
+        """Return inputs and gradients of outputs, for each use that had a part in the loss."""
+        return [
             (call.inputs, gradient)
             for call, gradient in zip(self.calls, gradients, strict=True)
             if gradient is not None
         ]
-        return self._contribution(used) if used else None
 
     @abstractmethod
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
+    def _parts(self, used: Sequence[tuple[Tensor, Tensor]]) -> Parted:
         """Return what inputs and gradients of outputs say; one pair for each use."""
 
 
@@ -128,32 +154,51 @@ class LinearTap(CallTap):
         """Whether this tap can stand in for the layer: always."""
         return True
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
-        weight, bias = self.sums.get("weight"), self.sums.get("bias")
+    def _parts(self, used: Sequence[tuple[Tensor, Tensor]]) -> Parted:
+        weight, bias = self.places.get("weight", ()), self.places.get("bias", ())
         if len(used) == 1 and used[0][0].dim() == 2:
-            return contributions.OuterProduct(*used[0], weight=weight, bias=bias)
-        inputs = _joined([_rows(one) for one, _ in used])
-        gradients = _joined([_rows(one) for _, one in used])
-        pairs = [] if weight is None else [(inputs, weight)]
-        return contributions.SummedOuterProducts(pairs, gradients, [] if bias is None else [bias])
+            inputs, gradients = used[0]
+        else:
+            inputs, gradients = joined_rows(used)
+        return matrix_gradients([(inputs, weight)], gradients, [bias])
 
 
 class EmbeddingTap(CallTap):
     """Keeps the book of an embedding."""
+
+    takes_factors = False
 
     @staticmethod
     def takes(layer: nn.Embedding) -> bool:
         """Whether this tap can stand in: not if norms or frequencies of a batch come in."""
         return layer.max_norm is None and not layer.scale_grad_by_freq and not layer.sparse
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
+    def _parts(self, used: Sequence[tuple[Tensor, Tensor]]) -> Parted:
+        places, gradients = self.lookups(used)
+        kept = self.places["weight"][0]
+        block, sums = kept
+        size = len(self.layer.weight)
+        if block.entries is not None:
+            looked_up = EmbeddingLookups(places, gradients, size=size)
+            flags = kept.flags(gradients.dtype)
+            return [(EntryLookups(looked_up, flags, kept.add), block.part)]
+        if block.rows is not None:
+            where = torch.full((size,), -1).index_copy_(0, block.rows, torch.arange(len(sums)))
+            places = where[places]
+            gradients = gradients * (places >= 0).unsqueeze(2)
+            places = places.clamp_(min=0)
+        if block.columns is not None:
+            gradients = gradients.index_select(2, block.columns)
+        return [(EmbeddingLookups(places, gradients, size=len(sums), table=sums), block.part)]
+
+    def lookups(self, used: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Return which rows were looked up, [examples, lookups], and the gradients of each."""
         places = torch.cat([one.reshape(len(one), -1) for one, _ in used], 1)
         width = used[0][1].shape[-1]
         gradients = _joined([one.reshape(len(one), -1, width) for _, one in used])
-        padding: int | None = self.layer.padding_idx
-        return contributions.EmbeddingLookups(
-            places, gradients, self.sums["weight"], padding=padding
-        )
+        if self.layer.padding_idx is not None:  # a row that is not trained
+            gradients = gradients * (places != self.layer.padding_idx).unsqueeze(2)
+        return places, gradients
 
 
 class LayerNormTap(CallTap):
@@ -164,20 +209,43 @@ class LayerNormTap(CallTap):
         """Whether this tap can stand in for the layer: always."""
         return True
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
+    def _parts(self, used: Sequence[tuple[Tensor, Tensor]]) -> Parted:
         shape, stability = self.layer.normalized_shape, self.layer.eps
         size = math.prod(shape)
-        pairs: list[tuple[Tensor, Tensor]] = []
+        rows: list[tuple[Tensor, Sequence[BlockSums]]] = []
         parts = [gradient.reshape(len(gradient), -1, size) for _, gradient in used]
-        if "weight" in self.sums:
+        if "weight" in self.places:
             scaled = (
                 part * functional.layer_norm(one, shape, eps=stability).view_as(part)
                 for (one, _), part in zip(used, parts, strict=True)
             )
-            pairs.append((_total(list(scaled)), self.sums["weight"]))
-        if "bias" in self.sums:
-            pairs.append((_total(parts), self.sums["bias"]))
-        return contributions.MaterialisedGradients(pairs)
+            rows.append((_total(list(scaled)), self.places["weight"]))
+        if "bias" in self.places:
+            rows.append((_total(parts), self.places["bias"]))
+        return written_gradients(rows)
+
+
+class GroupNormTap(CallTap):
+    """Keeps the book of a group normalisation: each channel has a weight and a bias."""
+
+    @staticmethod
+    def takes(layer: nn.GroupNorm) -> bool:
+        """Whether this tap can stand in for the layer: always."""
+        return True
+
+    def _parts(self, used: Sequence[tuple[Tensor, Tensor]]) -> Parted:
+        groups, stability = self.layer.num_groups, self.layer.eps
+        rows: list[tuple[Tensor, Sequence[BlockSums]]] = []
+        if "weight" in self.places:
+            scaled = [
+                (gradient * functional.group_norm(one, groups, eps=stability)).transpose(1, -1)
+                for one, gradient in used
+            ]
+            rows.append((_channel_totals(scaled), self.places["weight"]))
+        if "bias" in self.places:
+            plain = [gradient.transpose(1, -1) for _, gradient in used]
+            rows.append((_channel_totals(plain), self.places["bias"]))
+        return written_gradients(rows)
 
 
 class ConvolutionTap(CallTap):
@@ -185,17 +253,31 @@ class ConvolutionTap(CallTap):
 
     @staticmethod
     def takes(layer: nn.Conv1d | nn.Conv2d) -> bool:
-        """Whether this tap can stand in for the layer: not if channels are in groups."""
-        return layer.groups == 1
+        """Whether this tap can stand in for the layer: always."""
+        return True
 
-    def _contribution(self, used: Sequence[tuple[Tensor, Tensor]]) -> contributions.Contribution:
-        weight, bias = self.sums.get("weight"), self.sums.get("bias")
+    def _parts(self, used: Sequence[tuple[Tensor, Tensor]]) -> Parted:
+        weight, bias = self.places.get("weight", ()), self.places.get("bias", ())
         gradients = _joined([one.flatten(2).transpose(1, 2) for _, one in used])
-        pairs = []
-        if weight is not None:
-            windows = _joined([self._windows(one).transpose(1, 2) for one, _ in used])
-            pairs.append((windows, weight))
-        return contributions.SummedOuterProducts(pairs, gradients, [] if bias is None else [bias])
+        if not weight:
+            return matrix_gradients([], gradients, [bias])
+        windows = _joined([self._windows(one).transpose(1, 2) for one, _ in used])
+        if self.layer.groups == 1:
+            return matrix_gradients([(windows, weight)], gradients, [bias])
+        written = (self._grouped(windows, gradients), weight)
+        return written_gradients([written, (gradients.sum(1), bias)])
+
+    def _grouped(self, windows: Tensor, gradients: Tensor) -> Tensor:
+        """Return gradients where each group of outputs sees its own channels, written out.
+
+        A matrix has as many times fewer columns as there are groups, so that this is cheap.
+        """
+        groups = self.layer.groups
+        examples, rows, _ = windows.shape
+        inputs, sides = (
+            one.reshape(examples, rows, groups, -1).transpose(1, 2) for one in (windows, gradients)
+        )
+        return torch.matmul(sides.transpose(2, 3), inputs).flatten(1)
 
     def _windows(self, inputs: Tensor) -> Tensor:
         """Return the values under each place of the kernel, [examples, values, places]."""
@@ -230,12 +312,27 @@ def _padding(layer: nn.Conv1d | nn.Conv2d) -> list[int]:
     return [size for size in reversed(list[int](layer.padding)) for _ in (0, 1)]  # type: ignore[arg-type] # not a text here
 
 
+def joined_rows(used: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """Return inputs and gradients of several uses, [examples, rows of all uses, values]."""
+    inputs, gradients = zip(*used, strict=True)
+    return _joined([_rows(one) for one in inputs]), _joined([_rows(one) for one in gradients])
+
+
 def _rows(values: Tensor) -> Tensor:
     return values.reshape(len(values), -1, values.shape[-1])
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
+
+
+def _channel_totals(parts: Sequence[Tensor]) -> Tensor:
+    """Return sums over all but the first and the last axis."""
+    return _total([part.reshape(len(part), -1, part.shape[-1]) for part in parts])
+
+
+def _all_of(places: Places) -> list[BlockSums]:
+    return [one for some in places.values() for one in some]
 
 
 def _total(parts: Sequence[Tensor]) -> Tensor:

@@ -271,7 +271,7 @@ class ModuleDryRun:
         for group, (factors, squares) in enumerate(
             zip(clipped.factors, clipped.squares, strict=True)
         ):
-            own = rows * self._is_in(group)
+            own = rows * self._road.layout.flags_of(group).to(rows.dtype)
             norms = torch.linalg.vector_norm(own, dim=1)
             is_short = squares.sqrt() < (1 - _ALIKE) * norms - 1e-6 * norms.max()
             if bool(is_short.any()):
@@ -290,18 +290,8 @@ class ModuleDryRun:
                 total = self._loss(self._module(*inputs), target).sum()
                 found = torch.autograd.grad(total, parameters, allow_unused=True)
                 rows.append(self._flat.joined(found))
-        return torch.stack(rows)
-
-    def _is_in(self, group: int) -> Tensor:
-        """Return one where a weight is in a group of clipping, otherwise zero."""
-        group_of = self._road.clipping.group_of
-        return torch.cat(
-            [
-                torch.full((parameter.numel(),), float(group_of(layer) == group))
-                for layer, own in self._flat.owners.items()
-                for parameter in own.values()
-            ]
-        ).to(self._sums.dtype)
+        sizes = [one.numel() for one in self._flat.parameters]
+        return self._road.layout.of_written(torch.split(torch.stack(rows), sizes, dim=1))
 
 
 def _differ(one: Tensor, other: Tensor, share: float) -> bool:

@@ -8,6 +8,7 @@ of an example stops it.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -41,60 +42,146 @@ _STABILITY = 1e-8
 class VectorOptimiser(Protocol):
     """Moves one vector of weights."""
 
-    state: dict[str, Tensor]
-    """What it remembers, by name; these tensors are changed in place."""
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """What it remembers, by name; these tensors may be written to."""
 
-    def move(self, weights: Tensor, gradient: Tensor, step: int) -> None:
-        """Move the weights, in place; the gradient may be used up. Steps count from one."""
+    def move(
+        self, weights: Tensor, gradient: Tensor, step: int, moving: Tensor | None = None
+    ) -> None:
+        """Move the weights, in place; the gradient may be used up. Steps count from one.
+
+        Weights that do not move have no gradient; what is remembered of them stays as it is.
+
+        Args:
+            weights: All of them.
+            gradient: Of those that move.
+            step: Its number.
+            moving: The places of the weights that move; None for all.
+        """
 
 
-class Momentum:
+class _MovingOptimiser(ABC):
+    """What optimisers share: a rate for each weight, and weights that do not move.
+
+    Args:
+        rates: What the learning rate is multiplied by for each weight; None for one.
+        state: What is remembered.
+    """
+
+    def __init__(self, rates: Tensor | None, state: dict[str, Tensor]) -> None:
+        self._rates, self._state = rates, state
+        self._moving: Tensor | None = None
+        self._some: dict[str, Tensor] = {}
+        self._some_rates = rates
+
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """What is remembered, of all weights."""
+        self._select(None)
+        return self._state
+
+    def move(
+        self, weights: Tensor, gradient: Tensor, step: int, moving: Tensor | None = None
+    ) -> None:
+        """Take one step."""
+        self._select(moving)
+        if moving is None:
+            self._take(weights, gradient, step, self._state, self._rates)
+            return
+        difference = torch.zeros_like(gradient)
+        self._take(difference, gradient, step, self._some, self._some_rates)
+        weights.index_add_(0, moving, difference)
+
+    def _select(self, moving: Tensor | None) -> None:
+        """Bring together what is remembered of the weights that move, while these are the same."""
+        if moving is self._moving:
+            return
+        if self._moving is not None:
+            for name, one in self._some.items():
+                self._state[name].index_copy_(0, self._moving, one)
+        self._moving = moving
+        if moving is not None:
+            self._some = {name: one[moving] for name, one in self._state.items()}
+            self._some_rates = None if self._rates is None else self._rates[moving]
+
+    @abstractmethod
+    def _take(
+        self,
+        weights: Tensor,
+        gradient: Tensor,
+        step: int,
+        state: Mapping[str, Tensor],
+        rates: Tensor | None,
+    ) -> None:
+        """Move weights and state, in place."""
+
+
+class Momentum(_MovingOptimiser):
     """Gradient descent, with momentum where the plan has it, as torch's SGD.
 
     Args:
         plan: Its learning rate and momentum are taken.
         like: A vector like the weights.
+        rates: Multiples of the learning rate for each weight.
     """
 
-    def __init__(self, plan: SgdPlan, like: Tensor) -> None:
+    def __init__(self, plan: SgdPlan, like: Tensor, rates: Tensor | None = None) -> None:
+        super().__init__(rates, {"velocity": torch.zeros_like(like)} if plan.momentum else {})
         self._rate, self._momentum = plan.learning_rate, plan.momentum
-        self.state = {"velocity": torch.zeros_like(like)} if plan.momentum else {}
 
-    def move(self, weights: Tensor, gradient: Tensor, step: int) -> None:
-        """Take one step."""
+    def _take(
+        self,
+        weights: Tensor,
+        gradient: Tensor,
+        step: int,
+        state: Mapping[str, Tensor],
+        rates: Tensor | None,
+    ) -> None:
         if self._momentum:
-            gradient = self.state["velocity"].mul_(self._momentum).add_(gradient)
-        weights.sub_(gradient, alpha=self._rate)
+            gradient = state["velocity"].mul_(self._momentum).add_(gradient)
+        weights.sub_(gradient if rates is None else gradient * rates, alpha=self._rate)
 
 
-class Adam:
+class Adam(_MovingOptimiser):
     """Adam (Kingma, Ba 2015, arXiv 1412.6980), as torch's.
 
     Args:
         plan: Its learning rate and decays are taken.
         like: A vector like the weights.
+        rates: Multiples of the learning rate for each weight.
     """
 
-    def __init__(self, plan: SgdPlan, like: Tensor) -> None:
+    def __init__(self, plan: SgdPlan, like: Tensor, rates: Tensor | None = None) -> None:
+        super().__init__(
+            rates, {"first": torch.zeros_like(like), "second": torch.zeros_like(like)}
+        )
         self._rate = plan.learning_rate
         self._decays = plan.momentum, plan.second_decay
-        self.state = {"first": torch.zeros_like(like), "second": torch.zeros_like(like)}
 
-    def move(self, weights: Tensor, gradient: Tensor, step: int) -> None:
-        """Take one step."""
+    def _take(
+        self,
+        weights: Tensor,
+        gradient: Tensor,
+        step: int,
+        state: Mapping[str, Tensor],
+        rates: Tensor | None,
+    ) -> None:
         one, two = self._decays
-        first, second = self.state["first"], self.state["second"]
+        first, second = state["first"], state["second"]
         first.lerp_(gradient, 1 - one)
         second.mul_(two).addcmul_(gradient, gradient, value=1 - two)
         # Both corrections in the rate and the stability: two passes fewer.
         root = math.sqrt(1 - two**step)
         spread = torch.sqrt(second, out=gradient).add_(_STABILITY * root)
-        weights.addcdiv_(first, spread, value=-self._rate * root / (1 - one**step))
+        shares = first if rates is None else first * rates
+        weights.addcdiv_(shares, spread, value=-self._rate * root / (1 - one**step))
 
 
-def optimiser_for(plan: SgdPlan, like: Tensor) -> VectorOptimiser:
+def optimiser_for(plan: SgdPlan, like: Tensor, rates: Tensor | None = None) -> VectorOptimiser:
     """Return a fresh optimiser of the kind that a plan names."""
-    return Adam(plan, like) if plan.optimiser == "adam" else Momentum(plan, like)
+    kind = Adam if plan.optimiser == "adam" else Momentum
+    return kind(plan, like, rates)
 
 
 def restore(optimiser: VectorOptimiser, state: Mapping[str, Tensor]) -> None:

@@ -6,6 +6,7 @@ First weights from a source: no generator of torch takes part.
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from noisefloor.errors import UnsupportedModule
+from noisefloor.publication.private_sgd.coordinates import NamedParameter
 from noisefloor.randomness import Source
 
 _BITS = 24
@@ -21,18 +23,22 @@ _BITS = 24
 def initialise(module: nn.Module, source: Source) -> None:
     """Draw all trainable weights afresh, by torch's distribution for each kind of layer.
 
-    Linear layers, convolutions and LSTMs are uniform within one over the root of their inputs (of
-    the hidden size, for an LSTM); embeddings are normal; normalisations start as identity.
+    Linear layers, convolutions, LSTMs and GRUs are uniform within one over the root of their
+    inputs (of the hidden size, for LSTM and GRU); embeddings are normal; normalisations start as
+    identity.
 
     Raises:
         UnsupportedModule: A kind of layer whose distribution is not known here.
     """
     stream = source.stage("weights")
+    drawn: set[int] = set()
     for name, layer in module.named_modules():
         own = {key: one for key, one in layer.named_parameters(recurse=False) if one.requires_grad}
         with torch.no_grad():
             for key, parameter in own.items():
-                _fill(layer, name, key, parameter, stream)
+                if id(parameter) not in drawn:  # a tied one follows its first layer
+                    _fill(layer, name, key, parameter, stream)
+                drawn.add(id(parameter))
 
 
 def _fill(layer: nn.Module, name: str, key: str, parameter: Tensor, stream: Source) -> None:
@@ -68,11 +74,15 @@ class FlatParameters:
 
     Args:
         module: Its parameters with ``requires_grad`` are taken; they have to be of one type,
-            float32 or float64, and each belongs to one layer.
+            float32 or float64. One that several layers have belongs to the first of them.
+
+    Attributes:
+        owners: The trained parameters by layer and name, each once.
+        ties: Of parameters that several layers have, by name: these layers, and its names there.
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self.owners = owned_parameters(module)
+        self.owners, self.ties = owned_parameters(module)
         self.parameters = [one for _, own in self.owners.items() for one in own.values()]
         _check_types(self.parameters)
         self.vector = torch.cat([one.detach().reshape(-1) for one in self.parameters])
@@ -84,11 +94,12 @@ class FlatParameters:
     @property
     def names(self) -> list[str]:
         """The names of the trained parameters, in the order of the vector."""
-        return [
-            f"{layer}.{name}" if layer else name
-            for layer, own in self.owners.items()
-            for name in own
-        ]
+        return [full_name(layer, name) for layer, own in self.owners.items() for name in own]
+
+    @property
+    def named(self) -> list[NamedParameter]:
+        """Names and shapes, in the order of the vector."""
+        return [*map(NamedParameter, self.names, self._shapes)]
 
     def attach(self) -> None:
         """Let each parameter be its view of the vector, where it is not so already."""
@@ -114,27 +125,32 @@ class FlatParameters:
             parameter.data = parameter.data.clone()
 
 
-def owned_parameters(module: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
-    """Return the trainable parameters by layer and name, each layer once.
+Ties: TypeAlias = dict[str, list[tuple[str, str]]]
+
+
+def owned_parameters(module: nn.Module) -> tuple[dict[str, dict[str, nn.Parameter]], Ties]:
+    """Return the trainable parameters by layer and name, each once, and which are tied.
 
     Raises:
-        UnsupportedModule: A parameter belongs to two layers, or parameters share memory: the
-            gradient of one example would be counted in parts, and its norm be wrong.
+        UnsupportedModule: Parameters share memory: the gradient of one example would be counted
+            in parts, and its norm be wrong.
     """
     found: dict[str, dict[str, nn.Parameter]] = {}
-    places: dict[int, str] = {}
+    users: dict[int, list[tuple[str, str]]] = {}
     for layer_name, layer in module.named_modules():
-        own = dict(layer.named_parameters(recurse=False, remove_duplicate=False))
-        trainable = {name: one for name, one in own.items() if one.requires_grad}
-        for name, parameter in trainable.items():
-            place = f"{layer_name}.{name}" if layer_name else name
-            if id(parameter) in places:
-                raise UnsupportedModule(f"{place} is tied to {places[id(parameter)]}: untie them.")
-            places[id(parameter)] = place
-        if trainable:
-            found[layer_name] = trainable
+        for name, parameter in layer.named_parameters(recurse=False, remove_duplicate=False):
+            if parameter.requires_grad:
+                if id(parameter) not in users:
+                    found.setdefault(layer_name, {})[name] = parameter
+                users.setdefault(id(parameter), []).append((layer_name, name))
     _check_memory(module)
-    return found
+    tied = [some for some in users.values() if len(some) > 1]
+    return found, {full_name(*some[0]): some for some in tied}
+
+
+def full_name(layer: str, name: str) -> str:
+    """Return the name of a layer's parameter in the module."""
+    return f"{layer}.{name}" if layer else name
 
 
 def _check_memory(module: nn.Module) -> None:

@@ -15,12 +15,12 @@ from noisefloor.publication.private_sgd.bookkeeping import Inputs, Loss, check_l
 from noisefloor.publication.private_sgd.clipping import Clipping
 from noisefloor.publication.private_sgd.contributions import (
     ClippedBatch,
-    Contribution,
-    MaterialisedGradients,
     NonFiniteExamples,
     clip_factors,
-    squared_norms,
+    squares_by_group,
 )
+from noisefloor.publication.private_sgd.coordinates import GradientLayout
+from noisefloor.publication.private_sgd.matrix_gradients import BlockSums, written_gradients
 from noisefloor.publication.private_sgd.module_state import ModuleState
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 
@@ -34,6 +34,7 @@ class PerExample:
         sums: A vector like ``flat.vector``, to which gradients are added.
         loss: Gives the loss of each example.
         clipping: How gradients are clipped.
+        layout: Which coordinates there are; all of them, of scale 1, if left out.
     """
 
     name = "per-example"
@@ -46,17 +47,19 @@ class PerExample:
         *,
         loss: Loss,
         clipping: Clipping,
+        layout: GradientLayout | None = None,
     ) -> None:
         self._module, self._loss, self._flat = module, loss, flat
         self.clipping = clipping
-        self._sums = flat.views(sums)
-        self._parameters: dict[str, Tensor] = {}
-        self._groups: list[int] = []
-        for layer, own in flat.owners.items():
-            for name, parameter in own.items():
-                self._parameters[f"{layer}.{name}" if layer else name] = parameter
-                self._groups.append(clipping.group_of(layer))
+        self._parameters: dict[str, Tensor] = dict(zip(flat.names, flat.parameters, strict=True))
         self._can_map = True
+        self.use(GradientLayout(flat.named, clipping) if layout is None else layout, sums)
+
+    def use(self, layout: GradientLayout, sums: Tensor) -> None:
+        """Say which coordinates there are from now on, and where their sums go."""
+        self.layout = layout
+        views = zip(layout.blocks, layout.views(sums), strict=True)
+        self._places = [[*map(BlockSums, *some)] for some in views]
 
     def __enter__(self) -> "PerExample":
         self._state = ModuleState(
@@ -83,14 +86,11 @@ class PerExample:
         """
         gradients = self._gradients(inputs, targets)
         with torch.no_grad():
-            squares = [
-                torch.zeros(len(targets), dtype=self._sums[0].dtype) for _ in self.clipping.bounds
-            ]
-            contributions: list[tuple[Contribution, int]] = []
-            for one, sums, group in zip(gradients, self._sums, self._groups, strict=True):
-                contributions.append((MaterialisedGradients([(one, sums)]), group))
-                squares[group] += squared_norms(one)
-            return ClippedBatch(contributions, squares, clip_factors(self.clipping, squares))
+            found = written_gradients([*zip(gradients, self._places, strict=True)])
+            parts, groups = self.layout.parts, len(self.clipping.bounds)
+            nothing = torch.zeros(len(targets), dtype=gradients[0].dtype)
+            squares = squares_by_group(found, parts, groups, nothing)
+            return ClippedBatch(found, squares, clip_factors(self.clipping, squares), parts)
 
     def _gradients(self, inputs: Inputs, targets: Tensor) -> list[Tensor]:
         """Return the gradients of each parameter, an example in each row."""

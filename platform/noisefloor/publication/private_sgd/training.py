@@ -1,25 +1,22 @@
-"""A private training, step by step, that can be stopped and taken up again.
+"""A private training, step by step, that can be stopped and taken up again."""
 
-Trainings under way as safetensors files: weights, optimiser, step and plan.
-"""
-
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from noisefloor.checks import check_count
-from noisefloor.errors import BadParameter, BadSnapshot, OutOfDomain
+from noisefloor.errors import BadSnapshot, OutOfDomain
 from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
-from noisefloor.publication.private_sgd import training
 from noisefloor.publication.private_sgd.bookkeeping import BookKeeping, Loss, find_untapped_layers
+from noisefloor.publication.private_sgd.checkpoints import read_checkpoint, write_checkpoint
 from noisefloor.publication.private_sgd.contributions import LongestPart, NonFiniteExamples
 from noisefloor.publication.private_sgd.module_checks import (
+    ExampleBatch,
     ModuleDryRun,
     as_batch,
     check_module,
@@ -31,70 +28,17 @@ from noisefloor.publication.private_sgd.optimisers import (
     optimiser_for,
     restore,
 )
+from noisefloor.publication.private_sgd.padded_inputs import PaddedInputs
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
 from noisefloor.publication.private_sgd.plan import SgdPlan
+from noisefloor.publication.private_sgd.step_layouts import MaskRule, StepLayouts
 from noisefloor.publication.private_sgd.subsampled_gaussian import (
     add_step_noise,
     micro_batches,
     poisson_sample,
 )
-from noisefloor.publication.tensors import read_tensors, write_tensors
 from noisefloor.randomness import Source
-
-_HEADER = "about"
-_WEIGHTS, _VECTORS = "weights/", "vectors/"
-
-
-class Checkpoint(NamedTuple):
-    """What a file holds.
-
-    Attributes:
-        weights: By name, as the module has them.
-        vectors: What the optimiser and the training remember.
-        step: How many steps were done.
-        plan: Of the training.
-    """
-
-    weights: dict[str, Tensor]
-    vectors: dict[str, Tensor]
-    step: int
-    plan: SgdPlan
-
-
-def write_checkpoint(
-    weights: Mapping[str, Tensor], vectors: Mapping[str, Tensor], step: int, plan: SgdPlan
-) -> bytes:
-    """Write a checkpoint; the plan goes in as text, a byte for each letter."""
-    about = json.dumps({"step": step, "plan": plan.as_json()}, sort_keys=True).encode()
-    tensors = {_HEADER: torch.tensor(list(about), dtype=torch.uint8).numpy()}
-    tensors |= {f"{_WEIGHTS}{name}": one.detach().numpy() for name, one in weights.items()}
-    tensors |= {f"{_VECTORS}{name}": one.detach().numpy() for name, one in vectors.items()}
-    return write_tensors(tensors)
-
-
-def read_checkpoint(content: bytes) -> Checkpoint:
-    """Read a checkpoint.
-
-    Raises:
-        BadSnapshot: It is none.
-    """
-    tensors = read_tensors(content)
-    try:
-        about = json.loads(tensors.pop(_HEADER).tobytes())
-        plan, step = SgdPlan.from_json(about["plan"]), int(about["step"])
-    except (KeyError, ValueError, TypeError, BadParameter):
-        raise BadSnapshot("Checkpoint: does not say what it is of.") from None
-
-    def below(prefix: str) -> dict[str, Tensor]:
-        return {
-            name.removeprefix(prefix): torch.from_numpy(one)
-            for name, one in tensors.items()
-            if name.startswith(prefix)
-        }
-
-    return Checkpoint(below(_WEIGHTS), below(_VECTORS), step, plan)
-
 
 Arrays: TypeAlias = Any
 """A tensor or an array with an example in each row, or a tuple of them for several inputs."""
@@ -113,6 +57,8 @@ class SgdReport:
         plan: What was done.
         steps: How many steps.
         parameters: How many were trained.
+        coordinates: How many numbers were noised in a step, at last: fewer where some are left out
+            or matrices are carried.
         moved: How far they are from where they started, in L2.
         road: ``"book-keeping"``, or ``"per-example"``, the slow one.
         untapped_layers: The layers that are the reason for the slow road.
@@ -121,6 +67,7 @@ class SgdReport:
     plan: SgdPlan
     steps: int
     parameters: int
+    coordinates: int
     moved: float
     road: str
     untapped_layers: tuple[str, ...]
@@ -159,6 +106,12 @@ class PrivateTraining:
         per_example: Take the slow road, whatever the layers are.
         public_examples: Inputs and targets of at least two examples that are nobody's, for the
             dry run; made up from shapes and types if left out.
+        masks: Says what is trained of some parameters, from weights that are released; the rest
+            is left out of norms, sums, noise and optimiser, and stands still. Called before the
+            first step with the first weights, and before each later one if ``renews_masks``. It
+            sees nothing else, and must not: a mask made from gradients would not be covered.
+        renews_masks: Whether masks follow the weights, or stay as they are.
+        padding: Which inputs are padded sequences: they are cut to about their own length.
         residuals: Gets the sum of every step before and after its noise, and the largest norm of
             one example's part in it. For simulations alone: no guarantee covers these numbers.
     """
@@ -175,6 +128,9 @@ class PrivateTraining:
         micro_batch: int = 4096,
         per_example: bool = False,
         public_examples: tuple[Arrays, Arrays] | None = None,
+        masks: MaskRule | None = None,
+        renews_masks: bool = False,
+        padding: PaddedInputs | None = None,
         residuals: ResidualObserver | None = None,
     ) -> None:
         check_module(module)
@@ -186,17 +142,48 @@ class PrivateTraining:
         self._most = check_count(micro_batch, "micro_batch")
         self._flat = FlatParameters(module)
         self._weights = self._flat.vector
-        self._sums = torch.zeros_like(self._weights)
         self._start = self._weights.clone()
-        self._optimiser = optimiser_for(plan, self._weights)
+        self._layouts = StepLayouts(self._flat, plan, masks, is_renewed=renews_masks)
+        self._padding = padding
+        if padding is not None:
+            padding.check(self._examples)
+        self._optimiser = optimiser_for(plan, self._weights, self._rates())
         self._averaged_from = plan.steps - round(plan.averaging * plan.steps)
         self._average = torch.zeros_like(self._weights) if plan.averaging else None
         self._step = 0
         self._longest = None if residuals is None else LongestPart()
         self._residuals = residuals
         self._without = tuple(find_untapped_layers(module, self._flat))
+        self._layout = self._layouts.first(self._weights)
+        self._sums = torch.zeros(self._layout.size, dtype=self._weights.dtype)
         road = PerExample if self._without or per_example else BookKeeping
-        self._road = road(module, self._flat, self._sums, loss=loss, clipping=plan.clipping)
+        self._road = road(
+            module,
+            self._flat,
+            self._sums,
+            loss=loss,
+            clipping=plan.clipping,
+            layout=self._layout,
+        )
+
+    def _rates(self) -> Tensor | None:
+        """Return the rate of each weight as a multiple of the plan's; None if all are one."""
+        rates = [self._plan.group_of(name).rate for name in self._flat.names]
+        if all(rate == 1 for rate in rates):
+            return None
+        views = self._flat.views(torch.empty_like(self._weights))
+        return torch.cat(
+            [torch.full_like(view, rate).view(-1) for view, rate in zip(views, rates, strict=True)]
+        )
+
+    def _renew(self, step_source: Source) -> None:
+        """Lay coordinates out anew if they change from step to step, or on the first one."""
+        layout = self._layouts.next(self._weights, self._start, step_source)
+        if layout is not None:
+            self._layout = layout
+            if layout.size != len(self._sums):
+                self._sums = torch.zeros(layout.size, dtype=self._weights.dtype)
+            self._road.use(layout, self._sums)
 
     def __enter__(self) -> "PrivateTraining":
         self._road.__enter__()
@@ -213,8 +200,13 @@ class PrivateTraining:
 
     def _dry_run(self) -> None:
         checks = ModuleDryRun(self._module, self._loss, self._road, self._flat, self._sums)
-        kinds = placeholder_examples(self._examples) if self._public is None else [self._public]
-        checks.check(kinds, min(self._most, ceil(self._plan.expected_batch)))
+        largest = min(self._most, ceil(self._plan.expected_batch))
+        checks.check(self._public_kinds(), largest)
+        if self._padding is not None:  # a module that takes no shorter ones would raise later
+            checks.check(map(self._padding.cut_most, self._public_kinds()), largest)
+
+    def _public_kinds(self) -> Iterable[ExampleBatch]:
+        return placeholder_examples(self._examples) if self._public is None else [self._public]
 
     @property
     def step(self) -> int:
@@ -236,10 +228,11 @@ class PrivateTraining:
     def _take_step(self) -> None:
         # One child per step: a seeded run that is restored draws what it would have drawn.
         step_source = self._source.child("step", self._step)
+        self._renew(step_source)  # before a sample is drawn: nothing of it can come in
         self._sums.zero_()
         count = len(self._examples.targets)
         places = poisson_sample(self._plan, count, step_source.stage("sample"))
-        for part in micro_batches(places, count, self._most):
+        for part in self._parts(places):
             self._add(part)
         clean = None if self._residuals is None else self._sums.clone()
         add_step_noise(self._plan, self._sums, step_source.stage("noise"))
@@ -248,10 +241,20 @@ class PrivateTraining:
         # Not divided by the size of the sample: that depends on which records there are.
         self._move(self._sums.mul_(1 / self._plan.expected_batch))
 
+    def _parts(self, places: Tensor | None) -> Iterable[Tensor | slice]:
+        count = len(self._examples.targets)
+        if self._padding is None:
+            return micro_batches(places, count, self._most)
+        return self._padding.micro_batches(places, self._most)
+
+    def _taken(self, part: Tensor | slice) -> ExampleBatch:
+        taken = self._examples.taken(part)
+        return taken if self._padding is None else self._padding.cut(taken, part)
+
     def _add(self, part: Tensor | slice) -> None:
         """Add the clipped gradients of some examples; what cannot be computed counts as zero."""
         try:
-            clipped = self._road.clip(*self._examples.taken(part))
+            clipped = self._road.clip(*self._taken(part))
         except NonFiniteExamples as found:
             self._add_some(self._places(part)[~found.broken])
         except Exception:  # whatever a module may raise: that it did is a fact about an example
@@ -287,12 +290,14 @@ class PrivateTraining:
     def _places(self, part: Tensor | slice) -> Tensor:
         return torch.arange(len(self._examples.targets))[part]
 
-    def _move(self, gradient: Tensor) -> None:
+    def _move(self, noised: Tensor) -> None:
         """Hand the noisy mean to the optimiser; from here on everything is post-processing."""
+        gradient, moving = self._layout.gradient(noised), self._layout.moving
         if self._plan.weight_decay:
-            gradient.add_(self._weights, alpha=self._plan.weight_decay)
+            weights = self._weights if moving is None else self._weights[moving]
+            gradient.add_(weights, alpha=self._plan.weight_decay)
         self._step += 1
-        self._optimiser.move(self._weights, gradient, self._step)
+        self._optimiser.move(self._weights, gradient, self._step, moving)
         if self._average is not None and self._step > self._averaged_from:
             self._average.lerp_(self._weights, 1 / (self._step - self._averaged_from))
 
@@ -305,6 +310,7 @@ class PrivateTraining:
             plan=self._plan,
             steps=self._step,
             parameters=self._weights.numel(),
+            coordinates=self._layout.size,
             moved=check_moved(self._start, self._weights),
             road=self._road.name,
             untapped_layers=self._without,
@@ -316,10 +322,10 @@ class PrivateTraining:
         if self._average is not None:
             vectors["average"] = self._average
         weights = zip(self._flat.names, self._flat.views(self._weights), strict=True)
-        return training.write_checkpoint(dict(weights), vectors, self._step, self._plan)
+        return write_checkpoint(dict(weights), vectors, self._step, self._plan)
 
     def restore(self, content: bytes) -> None:
-        """Go on from a snapshot of the same plan, module and examples.
+        """Go on from a snapshot of the same plan, module and examples, with the same masks.
 
         With a source that is not seeded, steps that are taken again from an older snapshot get
         other noise: if the first ones were seen by anybody, more was released than the plan says.
@@ -327,7 +333,7 @@ class PrivateTraining:
         Raises:
             BadSnapshot: It is none, or of another plan or another module.
         """
-        kept = training.read_checkpoint(content)
+        kept = read_checkpoint(content)
         if kept.plan != self._plan:
             raise BadSnapshot("Checkpoint: is of another plan.")
         names = self._flat.names
@@ -342,6 +348,7 @@ class PrivateTraining:
         if self._average is not None:
             self._average.copy_(kept.vectors["average"])
         self._step = kept.step
+        self._layouts.forget()
 
 
 def train(
@@ -355,6 +362,9 @@ def train(
     micro_batch: int = 4096,
     per_example: bool = False,
     public_examples: tuple[Arrays, Arrays] | None = None,
+    masks: MaskRule | None = None,
+    renews_masks: bool = False,
+    padding: PaddedInputs | None = None,
     residuals: ResidualObserver | None = None,
 ) -> SgdReport:
     """Train a module privately, in place; the arguments are those of ``PrivateTraining``.
@@ -365,8 +375,7 @@ def train(
     Raises:
         TrainingFailed: Weights are NaN or infinite or did not move, or the loss does not reach
             them.
-        UnsupportedModule: The module couples examples, ties parameters, is random, or changes in
-            a forward pass.
+        UnsupportedModule: The module couples examples, is random, or changes in a forward pass.
     """
     with PrivateTraining(
         module,
@@ -378,6 +387,9 @@ def train(
         micro_batch=micro_batch,
         per_example=per_example,
         public_examples=public_examples,
+        masks=masks,
+        renews_masks=renews_masks,
+        padding=padding,
         residuals=residuals,
     ) as training:
         training.run()

@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import sequential
+from noisefloor.accounting import ReleaseLoss, sequential
 from noisefloor.checks import check_epsilon, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import DiscreteLaplace, GaussianTable
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication.cell_noise import LEAST_DELTA, changed_cells
+from noisefloor.publication.cell_noise import LEAST_DELTA, changed_cells, integer_gaussian
 from noisefloor.publication.synthesis.privacy_loss import RecordChange, calibrated, gaussian_table
 from noisefloor.randomness import Source
 
@@ -91,10 +91,12 @@ class NoiseBudget:
     Attributes:
         guarantee: From the integer weights as they are used.
         noises: By the name of the group.
+        loss: What is known of the loss of all groups together.
     """
 
     guarantee: Guarantee
     noises: Mapping[str, EntryNoise]
+    loss: ReleaseLoss
 
     @classmethod
     def of(
@@ -145,7 +147,7 @@ def _laplace(
     # Shares are floats: their parts may add up to a hair above the whole.
     if whole.epsilon > cost.epsilon:
         return _laplace(_less(cost), changes, shares)
-    return NoiseBudget(whole, noises)
+    return NoiseBudget(whole, noises, ReleaseLoss.of(whole))
 
 
 def _less(cost: Guarantee) -> Guarantee:
@@ -167,4 +169,17 @@ def _gaussian(
         for name, sigma in zip(names, sigmas, strict=True)
     }
     proved = Guarantee(least, cost.neighbours, delta=cost.delta, model=TrustModel.CENTRAL)
-    return NoiseBudget(proved, noises)
+    return NoiseBudget(proved, noises, _loss(dict(zip(names, sigmas, strict=True)), changes, cost))
+
+
+def _loss(
+    sigmas: Mapping[str, float], changes: Mapping[str, RecordChange], cost: Guarantee
+) -> ReleaseLoss:
+    events = tuple(
+        integer_gaussian(sigma, changes[name].length, cost.neighbours)
+        for name, sigma in sigmas.items()
+    )
+    variation = math.fsum(
+        changes[name].entries * gaussian_table(sigma).variation for name, sigma in sigmas.items()
+    )
+    return ReleaseLoss(events, variation=variation)

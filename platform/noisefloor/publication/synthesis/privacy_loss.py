@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.distributions import ONE
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import GaussianTable, continuous_sigma
 
@@ -90,7 +89,7 @@ def loss_distribution(
     for sigma, change in groups:
         first, one = _group(sigma, change, grid)
         start, chances = start + first, _convolved(chances, one)
-        variation += change.entries * _variation(sigma)
+        variation += change.entries * gaussian_table(sigma).variation
     return LossDistribution(start, grid, chances, variation)
 
 
@@ -105,6 +104,15 @@ def calibrated(
         changes: What one record does to each group.
         shares: Of the squared signal-to-noise ratio, for each group; they add up to 1.
     """
+    sigmas, least = _calibrated(epsilon, delta, tuple(changes), tuple(shares))
+    return list(sigmas), least
+
+
+@lru_cache(maxsize=256)
+def _calibrated(
+    epsilon: float, delta: float, changes: tuple[RecordChange, ...], shares: tuple[float, ...]
+) -> tuple[tuple[float, ...], float]:
+    """Calibrate once: a plan is made for a price, for each of its releases and for its audit."""
     apart = continuous_sigma(epsilon, delta, 1.0)
     for _ in range(_MOST_TRIALS):
         ratio = [change.length / math.sqrt(share) for change, share in _pairs(changes, shares)]
@@ -113,7 +121,7 @@ def calibrated(
             list(zip(sigmas, changes, strict=True)), _FINENESS * epsilon
         )
         if distribution.delta(epsilon) <= delta:
-            return sigmas, distribution.epsilon(delta, epsilon)
+            return tuple(sigmas), distribution.epsilon(delta, epsilon)
         apart *= 1 + 1e-4 if distribution.delta(epsilon) < 1.5 * delta else 1.02
     raise BadParameter("epsilon", epsilon, "smaller: integer weights cannot tell so much apart")
 
@@ -170,14 +178,3 @@ def _convolved(one: Floats, two: Floats) -> Floats:
     size = 1 << length.bit_length()
     distribution = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(two, size), size)[:length]
     return np.maximum(distribution, 0.0)
-
-
-def _variation(sigma: float) -> float:
-    """Bound the total variation between the integer weights and the ideal distribution.
-
-    Each weight is off by one at most; beyond the reach a weight would be below one, and they fall
-    at least geometrically from there.
-    """
-    reach = gaussian_table(sigma).reach
-    tail = 2 / -math.expm1(-reach / sigma**2)
-    return 2 * (2 * reach + 1 + tail) / ONE

@@ -81,6 +81,18 @@ class LedgerLine(BaseModel):
     share: float
 
 
+class LedgerChain(BaseModel):
+    """The chained records of a data set, so that a client can check every link itself.
+
+    `terms` is as `accounting.LedgerTerms.read` reads it, and each record as it is stored;
+    `accounting.LedgerCopy` makes a ledger of them.
+    """
+
+    subject: str
+    terms: str
+    records: list[str]
+
+
 class DataSetBudget(BaseModel):
     """What may be spent on a data set over all publications, and under which relation."""
 

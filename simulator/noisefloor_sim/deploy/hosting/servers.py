@@ -98,23 +98,27 @@ class InProcessHost:
 class InProcessServers:
     """The servers of one world, in this process."""
 
-    __slots__ = ("_bus", "servers")
+    __slots__ = ("_bus", "_terms", "servers")
 
     def __init__(self, collection: roles.CollectionConfig) -> None:
         catalogue, requests = collection.catalogue, collection.requests
         ad_server = None
         if catalogue is not None:
-            ad_server = roles.AdServer(catalogue, requests=requests.values())
+            ad_server = roles.AdServer(
+                catalogue, requests=requests.values(), terms=collection.terms
+            )
         not_its_own = {roles.IMPRESSIONS, *requests}
         if collection.task is not None:
             not_its_own |= {kind.name for kind in kinds_of_task(collection.task)}
         kinds = [kind for name, kind in collection.kinds.items() if name not in not_its_own]
-        self.servers = Servers(roles.Aggregator(kinds or [_NOTHING]), ad_server)
+        self._terms = collection.terms
+        aggregator = roles.Aggregator(kinds or [_NOTHING], terms=self._terms)
+        self.servers = Servers(aggregator, ad_server)
         self._bus: FrameBus = MemoryBus()
 
     def learner(self, task: TrainingTask) -> roles.TrainingServer:
         """Return a coordinator for this task."""
-        return roles.TrainingCoordinator(task)
+        return roles.TrainingCoordinator(task, terms=self._terms)
 
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder

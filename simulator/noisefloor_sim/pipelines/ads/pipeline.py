@@ -120,6 +120,11 @@ class AdsPipeline(api.Pipeline):
         panel = () if self.market is None else (self.market.panel.flow,)
         return (*self.delivery.flows, *panel)
 
+    @property
+    def training_flows(self) -> tuple[Flow, ...]:
+        """Reports of the training's rounds, where devices train."""
+        return () if self.training.flow is None else (self.training.flow,)
+
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Report what slates hide."""
         return self.delivery.wake(cohort, day, account)

@@ -143,6 +143,11 @@ class ClickFlow(Flow):
             return {"symbol": np.min_scalar_type(2 * self.mechanism.ads - 1).name}
         return {"bits": f"fixed_size_binary[{math.ceil(self.mechanism.width / 8)}]"}
 
+    @property
+    def mechanism_name(self) -> str:
+        """The name of the mechanism."""
+        return type(self.mechanism).__name__
+
     def kind_at(self, epoch: int) -> Kind:
         """Return the one kind."""
         return self.kind

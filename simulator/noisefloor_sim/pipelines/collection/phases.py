@@ -184,6 +184,11 @@ class CollectionPhases:
         """How often every cohort is woken."""
         return self.task.rounds + len(self.days_to_ask)
 
+    def declared_rounds(self) -> tuple[RecordFlow, ...]:
+        """Return what is declared of the reports of each round; nothing is counted in it."""
+        declared = flows_of(self.task, self.days_to_ask)
+        return tuple(declared[phase] for phase in self.task.phases)
+
     def run(self, context: SimulationContext) -> Steps:
         """Go through the rounds, then let devices ask day by day."""
         self.context = context

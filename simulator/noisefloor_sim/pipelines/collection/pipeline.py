@@ -13,7 +13,7 @@ from noisefloor.roles import FrameCounters
 from noisefloor.tables import ScaledRecords
 from noisefloor.tasks import RecordTask
 from noisefloor_sim.deploy.hosting import Servers
-from noisefloor_sim.inspection import DeviceFrame
+from noisefloor_sim.inspection import DeviceFrame, Flow
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.collection import record_assignment
 from noisefloor_sim.pipelines.collection.attacks import attack
@@ -102,6 +102,11 @@ class CollectionPipeline(api.Pipeline):
     def training_task(self) -> RecordTask:
         """The training task."""
         return self.task
+
+    @property
+    def training_flows(self) -> tuple[Flow, ...]:
+        """Reports of each round, as they are declared."""
+        return self.phases_.declared_rounds()
 
     @property
     def counters(self) -> tuple[FrameCounters, ...]:

@@ -11,14 +11,16 @@ from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, Privat
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
 from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
 from noisefloor_sim.pipelines.models.data_holder import DataHolder
+from noisefloor_sim.pipelines.models.publication_request import charged_loss
 
 NoiseEvent = accounting.LaplaceNoise | accounting.GaussianNoise | accounting.SampledGaussian
 
 
-def accountant_guarantee(plans: Sequence[ModelPlan]) -> Guarantee | None:
+def accountant_guarantee(plans: Sequence[ModelPlan], delta: float) -> Guarantee | None:
     """Return what all releases cost together by the accountant, or None where it knows no law.
 
-    It takes the noise of every release and not its epsilon, at the delta of them all.
+    It takes the noise of every release and not its epsilon, at the delta of the data set. Releases
+    have to be fixed beforehand for this figure; the ledger's filter allows for any choice.
     """
     events: list[NoiseEvent] = []
     for plan in plans:
@@ -33,7 +35,7 @@ def accountant_guarantee(plans: Sequence[ModelPlan]) -> Guarantee | None:
         else:
             return None
     cost = plans[0].spec.cost
-    return accounting.epsilon_at(events, cost.delta * len(plans), neighbours=cost.neighbours)
+    return accounting.epsilon_at(events, delta, neighbours=cost.neighbours)
 
 
 def spending_metrics(holder: DataHolder) -> list[Metric]:
@@ -42,12 +44,13 @@ def spending_metrics(holder: DataHolder) -> list[Metric]:
     made = len(releases)
     account, subject = holder.account(), holder.publisher.data_set
     proved = account.proved(subject)
-    together = accountant_guarantee(plans) if plans else None
+    together = accountant_guarantee(plans, account.budget.delta) if plans else None
     metrics = [
         Metric("releases.made", float(made)),
         Metric("releases.refused", float(len(holder.refused))),
         Metric("releases.empty", float(len(holder.empty))),
         Metric("spent.claimed", account.spent(subject).epsilon, n=made),
+        Metric("spent.debited", account.debited(subject).epsilon, n=made),
         Metric("spent.budget", account.budget.epsilon, n=made),
     ]
     if proved.is_finite:
@@ -61,6 +64,25 @@ def spending_metrics(holder: DataHolder) -> list[Metric]:
             Metric(f"releases.records.release_{number}", float(one.owners.sum())),
         ]
     return metrics
+
+
+def all_releases_guarantee(plans: Sequence[ModelPlan], budget: Guarantee | None) -> Guarantee:
+    """Return what is proved of all releases together: the figure by which the ledger decides.
+
+    Without a budget there is no filter, and what is proved of each is added up.
+    """
+    summed = accounting.sequential_as_written([plan.proved for plan in plans])
+    if budget is None or not summed.is_finite:
+        return summed
+    ledger = accounting.Ledger(
+        budget.epsilon, budget.delta, neighbours=budget.neighbours, model=budget.model
+    )
+    for number, plan in enumerate(plans):
+        spend = accounting.Spend(
+            "users", f"{number}", plan.proved, plan.NAME, loss=charged_loss(plan)
+        )
+        ledger.write_all([spend.entry(ledger.terms, ledger.total("users"))])
+    return ledger.terms.guarantee(ledger.total("users"))
 
 
 def model_metrics(plans: Sequence[ModelPlan], parameters: int) -> list[Metric]:
@@ -103,8 +125,7 @@ def claims_of(
     rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
     if len(plans) > 1:
         claimed = budget or accounting.sequential([plan.spec.cost for plan in plans])
-        # Added up as the ledger of the data set does, which the budget is compared with.
-        proved = accounting.sequential_as_written([plan.proved for plan in plans])
+        proved = all_releases_guarantee(plans, budget)
         every = games.every.audited(proved.delta) if games else None
         rows.append(NamedClaim(EVERY, Claim(claimed, proved, every, evidence=seen)))
     if members is not None:

@@ -84,7 +84,7 @@ class Release:
         content: The file.
         card: What the publisher says of it.
         plan: By which it was made; public.
-        spent: Epsilon debited so far, this one included.
+        spent: Epsilon spent so far, this one included: the figure by which the ledger decides.
         left: What is left of the budget.
         proved: Epsilon proved so far, by adding up.
         residuals: What its noise was added to, where the publisher runs in this process.

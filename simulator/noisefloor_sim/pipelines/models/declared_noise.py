@@ -4,7 +4,6 @@ Scales are written down from what the proof speaks of (noise multiplier, clippin
 sigma of a table), and not taken from where a release takes them.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -82,9 +81,10 @@ def _single(part: DeclaredPart, vectors: int) -> ReleaseNoise:
 
 def _private_sgd(plan: PrivateSgdPlan) -> ReleaseNoise:
     sgd = plan.sgd
-    bound = math.hypot(*sgd.clipping.bounds)
+    bound = sgd.clipping.sensitivity
     slack = sgd.expected_batch * _SUM_ROUNDING + _FLOATS
-    noise = DeclaredNoise(NoiseShape.GAUSSIAN, sgd.noise_multiplier * bound, slack)
+    scale = sgd.noise_multiplier * sgd.clipping.noised_bound
+    noise = DeclaredNoise(NoiseShape.GAUSSIAN, scale, slack)
     rate = sgd.expected_batch / sgd.examples
     return _single(DeclaredPart("step", noise, bound, rate if rate < 1 else None), sgd.steps)
 

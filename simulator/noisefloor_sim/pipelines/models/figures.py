@@ -197,11 +197,11 @@ def release_plots(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot
     if not spent:
         return
     yield Plot(
-        "What was debited from the budget of the data set, day by day",
+        "What is spent of the budget of the data set, day by day",
         "Every release is charged before it is drawn. A line ends with the last release that the "
-        "budget covers.",
+        "budget covers. Spent is the smaller of the plain sum and of what the filter proves.",
         "day",
-        "epsilon debited so far",
+        "epsilon spent so far",
         spent,
         kind="step",
     )

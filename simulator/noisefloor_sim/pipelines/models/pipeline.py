@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from noisefloor.accounting import Amount
 from noisefloor.adversary.audit import has_power
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication import PublishedModel
@@ -31,7 +30,7 @@ from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
 from noisefloor_sim.pipelines.models.publication_request import (
     Planner,
     cost_of,
-    covered_releases,
+    planned_ledger,
 )
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.pipelines.models.release_fit import ReleaseFit, fit_releases
@@ -128,16 +127,17 @@ class ModelsPipeline(api.Pipeline):
         For as many records as there should be: how many arrive is not known yet.
         """
         plan = self.holder.planner.at(max(2, self.assignment.owners))
-        covered = covered_releases(self.block, len(self.release_days))
+        ledger = planned_ledger(self.block, plan, len(self.release_days))
+        covered = len(ledger.entries("users"))
         named = claims_of([plan] * max(1, covered), None, None, self._data_set_budget())
         whole_run = EVERY if covered > 1 else RELEASE
-        debited = Amount.cost(cost_of(self.block), max(1, covered)).epsilon
+        spent = ledger.spent("users").epsilon if covered else cost_of(self.block).epsilon
         return tuple(
             api.PlannedClaim(
                 one.mechanism,
                 "run" if one.mechanism == EVERY else "release",
                 one.claim,
-                debited if one.mechanism == whole_run else None,
+                spent if one.mechanism == whole_run else None,
                 self.block.budget,
             )
             for one in named

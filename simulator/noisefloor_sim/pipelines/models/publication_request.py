@@ -4,8 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from noisefloor.accounting import Amount
-from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.accounting import Ledger, ReleaseLoss
+from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, Neighbours, TrustModel
 from noisefloor.publication import ResidualObserver
 from noisefloor.publication.methods import (
     EXPERIMENT_METHODS,
@@ -54,10 +54,28 @@ def cost_of(block: ModelsBlock) -> Guarantee:
     return Guarantee(block.epsilon, relation_of(block), delta=delta, model=TrustModel.CENTRAL)
 
 
-def covered_releases(block: ModelsBlock, requested: int) -> int:
-    """Return how many releases the budget of the data set covers, of a number of planned ones."""
-    cost, budget = cost_of(block), Amount.budget(block.budget, block.budget_delta)
-    return max(n for n in range(requested + 1) if Amount.cost(cost, n).fits(budget))
+def planned_ledger(block: ModelsBlock, plan: ModelPlan, requested: int) -> Ledger:
+    """Return what the ledger of the data set will hold: as many releases as it grants, of some.
+
+    By its own rule, and for the noise of one plan; nothing is spent.
+    """
+    ledger = Ledger(
+        block.budget,
+        block.budget_delta,
+        neighbours=relation_of(block),
+        model=TrustModel.CENTRAL,
+    )
+    cost, loss = cost_of(block), charged_loss(plan)
+    for number in range(requested):
+        if ledger.can_spend("users", cost, loss=loss):
+            ledger.spend("users", f"release-{number}", cost, block.method, loss=loss)
+    return ledger
+
+
+def charged_loss(plan: ModelPlan) -> ReleaseLoss:
+    """Return the loss that a publisher charges: of what is claimed, where less is proved."""
+    claim = Claim(plan.spec.cost, plan.proved)
+    return plan.loss if claim.verdict is ClaimVerdict.HOLDS else ReleaseLoss.of(plan.spec.cost)
 
 
 def parameters_of(block: ModelsBlock, variant: str) -> dict[str, Parameter]:
@@ -110,6 +128,11 @@ class Planner:
     def HELP(self) -> str:  # noqa: N802  likewise
         """Of the method."""
         return PLANS[self.block.method].HELP
+
+    @property
+    def IS_CLASSIFIER(self) -> bool:  # noqa: N802  likewise
+        """Whether the method publishes a model that predicts."""
+        return PLANS[self.block.method].IS_CLASSIFIER
 
     def of(self, spec: ModelSpec) -> ModelPlan:
         """Plan a release, or return the plan that was made before."""

@@ -6,12 +6,12 @@ nothing: then nothing is tested, and the evidence is blind. The ledger is compar
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisefloor.accounting import Amount, Ledger, LedgerEntry
+from noisefloor.accounting import NANO, Amount, Ledger, LedgerEntry, LossTotal
 from noisefloor.adversary.releases import (
     ResidualFit,
     ResidualGroup,
@@ -32,6 +32,7 @@ from noisefloor_sim.pipelines.models.declared_noise import (
     declaration_of,
     edge_names,
 )
+from noisefloor_sim.pipelines.models.publication_request import charged_loss
 
 FLOW = "release"
 
@@ -266,6 +267,22 @@ def fit_releases(
     return ReleaseFit(evidence, found, planted)
 
 
+def _entry_faults(
+    name: str, plan: ModelPlan, entry: LedgerEntry, account: Ledger
+) -> Iterator[str]:
+    """Compare what was charged with the plan, by the plain sum and by the filter."""
+    cost = Amount.cost(plan.spec.cost)
+    if entry.debited != cost:
+        yield f"{name} was charged {entry.debited}, and its plan costs {cost}"
+    loss = charged_loss(plan)
+    renyi, failure = account.terms.filter(LossTotal()).cost(loss, account.neighbours)
+    if (entry.renyi, entry.failure) != (renyi, failure):
+        yield (
+            f"{name} was charged a Renyi divergence of {entry.renyi / NANO:.9f}, and its plan "
+            f"costs {renyi / NANO:.9f}"
+        )
+
+
 def ledger_faults(
     stored: Mapping[str, ModelPlan], account: Ledger, subject: str
 ) -> tuple[str, ...]:
@@ -284,11 +301,9 @@ def ledger_faults(
         f"{name} was charged and is not stored" for name in sorted(set(entries) - set(stored))
     ]
     for name in sorted(set(stored) & set(entries)):
-        cost, debited = Amount.cost(stored[name].spec.cost), entries[name].debited
-        if debited != cost:
-            found.append(f"{name} was charged {debited}, and its plan costs {cost}")
+        found += _entry_faults(name, stored[name], entries[name], account)
     costs = sum((Amount.cost(plan.spec.cost) for plan in stored.values()), Amount(0))
-    spent = account.spent(subject)
-    if spent != costs:
-        found.append(f"the ledger says {spent} spent, and the releases made cost {costs}")
+    debited = account.debited(subject)
+    if debited != costs:
+        found.append(f"the ledger says {debited} debited, and the releases made cost {costs}")
     return tuple(found)

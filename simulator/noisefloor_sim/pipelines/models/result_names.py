@@ -14,7 +14,7 @@ METRIC_NAMES = (
     ),
     *(f"releases.{name}" for name in ("made", "refused", "empty")),
     *("releases.day.release_*", "releases.records.release_*"),
-    *(f"spent.{name}" for name in ("claimed", "budget", "proved", "together")),
+    *(f"spent.{name}" for name in ("claimed", "debited", "budget", "proved", "together")),
     "spent.claimed.release_*",
     *(f"model.{name}" for name in ("parameters", "claimed", "delta", "proved")),
     *("data.users", "data.reused"),

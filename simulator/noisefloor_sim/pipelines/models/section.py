@@ -157,6 +157,7 @@ def release_table(groups: Groups, axis: Axis) -> Table:
     names = (
         "releases.made",
         "releases.refused",
+        "spent.debited",
         "spent.claimed",
         "spent.proved",
         "spent.together",
@@ -164,14 +165,17 @@ def release_table(groups: Groups, axis: Axis) -> Table:
     )
     return Table(
         "What all releases cost",
-        "Debited is what was claimed, added up; proved is the sum of what is proved. Together: "
-        "what an accountant proves of all noise at once, where it knows its law.",
+        "Debited is what was claimed, added up. Spent is what the ledger decides by: the smaller "
+        "of that sum and what its filter proves of releases that are chosen one after the other. "
+        "Proved is the sum of what is proved of each. Together: what an accountant proves of all "
+        "noise at once, where it knows its distribution.",
         (
             "curve",
             axis.word,
             "made",
             "refused",
             "debited",
+            "spent",
             "proved, added up",
             "proved together",
             "budget",

@@ -29,7 +29,7 @@ from noisefloor.ads.auction.openrtb_fields import (
 from noisefloor.errors import BadParameter, OutOfDomain
 from noisefloor.randomness import SecureSource, SeededSource
 
-SECRET = "5f2b7c1e-secret"
+SECRET = "5f2b7c1e-secret"  # noqa: S105  stands for what may not pass
 
 # Every field of OpenRTB 2.6 that says something about a person, a device or a place.
 KNOWN_TO_OPENRTB = [

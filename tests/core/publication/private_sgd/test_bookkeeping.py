@@ -1,6 +1,7 @@
 """Sums of clipped gradients are those of a loop over examples, and of Opacus."""
 
 import warnings
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -8,15 +9,19 @@ from torch import nn
 
 from noisefloor.errors import UnsupportedModule
 from noisefloor.publication.private_sgd import Automatic, Flat, PerGroup, cross_entropy
-from noisefloor.publication.private_sgd.bookkeeping import BookKeeping
+from noisefloor.publication.private_sgd.bookkeeping import BookKeeping, find_untapped_layers
 from noisefloor.publication.private_sgd.contributions import (
-    EmbeddingLookups,
     NonFiniteExamples,
     OuterProduct,
     SummedOuterProducts,
 )
+from noisefloor.publication.private_sgd.layer_taps import ConvolutionTap, GroupNormTap, Tap
+from noisefloor.publication.private_sgd.lookup_gradients import EmbeddingLookups
+from noisefloor.publication.private_sgd.matrix_gradients import Parted
 from noisefloor.publication.private_sgd.parameters import FlatParameters
 from noisefloor.publication.private_sgd.per_example import PerExample
+from noisefloor.publication.private_sgd.recurrent_taps import RecurrentTap, RecurrentTrace
+from noisefloor.publication.private_sgd.tied_weights import TiedTable
 from private_sgd_cases import (
     CASES,
     EXAMPLES,
@@ -54,7 +59,36 @@ def test_the_sum_is_that_of_a_loop_over_examples(
     assert distance(name, clipping) < CLOSE
 
 
-@pytest.mark.parametrize("name", ["mlp", "lstm", "cnn", "attention", "generator"])
+NEW_KINDS = [
+    "gru of two layers",
+    "group norm of rows",
+    "two groups",
+    "depthwise",
+    "heads and positions",
+    "tied",
+]
+
+
+@pytest.mark.parametrize("name", NEW_KINDS)
+def test_in_double_floats_sums_and_norms_are_those_of_the_loop_to_1e_minus_12(name: str) -> None:
+    case = CASES[name]
+    module, inputs, targets = made(case, name)
+    module.double()
+    inputs = inputs.double() if inputs.is_floating_point() else inputs
+    rows = gradients_one_by_one(module, inputs, targets, case.loss)
+    clipping = Flat(1e6)
+    found = engine_sum(module, inputs, targets, loss=case.loss, clipping=clipping)
+    assert gap(found, clipped_sum(rows, clipping)) < 1e-12
+    flat = FlatParameters(module)
+    with BookKeeping(
+        module, flat, torch.zeros_like(flat.vector), loss=case.loss, clipping=clipping
+    ) as adding:
+        squares = adding.clip((inputs,), targets).squares[0]
+    expected = torch.cat(list(rows.values()), 1).square().sum(1)
+    assert torch.allclose(squares, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mlp", "lstm", "cnn", "attention", "generator", *NEW_KINDS])
 def test_parts_of_a_batch_add_up(name: str) -> None:
     case = CASES[name]
     module, inputs, targets = made(case, name)
@@ -202,6 +236,77 @@ def test_forgetting_that_tokens_repeat_is_seen(monkeypatch: pytest.MonkeyPatch) 
     assert distance("embedding", Flat(0.05)) > 10 * CLOSE
 
 
+def test_forgetting_that_a_gru_resets_its_state_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = RecurrentTap._rows
+
+    def unreset(self: RecurrentTap, number: int, used: Sequence[RecurrentTrace]) -> Parted:
+        for trace in used:
+            trace.back_gradients = trace.gradients
+        return plain(self, number, used)
+
+    monkeypatch.setattr(RecurrentTap, "_rows", unreset)
+    assert distance("gru", Flat(0.05)) > 10 * CLOSE
+
+
+def test_normalising_all_channels_together_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = GroupNormTap._parts
+
+    def together(self: GroupNormTap, used: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Parted:
+        self.layer.num_groups, kept = 1, self.layer.num_groups
+        try:
+            return plain(self, used)
+        finally:
+            self.layer.num_groups = kept
+
+    monkeypatch.setattr(GroupNormTap, "_parts", together)
+    assert distance("two groups", Flat(0.05)) > 10 * CLOSE
+
+
+def test_channels_in_other_groups_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = ConvolutionTap._grouped
+
+    def turned(
+        self: ConvolutionTap, windows: torch.Tensor, gradients: torch.Tensor
+    ) -> torch.Tensor:
+        return plain(self, windows.flip(2), gradients)
+
+    monkeypatch.setattr(ConvolutionTap, "_grouped", turned)
+    assert distance("two groups", Flat(0.05)) > 10 * CLOSE
+
+
+def test_norms_of_tied_uses_apart_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lookups and logits of one table point in other directions: their norms do not add up."""
+
+    def apart(self: TiedTable) -> torch.Tensor:
+        linear = SummedOuterProducts([(self._inputs, self._table)], self._gradients, [])
+        looked_up = EmbeddingLookups(self._places, self._lookups, size=len(self._table))
+        return linear.squares() + looked_up.squares()
+
+    monkeypatch.setattr(TiedTable, "squares", apart)
+    assert distance("tied", Flat(0.05)) > 10 * CLOSE
+
+
+def test_forgetting_that_positions_of_heads_add_up_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def one_by_one(self: SummedOuterProducts) -> torch.Tensor:
+        inputs = sum(one.square().sum(2) for one, _ in self._pairs) + len(self._biases)
+        return (inputs * self._gradients.square().sum(2)).sum(1)
+
+    monkeypatch.setattr(SummedOuterProducts, "squares", one_by_one)
+    assert distance("heads and positions", Flat(0.05)) > 10 * CLOSE
+
+
+def test_a_table_of_positions_that_is_not_repeated_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        Tap, "examples", property(lambda _: None, lambda _, value: None), raising=False
+    )
+    with pytest.raises(UnsupportedModule, match="first axis is not that of the examples"):
+        distance("heads and positions", Flat(0.05))
+
+
 def test_clipping_the_mean_is_seen() -> None:
     case = CASES["mlp"]
     module, inputs, targets = made(case, "mlp")
@@ -258,15 +363,29 @@ def test_a_loss_that_is_already_a_mean_is_refused() -> None:
         engine_sum(module, inputs, targets, loss=nn.functional.cross_entropy, clipping=Flat(1.0))
 
 
-def test_tied_parameters_are_refused() -> None:
-    class Tied(nn.Module):
+def test_tied_parameters_without_a_rule_take_the_slow_road_by_name() -> None:
+    """Norm and linear layer share a bias: the gradient is right, and written out."""
+
+    class Odd(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.embedding, self.head = nn.Embedding(5, 6), nn.Linear(6, 5, bias=False)
-            self.head.weight = self.embedding.weight
+            self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, 8)
+            self.head.bias = self.norm.bias
 
-    with pytest.raises(UnsupportedModule, match=r"head\.weight is tied to embedding\.weight"):
-        FlatParameters(Tied())
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            logits: torch.Tensor = self.head(self.norm(values))
+            return logits
+
+    module, inputs, targets = made(Case(Odd, (8,)), "odd")
+    assert find_untapped_layers(module, FlatParameters(module)) == [
+        "norm (LayerNorm)",
+        "head (Linear)",
+    ]
+    expected = clipped_sum(gradients_one_by_one(module, inputs, targets, cross_entropy), Flat(0.1))
+    found = engine_sum(
+        module, inputs, targets, loss=cross_entropy, clipping=Flat(0.1), road=PerExample
+    )
+    assert gap(found, expected) < CLOSE
 
 
 def test_parameters_that_share_memory_are_refused() -> None:

@@ -94,7 +94,7 @@ def test_a_layer_is_in_the_group_of_the_longest_name() -> None:
     assert [
         groups.group_of(name) for name in ("head", "encoders", "encoder.1", "encoder.0.a")
     ] == [*(0, 0, 1, 2)]
-    with pytest.raises(BadParameter, match="layer 'head'"):
+    with pytest.raises(BadParameter, match="to have one for 'head'"):
         PerGroup.of({"body": 1.0}).group_of("head")
 
 

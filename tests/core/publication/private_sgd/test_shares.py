@@ -26,7 +26,12 @@ from properties import examples
 
 @examples(60)
 @given(
-    name=st.sampled_from(["mlp", "cnn", "attention", "linear on few positions", "used twice"]),
+    name=st.sampled_from(
+        [
+            *("mlp", "cnn", "attention", "linear on few positions", "used twice"),
+            *("two groups", "tied", "gru", "heads and positions"),
+        ]
+    ),
     scale=st.sampled_from([0.0, 1e-20, 1e-3, 1.0, 1e3, 1e6, 1e12]),
     clipping=st.sampled_from(
         [Flat(1.0), Flat(1e-3), Automatic(1.0), PerGroup.of({"": 0.3, "head": 0.4, "0": 0.5})]

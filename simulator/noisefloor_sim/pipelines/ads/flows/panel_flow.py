@@ -92,6 +92,11 @@ class PanelFlow(Flow):
         """A cell with a protected bit."""
         return {"symbol": np.min_scalar_type(2 * self.mechanism.ads - 1).name}
 
+    @property
+    def mechanism_name(self) -> str:
+        """The name of the mechanism."""
+        return type(self.mechanism).__name__
+
     def kind_at(self, epoch: int) -> Kind:
         """Return the one kind."""
         return self.kind

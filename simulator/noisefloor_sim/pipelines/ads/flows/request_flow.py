@@ -175,6 +175,11 @@ class RequestFlow(Flow):
             return {"slate": f"fixed_size_binary[{math.ceil(self.delivery.ads / 8)}]"}
         return {"symbol": np.min_scalar_type(self.delivery.ads - 1).name}
 
+    @property
+    def mechanism_name(self) -> str:
+        """The name of the mechanism."""
+        return f"{type(self.delivery).__name__} {self.delivery.choice.value}"
+
     def kind_at(self, epoch: int) -> Kind:
         """Return the one kind."""
         return self.delivery.kind

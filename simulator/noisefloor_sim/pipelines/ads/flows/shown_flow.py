@@ -105,6 +105,11 @@ class ShownFlow(Flow):
             return {"symbol": np.min_scalar_type(self.report.ads - 1).name}
         return {"bits": f"fixed_size_binary[{math.ceil(self.report.ads / 8)}]"}
 
+    @property
+    def mechanism_name(self) -> str:
+        """The name of the mechanism."""
+        return type(self.report.response).__name__
+
     def kind_at(self, epoch: int) -> Kind:
         """Return the one kind."""
         return self.report.kind

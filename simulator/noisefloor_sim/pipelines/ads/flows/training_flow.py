@@ -136,6 +136,11 @@ class TrainingFlow(Flow):
         name = "signs" if epoch == len(lengths) - 1 else "bits"
         return {name: f"fixed_size_binary[{math.ceil(signs / 8)}]"}
 
+    @property
+    def mechanism_name(self) -> str:
+        """The name of the mechanism."""
+        return type(self.training).__name__
+
     def kind_at(self, epoch: int) -> Kind:
         """Return the kind of a round."""
         return self.training.kind(epoch)

@@ -1,0 +1,81 @@
+"""Fine-tuning of pretrained encoders on private texts: from texts to a published classifier.
+
+    backbone = load_backbone()                       # MiniLM, or any directory of transformers
+    tokens = tokenise(backbone, schema, records.texts)
+    states = run_frozen(backbone, tokens, (4, 5, 6))  # once: all that is frozen
+    model = load_text_model(content, card, keys)      # what was published, on its backbone
+    model.predict(["a fine film"])
+
+``backbone`` reads a directory, ``tokens`` cuts texts into pieces, ``frozen_layers`` runs what is
+not trained, ``feature_scaling`` and ``public_scales`` have public scales, ``feature_cache`` keeps
+features of public texts, ``text_head`` trains a linear head alone, ``top_layers`` is what private
+SGD trains beyond it, ``published_text_model`` is the file and ``text_model`` what it predicts.
+torch and transformers are imported on first use.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from noisefloor.publication.fine_tuning.backbone import (
+    DEFAULT_BACKBONE,
+    Backbone,
+    backbone_folder,
+    load_backbone,
+    shared_backbone,
+)
+from noisefloor.publication.fine_tuning.feature_cache import public_features
+from noisefloor.publication.fine_tuning.feature_scaling import FeatureScaling
+from noisefloor.publication.fine_tuning.frozen_layers import (
+    FrozenStates,
+    check_pooled,
+    run_frozen,
+    states_bytes,
+)
+from noisefloor.publication.fine_tuning.public_scales import public_scaling
+from noisefloor.publication.fine_tuning.published_text_model import (
+    TextModelFile,
+    check_release_bytes,
+    is_text_model,
+    release_bytes,
+)
+from noisefloor.publication.fine_tuning.text_head import HeadSettings, train_head
+from noisefloor.publication.fine_tuning.text_model import TextModel, load_text_model
+from noisefloor.publication.fine_tuning.tokens import TokenTable, longest_row, tokenise
+
+if TYPE_CHECKING:
+    from noisefloor.publication.fine_tuning.top_layers import TopLayers
+
+__all__ = [
+    "DEFAULT_BACKBONE",
+    "Backbone",
+    "FeatureScaling",
+    "FrozenStates",
+    "HeadSettings",
+    "TextModel",
+    "TextModelFile",
+    "TokenTable",
+    "TopLayers",
+    "backbone_folder",
+    "check_pooled",
+    "check_release_bytes",
+    "is_text_model",
+    "load_backbone",
+    "load_text_model",
+    "longest_row",
+    "public_features",
+    "public_scaling",
+    "release_bytes",
+    "run_frozen",
+    "shared_backbone",
+    "states_bytes",
+    "tokenise",
+    "train_head",
+]
+
+
+def __getattr__(name: str) -> Any:  # Any: whatever the module has by that name
+    """Import what needs torch on first use."""
+    if name != "TopLayers":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from noisefloor.publication.fine_tuning.top_layers import TopLayers
+
+    return TopLayers

@@ -1,0 +1,61 @@
+"""Training without privacy: what privacy is paid from, and what attacks are tried on first."""
+
+import torch
+from torch import Tensor, nn
+
+from noisefloor.errors import IncompatibleGuarantees
+from noisefloor.publication.fine_tuning.methods.method_plan import FineTuningPlan
+from noisefloor.publication.fine_tuning.methods.method_training import Inputs, prepare_module
+from noisefloor.publication.fine_tuning.top_layers import TopLayers
+from noisefloor.randomness import Source
+
+
+def train_plain(
+    plan: FineTuningPlan, module: TopLayers, inputs: Inputs, labels: Tensor, source: Source
+) -> None:
+    """Train without clipping and noise, in place, by shuffled batches; nothing is proved of it.
+
+    Args:
+        plan: Of ``plain``, or another one ``without_privacy``.
+        module: The top layers as they are in the backbone.
+        inputs: What the module takes.
+        labels: The class of each record.
+        source: Draws the order of records, and right factors of adapters.
+
+    Raises:
+        IncompatibleGuarantees: The plan is a private one.
+    """
+    if plan.sgd is not None:
+        raise IncompatibleGuarantees("A private plan is not trained without its noise.")
+    prepare_module(plan, module, source.child("adapters"))
+    size, count = round(plan.batch), len(labels)
+    optimiser = _optimiser(plan, module)
+    order: Tensor = torch.empty(0, dtype=torch.long)
+    for step in range(plan.steps):
+        if len(order) < size:
+            drawn = source.child("order", step).stage("order").permutation(count)
+            order = torch.cat([order, torch.from_numpy(drawn)])
+        places, order = order[:size], order[size:]
+        optimiser.zero_grad()
+        outputs = module(*(one[places] for one in inputs))
+        loss = nn.functional.cross_entropy(outputs, labels[places])
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def _optimiser(plan: FineTuningPlan, module: nn.Module) -> torch.optim.Optimizer:
+    settings = plan.settings
+    trained = [one for one in module.parameters() if one.requires_grad]
+    if settings.optimiser == "adam":
+        return torch.optim.Adam(
+            trained,
+            settings.learning_rate,
+            betas=(settings.momentum, 0.999),
+            weight_decay=settings.weight_decay,
+        )
+    return torch.optim.SGD(
+        trained,
+        settings.learning_rate,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
+    )

@@ -1,0 +1,112 @@
+"""What every way to publish a classifier of texts has in common; tables have ``model_plan``."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from noisefloor.accounting import ReleaseLoss
+from noisefloor.errors import BadParameter
+from noisefloor.privacy import Claim, Guarantee
+from noisefloor.publication.methods.model_plan import (
+    FLOAT_NOISE,
+    WHOLE_MODEL,
+    Canary,
+    ReleaseClaim,
+)
+from noisefloor.publication.methods.model_spec import Parameter, PublicTerms, pop_size
+from noisefloor.publication.noised_vectors import ResidualObserver
+from noisefloor.randomness import Source
+from noisefloor.tables import TextRecords, TextSchema
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpec(PublicTerms):
+    """A classifier that somebody wants of labelled texts; nothing in it looks at records.
+
+    Attributes:
+        schema: What is public of the texts.
+        cost: What the release may cost, and under which relation.
+        size: How many records there are, if that is public; see ``ModelSpec``.
+        parameters: What the method has to know beside that.
+    """
+
+    schema: TextSchema
+    cost: Guarantee
+    size: int | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.check_terms()
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    @classmethod
+    def read(
+        cls,
+        schema: TextSchema,
+        cost: Guarantee,
+        parameters: Mapping[str, Parameter],
+        size: int | None = None,
+    ) -> "TextSpec":
+        """Read ``label`` and ``size`` of some parameters; the others are left to the method."""
+        rest = dict(parameters)
+        if rest.pop("label", schema.label) != schema.label:
+            raise BadParameter("label", "<text>", f"{schema.label}, as the schema says")
+        return cls(schema, cost, pop_size(rest, size), rest)
+
+
+class TextPlan(ABC):
+    """A release of texts that is fixed before any of them is looked at; see ``ModelPlan``."""
+
+    NAME: ClassVar[str]
+    HELP: ClassVar[str]
+    """For authors of requests: the parameters, and the output."""
+
+    spec: TextSpec
+    """The request."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, spec: TextSpec) -> "TextPlan":
+        """Plan a release, or refuse it: BadParameter, BadBackbone, MissingData, MissingExtra."""
+
+    @property
+    @abstractmethod
+    def proved(self) -> Guarantee:
+        """What is proved of all that is released together; this is what has to be paid for."""
+
+    @property
+    @abstractmethod
+    def loss(self) -> ReleaseLoss:
+        """What is known of the loss of all that is released."""
+
+    @property
+    def claims(self) -> tuple[ReleaseClaim, ...]:
+        """What is claimed and what is proved of the whole."""
+        return (ReleaseClaim(WHOLE_MODEL, Claim(self.spec.cost, self.proved)),)
+
+    @property
+    @abstractmethod
+    def canary(self) -> Canary | None:
+        """The game that audits the plan, or None where there is none."""
+
+    @property
+    def audited(self) -> "TextPlan":
+        """The plan that the canary is about."""
+        return self
+
+    @property
+    def floats(self) -> str:
+        """What floats leave open of this release, in words for the card."""
+        return FLOAT_NOISE
+
+    @abstractmethod
+    def release(
+        self, records: TextRecords, source: Source, residuals: ResidualObserver | None = None
+    ) -> bytes:
+        """Return the file that is published; each call is a release of its own."""
+
+    @abstractmethod
+    def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
+        """Return what a card says beside the guarantee: from the plan and the file alone."""

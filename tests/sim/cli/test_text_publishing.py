@@ -1,0 +1,124 @@
+"""A user's own texts: budget, publish, fetch, predict, each by one command."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from noisefloor.publication import read_tensors
+from noisefloor.publication.fine_tuning import shared_backbone
+from publishing_runs import run
+from tiny_backbones import WIDTH, write_tiny_bert
+
+HEAD = ("--method", "text-head", "--set", "size=300", "--delta", "1e-5")
+SCHEMA = {
+    "record": "one review",
+    "columns": {"review": {"text": 6}, "mood": {"categories": ["bad", "good"]}},
+    "label": "mood",
+}
+GOOD, BAD = "good great fine warm clever".split(), "bad poor dull cold weak".split()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with texts and a budget, on a machine with a tiny backbone."""
+    monkeypatch.chdir(tmp_path)
+    tiny = models / "tiny"
+    monkeypatch.setenv(
+        "NOISEFLOOR_BACKBONE", str(tiny if tiny.is_dir() else write_tiny_bert(tiny))
+    )
+    monkeypatch.setenv("NOISEFLOOR_DATA", str(models / "cache"))
+    write_reviews(tmp_path)
+    run("ledger", "budget", "reviews.tsv", "--epsilon", "8", "--delta", "1e-4")
+    return tmp_path
+
+
+def write_reviews(folder: Path) -> None:
+    rows = ["review\tmood"]
+    for place in range(300):
+        words, mood = (GOOD, "good") if place % 2 else (BAD, "bad")
+        text = f"the {words[place % 5]} and {words[place % 3]} film"
+        rows.append(f"{text}{' is a story' if place < 3 else ''}\t{mood}")
+    (folder / "reviews.tsv").write_text("\n".join([*rows, ""]))
+    (folder / "reviews.schema.json").write_text(json.dumps(SCHEMA))
+
+
+def test_own_texts_are_published_fetched_and_used_for_predictions() -> None:
+    words = ("publish", "reviews.tsv", *HEAD, "--epsilon", "4", "--id", "mood-1")
+    made = run(*words)
+    assert made.code == 0, made.error
+    assert "mood-1: published from reviews by text-head" in made.out
+    assert "review: 3 of 300 texts are longer than 6 pieces and were cut" in made.out
+    assert "was published before" in run(*words).out
+    card = json.loads(run("cards", "mood-1").out)
+    assert card["learnt_from"] == ["review"] and card["label"] == "mood"
+    assert card["trained"] == ["head"] and card["parameter_count"] == 2 * (3 * WIDTH + 1)
+    assert card["backbone"]["weights_sha256"] == shared_backbone().weights_sha256
+    assert card["backbone"]["pooled_layers"] == [1, 2, 3]
+    assert "made-up texts" in card["training"]["features_scaled_by"]
+    assert card["guarantee"] and card["audit"]["is_audited"]
+    assert run("fetch", "mood-1", "--out", "here").code == 0
+    content = Path("here/mood-1.safetensors").read_bytes()
+    assert set(read_tensors(content)) == {"head.weight", "head.bias"}
+    Path("new.csv").write_text("review\nthe great and fine film\nthe dull and cold film\n")
+    found = run("predict", "here", "new.csv", "--key", "noisefloor-store/publisher.key.pub")
+    assert found.code == 0, found.error
+    assert [row["mood"] for row in csv.DictReader(found.out.splitlines())] == ["good", "bad"]
+
+
+def test_predictions_refuse_another_backbone_and_bad_texts(models: Path) -> None:
+    assert run("publish", "reviews.tsv", *HEAD, "--epsilon", "4", "--id", "a").code == 0
+    run("fetch", "a", "--out", "here")
+    Path("new.csv").write_text('review\n"good"\n""\n')
+    found = run("predict", "here", "new.csv")
+    assert (found.code, found.out) == (2, "")
+    assert "new.csv: column 'review': Expected a text in every row, found an empty" in found.error
+    other = models / "other"
+    write_tiny_bert(other, seed=5)
+    found = run("predict", "here", "reviews.tsv", "--backbone", str(other))
+    assert found.code == 2 and "other: is not what this model was trained on" in found.error
+
+
+BAD_REQUESTS = [
+    (("--method", "histogram", "--set", "columns=mood"), "one of text-head: the data set is of"),
+    (("--method", "private-sgd", "--delta", "1e-5"), "one of text-head: the data set is of texts"),
+    (("--method", "text-head", "--delta", "1e-5"), "size"),
+    (("--method", "text-head", "--set", "size=300"), "delta"),
+    ((*HEAD, "--set", "pooled_layers=3,4"), "pooled_layers"),
+    ((*HEAD, "--set", "pooled_layers=a"), "pooled_layers"),
+    ((*HEAD, "--set", "backbone=/etc"), "parameters"),
+    ((*HEAD, "--label", "review"), "label"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD_REQUESTS)
+def test_what_cannot_be_published_is_refused_and_costs_nothing(
+    words: tuple[str, ...], said: str
+) -> None:
+    found = run("publish", "reviews.tsv", *words, "--epsilon", "1")
+    assert (found.code, found.out) == (2, "")
+    assert said in found.error and found.error.count("\n") == 1
+    assert "reviews has spent nothing" in run("ledger").out
+
+
+def test_without_a_usable_backbone_nothing_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("publish", "reviews.tsv", *HEAD, "--epsilon", "1")
+    monkeypatch.setenv("NOISEFLOOR_BACKBONE", "none")
+    found = run(*words)
+    assert found.code == 2 and "none: expected a directory" in found.error
+    monkeypatch.delenv("NOISEFLOOR_BACKBONE")
+    found = run(*words)
+    assert found.code == 1 and "noisefloor data fetch minilm-l6" in found.error
+    assert "reviews has spent nothing" in run("ledger").out
+
+
+def test_a_dry_run_says_what_it_costs() -> None:
+    found = run("publish", "reviews.tsv", *HEAD, "--epsilon", "1", "--dry-run")
+    assert found.code == 0, found.error
+    assert "it would be accepted" in found.out and "nothing stands in for texts" in found.out
