@@ -4,6 +4,7 @@
 repeats itself exactly. A fresh seed is printed; ``--seed`` brings it back.
 """
 
+import logging
 import os
 import secrets
 import sys
@@ -83,6 +84,20 @@ def run_of_its_own() -> Iterator[None]:
     """Let every test open any path, whatever other tests opened."""
     with new_run():
         yield
+
+
+@pytest.fixture(autouse=True)
+def logs_of_its_own() -> Iterator[None]:
+    """Remove the log handlers that a test set up.
+
+    Their stream is closed with the test, and a service of a later test would log to it. pytest's
+    own handlers are subclasses, and stay.
+    """
+    before = set(logging.root.handlers)
+    yield
+    for handler in set(logging.root.handlers) - before:
+        if type(handler) is logging.StreamHandler:
+            logging.root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -44,9 +43,6 @@ def run(*words: str) -> CommandResult:
         new_run(),
     ):
         patch.setattr(sys, "argv", ["noisefloor", *words])
-        # A service in this process may log to a stream that an earlier test has closed; what
-        # logging prints of that is no output of the command.
-        patch.setattr(logging, "raiseExceptions", False)
         try:
             commands.main()
         except SystemExit as end:
