@@ -59,6 +59,7 @@ from noisefloor.accounting.spending import (
     carried,
     check_text,
 )
+from noisefloor.accounting.trial_selection import TrialCount, TrialSelection
 
 __all__ = [
     "DELTA_UNITS",
@@ -88,6 +89,8 @@ __all__ = [
     "SpendPreview",
     "SpendReceipt",
     "StatementLine",
+    "TrialCount",
+    "TrialSelection",
     "advantage",
     "binary_success",
     "carried",

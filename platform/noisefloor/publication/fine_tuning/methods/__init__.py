@@ -8,12 +8,17 @@
     published_tensors(plan, module)
 
 ``method_kinds`` names the methods, ``method_settings`` what can be set, ``method_plan`` says what
-follows; ``head_then_adapters`` composes two trainings. With torch: ``adapters``, ``method_masks``,
-``method_training``, ``plain_training`` without privacy, ``diagnostics`` for experiments.
+follows; ``head_then_adapters`` composes two trainings, ``charged_selection`` chooses settings by
+private records. With torch: ``adapters``, ``method_masks``, ``method_training``,
+``plain_training`` without privacy, ``diagnostics`` for experiments.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from noisefloor.publication.fine_tuning.methods.charged_selection import (
+    ChargedSelection,
+    SelectedModel,
+)
 from noisefloor.publication.fine_tuning.methods.encoder_shapes import EncoderShapes
 from noisefloor.publication.fine_tuning.methods.head_then_adapters import HeadThenAdaptersPlan
 from noisefloor.publication.fine_tuning.methods.method_kinds import (
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CLIPPING_RULES",
     "METHODS",
+    "ChargedSelection",
     "ClipFactorPair",
     "EncoderShapes",
     "FineTuningMethod",
@@ -58,6 +64,7 @@ __all__ = [
     "HeadThenAdaptersPlan",
     "MaskLog",
     "MethodSettings",
+    "SelectedModel",
     "UnitImportances",
     "compare_clip_factors",
     "find_method",
