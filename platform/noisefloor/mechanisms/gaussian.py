@@ -39,9 +39,12 @@ class GaussianTable:
 
     @cached_property
     def variance(self) -> float:
-        """The variance of the table; for a narrow one it is well below sigma squared."""
-        noise = np.arange(-self.reach, self.reach + 1)
-        return float(self.chances @ noise.astype(np.float64) ** 2)
+        """The variance of the table; for a narrow one it is well below sigma squared.
+
+        Cards state it: a sum of floats would differ in the last digit between processes.
+        """
+        weights = enumerate(self.distribution.weights, -self.reach)
+        return sum(int(weight) * noise**2 for noise, weight in weights) / ONE
 
     @cached_property
     def distribution(self) -> FiniteDistribution:
