@@ -143,9 +143,13 @@ class ChainedLedger(ABC):
         count: int = 1,
         loss: ReleaseLoss | None = None,
     ) -> LedgerEntry:
-        """Debit ``count`` times the cost, or refuse and change nothing; see ``Ledger.spend``."""
+        """Debit ``count`` times the cost, or refuse and change nothing; see ``Ledger.spend``.
+
+        Before the first spend of a process the whole chain is checked: nothing is spent after a
+        record that is missing, changed or swapped (BrokenChain).
+        """
         requested = Spend(subject, spend_id, cost, release, proved, count, loss)
-        tail = self._tails.get(subject) or self.tail(subject)
+        tail = self._tails.get(subject) or self.verify(subject)[1]
         for _ in range(_MOST_TRIES):
             entry = requested.entry(self._terms, tail.total)
             try:

@@ -113,6 +113,11 @@ def test_a_tampered_log_is_refused_in_its_own_words(tmp_path: Path, place: str, 
         other = FileLedger(tmp_path, rich)
     with pytest.raises(BrokenChain, match=says):
         other.verify(subject)
+    forged = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    anew = FileLedger(tmp_path, other.terms)
+    with pytest.raises(BrokenChain, match=says):  # nothing is spent on such a chain
+        anew.spend(subject, "v-new", COST, "histogram", loss=LOSS)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == forged
 
 
 def test_a_total_that_is_forged_with_all_its_hashes_is_found(tmp_path: Path) -> None:

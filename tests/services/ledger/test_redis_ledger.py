@@ -220,6 +220,9 @@ def test_a_record_that_is_missing_changed_or_swapped_is_named(client: "Redis") -
     client.lrem(LedgerKeys(name).log("ann"), 1, client.lindex(LedgerKeys(name).log("ann"), 1))  # type: ignore[arg-type]
     with pytest.raises(BrokenChain, match="record 2 says that it is record 3: one is missing"):
         ledger.snapshot()
+    with pytest.raises(BrokenChain, match="record 2 says that it is record 3: one is missing"):
+        RedisLedger.open(client, name, TERMS).spend("ann", "d", HALF, "clicks")
+    assert client.llen(LedgerKeys(name).log("ann")) == 2
     ledger, name = three()
     client.rpop(LedgerKeys(name).log("ann"))
     with pytest.raises(LedgerAbsent):  # the client has seen it
