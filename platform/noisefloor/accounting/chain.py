@@ -20,6 +20,9 @@ from noisefloor.accounting.spending import FORMAT, LedgerTerms, added
 from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BadSnapshot, BrokenChain, ClockWentBack
 
+_LATEST = 253_402_300_799
+"""The last second of the year 9999, the latest that dates can say."""
+
 _FIELDS = ("at", "entry", "previous", "position", "total", "version")
 
 
@@ -75,9 +78,12 @@ class ChainedRecord:
             entry = read_entry(fields["entry"], "entry")
             total = LossTotal.of(tuple(map(int, fields["total"])))
             record = cls(fields["position"], fields["previous"], fields["at"], entry, total)
-            if set(fields) == set(_FIELDS) and record.content == content:
+            is_time = type(record.at) is int and 0 <= record.at <= _LATEST
+            if is_time and set(fields) == set(_FIELDS) and record.content == content:
                 return record
-        except (BadSnapshot, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (BadSnapshot, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        except (OverflowError, RecursionError):
             pass
         raise BrokenChain("A record of the ledger cannot be read: it is damaged.")
 
@@ -120,11 +126,22 @@ class ChainTail:
 
 
 def replay(
-    terms: LedgerTerms, subject: str, contents: Sequence[bytes]
+    terms: LedgerTerms,
+    subject: str,
+    contents: Sequence[bytes],
+    start: ChainTail | None = None,
 ) -> tuple[list[ChainedRecord], ChainTail]:
-    """Read a whole chain and check every link; BrokenChain names the first that is wrong."""
-    start = ChainTail.start(terms, subject)
-    records = [_read_at(subject, place, content) for place, content in enumerate(contents, 1)]
+    """Read a chain and check every link; BrokenChain names the first that is wrong.
+
+    Args:
+        terms: Of the ledger.
+        subject: Whose chain.
+        contents: Its records in order.
+        start: A checked end that they have to follow; by default the beginning of the chain.
+    """
+    start = start or ChainTail.start(terms, subject)
+    places = enumerate(contents, start.position + 1)
+    records = [_read_at(subject, place, content) for place, content in places]
     tails = [start, *map(ChainTail.after, records)]
     for (before, after), record in zip(pairwise(tails), records, strict=True):
         _check_link(terms, subject, before, record)

@@ -45,8 +45,7 @@ class Appended(NamedTuple):
 
     Attributes:
         status: Whether the record was appended.
-        record: For ``known`` the record of that spend id; for ``changed`` the last record of the
-            subject, None where there is none.
+        record: For ``known`` the record of that spend id.
     """
 
     status: AppendStatus
@@ -118,12 +117,8 @@ class ChainedLedger(ABC):
         """Return the subjects that have an entry, sorted."""
 
     @abstractmethod
-    def contents(self, subject: str) -> list[bytes]:
-        """Return the chained records of a subject as they are stored."""
-
-    @abstractmethod
-    def _last(self, subject: str) -> bytes | None:
-        """Return the last record of a subject."""
+    def contents(self, subject: str, first: int = 0) -> list[bytes]:
+        """Return the chained records of a subject as they are stored, without the first ones."""
 
     @abstractmethod
     def _record_of(self, spend_id: str) -> bytes | None:
@@ -145,11 +140,11 @@ class ChainedLedger(ABC):
     ) -> LedgerEntry:
         """Debit ``count`` times the cost, or refuse and change nothing; see ``Ledger.spend``.
 
-        Before the first spend of a process the whole chain is checked: nothing is spent after a
-        record that is missing, changed or swapped (BrokenChain).
+        Every record that the decision rests on was checked by this process: nothing is spent
+        after one that is missing, changed or swapped (BrokenChain).
         """
         requested = Spend(subject, spend_id, cost, release, proved, count, loss)
-        tail = self._tails.get(subject) or self.verify(subject)[1]
+        tail = self._tails.get(subject) or self.tail(subject)
         for _ in range(_MOST_TRIES):
             entry = requested.entry(self._terms, tail.total)
             try:
@@ -167,7 +162,7 @@ class ChainedLedger(ABC):
                 tail = self._tails[subject] = ChainTail.after(record)
                 self._note(subject, tail, spend_id)
                 return entry
-            tail = self._tails[subject] = self._tail_after(subject, answer.record)
+            tail = self.tail(subject)
         raise BrokenChain(f"Ledger of {subject}: its end changes with every look.")
 
     def append_unchecked(self, entry: LedgerEntry) -> bool:
@@ -226,8 +221,14 @@ class ChainedLedger(ABC):
         return None if record is None else record.entry
 
     def tail(self, subject: str) -> ChainTail:
-        """Return the end of a subject's chain."""
-        return self._tail_after(subject, self._last(check_text(subject, "subject")))
+        """Return the end of a subject's chain, and check the records that are new here."""
+        known = self._tails.get(check_text(subject, "subject"))
+        if known is not None and known.position:
+            found = self.contents(subject, known.position - 1)
+            if found and ChainTail.after(_read(found[0])) == known:
+                self._tails[subject] = tail = replay(self._terms, subject, found[1:], known)[1]
+                return tail
+        return self.verify(subject)[1]  # the first look, or the log was restored meanwhile
 
     def total(self, subject: str) -> LossTotal:
         """Return what a subject has spent, by every count of the filter."""
@@ -247,7 +248,9 @@ class ChainedLedger(ABC):
 
     def verify(self, subject: str) -> tuple[list[ChainedRecord], ChainTail]:
         """Read the chain of a subject and check every link, or raise BrokenChain."""
-        return replay(self._terms, subject, self.contents(subject))
+        records, tail = replay(self._terms, subject, self.contents(subject))
+        self._tails[subject] = tail
+        return records, tail
 
     def account(self, subject: str) -> Ledger:
         """Return a ledger in memory with the entries of one subject; the chain is checked."""
@@ -290,6 +293,7 @@ class ChainedLedger(ABC):
         return record.entry
 
     def _tail_after(self, subject: str, last: bytes | None) -> ChainTail:
+        """Return the end that a last record states; it is not checked."""
         if last is None:
             return ChainTail.start(self._terms, subject)
         return ChainTail.after(_read(last))

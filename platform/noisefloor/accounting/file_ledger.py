@@ -71,10 +71,10 @@ class FileLedger(ChainedLedger):
         """Return the subjects that have an entry, sorted."""
         return sorted(path.stem for path in self._folder.glob("*.log") if path.stat().st_size)
 
-    def contents(self, subject: str) -> list[bytes]:
-        """Return the chained records of a subject as they are stored."""
+    def contents(self, subject: str, first: int = 0) -> list[bytes]:
+        """Return the chained records of a subject as they are stored, without the first ones."""
         found = []
-        for place, line in enumerate(self._lines(subject), 1):
+        for place, line in enumerate(self._lines(subject)[first:], first + 1):
             try:
                 found.append(_content(line))
             except BrokenChain as error:
@@ -100,7 +100,7 @@ class FileLedger(ChainedLedger):
                 return Appended(AppendStatus.KNOWN, known)
             last = self._last(subject)
             if self._tail_after(subject, last).head != tail.head:
-                return Appended(AppendStatus.CHANGED, last)
+                return Appended(AppendStatus.CHANGED)
             self._cut_unfinished(subject)
             line = record.digest.encode("ascii") + b" " + record.content + b"\n"
             write_synced(self._path(subject), line, os.O_APPEND)

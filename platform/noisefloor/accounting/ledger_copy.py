@@ -30,13 +30,9 @@ class LedgerCopy(ChainedLedger):
         """Return the subject, if it has an entry."""
         return [self._subject] if self._contents else []
 
-    def contents(self, subject: str) -> list[bytes]:
-        """Return the chained records of the subject."""
-        return list(self._contents) if subject == self._subject else []
-
-    def _last(self, subject: str) -> bytes | None:
-        found = self.contents(subject)
-        return found[-1] if found else None
+    def contents(self, subject: str, first: int = 0) -> list[bytes]:
+        """Return the chained records of the subject, without the first ones."""
+        return self._contents[first:] if subject == self._subject else []
 
     def _record_of(self, spend_id: str) -> bytes | None:
         return self._ids.get(spend_id)

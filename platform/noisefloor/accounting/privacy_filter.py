@@ -172,7 +172,8 @@ class PrivacyFilter:
         """Return the smallest (epsilon, delta) that is proved of a total.
 
         It is within the budget if and only if the filter admits the total; a total that it does
-        not admit (after a merge) may have no proof but the plain sum.
+        not admit (after a merge) may have no proof but the plain sum. It is a statement of the
+        spends so far: of all that may still be chosen in view of them, the budget is proved.
         """
         if not total.entries:
             return total.carried
@@ -180,7 +181,8 @@ class PrivacyFilter:
         if self.order and total.failure <= self.reserve:
             epsilon = -((-total.renyi - self._overhead) // (NANO // MICRO))
             found.append(Amount(epsilon, self.budget.delta_units))
-        return min(found, default=total.plain) + total.carried
+        within = [one for one in found if one.fits(self.budget)]
+        return min(within or found, default=total.plain) + total.carried
 
     @property
     def _overhead(self) -> int:

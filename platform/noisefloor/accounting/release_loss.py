@@ -7,7 +7,6 @@ sum of any number of releases is exact, and never below what they cost.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from math import comb
 
 from noisefloor.accounting.accountant import (
     GaussianNoise,
@@ -24,7 +23,13 @@ NANO = 10**9
 """Units of one Renyi divergence."""
 
 MOST_ORDER = 4096
-"""A sum over all powers up to twice the order still takes a fraction of a second."""
+"""A sum over all powers up to twice the order takes some hundredths of a second."""
+
+_LARGEST_LOG = 10**6
+"""Above it, powers of e leave the range of decimals."""
+
+_MOST_UNITS = 10**30
+"""Far above every cap, so that a total with it is refused; no longer number is written down."""
 
 _LARGE = Decimal(500)
 """From this epsilon on, the divergence of a pure release is taken for its bound, epsilon."""
@@ -72,6 +77,8 @@ class ReleaseLoss:
         """
         check_count(order, "order", least=2, most=MOST_ORDER)
         is_substitution = neighbours is Neighbours.RECORD_SUBSTITUTE
+        if not self.is_lossy:
+            return 0
         return _in_units(
             [
                 _pure(Decimal(repr(self.epsilon)), order),
@@ -79,11 +86,16 @@ class ReleaseLoss:
             ]
         )
 
+    @property
+    def is_lossy(self) -> bool:
+        """Whether there is anything with a divergence."""
+        return bool(self.events) or self.epsilon > 0
+
 
 @in_sixty_digits
 def _in_units(parts: Sequence[Decimal]) -> int:
-    units = sum(parts, Decimal(0)) * NANO + (_ROUNDING if any(parts) else 0)
-    return int(units.to_integral_value(ROUND_CEILING))
+    units = sum(parts, Decimal(0)) * NANO + _ROUNDING
+    return min(_MOST_UNITS, int(units.to_integral_value(ROUND_CEILING)))
 
 
 @in_sixty_digits
@@ -119,17 +131,20 @@ def _pure(epsilon: Decimal, order: int) -> Decimal:
 def _sampled(event: SampledGaussian, order: int) -> Decimal:
     """Return the divergence of Gaussian noise on a Poisson sample, for either direction.
 
-    Reference: Mironov, Talwar, Zhang 2019, arXiv 1908.10530, section 3.3 (whole orders).
+    Reference: Mironov, Talwar, Zhang 2019, arXiv 1908.10530, section 3.3 (whole orders). Each
+    term is made of the one before it: no power leaves the range of decimals by itself. Where the
+    last term would, the divergence is bounded by that without sampling, which is never less.
     """
     rate, variance = Decimal(event.sampling_rate), Decimal(event.noise_multiplier) ** 2
-    terms = (
-        comb(order, k)
-        * (1 - rate) ** (order - k)
-        * rate**k
-        * (Decimal(k * k - k) / (2 * variance)).exp()
-        for k in range(order + 1)
-    )
-    return sum(terms, Decimal(0)).ln() / (order - 1)
+    if order * (order - 1) > 2 * variance * _LARGEST_LOG:
+        return _gaussian(event, order)
+    term, growth, step = (1 - rate) ** order, Decimal(1), (1 / variance).exp()
+    total, odds = term, rate / (1 - rate)
+    for k in range(order):
+        term *= odds * growth * (order - k) / (k + 1)
+        growth *= step
+        total += term
+    return total.ln() / (order - 1)
 
 
 def _two_steps(event: SampledGaussian, order: int) -> Decimal:

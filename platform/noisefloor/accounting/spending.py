@@ -125,6 +125,8 @@ class Spend:
         for name in ("subject", "spend_id", "release"):
             check_text(getattr(self, name), name)
         check_count(self.count, "count")
+        if self.loss is not None and self.cost.epsilon and not self.loss.is_lossy:
+            raise BadParameter("loss", "<loss>", "with noise or an epsilon: the cost is above 0")
         if self.loss is not None and not self.cost.delta and _needs_delta(self.loss):
             raise BadParameter("delta", 0.0, "> 0: Gaussian noise guarantees nothing without one")
 

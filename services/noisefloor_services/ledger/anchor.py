@@ -120,10 +120,18 @@ class LedgerAnchor:
             if not self.is_there:
                 self._write(LedgerTotals())
 
-    def raise_to(self, ledger_totals: LedgerTotals) -> None:
-        """Raise what it says to at least this much; it is on disk when this returns."""
+    def raise_to(self, ledger_totals: LedgerTotals, *, is_restored: bool = False) -> None:
+        """Raise what it says to at least this much; it is on disk when this returns.
+
+        Args:
+            ledger_totals: What was spent.
+            is_restored: Whether the server has been raised to the anchor: only then may its
+                history be another one. Otherwise that is refused with LedgerBehind.
+        """
         with self._locked():
             stored = self.read()
+            if not is_restored and stored.contradicts(ledger_totals):
+                raise LedgerBehind(f"{self._path}: {BEHIND}")
             raised = stored.joined(ledger_totals)
             if raised != stored:
                 self._write(raised)
@@ -186,16 +194,20 @@ class AnchoredLedger(RedisLedger):
         ledger = cls.open(client, name, terms)
         ledger._anchor = anchor
         ledger.check_anchor()
-        for subject in ledger.subjects():
-            ledger.verify(subject)
         return ledger
 
     def check_anchor(self) -> None:
-        """Raise LedgerBehind if the server holds less than the anchor says."""
+        """Raise LedgerBehind if the server holds less than the anchor says.
+
+        Records that this process has not checked yet are checked as well: BrokenChain names one
+        that does not follow.
+        """
         anchored = self._anchor.read()
         is_behind = anchored.exceeds(self.ledger_totals(anchored.subjects))
         if is_behind or _has_another_history(self, anchored):
             raise LedgerBehind(f"{self._anchor.path}: {BEHIND}")
+        for subject in self.subjects():
+            self.tail(subject)
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
         """Keep what was released for a spend, once; return what is kept and on file."""
@@ -284,7 +296,7 @@ def restore(ledger: RedisLedger, anchor: LedgerAnchor) -> RestorationSummary:
         for start in range(0, len(entries), _AT_ONCE):
             added += ledger.restore(_snapshot(ledger, entries[start : start + _AT_ONCE]))
     sealed = ledger.seal() if is_behind or is_new else 0
-    anchor.raise_to(with_ids(ledger))
+    anchor.raise_to(with_ids(ledger), is_restored=True)
     raised = {
         name: sum((entry.debited for entry in entries), Amount(0))
         for name, entries in missing.items()

@@ -145,9 +145,9 @@ class RedisLedger(accounting.ChainedLedger):
         names = cast(set[bytes], self._client.smembers(self._keys.subjects))
         return sorted(name.decode() for name in names)
 
-    def contents(self, subject: str) -> list[bytes]:
-        """Return the chained records of a subject as they are stored."""
-        return [_content(stored) for stored in self._read(subject, 0)]
+    def contents(self, subject: str, first: int = 0) -> list[bytes]:
+        """Return the chained records of a subject as they are stored, without the first ones."""
+        return [_content(stored) for stored in self._read(subject, first)]
 
     def publish(self, spend_id: str, content: bytes) -> bytes:
         """Keep what was released for a spend, once; return what is kept.
@@ -204,10 +204,14 @@ class RedisLedger(accounting.ChainedLedger):
         return sum(raw._restored(one, (released or {}).get(one.spend_id)) for one in entries)
 
     def ledger_totals(self, subjects: Iterable[str] = ()) -> LedgerTotals:
-        """Return the totals of all subjects that have an entry, and of the given ones."""
+        """Return what the server says of all subjects that have an entry, and of the given ones.
+
+        Nothing of it is checked: an anchor is compared with it.
+        """
         names = sorted({*self.subjects(), *subjects})
         raw = RedisLedger(self._client, self._keys, self.terms, self._id, 0, clock=self._clock)
-        parts = {name: SubjectTotals.of(raw.tail(name)) for name in names}
+        tails = {name: raw._tail_after(name, raw._last(name)) for name in names}
+        parts = {name: SubjectTotals.of(tail) for name, tail in tails.items()}
         return LedgerTotals(parts, self._client.scard(self._keys.settled))
 
     def head_at(self, subject: str, position: int) -> str:
@@ -240,7 +244,8 @@ class RedisLedger(accounting.ChainedLedger):
         if answer == b"appended":
             self._seen = max(self._seen, int(rest[0]))
             return accounting.Appended(AppendStatus.APPENDED)
-        return accounting.Appended(AppendStatus(answer.decode()), _content(rest[0]))
+        known = _content(rest[0]) if rest else None
+        return accounting.Appended(AppendStatus(answer.decode()), known)
 
     def _last(self, subject: str) -> bytes | None:
         found = self._read(subject, -1)

@@ -40,7 +40,7 @@ if place then
 end
 local length, last = redis.call('LLEN', KEYS[3]), redis.call('LINDEX', KEYS[3], -1)
 if length < tonumber(ARGV[4]) then return {'lost'} end
-if length > tonumber(ARGV[4]) then return {'changed', last} end
+if length > tonumber(ARGV[4]) then return {'changed'} end
 if last and string.sub(last, 1, 64) ~= ARGV[5] then return {'lost'} end
 redis.call('RPUSH', KEYS[3], ARGV[6])
 redis.call('HSETNX', KEYS[2], ARGV[3], (length + 1) .. ' ' .. KEYS[3])

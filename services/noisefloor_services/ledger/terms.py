@@ -120,6 +120,13 @@ class SubjectTotals:
         """Position and every count, none of which ever falls."""
         return self.position, *self.total.numbers
 
+    def contradicts(self, other: "SubjectTotals") -> bool:
+        """Say whether the two cannot be of one chain: no count of a longer one is smaller."""
+        if self.position == other.position:
+            return self.head != other.head or self.total != other.total
+        less, more = sorted((self, other), key=lambda one: one.position)
+        return any(map(int.__gt__, less.numbers, more.numbers))
+
     def joined(self, other: "SubjectTotals") -> "SubjectTotals":
         """Return the larger of each number, the head of the longer chain, and all ids."""
         position, *counts = map(max, self.numbers, other.numbers)
@@ -148,6 +155,11 @@ class LedgerTotals:
         names = sorted({*self.subjects, *other.subjects})
         parts = {name: self.of(name).joined(other.of(name)) for name in names}
         return LedgerTotals(parts, max(self.settled, other.settled))
+
+    def contradicts(self, other: "LedgerTotals") -> bool:
+        """Say whether the two cannot be of one history."""
+        both = self.subjects.keys() & other.subjects.keys()
+        return any(self.of(name).contradicts(other.of(name)) for name in both)
 
     def exceeds(self, other: "LedgerTotals") -> bool:
         """Say whether any number is larger here than there; ids are not compared."""

@@ -15,7 +15,7 @@ from redis.retry import Retry
 from noisefloor import roles
 from noisefloor.accounting import Amount, ReleaseLoss
 from noisefloor.cards import SigningKey
-from noisefloor.errors import NoisefloorError
+from noisefloor.errors import BrokenChain, NoisefloorError
 from noisefloor.randomness import Source
 from noisefloor.wire.messages import PublicationPrice
 from noisefloor_services.ledger import AnchoredLedger, BadAnchor, LedgerBehind, RedisLedger
@@ -121,6 +121,8 @@ class PublisherState:
             return "The ledger does not answer."
         except LedgerBehind:
             return "The ledger holds less than its anchor says: run restore-ledger."
+        except BrokenChain:
+            return "A record of the ledger is missing, changed or forged: ledger verify names it."
         except BadAnchor:
             return "The ledger's anchor is missing, damaged, or another ledger's."
         except NoisefloorError:

@@ -11,8 +11,8 @@ as text; the user that needs no password is off.
 
 What this cannot do: a server runs a script with the rights of its caller. So the aggregator's
 user has to have XDEL, by which what is settled goes. The publisher's user can append to the ledger
-and has no command that changes, lowers or takes away anything; what a publisher that was taken
-over appends has to follow the chain, or the ledger is refused (``ledger verify``).
+and has no command that changes, lowers or takes away anything. What a publisher that was taken
+over appends has to follow the chain: every process checks each record before it spends after it.
 """
 
 import hashlib

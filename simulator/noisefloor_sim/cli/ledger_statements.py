@@ -170,9 +170,11 @@ def _check_kept(target: PublicationTarget, path: Path) -> None:
     except OSError as error:
         raise BadParameter("card", str(path), f"a file of a card ({error.strerror})") from None
     card = check_card(document, target.key or (), unsigned=target.key is None)
-    name, place = str(card.get("data_set")), card.get("ledger") or {}
+    name, place = str(card.get("data_set")), card.get("ledger")
+    position = place.get("position") if isinstance(place, dict) else None
+    if not isinstance(place, dict) or type(position) is not int:
+        raise BadParameter("card", str(path), "a card that names its record of the ledger")
     heads = [record.digest for record in target.ledger(name).verify(name)[0]]
-    position = place.get("position", 0)
     if not 0 < position <= len(heads) or heads[position - 1] != place.get("head"):
         raise BrokenChain(
             f"Ledger of {name}: {path} names record {position}, which the ledger with its "

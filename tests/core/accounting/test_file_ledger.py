@@ -1,7 +1,9 @@
 """The ledger of a single machine: the same answers, in a folder, for several processes."""
 
+import hashlib
 import multiprocessing
 import os
+import re
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -135,6 +137,24 @@ def test_a_total_that_is_forged_with_all_its_hashes_is_found(tmp_path: Path) -> 
     data = forged.digest.encode() + b" " + forged.content + b"\n"
     (tmp_path / "visits.log").write_bytes(data)
     with pytest.raises(BrokenChain, match="is not of Renyi order 10"):
+        ledger.verify("visits")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("at", '"x"'), ("at", "true"), ("at", str(10**30)), ("total", "[Infinity]"), ("at", "-1")],
+)
+def test_a_record_with_a_value_of_another_kind_is_damaged(
+    tmp_path: Path, field: str, value: str
+) -> None:
+    ledger = three(tmp_path)
+    path = tmp_path / "visits.log"
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    old, new = rf'"{field}":(\[[^]]*\]|\d+)', f'"{field}":{value}'
+    content = re.sub(old.encode(), new.encode(), first.partition(b" ")[2].rstrip(b"\n"))
+    digest = hashlib.sha256(content).hexdigest().encode()
+    path.write_bytes(digest + b" " + content + b"\n" + b"".join(rest))
+    with pytest.raises(BrokenChain, match="record 1"):
         ledger.verify("visits")
 
 

@@ -274,6 +274,40 @@ def test_a_substitution_costs_more_than_coming_or_going() -> None:
     assert ReleaseLoss((GaussianNoise(2.0),)).renyi(5, SWAPPED) == 2_500_000_001
 
 
+@pytest.mark.parametrize("neighbours", [ADDED, SWAPPED])
+@pytest.mark.parametrize(
+    "event", [SampledGaussian(1e-3, 0.01, 100), SampledGaussian(0.3, 1e-300), GaussianNoise(1e-90)]
+)
+def test_an_order_that_would_overflow_is_refused_as_any_other(
+    event: SampledGaussian | GaussianNoise, neighbours: Neighbours
+) -> None:
+    terms = LedgerTerms.of(0.01, 1e-6, neighbours=neighbours, model=TrustModel.CENTRAL)
+    cost = Guarantee(8.0, neighbours, delta=1e-7, model=TrustModel.CENTRAL)
+    entry = Spend("adult", "s", cost, "logistic", loss=ReleaseLoss((event,))).entry(
+        terms, LossTotal()
+    )
+    granting, total = terms.filter(LossTotal()), LossTotal().plus(entry.debited, entry.renyi)
+    assert granting.cap < entry.renyi <= 10**30
+    assert not granting.admits(total)
+    assert granting.shortages(total, LossTotal())
+
+
+def test_divergences_are_never_rounded_to_nothing() -> None:
+    assert ReleaseLoss((SampledGaussian(1e31, 0.5, 2**32),)).renyi(2, ADDED) == 1
+    assert ReleaseLoss((SampledGaussian(1.5, 1e-300, 5),)).renyi(100, ADDED) == 1
+    assert ReleaseLoss().renyi(2, ADDED) == 0
+
+
+def test_what_is_spent_is_said_by_a_count_that_is_within_the_budget() -> None:
+    granting = filter_of(Amount.budget(2.0, 1e-5))
+    own = Guarantee(0.1, ADDED, delta=2e-5, model=TrustModel.CENTRAL)  # its delta is above
+    total = LossTotal().plus(
+        Amount.cost(own), *granting.cost(ReleaseLoss((GaussianNoise(20.0),)), ADDED)
+    )
+    assert granting.admits(total)
+    assert granting.spent(total).fits(granting.budget)
+
+
 def test_bad_losses_and_orders_are_refused() -> None:
     loss = ReleaseLoss((GaussianNoise(1.0),))
     for order in (0, 1, 4097, 2.5, True):
@@ -284,6 +318,8 @@ def test_bad_losses_and_orders_are_refused() -> None:
             ReleaseLoss(**more)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(BadParameter, match="Gaussian noise guarantees nothing"):
         Spend("adult", "s", Guarantee(1.0, ADDED, model=TrustModel.CENTRAL), "x", loss=loss)
+    with pytest.raises(BadParameter, match="the cost is above 0"):
+        Spend("adult", "s", Guarantee(1.0, ADDED, 1e-6), "x", loss=ReleaseLoss())
     none = Guarantee.none("it is the truth", ADDED, TrustModel.CENTRAL)
     terms = LedgerTerms.of(1.0, neighbours=ADDED, model=TrustModel.CENTRAL)
     with pytest.raises(BudgetExceeded, match="the truth"):

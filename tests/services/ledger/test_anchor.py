@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import threading
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -13,14 +14,15 @@ from hypothesis import strategies as st
 from redis import Redis
 
 import valkeys
-from noisefloor.accounting import Amount, LedgerTerms, LossTotal
-from noisefloor.errors import BudgetExceeded, SpendConflict
+from noisefloor.accounting import Amount, ChainedRecord, LedgerTerms, LossTotal
+from noisefloor.errors import BrokenChain, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_services.ledger.anchor import AnchoredLedger, LedgerAnchor, restore
 from noisefloor_services.ledger.redis_ledger import RedisLedger
 from noisefloor_services.ledger.terms import (
     BadAnchor,
     LedgerBehind,
+    LedgerKeys,
     LedgerTotals,
     ReleaseSealed,
     SubjectTotals,
@@ -55,6 +57,55 @@ def set_back(client: "Redis", name: str, kept: dict[bytes, bytes]) -> None:
         client.delete(key)
     for key, value in kept.items():
         client.restore(key, 0, value)
+
+
+def forge(client: "Redis", name: str, forged: ChainedRecord) -> None:
+    """Append a record with the commands that the publisher's user has."""
+    keys, spend_id = LedgerKeys(name), forged.entry.spend_id
+    client.rpush(keys.log("films"), forged.digest.encode() + forged.content)
+    client.hsetnx(keys.places, spend_id, f"{forged.position} {keys.log('films')}")
+
+
+@pytest.mark.parametrize("is_emptied", [True, False])
+def test_a_forged_total_that_follows_the_chain_gives_no_budget_back(
+    client: "Redis", tmp_path: Path, *, is_emptied: bool
+) -> None:
+    ledger, anchor, name = anchored(client, tmp_path)
+    ledger.spend("films", "a", HALF, "histogram")
+    record = ledger.record("a")
+    assert record is not None
+    free = replace(record.entry, spend_id="free", debited=Amount(0), proved=Amount(0), renyi=0)
+    total = LossTotal() if is_emptied else record.total
+    forge(client, name, replace(ledger.tail("films").next(free, record.at), total=total))
+    other = RedisLedger.open(client, name, TERMS)  # without an anchor
+    for one in (ledger, other):
+        with pytest.raises(BrokenChain, match="record 2 has a total that its entries do not add"):
+            one.spend("films", "b", HALF, "histogram")
+    with pytest.raises(LedgerBehind if is_emptied else BrokenChain):  # the service is not ready
+        ledger.check_anchor()
+    assert anchor.read().of("films").position == 1
+    assert client.llen(LedgerKeys(name).log("films")) == 2
+
+
+def test_a_retry_does_not_move_the_anchor_to_another_history(
+    client: "Redis", tmp_path: Path
+) -> None:
+    ledger, anchor, name = anchored(client, tmp_path)
+    ledger.spend("films", "a", HALF, "histogram")
+    before = anchor.read()
+    record = ledger.record("a")
+    assert record is not None
+    later = replace(record, at=record.at + 1)
+    log = LedgerKeys(name).log("films")
+    client.lset(log, 0, later.digest.encode() + later.content)  # type: ignore[arg-type]
+    for spend_id, cost in (("a", HALF), ("b", replace(HALF, epsilon=5.0))):
+        with pytest.raises((LedgerBehind, BudgetExceeded)):
+            ledger.spend("films", spend_id, cost, "histogram")
+    late = AnchoredLedger.open(client, name, TERMS, clock=lambda: 0.0)
+    late._anchor = anchor
+    with pytest.raises(LedgerBehind):  # found by its id, as the clock allows no new spend
+        late.spend("films", "a", HALF, "histogram")
+    assert anchor.read() == before
 
 
 def test_every_spend_and_release_is_on_file(client: "Redis", tmp_path: Path) -> None:
@@ -306,7 +357,10 @@ def test_an_anchor_never_falls(
     anchor.create()
     before = anchor.read()
     for raised in (first, second):
-        anchor.raise_to(raised)
+        if anchor.read().contradicts(raised):
+            with pytest.raises(LedgerBehind):
+                anchor.raise_to(raised)
+        anchor.raise_to(raised, is_restored=True)
         assert not raised.exceeds(anchor.read())
         assert anchor.read().joined(raised) == anchor.read()
     assert not before.exceeds(anchor.read())
