@@ -15,8 +15,6 @@ BIN = $(VENV)/bin
 PIP_FLAGS = --quiet --disable-pip-version-check
 # One more than the two cores of a small machine: many tests wait for processes that they started.
 WORKERS ?= 3
-# tests/conftest.py puts the slowest files first; xdist would take those with most tests first.
-DIST = --dist loadfile --no-loadscope-reorder
 EXAMPLES ?= 1000
 FRAMES ?= 100000
 SECONDS ?= 600
@@ -39,10 +37,10 @@ test: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(WORKERS) $(DIST)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 nightly: $(VENV)/installed
-	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest -n $(WORKERS) $(DIST)
+	NOISEFLOOR_PROFILE=nightly $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 bench: $(VENV)/installed $(PEERS)/installed
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import settings
 
 import real_data as real_data_sets
-import slowest
 from noisefloor.randomness import new_run
 from noisefloor.tables.cache import CACHE_VARIABLE
 from properties import DEFAULT_EXAMPLES, NIGHTLY_FACTOR, PROFILE
@@ -71,16 +70,6 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files of the slowest tests, so that no worker gets one of them at the end.
-
-    The order within a file stays. Only with ``--no-loadscope-reorder`` do workers take files in
-    this order: else those with few tests come last, and the slow ones have few.
-    """
-    ranks = slowest.ranks_of_files(slowest.old_page())
-    items.sort(key=lambda item: ranks.get(item.nodeid.partition("::")[0], len(ranks)))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

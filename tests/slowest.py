@@ -3,8 +3,7 @@
 ``python tests/slowest.py`` runs the suite and rewrites ``SLOWEST.md`` beside this file; with names
 of files it takes the seconds from there instead. Reasons in the page are kept for tests that stay
 among the twenty; a new one gets a gap that somebody has to fill. As a plugin
-(``pytest -p slowest --cpu-times=FILE``) it writes the seconds of every test to a file. The files
-of the page are run first (``conftest.py``): one that starts last leaves the other workers idle.
+(``pytest -p slowest --cpu-times=FILE``) it writes the seconds of every test to a file.
 
 The time is that of the processor, so that a busy machine does not change the order: the worker's
 own and that of the processes which it started and waited for.
@@ -35,7 +34,7 @@ keeps the reasons.
 | seconds | runs | test | why it is worth them |
 |---|---|---|---|
 """
-ROW = re.compile(r"^\| (?P<seconds>[\d.]+) \| \d+ \| `(?P<test>\S+)` \| (?P<reason>.+) \|$", re.M)
+ROW = re.compile(r"^\| [\d.]+ \| \d+ \| `(?P<test>\S+)` \| (?P<reason>.+) \|$", re.M)
 
 
 def processor_seconds() -> float:
@@ -108,19 +107,6 @@ def page(seconds: Iterable[tuple[float, str]], old: str) -> str:
     return HEADER + "".join(rows)
 
 
-def old_page() -> str:
-    """Return what was measured before, if anything: a copy of the tests may come without it."""
-    return PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-
-
-def ranks_of_files(written: str) -> dict[str, int]:
-    """Return the place of each file on a page: that with the most seconds is at 0."""
-    totals: dict[str, float] = defaultdict(float)
-    for row in ROW.finditer(written):
-        totals[row["test"].partition("::")[0]] += float(row["seconds"])
-    return {file: place for place, file in enumerate(sorted(totals, key=lambda one: -totals[one]))}
-
-
 def read_seconds(files: Iterable[Path]) -> list[tuple[float, str]]:
     """Return the seconds and names that the plugin wrote."""
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
@@ -130,7 +116,6 @@ def read_seconds(files: Iterable[Path]) -> list[tuple[float, str]]:
 def measure(target: Path) -> None:
     """Run the suite with the plugin."""
     words = ["-p", "slowest", f"--cpu-times={target}", "-n", "auto", "--dist", "loadfile"]
-    words += ["--no-loadscope-reorder"]
     # Plugins are imported before pytest has read where modules of tests are.
     places = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
@@ -144,7 +129,8 @@ def main(given: list[str]) -> None:
         files = [Path(name) for name in given] or [Path(folder, "seconds")]
         if not given:
             measure(files[0])
-        PAGE.write_text(page(read_seconds(files), old_page()), encoding="utf-8")
+        old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        PAGE.write_text(page(read_seconds(files), old), encoding="utf-8")
 
 
 if __name__ == "__main__":

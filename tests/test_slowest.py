@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 import slowest
 from house import ROOT
 
@@ -42,21 +40,6 @@ def test_the_seconds_are_read_as_the_plugin_writes_them(tmp_path: Path) -> None:
     file = tmp_path / "seconds"
     file.write_text("2.500\ta.py::two[a b]\n1.000\ta.py::one\n")
     assert slowest.read_seconds([file]) == [(2.5, "a.py::two[a b]"), (1.0, "a.py::one")]
-
-
-def test_files_are_ranked_by_the_sum_of_their_seconds() -> None:
-    seconds = [(4.0, "a.py::w"), (3.0, "b.py::x[1]"), (2.0, "b.py::y"), (1.0, "c.py::z")]
-    assert slowest.ranks_of_files(slowest.page(seconds, "")) == {"b.py": 0, "a.py": 1, "c.py": 2}
-    assert slowest.ranks_of_files("") == {}
-
-
-def test_files_of_the_page_are_run_first(request: pytest.FixtureRequest) -> None:
-    ranks = slowest.ranks_of_files(PAGE)
-    files = [item.nodeid.partition("::")[0] for item in request.session.items]
-    places = [ranks.get(file, len(ranks)) for file in files]
-    assert places == sorted(places)
-    blocks = [file for file, before in zip(files, ["", *files], strict=False) if file != before]
-    assert len(blocks) == len(set(files)), "the tests of a file stay together"
 
 
 def test_every_test_on_the_page_exists_and_has_a_reason() -> None:
