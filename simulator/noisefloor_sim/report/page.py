@@ -91,6 +91,7 @@ def render(page: Page) -> str:
     )
 
 
+@cache  # compiling the templates takes longer than rendering most reports
 def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("noisefloor_sim.report", "templates"),
