@@ -58,6 +58,7 @@ from noisefloor.accounting.spending import (
     SpendReceipt,
     carried,
     check_text,
+    followed,
 )
 from noisefloor.accounting.trial_selection import TrialCount, TrialSelection
 
@@ -102,6 +103,7 @@ __all__ = [
     "epsilon_at_least",
     "explained",
     "filter_of",
+    "followed",
     "gaussian_delta",
     "gaussian_true_positive_rate",
     "group",

@@ -16,7 +16,7 @@ from itertools import pairwise
 from noisefloor.accounting.entries import LedgerEntry
 from noisefloor.accounting.privacy_filter import LossTotal
 from noisefloor.accounting.snapshot import entry_fields, read_entry
-from noisefloor.accounting.spending import FORMAT, LedgerTerms, added
+from noisefloor.accounting.spending import FORMAT, LedgerTerms, added, misplaced
 from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BadSnapshot, BrokenChain, ClockWentBack
 
@@ -171,9 +171,8 @@ def _check_link(
         raise BrokenChain(_at(subject, place, rule))
     if record.total != added(before.total, record.entry):
         raise BrokenChain(_at(subject, place, "has a total that its entries do not add up to"))
-    order = terms.filter(before.total).order
-    if not record.entry.is_carried and record.entry.order != order:
-        raise BrokenChain(_at(subject, place, f"is not of Renyi order {order}"))
+    if rule := misplaced(terms, before.total, record.entry):
+        raise BrokenChain(_at(subject, place, rule))
 
 
 def _at(subject: str, place: int, rule: str) -> str:

@@ -23,7 +23,9 @@ from noisefloor.accounting.spending import (
     Spend,
     SpendReceipt,
     check_text,
+    followed,
     granted,
+    is_retry,
 )
 from noisefloor.errors import BrokenChain, BudgetExceeded, ClockWentBack, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
@@ -166,13 +168,19 @@ class ChainedLedger(ABC):
         raise BrokenChain(f"Ledger of {subject}: its end changes with every look.")
 
     def append_unchecked(self, entry: LedgerEntry) -> bool:
-        """Book an entry that was spent elsewhere, whatever the budget; False if it is known."""
+        """Book an entry that was spent elsewhere, whatever the budget; False if it is known.
+
+        BadSnapshot if it cannot follow the end of the chain: what is carried over comes first.
+        """
         for _ in range(_MOST_TRIES):
             tail = self.tail(entry.subject)
+            if self._record_of(entry.spend_id) is None:
+                followed(self._terms, tail.total, entry)
             record = tail.next(entry, max(tail.at, int(self._clock())))
             answer = self._append(tail, record)
             if answer.status is AppendStatus.KNOWN:
-                self._repeated(answer.record, entry)
+                if self._repeated(answer.record, entry) != entry:
+                    raise SpendConflict(conflict(entry.spend_id))
                 return False
             if answer.status is AppendStatus.APPENDED:
                 self._tails[entry.subject] = ChainTail.after(record)
@@ -287,7 +295,7 @@ class ChainedLedger(ABC):
     def _repeated(self, content: bytes | None, entry: LedgerEntry) -> LedgerEntry:
         """Return the entry of a retry, or raise SpendConflict if it was another spend."""
         record = _read(content)
-        if record.entry != entry:
+        if not is_retry(entry, record.entry):
             raise SpendConflict(conflict(entry.spend_id))
         self._note(entry.subject, ChainTail.after(record), entry.spend_id)
         return record.entry

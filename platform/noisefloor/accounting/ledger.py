@@ -25,7 +25,9 @@ from noisefloor.accounting.spending import (
     SpendReceipt,
     added,
     check_text,
+    followed,
     granted,
+    is_retry,
 )
 from noisefloor.errors import BadSnapshot, BudgetExceeded, SpendConflict
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
@@ -121,8 +123,11 @@ class Ledger:
         requested = Spend(subject, spend_id, cost, release, proved, count, loss)
         before = self.total(subject)
         entry = requested.entry(self._terms, before)
-        if self._is_known(entry):
-            return self._entries[spend_id]
+        known = self._entries.get(spend_id)
+        if known is not None:
+            if not is_retry(entry, known):
+                raise SpendConflict(conflict(spend_id))
+            return known
         granted(self._terms, before, entry)
         self._write(entry)
         return entry
@@ -247,8 +252,16 @@ class Ledger:
         self.write_all([entry for entry in theirs.entries if not self._is_known(entry)])
 
     def write_all(self, entries: Iterable[LedgerEntry]) -> None:
-        """Take entries over as they are; no budget is looked at."""
-        for entry in entries:
+        """Take entries over as they are, all or none; no budget is looked at.
+
+        What is carried over is written first; BadSnapshot if an entry cannot follow the others.
+        """
+        ordered = sorted(entries, key=lambda entry: not entry.is_carried)
+        totals: dict[str, LossTotal] = {}
+        for entry in ordered:
+            before = totals.get(entry.subject) or self._of(entry.subject).total
+            totals[entry.subject] = followed(self._terms, before, entry)
+        for entry in ordered:
             self._write(entry)
 
     def _is_known(self, entry: LedgerEntry) -> bool:

@@ -16,7 +16,7 @@ from noisefloor.accounting.entries import (
 from noisefloor.accounting.privacy_filter import LossTotal, PrivacyFilter, filter_of
 from noisefloor.accounting.release_loss import ReleaseLoss
 from noisefloor.checks import check_count, check_finite
-from noisefloor.errors import BadParameter, BudgetExceeded, Shortage
+from noisefloor.errors import BadParameter, BadSnapshot, BudgetExceeded, Shortage
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 
 LARGEST_BUDGET = 1e9
@@ -194,6 +194,35 @@ def granted(terms: LedgerTerms, before: LossTotal, entry: LedgerEntry) -> LossTo
 def carried(entry: LedgerEntry) -> LedgerEntry:
     """Return an entry of format 1 as this format carries it over."""
     return replace(entry, order=0, renyi=0, failure=0, is_carried=True)
+
+
+def is_retry(entry: LedgerEntry, known: LedgerEntry) -> bool:
+    """Tell whether a request repeats a spend that is booked.
+
+    Format 1 wrote nothing down for a filter: of a spend that was carried over, a retry repeats
+    what format 1 wrote.
+    """
+    return known == (carried(entry) if known.is_carried else entry)
+
+
+def misplaced(terms: LedgerTerms, before: LossTotal, entry: LedgerEntry) -> str:
+    """Say why an entry cannot follow a total; empty if it can.
+
+    The filter is made of what is left by everything that was carried over, and adds up
+    divergences of one order: what is carried comes before all else.
+    """
+    if entry.is_carried:
+        return "is carried over from format 1 and comes after others" if before.entries else ""
+    order = terms.filter(before).order
+    return "" if entry.order == order else f"is not of Renyi order {order}"
+
+
+def followed(terms: LedgerTerms, before: LossTotal, entry: LedgerEntry) -> LossTotal:
+    """Return a total with an entry that was spent elsewhere; BadSnapshot if it cannot follow."""
+    rule = misplaced(terms, before, entry)
+    if rule:
+        raise BadSnapshot(f"Ledger snapshot: entry {entry.spend_id} of {entry.subject} {rule}.")
+    return added(before, entry)
 
 
 def check_text(value: str, name: str) -> str:

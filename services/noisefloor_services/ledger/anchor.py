@@ -35,6 +35,7 @@ from noisefloor.accounting import (
     LossTotal,
     encode_ledger,
 )
+from noisefloor.synced_files import sync_folder, write_synced
 from noisefloor_services.ledger.redis_ledger import RedisLedger
 from noisefloor_services.ledger.terms import (
     BEHIND,
@@ -135,6 +136,26 @@ class LedgerAnchor:
             raised = stored.joined(ledger_totals)
             if raised != stored:
                 self._write(raised)
+
+    def renew(self, older: bytes, ledger_totals: LedgerTotals) -> None:
+        """Replace a file of format 1 in one step; it is kept beside, as ``NAME.format-1``.
+
+        A crash at any point leaves the old file or the new one in place, each of them whole.
+
+        Args:
+            older: What is in the file; if it is no longer that, it is left alone (BadAnchor).
+            ledger_totals: What the new file says.
+        """
+        kept = self._path.with_name(f"{self._path.name}.format-1")
+        with self._locked():
+            if self._path.read_bytes() != older:
+                rule = "the anchor was changed meanwhile: stop the publisher, then repeat this"
+                raise BadAnchor(f"{self._path}: {rule}.")
+            draft = kept.with_name(f"{kept.name}.new")
+            write_synced(draft, older, os.O_TRUNC)
+            draft.replace(kept)
+            sync_folder(self._path.parent)
+            self._write(ledger_totals)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

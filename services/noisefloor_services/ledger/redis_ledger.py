@@ -263,15 +263,16 @@ class RedisLedger(accounting.ChainedLedger):
         self, entries: list[accounting.LedgerEntry], released: Mapping[str, bytes]
     ) -> None:
         """Refuse a backup as a whole, before the first entry is booked."""
+        totals: dict[str, accounting.LossTotal] = {}
         for entry in entries:
             known = self.entry(entry.spend_id)
             kept, content = self.published(entry.spend_id), released.get(entry.spend_id)
             is_redrawn = content is not None and kept is not None and kept != content
             if (known is not None and known != entry) or is_redrawn:
                 raise SpendConflict(accounting.conflict(entry.spend_id))
-            total = self.total(entry.subject)
-            if known is None and entry.is_carried and total.entries:
-                raise BadSnapshot("Ledger snapshot: an entry of format 1 comes after others.")
+            if known is None:
+                before = totals.get(entry.subject) or self.total(entry.subject)
+                totals[entry.subject] = accounting.followed(self.terms, before, entry)
 
     def _restored(self, entry: accounting.LedgerEntry, content: bytes | None) -> bool:
         keys = self._keys

@@ -1,15 +1,23 @@
 """A rehearsal: store and anchor that format 1 wrote are carried over, nothing is guessed."""
 
+import hashlib
 import json
+import os
 import shutil
+import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from noisefloor.accounting import Amount, LedgerTerms
+from forked_children import FORKS, in_forked_child
+from noisefloor.accounting import Amount, Ledger, LedgerTerms, carried
+from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import (
     BadSnapshot,
     BudgetExceeded,
@@ -18,6 +26,8 @@ from noisefloor.errors import (
     UnlikeTerms,
 )
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.randomness import SecureSource, Source
+from noisefloor.roles.model_publisher import ModelPublisher, PublicationMethod, ReleaseRequest
 from noisefloor_services import publisher
 from noisefloor_services.ledger import (
     AnchoredLedger,
@@ -28,6 +38,7 @@ from noisefloor_services.ledger import (
     migrate,
     restore,
 )
+from noisefloor_services.ledger.terms import LedgerTotals
 from noisefloor_services.settings import Settings
 
 RECORD = Neighbours.RECORD_ADD_REMOVE
@@ -37,18 +48,23 @@ WRITTEN = Path(__file__).parent / "format_1"
 KEY = "noisefloor:{ledger-old}:"
 
 
+def fill(client: "Redis") -> None:
+    """Put back what format 1 left: three spends of visits, one of films, one release."""
+    client.flushall()
+    for key, (kind, value) in json.loads((WRITTEN / "store.json").read_text()).items():
+        if kind == "hash":
+            client.hset(key, mapping=value)
+        elif kind == "set":
+            client.sadd(key, *value)
+        else:
+            client.set(key, value)
+
+
 @pytest.fixture
 def client(url: str) -> Iterator["Redis"]:
-    """The store as format 1 left it: three spends of visits, one of films, one release."""
+    """The store as format 1 left it."""
     with Redis.from_url(url) as made:
-        made.flushall()
-        for key, (kind, value) in json.loads((WRITTEN / "store.json").read_text()).items():
-            if kind == "hash":
-                made.hset(key, mapping=value)
-            elif kind == "set":
-                made.sadd(key, *value)
-            else:
-                made.set(key, value)
+        fill(made)
         yield made
 
 
@@ -135,6 +151,176 @@ def test_a_store_that_is_damaged_or_behind_is_not_carried_over(
     with pytest.raises(BadSnapshot, match="damaged"):
         migrate(client, "old", TERMS, None)
     assert not client.exists(f"{KEY}terms-2")
+
+
+def kill_at(step: int, folder: Path) -> None:
+    """Kill this process before a step: a command to the server, or one that changes a file."""
+    steps = count()
+
+    def taken() -> None:
+        if next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def audited(event: str, arguments: tuple[Any, ...]) -> None:  # Any: of any event
+        is_ours = event == "open" and str(arguments[0]).startswith(str(folder))
+        if is_ours or event in ("os.rename", "os.link", "os.remove", "fcntl.flock"):
+            taken()
+
+    def counted(work: Any) -> Any:  # Any: of any signature
+        def step_and_work(*arguments: Any, **options: Any) -> Any:  # Any: as the work's
+            taken()
+            return work(*arguments, **options)
+
+        return step_and_work
+
+    sys.addaudithook(audited)
+    for owner, name in ((Redis, "execute_command"), (os, "fsync")):
+        setattr(owner, name, counted(getattr(owner, name)))
+
+
+@FORKS
+def test_a_command_that_is_killed_at_any_step_is_repeated(
+    client: "Redis", anchor: LedgerAnchor, url: str
+) -> None:
+    whole, kept = anchor.path.read_bytes(), anchor.path.with_name("anchor.format-1")
+    found = set()
+    for step in count():
+        fill(client)
+        anchor.path.write_bytes(whole)
+        kept.unlink(missing_ok=True)
+
+        def killed(step: int = step) -> bytes:
+            kill_at(step, anchor.path.parent)
+            with Redis.from_url(url) as own:
+                return str(migrate(own, "old", TERMS, anchor.path)).encode()
+
+        end = in_forked_child(killed)
+        is_carried, is_old = (
+            bool(client.exists(f"{KEY}terms-2")),
+            anchor.path.read_bytes() == whole,
+        )
+        found.add((is_carried, is_old))
+        if is_old:
+            with pytest.raises(BadAnchor, match="format 1: run migrate-ledger"):
+                anchor.read()
+        summary = str(migrate(client, "old", TERMS, anchor.path))
+        assert ("anchors of format 1; their" in summary) == (is_carried and is_old)
+        ledger = AnchoredLedger.open_at(client, "old", TERMS, anchor)
+        said = anchor.read()
+        assert (
+            ledger.spent("visits") == said.of("visits").total.spent == Amount(750_000, 3 * 10**12)
+        )
+        assert said.of("visits").ids == {"v-0", "v-1", "v-2"}
+        assert said.settled == 1
+        assert kept.read_bytes() == whole
+        assert not list(anchor.path.parent.glob("*.new"))
+        client.flushall()
+        RedisLedger.create(client, "old", TERMS)
+        with pytest.raises(LedgerBehind):  # an emptied server has no budget to give
+            AnchoredLedger.open_at(client, "old", TERMS, anchor)
+        if end:
+            break
+    assert end == b"Carried over 4 entries of 1 ledgers of format 1."
+    assert found == {(False, True), (True, True), (True, False)}
+    assert step > 20
+
+
+def test_a_store_that_lost_a_release_or_a_spend_is_not_carried_over(
+    client: "Redis", anchor: LedgerAnchor
+) -> None:
+    """A second draw under an id whose release is out would not be paid for."""
+    whole = anchor.path.read_bytes()
+    client.delete(f"{KEY}kept:v-0")
+    for path in (None, anchor.path):
+        with pytest.raises(BadSnapshot, match="what was released for v-0 is gone"):
+            migrate(client, "old", TERMS, path)
+    client.delete(f"{KEY}settled")
+    with pytest.raises(LedgerBehind, match="holds less of what was released"):
+        migrate(client, "old", TERMS, anchor.path)
+    fill(client)
+    other = str(client.hget(f"{KEY}entries", "v-2"), "ascii")  # type: ignore[arg-type]  # bytes
+    body = json.loads(other)["body"]
+    body["entries"][0]["spend_id"] = "v-9"
+    checksum = hashlib.sha256(canonical_json(body)).hexdigest()
+    client.hdel(f"{KEY}entries", "v-2")
+    client.hset(f"{KEY}entries", "v-9", canonical_json({"body": body, "checksum": checksum}))
+    with pytest.raises(LedgerBehind, match="less of visits"):  # as much, under another id
+        migrate(client, "old", TERMS, anchor.path)
+    assert not client.exists(f"{KEY}terms-2")
+    assert anchor.path.read_bytes() == whole
+    fill(client)
+    client.rename(f"{KEY}terms", "noisefloor:{ledger-new}:terms")
+    with pytest.raises(BadAnchor, match="anchor of another ledger"):
+        migrate(client, "new", TERMS, anchor.path)
+
+
+def test_an_anchor_that_comes_later_is_compared_with_what_was_carried_over(
+    client: "Redis", anchor: LedgerAnchor
+) -> None:
+    whole = anchor.path.read_bytes()
+    client.delete(f"{KEY}kept:v-0", f"{KEY}settled")
+    migrate(client, "old", TERMS, None)
+    with pytest.raises(LedgerBehind, match="what was released"):
+        migrate(client, "old", TERMS, anchor.path)
+    assert anchor.path.read_bytes() == whole
+    client.flushall()
+    RedisLedger.create(client, "old", TERMS)
+    with pytest.raises(LedgerBehind, match="less of films, visits, what was released"):
+        migrate(client, "old", TERMS, anchor.path)
+    fill(client)
+    migrate(client, "old", TERMS, None)
+    RedisLedger.open(client, "old", TERMS).spend("visits", "new", COST, "laplace")
+    with pytest.raises(BadAnchor, match="changed meanwhile"):
+        anchor.renew(b"what another process has replaced", LedgerTotals())
+    assert anchor.path.read_bytes() == whole
+    summary = migrate(client, "old", TERMS, anchor.path)
+    assert str(summary) == "Carried over 1 anchors of format 1; their ledgers were before."
+    assert anchor.read().of("visits").ids == {"v-0", "v-1", "v-2", "new"}
+    AnchoredLedger.open_at(client, "old", TERMS, anchor)
+
+
+def test_what_format_1_charged_and_did_not_store_is_made_by_the_same_request(
+    client: "Redis", anchor: LedgerAnchor
+) -> None:
+    migrate(client, "old", TERMS, anchor.path)
+    ledger = AnchoredLedger.open_at(client, "old", TERMS, anchor)
+    entry = ledger.entry("v-1")
+    assert entry is not None and entry == carried(entry)
+    drawn: list[str] = []
+
+    def release(request: ReleaseRequest, source: Source) -> bytes:
+        drawn.append(request.publication_id)
+        return source.words(1).tobytes()
+
+    method = PublicationMethod(entry.release, "text/plain", lambda one: one.cost, release)
+    publisher = ModelPublisher(ledger, ledger, [method], data_sets=["visits"])
+    ledger.spend("visits", "rest", Guarantee(1.25, RECORD, model=TrustModel.CENTRAL), "laplace")
+    request = ReleaseRequest("v-1", "visits", entry.release, COST)
+    made = publisher.publish(request, SecureSource())
+    assert publisher.publish(request, SecureSource()) == made
+    assert drawn == ["v-1"]
+    with pytest.raises(SpendConflict):
+        publisher.charge(replace(request, publication_id="v-2", cost=replace(COST, epsilon=0.2)))
+    assert ledger.spent("visits") == Amount(2_000_000, 3 * 10**12)
+    assert len(ledger.entries("visits")) == 4
+
+
+def test_a_backup_with_spends_of_format_1_is_taken_over_before_other_spends_only(
+    client: "Redis", anchor: LedgerAnchor
+) -> None:
+    migrate(client, "old", TERMS, anchor.path)
+    backup = RedisLedger.open(client, "old", TERMS).snapshot()
+    client.flushall()
+    ledger = RedisLedger.create(client, "old", TERMS)
+    ledger.spend("visits", "new", COST, "laplace")
+    before = ledger.verify("visits")
+    with pytest.raises(BadSnapshot, match="visits is carried over from format 1 and comes"):
+        ledger.restore(backup)
+    assert ledger.verify("visits") == before
+    assert ledger.subjects() == ["visits"]
+    with pytest.raises(BadSnapshot, match="comes after others"):
+        ledger.append_unchecked(Ledger.restore(backup).entries("visits")[0])
+    assert ledger.verify("visits") == before
 
 
 def test_the_operators_command_carries_over_what_the_settings_name(
