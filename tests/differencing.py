@@ -5,7 +5,7 @@ behind it: one place of a bit vector, or one value of a collected column.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
@@ -14,12 +14,18 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from noisefloor.wire import FIRST, Integers, Kind, Reduction, bit_vector_kind, record_kind
+from noisefloor.roles import CollectionConfig
+from noisefloor.wire import Integers, Kind, Reduction, bit_vector_kind, record_kind
 from noisefloor.wire.frames import seal
 
 MINIMUM = 3
 EPOCHS = range(2)
 COLLECTIONS = ("", "tea")
+EQUAL: Mapping[str, int] = dict.fromkeys(COLLECTIONS, MINIMUM)
+MIXED: Mapping[str, int] = {"": MINIMUM, "tea": 1}
+MINIMUMS: tuple[Mapping[str, int], ...] = (EQUAL, MIXED, {"": 1, "tea": MINIMUM})
+"""Of the collections of one service: any of them may have none, which is a minimum of 1."""
+
 _EACH = 4
 _REPORTS = 2 * len(EPOCHS) * len(COLLECTIONS) * _EACH * 2
 
@@ -36,6 +42,7 @@ class HonestFrame:
     kind: Kind
     epoch: int
     data: bytes
+    numbers: tuple[int, ...]
 
 
 def _frames() -> Iterator[HonestFrame]:
@@ -51,15 +58,17 @@ def _frames() -> Iterator[HonestFrame]:
                         rows = np.arange(_REPORTS) == numbers[:, None]
                     batch_id = number.to_bytes(16, "big")
                     data = seal(kind, epoch, kind.encode(rows), batch_id, collection=collection)
-                    yield HonestFrame(collection, kind, epoch, data)
+                    yield HonestFrame(collection, kind, epoch, data, tuple(numbers.tolist()))
 
 
 FRAMES = tuple(_frames())
+_MADE_FOR = {number: one.collection for one in FRAMES for number in one.numbers}
 
 
-def names_of(collection: str) -> tuple[str, ...]:
-    """Return the names of which a frame has one to count in a collection with a minimum."""
-    return (collection,) if collection else FIRST
+def collection_of(name: str, minimum: int = MINIMUM) -> CollectionConfig:
+    """Return one of the collections as services make it: its rule says which frames it takes."""
+    kinds = {kind.name: kind for kind in KINDS}
+    return CollectionConfig(kinds=kinds, minimum_batch=minimum, name=name)
 
 
 class Attacked(Protocol):
@@ -130,6 +139,14 @@ LAST_LOOK = [
 ]
 
 
+BESIDE = [
+    *(AttackStep("deliver", "", frame=place) for place in range(_EACH)),
+    AttackStep("deliver", "tea", frame=2),
+    *LAST_LOOK,
+]
+"""A batch of the first collection, and one of its frames to another as well."""
+
+
 def reports_in(answer: bytes, kind: Kind) -> list[int]:
     """Return the numbers of the reports behind an answer, by the answer alone."""
     if kind.reduction is Reduction.COLLECT:
@@ -139,8 +156,14 @@ def reports_in(answer: bytes, kind: Kind) -> list[int]:
     return np.repeat(np.arange(len(cells)), cells).tolist()
 
 
-def isolated(world: Attacked, steps: Sequence[AttackStep], minimum: int = MINIMUM) -> list[str]:
-    """Carry an attack out, and return what it found that it should not have."""
+def isolated(
+    world: Attacked, steps: Sequence[AttackStep], minimums: Mapping[str, int] = EQUAL
+) -> list[str]:
+    """Carry an attack out, and return what it found that it should not have.
+
+    A report is protected by the minimum of the collection that its device made it for, wherever
+    it is counted: it may be shown among so many reports or more, and in no smaller difference.
+    """
     answers: dict[tuple[str, str, int], set[bytes]] = {}
     for step in steps:
         batch = (step.collection, step.kind.name, step.epoch)
@@ -154,10 +177,12 @@ def isolated(world: Attacked, steps: Sequence[AttackStep], minimum: int = MINIMU
                 answers.setdefault(batch, set()).add(answer)
         else:
             getattr(world, step.action)(*batch)
-    return list(_findings(answers, minimum))
+    return list(_findings(answers, minimums))
 
 
-def _findings(answers: dict[tuple[str, str, int], set[bytes]], minimum: int) -> Iterator[str]:
+def _findings(
+    answers: dict[tuple[str, str, int], set[bytes]], minimums: Mapping[str, int]
+) -> Iterator[str]:
     kinds = {kind.name: kind for kind in KINDS}
     found = []
     for batch, given in answers.items():
@@ -168,9 +193,15 @@ def _findings(answers: dict[tuple[str, str, int], set[bytes]], minimum: int) -> 
             found.append((batch, set(reports)))
             if len(set(reports)) < len(reports):
                 yield f"{batch} counts a report twice"
-            if len(reports) < minimum:
+            if _is_few(set(reports), minimums[batch[0]], minimums):
                 yield f"{batch} shows {len(reports)} reports"
     for (one, ours), (other, theirs) in combinations(found, 2):
-        shown = [len(part) for part in (ours - theirs, theirs - ours) if ours & theirs]
-        if any(0 < count < minimum for count in shown):
-            yield f"{one} without {other} shows fewer than {minimum}"
+        parts = (ours - theirs, theirs - ours) if ours & theirs else ()
+        if any(_is_few(part, 1, minimums) for part in parts):
+            yield f"{one} without {other} shows {min(map(len, parts))} reports"
+
+
+def _is_few(reports: set[int], minimum: int, minimums: Mapping[str, int]) -> bool:
+    """Whether they are fewer than a minimum, or than that of one of their own collections."""
+    least = max([minimum, *(minimums[_MADE_FOR[one]] for one in reports)])
+    return least > 1 and len(reports) < least

@@ -11,6 +11,7 @@ from noisefloor.errors import ServicesRefused
 from noisefloor.roles.collection_config import CollectionConfig, example_collection
 from noisefloor.tasks import task_registry
 from noisefloor.tasks.training_task import TrainingTask
+from noisefloor.wire import address_frame
 from noisefloor_services import ad_server, aggregator
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
@@ -52,7 +53,7 @@ def test_a_task_is_trained_alike_on_both_buses(services: RemoteHost, task: Train
         assert there.content == here.content
         for data in frames(task, number):
             here.apply(data)
-            there.apply(data)
+            there.apply(address_frame(data, collection.kinds, worlds[1].collection))
         for learner in (here, there):
             learner.close(number)
         assert there.summary(number) == here.summary(number)

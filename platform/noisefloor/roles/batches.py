@@ -15,8 +15,8 @@ an open epoch, then closed      an open epoch is never read
 one batch, read twice           the same bytes: a frame that comes after the close is refused and
                                 never counted, a close that is repeated changes nothing, and the
                                 parameters in an answer are frozen by the first read
-before and after a restore      a snapshot holds epochs, minimum and parameters; a restore can
-                                raise the minimum and not lower it
+before and after a restore of   a snapshot holds epochs, minimum and parameters; a restore can
+the newest snapshot             raise the minimum and not lower it. (An older snapshot: below)
 before and after retirement     there is no second answer: a retired epoch stays closed for ever,
                                 and so do its frames' ids
 two epochs of one kind          a frame states its epoch: no report is in both
@@ -27,13 +27,18 @@ two kinds of one epoch          a frame states its kind: no report is in both. S
 the model after a round and     the same reports are behind both; a round below the minimum is
 the round's own statistics      not trained on
 two collections                 a frame counts in one collection: in the one that it names, or,
-                                if it names none, in the first (``wire.encode_frame``)
+                                if it names none, in the first (``wire.encode_frame``). That
+                                holds where a collection has no minimum as well: what was made
+                                for the first is protected by the first one's minimum
 ==============================  =================================================================
 
-Not covered, because no server can see it: a device that makes a second report of the same data,
-and whoever reads frames themselves. An operator who empties the store, sets it back to an older
-backup, or starts a first collection under another namespace, makes the service forget what was
-read before.
+Not covered, because no server can see it: a device that makes a second report of the same data;
+a sender who fills a batch with reports of his own, which he knows and can subtract; and whoever
+reads frames themselves, since he can also write them anew for another epoch or collection. Nor is
+a service that forgets what was read before: one whose store was emptied (in memory, a crash does
+it), set back to an older backup or snapshot, or started with another namespace for its first
+collection. Counts are not answers: how many frames came can be read exactly, see
+``docs/operations.md``.
 """
 
 import json

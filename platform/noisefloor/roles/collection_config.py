@@ -18,7 +18,7 @@ from noisefloor.roles.ad_server import IMPRESSIONS, Ad, Catalogue, request_kinds
 from noisefloor.roles.batches import MOST_MINIMUM, BatchTerms, ReportProtection
 from noisefloor.roles.kind_registry import kind_description, kinds_from_sizes
 from noisefloor.tasks import TrainingTask, kinds_of_task, task_description, task_from_description
-from noisefloor.wire import FIRST, MOST_EPOCH, Kind
+from noisefloor.wire import MOST_EPOCH, Kind
 
 MOST_BYTES = 1 << 26
 FORMAT = 2
@@ -90,12 +90,10 @@ class CollectionConfig:
     def frame_names(self) -> tuple[str, ...]:
         """The names of which a frame has one, to count here; an empty one for no name.
 
-        A frame that names none belongs to the first collection. It is also taken where batches
-        have no minimum, as in simulations: there is nothing that a difference could undercut.
+        A frame that names none counts in the first collection alone, whatever the minimum here:
+        it is the first collection's minimum that protects it.
         """
-        if not self.name:
-            return FIRST
-        return (*FIRST, self.name) if self.terms.minimum == 1 else (self.name,)
+        return (self.name,)
 
     def at_least(self, minimum: int, default: int | None = None) -> "CollectionConfig":
         """Return it with a minimum of its own, which is no smaller than a service allows.

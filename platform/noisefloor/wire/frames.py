@@ -51,6 +51,7 @@ _END = b"\xff\xff\xff\xff\0\0\0\0"
 _EPOCH_FORM = re.compile(rb"[0-9]{10}")
 _ID_FORM = re.compile(rb"[0-9a-f]{32}")
 _COLLECTION = re.compile(r"([a-z0-9][a-z0-9-]{0,63})?", re.ASCII)
+_LONGEST_NAME = "c" * 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +219,16 @@ def decode_frame(
     return Frame(kind, epoch, batch_id, batch)
 
 
+def address_frame(data: bytes, kinds: Mapping[str, Kind], collection: str) -> bytes:
+    """Write a frame that names no collection anew, as one for a named collection.
+
+    Epoch, batch id and rows stay, and so does their order. For a simulation, which makes its
+    frames before it is known where they are counted; a device names the collection at once.
+    """
+    frame = decode_frame(data, kinds)
+    return seal(frame.kind, frame.epoch, frame.batch, frame.batch_id, collection=collection)
+
+
 def read_batch_id(
     data: bytes, kinds: Mapping[str, Kind], collections: Sequence[str] = FIRST
 ) -> bytes | None:
@@ -351,9 +362,17 @@ def _arrow(
 
 
 def _rows_within(kind: Kind, most_bytes: int) -> int:
-    """Return how many rows of the widest sort fit in a frame."""
+    """Return how many rows of the widest sort fit in a frame, whatever collection it names.
+
+    Room for a name is left in every frame: ``address_frame`` may add one afterwards.
+    """
     empty = joined(kind, [])
-    fixed = _head(kind).message.size + empty.serialize().size + len(_END) + 24 * len(kind.columns)
+    fixed = (
+        _head(kind, _LONGEST_NAME).message.size
+        + empty.serialize().size
+        + len(_END)
+        + 24 * len(kind.columns)
+    )
     rows: int = (most_bytes - fixed) // kind.row_bytes
     if rows < 1:
         raise BadParameter("most_bytes", most_bytes, f"enough for a row of {kind.name}")

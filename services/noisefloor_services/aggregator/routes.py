@@ -177,12 +177,14 @@ def _epoch(store: EpochStore, kind: str, epoch: int) -> messages.EpochStatus:
 def _described(
     epoch: int, summary: EpochSummary, terms: BatchTerms, *, is_kept: bool = True
 ) -> messages.EpochStatus:
-    """Describe an epoch; of one that cannot be read, in whole minimums."""
+    """Describe an epoch: in whole minimums what its answer does not say, as late reports."""
     is_readable = summary.is_closed and is_kept and terms.has_enough(summary.rows)
     numbers = asdict(summary)
     is_closed = numbers.pop("is_closed")
-    if not is_readable:
-        numbers = {name: terms.coarse(number) for name, number in numbers.items()}
+    exact = ("frames", "rows") if is_readable else ()
+    numbers = {
+        name: number if name in exact else terms.coarse(number) for name, number in numbers.items()
+    }
     return messages.EpochStatus(
         epoch=epoch,
         is_closed=is_closed,
@@ -195,6 +197,7 @@ def _described(
 def _account(
     found: Conservation, alarms: Iterable[Alarm], terms: BatchTerms
 ) -> messages.ConservationReport:
+    """Describe what became of frames: exactly, or a frame that is missing would not show."""
     return messages.ConservationReport(
         **asdict(found) | {"reports": terms.coarse(found.reports)},
         missing=found.missing,

@@ -115,7 +115,7 @@ def store_users(
             *(f"%W~{one}frames" for one in parts),
             *(f"%R~{one}" for one in seen),
             *(f"~{one}" for one in refused),
-            *(f"%R~{one}" for one in (*settings, collections)),
+            *(f"%R~{one}" for one in (*settings, collections, f"{collections}:used")),
         ),
         # A server asks for every right on the keys of a script's call; what the script does with
         # each of them is checked again.

@@ -11,6 +11,7 @@ from enum import Enum
 
 from noisefloor.errors import BadParameter
 from noisefloor.roles import CollectionConfig
+from noisefloor_services.store import scripts
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 
@@ -50,25 +51,13 @@ class CollectionRegistry:
     def add(self, name: str, collection: CollectionConfig) -> Registration:
         """Register a collection, once or again; its namespace follows from its name."""
         content = self.placed(name, collection).at_least(1, self._default_minimum).content
-        if self._find([name])[0] is None and len(self.names()) >= MOST:
-            return Registration.FULL
-        is_new, is_gone, stored = self._server.atomically(
-            [
-                ("HSETNX", self._key, name, content),
-                ("SISMEMBER", self._gone, name),
-                ("HGET", self._key, name),
-            ]
-        )
-        if is_gone:
-            self._server.call("HDEL", self._key, name)
-            return Registration.GONE
-        return (
-            Registration.NEW
-            if is_new
-            else Registration.SAME
-            if self._read(name, stored).content == content
-            else Registration.OTHER
-        )
+        # One step: a service that is killed between two would leave a used name registered.
+        command = scripts.REGISTER.command([self._key, self._gone], [name, content, MOST])
+        found, stored = self._server.call(*command)
+        if found != b"kept":
+            return Registration(found.decode())
+        is_same = self._read(name, stored).content == content
+        return Registration.SAME if is_same else Registration.OTHER
 
     def placed(self, name: str, collection: CollectionConfig) -> CollectionConfig:
         """Return a collection in the namespace that belongs to its name."""
@@ -86,7 +75,9 @@ class CollectionRegistry:
 
     def names(self) -> list[str]:
         """Return the names of all collections."""
-        return sorted(name.decode() for name in self._server.call("HKEYS", self._key))
+        listed = [name.decode() for name in self._server.call("HKEYS", self._key)]
+        there = self.are_there(listed)
+        return sorted(name for name, is_there in zip(listed, there, strict=True) if is_there)
 
     def drop(self, name: str) -> None:
         """Take a collection away for ever; what it collected is dropped by its store."""
@@ -98,10 +89,14 @@ class CollectionRegistry:
         return self.placed(name, CollectionConfig.parse(stored)).at_least(1, self._default_minimum)
 
     def _find(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return documents; of a used name there is none, whatever an older version left."""
         if not names:
             return []
-        stored: list[bytes | None] = self._server.call("HMGET", self._key, *map(_check, names))
-        return stored
+        checked = [_check(name) for name in names]
+        stored, used = self._server.atomically(
+            [("HMGET", self._key, *checked), ("SMISMEMBER", self._gone, *checked)]
+        )
+        return [None if is_used else one for one, is_used in zip(stored, used, strict=True)]
 
 
 def _check(name: str) -> str:

@@ -48,5 +48,6 @@ ACCOUNT = _read("account")
 REPLACE = _read("replace")
 EMPTY = _read("empty")
 FREEZE = _read("freeze")
+REGISTER = _read("register", head=_HEAD)
 
-ALL = (APPEND, APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY, FREEZE)
+ALL = (APPEND, APPLY, BURY, CLOSE, RETIRE, CLAIM, LEAVE, ACCOUNT, REPLACE, EMPTY, FREEZE, REGISTER)

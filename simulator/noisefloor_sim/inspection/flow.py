@@ -1,8 +1,8 @@
 """One flow of reports as it is inspected: what is declared of its frames, rows and price."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from noisefloor.adversary.fit import FitResult
 from noisefloor.checks import Array
 from noisefloor.randomness import SeededSource
-from noisefloor.wire import Frame, Kind, Order, SealedFrame, sealed_frames
+from noisefloor.wire import Frame, Kind, Order, SealedFrame, address_frame, sealed_frames
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +42,11 @@ class DeviceFrame:
     def data(self) -> bytes:
         """The bytes, which are all that is sent."""
         return self.frame.data
+
+    def addressed(self, kinds: Mapping[str, Kind], collection: str) -> "DeviceFrame":
+        """Return it as a frame that names its collection; its kind is one of those."""
+        data = address_frame(self.data, kinds, collection)
+        return replace(self, frame=replace(self.frame, data=data))
 
 
 def device_frames(

@@ -18,7 +18,7 @@ from noisefloor.adversary.fit import FitTable, see_order
 from noisefloor.errors import BadFrame
 from noisefloor.privacy import FlowEvidence
 from noisefloor.roles import EpochReleases, FrameOutcome, FrameStatus
-from noisefloor.wire import Frame, Kind, Order, Reduction, decode_frame
+from noisefloor.wire import FIRST, Frame, Kind, Order, Reduction, decode_frame
 from noisefloor_sim.deploy.hosting import Receiver
 from noisefloor_sim.inspection.flow import DeviceFrame, Flow, SeenFrame
 from noisefloor_sim.inspection.transcript import Transcript
@@ -33,6 +33,9 @@ MOST_ORDERED = 2_048
 
 HEADER = frozenset((b"version", b"kind", b"epoch", b"batch"))
 """What the header of a frame says, and nothing else."""
+
+NAMED_HEADER = HEADER | {b"collection"}
+"""That of a frame which names its collection."""
 
 
 @dataclass(slots=True)
@@ -70,10 +73,12 @@ class _Book:
         last_order: Of each cohort's last frame.
         headers: Kinds whose header was looked at.
         schemas: Of frames that carry what is declared, by kind and epoch.
+        header: What the header of a frame has to say.
     """
 
     flow: Flow
     server: EpochReleases | None = None
+    header: frozenset[bytes] = HEADER
     expected: dict[bytes, DeviceFrame] = field(default_factory=dict)
     seen: dict[bytes, int] = field(default_factory=dict)
     epochs: dict[int, _Epoch] = field(default_factory=dict)
@@ -106,7 +111,7 @@ class _Book:
         if frame.kind.name not in self.headers:
             self.headers.add(frame.kind.name)
             entries = pa.ipc.read_schema(pa.py_buffer(data)).metadata or {}
-            if set(entries) != HEADER:
+            if set(entries) != self.header:
                 named = ", ".join(sorted(one.decode() for one in entries))
                 self.blame(f"a frame carries the entries {named} in its header")
 
@@ -128,10 +133,13 @@ class FrameTap:
 
     Args:
         is_linked: Whether the server can tell connections apart, so that there are transcripts.
+        collection: What frames of which something is released have to name; nothing where they
+            count in a first collection.
     """
 
-    def __init__(self, *, is_linked: bool = False) -> None:
+    def __init__(self, *, is_linked: bool = False, collection: str = "") -> None:
         self._is_linked = is_linked
+        self._collection = collection
         self._transcripts: dict[str, Transcript] = {}
         self._books: dict[str, _Book] = {}
         self._kinds: dict[str, Kind] = {}
@@ -148,11 +156,16 @@ class FrameTap:
         for flow in flows:
             if flow.name in self._books:
                 continue
-            self._books[flow.name] = _Book(flow, server)
+            is_named = self._collection and server is not None
+            self._books[flow.name] = _Book(flow, server, NAMED_HEADER if is_named else HEADER)
             for epoch in flow.epochs:
                 kind = flow.kind_at(epoch)
                 self._kinds[kind.name] = kind
                 self._flow_of_kind[kind.name] = flow.name
+
+    def is_named(self, flow: str) -> bool:
+        """Whether the frames of a flow have to name a collection: queries count in none."""
+        return self._books[flow].header is NAMED_HEADER
 
     def expect(self, frame: DeviceFrame) -> None:
         """Note what a device is about to send."""
@@ -182,7 +195,8 @@ class FrameTap:
         frame = outcome.frame if isinstance(outcome, FrameOutcome) else None
         try:
             # A role in this process has decoded these very bytes; what it counted is compared.
-            frame = frame or decode_frame(data, self._kinds)
+            names = {*FIRST, self._collection}
+            frame = frame or decode_frame(data, self._kinds, collections=sorted(names))
         except BadFrame as error:
             flow = self._by_bytes.get(hash(data), next(iter(self._books), ""))
             if flow:

@@ -138,11 +138,11 @@ class Engine:
         kinds = [kind for pipeline in self.pipelines.values() for kind in pipeline.kinds]
         requests = [kind for one in self.pipelines.values() for kind in one.request_kinds]
         world = None if scenario.behaviour is None else AdWorld.of(scenario)
-        self.hosted = (hosting or InProcessHost()).open(
-            self._collection([*kinds, *requests], world)
-        )
+        collection = self._collection([*kinds, *requests], world)
+        self._collected = collection.kinds
+        self.hosted = (hosting or InProcessHost()).open(collection)
         self.aggregator = self.hosted.servers.aggregator
-        self.tap = FrameTap(is_linked=scenario.threat.linked)
+        self.tap = FrameTap(is_linked=scenario.threat.linked, collection=self.hosted.collection)
         for pipeline in self.pipelines.values():
             self.tap.open(pipeline.flows, self.aggregator)
         self._to_aggregator = self.hosted.receiver(
@@ -214,6 +214,8 @@ class Engine:
 
     def send(self, frame: DeviceFrame, receive: Receiver, *name: str | int) -> None:
         """Start a frame on its way to a role."""
+        if self.tap.is_named(frame.flow):
+            frame = frame.addressed(self._collected, self.hosted.collection)
         self.tap.expect(frame)
         self.network.send(frame.data, receive, *name)
 

@@ -1,28 +1,40 @@
 """Batches: too few reports are never released, and no two answers isolate a few of them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, find, given
+from hypothesis import Phase, example, find, given
+from hypothesis import strategies as st
 
 from batches import batched
 from differencing import (
+    BESIDE,
     COLLECTIONS,
+    EQUAL,
     FRAMES,
     KINDS,
     LAST_LOOK,
     MINIMUM,
+    MINIMUMS,
+    MIXED,
     SUMMED,
     AttackStep,
     attacks,
+    collection_of,
     isolated,
-    names_of,
 )
 from noisefloor.errors import BadParameter, BatchTooSmall, EpochOpen
 from noisefloor.privacy import Guarantee, Neighbours
-from noisefloor.roles import Aggregator, BatchTerms, FrameStatus, ReportProtection, read_parameters
+from noisefloor.roles import (
+    Aggregator,
+    BatchTerms,
+    CollectionConfig,
+    FrameStatus,
+    ReportProtection,
+    read_parameters,
+)
 from noisefloor.roles.batches import UNSTATED
 from noisefloor.roles.epochs import EpochState
 from noisefloor.roles.frame_outcomes import FrameOutcome
@@ -39,22 +51,24 @@ class RoleWorld:
     """The collections as roles in this process.
 
     Args:
-        terms: On which they release.
+        minimums: By collection.
         made: The class of the role.
-        is_named: Whether frames name their collections.
+        takes: Which frames a collection takes, by the names in them; by default as services do.
     """
 
     def __init__(
         self,
-        terms: BatchTerms = TERMS,
+        minimums: Mapping[str, int] = EQUAL,
         made: type[Aggregator] = Aggregator,
         *,
-        is_named: bool = True,
+        takes: Callable[[CollectionConfig], tuple[str, ...]] = lambda one: one.frame_names,
     ) -> None:
         self._made = made
-        self._names = {one: names_of(one) if is_named else COLLECTIONS for one in COLLECTIONS}
+        listed = [collection_of(name, minimum) for name, minimum in minimums.items()]
+        self._names = {one.name: takes(one) for one in listed}
         self.roles = {
-            one: made(KINDS, terms=terms, collections=self._names[one]) for one in COLLECTIONS
+            one.name: made(KINDS, terms=one.terms, collections=self._names[one.name])
+            for one in listed
         }
 
     def deliver(self, collection: str, data: bytes) -> None:
@@ -85,10 +99,13 @@ class RoleWorld:
         )
 
 
-@given(attacks())
-@examples(60, deadline=None)
-def test_no_attack_isolates_fewer_reports_than_the_minimum(steps: list[AttackStep]) -> None:
-    assert isolated(RoleWorld(), steps) == []
+@given(attacks(), st.sampled_from(MINIMUMS))
+@example(BESIDE, MIXED)
+@examples(90, deadline=None)
+def test_no_attack_isolates_fewer_reports_than_the_minimum(
+    steps: list[AttackStep], minimums: Mapping[str, int]
+) -> None:
+    assert isolated(RoleWorld(minimums), steps, minimums) == []
 
 
 class LateCounting(Aggregator):
@@ -120,20 +137,36 @@ TWICE = [
 FEW = [*_delivered(range(1)), *LAST_LOOK]
 
 
-MUTANTS: dict[str, tuple[Callable[[], RoleWorld], list[AttackStep], str]] = {
-    "no minimum": (lambda: RoleWorld(BatchTerms(1)), FEW, "shows 1 reports"),
-    "late frames": (lambda: RoleWorld(made=LateCounting), LATE, "different bytes"),
-    "no names": (lambda: RoleWorld(is_named=False), TWICE, "without"),
+def _takes_all(collection: CollectionConfig) -> tuple[str, ...]:
+    return COLLECTIONS
+
+
+def _takes_unnamed_without_minimum(collection: CollectionConfig) -> tuple[str, ...]:
+    return COLLECTIONS if collection.terms.minimum == 1 else collection.frame_names
+
+
+Mutant = tuple[Callable[[], RoleWorld], list[AttackStep], str, Mapping[str, int]]
+NONE = dict.fromkeys(COLLECTIONS, 1)
+MUTANTS: dict[str, Mutant] = {
+    "no minimum": (lambda: RoleWorld(NONE), FEW, "shows 1 reports", EQUAL),
+    "late frames": (lambda: RoleWorld(made=LateCounting), LATE, "different bytes", EQUAL),
+    "no names": (lambda: RoleWorld(takes=_takes_all), TWICE, "without", EQUAL),
+    "names only where there is a minimum": (
+        lambda: RoleWorld(MIXED, takes=_takes_unnamed_without_minimum),
+        BESIDE,
+        "('tea', 'summed', 0) shows 1 reports",
+        MIXED,
+    ),
 }
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_planted_fault_is_found_by_an_attack_and_by_drawn_ones(mutant: str) -> None:
-    world, steps, what = MUTANTS[mutant]
-    assert isolated(RoleWorld(), steps) == []
-    assert any(what in one for one in isolated(world(), steps))
+    world, steps, what, minimums = MUTANTS[mutant]
+    assert isolated(RoleWorld(minimums), steps, minimums) == []
+    assert any(what in one for one in isolated(world(), steps, minimums))
     drawn = examples(300, database=None, phases=[Phase.generate])
-    assert find(attacks(), lambda steps: bool(isolated(world(), steps)), settings=drawn)
+    assert find(attacks(), lambda steps: bool(isolated(world(), steps, minimums)), settings=drawn)
 
 
 def _fed(terms: BatchTerms, reports: int) -> Aggregator:

@@ -175,8 +175,8 @@ def test_a_collection_may_raise_the_service_s_minimum_and_not_lower_it() -> None
         replace(plain, minimum_batch=99).at_least(100)
 
 
-def test_only_the_first_collection_takes_frames_that_name_none_where_there_is_a_minimum() -> None:
+def test_only_the_first_collection_takes_frames_that_name_none_whatever_the_minimum() -> None:
     plain = CollectionConfig(CATALOGUE, minimum_batch=100)
     assert plain.frame_names == ("",)
     assert replace(plain, name="tea").frame_names == ("tea",)
-    assert replace(plain, name="tea", minimum_batch=1).frame_names == ("", "tea")
+    assert replace(plain, name="tea", minimum_batch=1).frame_names == ("tea",)

@@ -19,6 +19,7 @@ from noisefloor.wire import (
     Integers,
     Kind,
     Text,
+    address_frame,
     bit_vector_kind,
     decode_frame,
     encode_frame,
@@ -179,7 +180,8 @@ def test_pieces_stay_under_the_byte_cap_even_with_the_longest_texts() -> None:
     kind = record_kind("long", {"note": Text(1000)})
     pieces = list(split_frames(kind, 0, ["x" * 1000] * 3000, SecureSource()))
     assert len(pieces) == 3
-    assert all(len(piece) <= MOST_BYTES for piece in pieces)
+    named = [address_frame(piece, {"long": kind}, "c" * 64) for piece in pieces]
+    assert all(len(piece) <= MOST_BYTES for piece in [*pieces, *named])
     with pytest.raises(BadParameter, match="most_bytes"):
         next(split_frames(kind, 0, ["x"], SecureSource(), most_bytes=600))
 
@@ -234,6 +236,12 @@ def test_a_frame_that_names_a_collection_is_read_there_and_nowhere_else() -> Non
     ):
         with pytest.raises(BadFrame, match=rule):
             decode_frame(data, KINDS, collections=names)
+    assert address_frame(plain, KINDS, "") == plain
+    with new_run():
+        again = encode_frame(SYMBOLS, 3, rows, SeededSource(1, ""), collection="tea")
+    assert address_frame(plain, KINDS, "tea") == again
+    with pytest.raises(BadFrame, match="header"):
+        address_frame(tea, KINDS, "coffee")
     for wrong in ("Tea", "te a", "-tea", "t" * 65, "tea\n"):
         with pytest.raises(BadParameter, match="collection"):
             encode_frame(SYMBOLS, 3, rows, SeededSource(1, "wrong", wrong), collection=wrong)

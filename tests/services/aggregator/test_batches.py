@@ -92,6 +92,25 @@ def test_a_batch_below_the_minimum_is_refused_and_its_size_is_not_shown(
     assert (retired.status_code, retired.json()["is_readable"]) == (200, False)
 
 
+def test_late_reports_of_a_batch_that_is_read_are_shown_in_whole_minimums(
+    app: Live, settings: Settings
+) -> None:
+    sent(app, settings, 0, range(4))
+    app("POST", "/epochs/clicks/0/close", headers=ADMIN)
+    append(settings, COLLECTION, [frame(CLICKS, 0, 90)])  # one report
+    app.wait(lambda: app("GET", "/conservation", headers=READ).json()["late"] == 1)
+    state = app("GET", "/epochs/clicks/0", headers=READ).json()
+    answer = app("GET", "/statistics/clicks/0", headers=READ).json()
+    assert (state["is_readable"], state["frames"], state["rows"]) == (True, 4, answer["rows"])
+    assert (state["late_frames"], state["late_rows"]) == (0, 0)
+    append(settings, COLLECTION, [frame(CLICKS, 0, number) for number in range(91, 96)])
+    app.wait(lambda: app("GET", "/conservation", headers=READ).json()["late"] == 6)
+    (listed,) = [one for one in state_of(app)["kinds"] if one["kind"] == "clicks"]
+    assert (listed["epochs"][0]["late_frames"], listed["epochs"][0]["late_rows"] % 6) == (6, 0)
+    account = app("GET", "/conservation", headers=READ).json()
+    assert (account["accepted"], account["is_conserved"]) == (14, True)  # frames: exactly
+
+
 def state_of(app: Live) -> Any:  # Any: JSON
     return app("GET", "/state", headers=READ).json()
 

@@ -61,14 +61,14 @@ def registered(counts: Live, name: str, collection: CollectionConfig = OTHER) ->
     ).status_code
 
 
-def click(rows: list[list[int]], epoch: int = 0) -> bytes:
-    return encode_frame(OTHER.kinds["clicks"], epoch, np.array(rows), SecureSource())
+def click(name: str, rows: list[list[int]]) -> bytes:
+    return encode_frame(OTHER.kinds["clicks"], 0, np.array(rows), SecureSource(), collection=name)
 
 
 def test_a_collection_counts_its_own_frames_and_no_others(apps: tuple[Live, Live]) -> None:
     counts, serves = apps
     assert registered(counts, "tea") == 204
-    data = click([[1, 0, 0], [1, 0, 1]])
+    data = click("tea", [[1, 0, 0], [1, 0, 1]])
     for _ in range(2):
         answer = serves("POST", "/collections/tea/frames", content=data, headers=FRAME)
         assert answer.status_code == 202
@@ -96,8 +96,10 @@ def test_a_collection_without_ads_counts_reports_and_hands_out_no_ad(
         registered(counts, "plain", CollectionConfig(kinds={"clicks": OTHER.kinds["clicks"]}))
         == 204
     )
-    answer = serves("POST", "/collections/plain/frames", content=click([[1, 0, 1]]), headers=FRAME)
-    assert answer.status_code == 202
+    for name, status in (("", 400), ("tea", 400), ("plain", 202)):
+        data = click(name, [[1, 0, 1]])
+        answer = serves("POST", "/collections/plain/frames", content=data, headers=FRAME)
+        assert answer.status_code == status, name  # whatever the minimum, which is 1 here
     assert serves("GET", "/collections/plain/catalogue").status_code == 404
     for request in ({"epoch": 0, "index": 0}, {"epoch": 0, "slate": [0, 1]}):
         answer = serves("POST", "/collections/plain/requests", json=request)
@@ -174,7 +176,7 @@ def test_a_dropped_collection_leaves_an_empty_stream_and_its_name_is_used_up(
     registered(counts, "tea")
     assert registered(counts, "tea") == 204  # the same again
     assert registered(counts, "tea", example_collection(4)) == 409
-    data = click([[1, 0, 0]])
+    data = click("tea", [[1, 0, 0]])
     serves("POST", "/collections/tea/frames", content=data, headers=FRAME)
     assert counts("DELETE", "/collections/tea", headers=ADMIN).status_code == 204
     assert counts("DELETE", "/collections/tea", headers=ADMIN).status_code == 404
@@ -192,7 +194,7 @@ def test_a_restarted_aggregator_opens_every_collection(settings: Settings) -> No
         registered(counts, "tea")
     with live(ad_server.create(settings, example_collection())) as serves:
         serves.wait_ready()
-        data = click([[0, 1, 0]])
+        data = click("tea", [[0, 1, 0]])
         path = "/collections/tea/frames"
         assert serves("POST", path, content=data, headers=FRAME).status_code == 202
     with live(aggregator.create(settings, example_collection())) as counts:

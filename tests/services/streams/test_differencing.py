@@ -1,19 +1,25 @@
 """The store in Redis stands up to the attacks that the role stands up to, and gives its bytes."""
 
-from hypothesis import HealthCheck, given
+from collections.abc import Mapping
+
+from hypothesis import HealthCheck, example, given
+from hypothesis import strategies as st
 
 from differencing import (
+    BESIDE,
     COLLECTIONS,
+    EQUAL,
     FRAMES,
     KINDS,
-    MINIMUM,
+    MINIMUMS,
+    MIXED,
     AttackStep,
     attacks,
+    collection_of,
     isolated,
-    names_of,
 )
 from noisefloor.errors import BadParameter, BatchTooSmall, EpochOpen
-from noisefloor.roles import Aggregator, BatchTerms
+from noisefloor.roles import Aggregator
 from noisefloor_services.store.embedded import EmbeddedServer
 from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
@@ -22,7 +28,6 @@ from noisefloor_services.streams.worker import Worker
 from noisefloor_services.streams.write_path import Producer
 from properties import examples
 
-TERMS = BatchTerms(MINIMUM)
 _worlds = iter(range(10**6))
 
 
@@ -31,14 +36,17 @@ class StoreWorld:
 
     Args:
         server: Where they are.
+        minimums: By collection.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, minimums: Mapping[str, int] = EQUAL) -> None:
         self._server = server
         root = f"attack{next(_worlds)}"
         self._layouts = {one: Layout(f"{root}.{one}" if one else root, 2) for one in COLLECTIONS}
+        self._collections = {one: collection_of(one, minimums[one]) for one in COLLECTIONS}
         self.roles = {
-            one: Aggregator(KINDS, terms=TERMS, collections=names_of(one)) for one in COLLECTIONS
+            name: Aggregator(KINDS, terms=one.terms, collections=one.frame_names)
+            for name, one in self._collections.items()
         }
         self.stores: dict[str, EpochStore] = {}
         for one in COLLECTIONS:
@@ -72,12 +80,8 @@ class StoreWorld:
 
     def restart(self, collection: str) -> None:
         """Open the store anew."""
-        self.stores[collection] = EpochStore(
-            self._server,
-            self._layouts[collection],
-            KINDS,
-            terms=TERMS,
-            frame_names=names_of(collection),
+        self.stores[collection] = EpochStore.of(
+            self._server, self._layouts[collection], self._collections[collection]
         )
         self.stores[collection].prepare()
 
@@ -89,14 +93,15 @@ def _answer(holder: EpochStore | Aggregator, kind: str, epoch: int) -> bytes | N
         return None
 
 
-@given(steps=attacks(most=6))
+@given(steps=attacks(most=6), minimums=st.sampled_from(MINIMUMS))
+@example(steps=BESIDE, minimums=MIXED)
 @examples(6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_attack_on_the_store_isolates_fewer_reports_than_the_minimum(
-    valkey: EmbeddedServer, steps: list[AttackStep]
+    valkey: EmbeddedServer, steps: list[AttackStep], minimums: Mapping[str, int]
 ) -> None:
     server = Server(valkey.url)
-    world = StoreWorld(server)
-    assert isolated(world, steps) == []
+    world = StoreWorld(server, minimums)
+    assert isolated(world, steps, minimums) == []
     assert world.differences == []
     server.close()
 

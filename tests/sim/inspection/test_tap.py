@@ -124,6 +124,33 @@ def test_a_frame_with_one_more_column_is_found() -> None:
     assert any("extra" in fault for fault in faults)
 
 
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("tea", ""), ("", "version in its header"), ("coffee", "does not declare")],
+)
+def test_a_frame_for_a_named_collection_has_to_name_it(name: str, fault: str) -> None:
+    tap, aggregator = FrameTap(collection="tea"), Aggregator([KIND], collections=(name,))
+    tap.open([PlainFlow("toy", KIND, range(1), COLUMNS)], aggregator)
+    assert tap.is_named("toy")
+    (frame,) = frames_of()
+    sent = frame.addressed({"toy": KIND}, name)
+    tap.expect(sent)
+    tap.read(sent.data, aggregator.apply(sent.data).status)  # as a service answers: no frame
+    aggregator.close("toy", 0)
+    faults = tap.evidence({})["toy"].faults
+    assert any(fault in one for one in faults) if fault else faults == ()
+
+
+def test_a_query_counts_nowhere_and_names_no_collection() -> None:
+    tap = FrameTap(collection="tea")
+    tap.open([PlainFlow("toy", KIND, range(1), COLUMNS)], None)
+    assert not tap.is_named("toy")
+    (frame,) = frames_of()
+    tap.expect(frame)
+    tap.read(frame.data, None)
+    assert tap.evidence({})["toy"].faults == ()
+
+
 def test_a_fingerprint_is_that_of_a_multiset() -> None:
     kind = record_kind("records", {"one": Symbols(9), "other": Integers(-5, 5)})
     one, other = np.arange(200) % 9, np.arange(200) % 11 - 5

@@ -119,11 +119,16 @@ class RemoteServers:
         headers = {**self._admin, "Content-Type": "application/json"}
         self._operator.call("PUT", self._path, collection.content, headers)
         self._opened.callback(self._drop)
-        counts = self._aggregation = RemoteAggregation(addresses, self._path.rpartition("/")[2])
+        counts = self._aggregation = RemoteAggregation(addresses, self.collection)
         has_ads = collection.catalogue is not None
         self.servers = servers.Servers(
             counts, RemoteImpressions(counts, collection) if has_ads else None
         )
+
+    @property
+    def collection(self) -> str:
+        """What frames that count here have to name."""
+        return self._path.rpartition("/")[2]
 
     def learner(self, task: TrainingTask) -> roles.TrainingServer:
         """Return the server that trains the one task of the collection."""

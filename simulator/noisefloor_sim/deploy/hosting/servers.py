@@ -54,6 +54,11 @@ class HostedServers(Protocol):
         """The servers that count reports and impressions."""
         ...
 
+    @property
+    def collection(self) -> str:
+        """What frames that count here have to name; nothing where the collection is the first."""
+        ...
+
     def learner(self, task: TrainingTask) -> roles.TrainingServer:
         """Return the server that trains on the rounds of a task."""
         ...
@@ -99,6 +104,8 @@ class InProcessServers:
     """The servers of one world, in this process."""
 
     __slots__ = ("_bus", "_terms", "servers")
+
+    collection = ""
 
     def __init__(self, collection: roles.CollectionConfig) -> None:
         catalogue, requests = collection.catalogue, collection.requests
