@@ -16,17 +16,13 @@ from noisefloor.publication.methods.anonymising_first import (
     AnonymisingFirstPlan,
     SyntheticTablePlan,
 )
-from noisefloor.publication.methods.canaries import (
-    GradientCanary,
-    IncrementCanary,
-    NormalCanary,
-    ParameterCanary,
-)
+from noisefloor.publication.methods.canaries import IncrementCanary, ParameterCanary
 from noisefloor.publication.methods.expected_accuracy import (
     StandInAccuracy,
     stand_in_accuracy,
     table_errors,
 )
+from noisefloor.publication.methods.gradient_canaries import GradientCanary, NormalCanary
 from noisefloor.publication.methods.held_out import ACCURACY, HeldOutPlan, plan_release
 from noisefloor.publication.methods.held_out import HELP as ACCURACY_HELP
 from noisefloor.publication.methods.logistic import LogisticMethodPlan

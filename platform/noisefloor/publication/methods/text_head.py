@@ -8,7 +8,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
 from noisefloor.publication.fine_tuning import Backbone, HeadSettings, TextModelFile
-from noisefloor.publication.methods.canaries import GradientCanary
+from noisefloor.publication.methods.gradient_canaries import GradientCanary
 from noisefloor.publication.methods.model_spec import ParameterReader
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
 from noisefloor.publication.noised_vectors import ResidualObserver
