@@ -1,6 +1,6 @@
 """Canaries of gradients: what one record adds to noisy sums at most, step by step.
 
-Noise and sampling are drawn by the routines of the training; see ``canaries`` for what a canary is.
+Noise and sampling are drawn by the routines of the training. What a canary is: ``canaries``.
 """
 
 import math
@@ -22,7 +22,9 @@ _BLOCK = 1 << 20
 class GradientCanary:
     """A record whose gradient is as long as clipping lets it be, in the same direction each step.
 
-    Sees:       the noisy sum of gradients of every step, along that direction.
+    Where groups of parameters are clipped apart, it has the largest norm in every group at once.
+
+    Sees:       the noisy sum of gradients of every step, along that direction in each group.
     Knows:      all other records, so that it can take away what they add.
     Guesses:    by the log-likelihood ratio of all steps.
     Reference:  Nasr and others 2023, arXiv 2302.07956.
@@ -41,16 +43,19 @@ class GradientCanary:
             if self.plan.neighbours is Neighbours.RECORD_SUBSTITUTE
             else "or not"
         )
+        groups = len(self.plan.clipping.bounds)
+        where = f", in each of {groups} groups," if groups > 1 else ""
         return (
-            "A record whose gradient has the norm that clipping allows, in one direction at every "
-            f"step, {other}; the adversary sees the noisy sum of every step along it, and knows "
-            "all other records. Sampling and noise are drawn by the routines of the training."
+            f"A record whose gradient has the norm that clipping allows{where} in one direction "
+            f"at every step, {other}; the adversary sees the noisy sum of every step along it, "
+            "and knows all other records. Sampling and noise are drawn by the routines of the "
+            "training."
         )
 
     @property
     def work(self) -> int:
-        """How much one game takes: sampling, noise and a likelihood for each step."""
-        return 2 * self.plan.steps
+        """How much one game takes: sampling, a likelihood and noise of each group, each step."""
+        return (1 + len(self.plan.clipping.bounds)) * self.plan.steps
 
     def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
         """Play ``games`` games on each input; see ``Canary``."""
@@ -83,7 +88,8 @@ class GradientCanary:
 
     def group_work(self, records: int) -> int:
         """How much one game takes: a draw for each record that may be sampled, and the noise."""
-        return 2 if self.plan.is_full_batch else records + 2
+        groups = len(self.plan.clipping.bounds)
+        return groups + 1 + (0 if self.plan.is_full_batch else records)
 
     def group_sums(self, records: int, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
         """Play one step of many canaries on each input; see ``GaussianCanary``."""
@@ -94,9 +100,7 @@ class GradientCanary:
         )
 
     def _group(self, records: int, games: int, source: Source, shift: float) -> LogRatios:
-        import torch  # lazy: a plan is made without
-
-        from noisefloor.publication.private_sgd import add_step_noise, poisson_sample
+        from noisefloor.publication.private_sgd import poisson_sample
 
         moved = np.zeros(games)
         if shift:
@@ -111,25 +115,38 @@ class GradientCanary:
                     if places is None
                     else np.bincount(places.numpy() // records, minlength=count)
                 )
-        sums = torch.from_numpy((shift * moved * self.plan.sensitivity).astype(np.float32))
-        add_step_noise(self.plan, sums, source.stage("noise"))
-        return np.asarray(sums.numpy().astype(np.float64) / self.plan.sensitivity)
+        return self._seen(shift * moved, source.stage("noise")) / self.plan.sensitivity
 
     def _played(self, games: int, source: Source, shift: float) -> LogRatios:
-        import torch  # lazy: a plan is made without
-
-        from noisefloor.publication.private_sgd import add_step_noise, poisson_sample
+        from noisefloor.publication.private_sgd import poisson_sample
 
         total = np.zeros(games)
         for step in range(self.plan.steps):
             noise_source = source.child("step", step)
             # Every game is an example of its own: in with the plan's rate, by itself.
             places = poisson_sample(self.plan, games, noise_source.stage("sample"))
-            sums = torch.zeros(games)
-            sums[slice(None) if places is None else places] = shift
-            add_step_noise(self.plan, sums, noise_source.stage("noise"))
-            total += self._ratio(sums.numpy().astype(np.float64))
+            moved = np.zeros(games)
+            moved[slice(None) if places is None else places.numpy()] = shift
+            seen = self._seen(moved / self.plan.sensitivity, noise_source.stage("noise"))
+            total += self._ratio(seen)
         return total
+
+    def _seen(self, moved: LogRatios, source: Source) -> LogRatios:
+        """Return noisy sums of gradients along the canary's direction.
+
+        Args:
+            moved: By how many canaries each sum is moved.
+            source: Draws noise for the part of each group.
+        """
+        import torch  # lazy: a plan is made without
+
+        from noisefloor.publication.private_sgd import add_step_noise
+
+        bounds = np.array(self.plan.clipping.bounds)
+        sums = torch.from_numpy(np.outer(moved, bounds).astype(np.float32)).view(-1)
+        add_step_noise(self.plan, sums, source)
+        parts = sums.view(-1, len(bounds)).numpy().astype(np.float64)
+        return np.asarray(parts @ (bounds / np.linalg.norm(bounds)))
 
     def _ratio(self, seen: LogRatios) -> LogRatios:
         """Return the log-likelihood ratio of one step."""
@@ -143,6 +160,40 @@ class GradientCanary:
 
         first, second = self.shifts
         return log_mixture(first) - log_mixture(second)
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedCanary:
+    """A record that moves several noisy trainings on the same records, each as far as it can.
+
+    Attributes:
+        parts: The canary of each training.
+    """
+
+    parts: tuple[GradientCanary, ...]
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        return f"The same record in {len(self.parts)} trainings. {self.parts[0].text}"
+
+    @property
+    def work(self) -> int:
+        """How much one game takes."""
+        return sum(part.work for part in self.parts)
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play ``games`` games on each input: log-likelihood ratios of all trainings add up."""
+        played = [
+            part.scores(games, source.child("training", place))
+            for place, part in enumerate(self.parts)
+        ]
+        inside, outside = (np.sum(some, axis=0) for some in zip(*played, strict=True))
+        return inside, outside
+
+    def with_noise(self, share: float) -> "ComposedCanary":
+        """Return the same record under a share of the noise of each training."""
+        return replace(self, parts=tuple(part.with_noise(share) for part in self.parts))
 
 
 @dataclass(frozen=True, slots=True)
