@@ -197,6 +197,68 @@ class ComposedCanary:
 
 
 @dataclass(frozen=True, slots=True)
+class FullBatchCanary:
+    """A record that moves several trainings, each of which takes everybody at every step.
+
+    Without samples all steps of all trainings are one Gaussian release, and have one curve.
+
+    Attributes:
+        parts: The canary of each training.
+    """
+
+    parts: tuple[GradientCanary, ...]
+
+    @property
+    def text(self) -> str:
+        """What the two inputs are, and what the adversary sees."""
+        return ComposedCanary(self.parts).text
+
+    @property
+    def work(self) -> int:
+        """How much one game takes."""
+        return sum(part.work for part in self.parts)
+
+    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play ``games`` games on each input; see ``Canary``."""
+        return ComposedCanary(self.parts).scores(games, source)
+
+    def with_noise(self, share: float) -> "FullBatchCanary":
+        """Return the same record under a share of the noise of each training."""
+        return replace(self, parts=tuple(part.with_noise(share) for part in self.parts))
+
+    @property
+    def event(self) -> SampledGaussian:
+        """All steps of all trainings as one: their squared distances add up."""
+        return SampledGaussian(1 / math.sqrt(sum(self._weights)), 1.0)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Whether the record comes or goes, or becomes another."""
+        return self.parts[0].neighbours
+
+    @property
+    def _weights(self) -> list[float]:
+        """How much each training tells: its steps, over the square of its noise."""
+        return [one.event.count / one.event.noise_multiplier**2 for one in self.parts]
+
+    def group_work(self, _: int) -> int:
+        """How much one game takes, however many records there are."""
+        return self.work
+
+    def group_sums(self, records: int, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
+        """Play all steps on each input: means, weighted by how little noise there is."""
+        inside, outside = np.zeros(games), np.zeros(games)
+        for place, (part, weight) in enumerate(zip(self.parts, self._weights, strict=True)):
+            for step in range(part.plan.steps):
+                named = source.child("training", place, "step", step)
+                found = part.group_sums(records, games, named)
+                for total, seen in zip((inside, outside), found, strict=True):
+                    total += seen * weight / part.plan.steps
+        whole = sum(self._weights)
+        return inside / whole, outside / whole
+
+
+@dataclass(frozen=True, slots=True)
 class NormalCanary:
     """A record that moves every one of some noisy releases as far as clipping lets it.
 

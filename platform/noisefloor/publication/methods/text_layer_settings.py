@@ -58,6 +58,8 @@ averaged (default {AVERAGING:g}). For `{BOTH}`: `adapters`, what the head is fol
 
 def plan_layers(reader: ParameterReader, spec: TextSpec, shapes: EncoderShapes) -> LayerTraining:
     """Plan what a request says, or refuse it: BadParameter names parameter and rule."""
+    if "trains" not in reader:
+        raise BadParameter("trains", "<none>", f"named: one of {', '.join(TRAINS)}")
     trains = reader.choice("trains", "", *TRAINS)
     if trains != BOTH:
         _refuse(reader, HEAD_NAMES, f"left out: it is for {BOTH} alone")

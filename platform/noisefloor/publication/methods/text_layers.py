@@ -10,8 +10,12 @@ from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
 from noisefloor.publication.fine_tuning import Backbone, TextModelFile
 from noisefloor.publication.fine_tuning.methods import EncoderShapes, HeadThenAdaptersPlan
-from noisefloor.publication.methods.gradient_canaries import ComposedCanary, GradientCanary
-from noisefloor.publication.methods.model_plan import FLOAT_NOISE, FLOATS_WITHOUT_NOISE
+from noisefloor.publication.methods.gradient_canaries import (
+    ComposedCanary,
+    FullBatchCanary,
+    GradientCanary,
+)
+from noisefloor.publication.methods.model_plan import FLOAT_NOISE, FLOATS_WITHOUT_NOISE, Canary
 from noisefloor.publication.methods.model_spec import ParameterReader
 from noisefloor.publication.methods.text_layer_settings import (
     HELP,
@@ -97,12 +101,13 @@ lowest trained layer. The cost needs a delta."""
         return {} if self.training.sgd is None else {"step": self.training.sgd}
 
     @property
-    def canary(self) -> GradientCanary | ComposedCanary | None:
+    def canary(self) -> Canary | None:
         """A gradient of the largest norm in every group, at every step; None without noise."""
         parts = tuple(GradientCanary(sgd) for sgd in self.noisy_parts.values())
-        if len(parts) > 1:
-            return ComposedCanary(parts)
-        return parts[0] if parts else None
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        is_full = all(part.plan.is_full_batch for part in parts)
+        return FullBatchCanary(parts) if is_full else ComposedCanary(parts)
 
     @property
     def floats(self) -> str:
