@@ -47,4 +47,4 @@ def a_spec(
 @cache
 def planned(trains: str, **more: Parameter) -> TextLayersPlan:
     """Return the plan of a request; the search for noise is made once."""
-    return TextLayersPlan.of(a_spec(trains, **more))
+    return TextLayersPlan.of(TextSpec.read(SCHEMA, a_cost(), {**SIZE, "trains": trains, **more}))

@@ -13,6 +13,7 @@ from noisefloor.publication.methods.model_spec import ParameterReader
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec, text_model_fields
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import SgdPlan
+from noisefloor.publication.release_run import NO_RUN, ReleaseRun
 from noisefloor.randomness import Source
 from noisefloor.tables import TextRecords
 
@@ -89,13 +90,20 @@ The cost needs a delta."""
         return GradientCanary(self.sgd)
 
     def release(
-        self, records: TextRecords, source: Source, residuals: ResidualObserver | None = None
+        self,
+        records: TextRecords,
+        source: Source,
+        residuals: ResidualObserver | None = None,
+        run: ReleaseRun = NO_RUN,
     ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
         if records.schema != self.spec.schema:
             raise BadParameter("records", "<schema>", "of the schema that was planned for")
         tokens = fine_tuning.tokenise(self.backbone, records.schema, records.texts, "records")
-        features = fine_tuning.run_frozen(self.backbone, tokens, self.pooled).pooled
+        progress = run.counted("frozen layers", tokens.count)
+        features = fine_tuning.run_frozen(
+            self.backbone, tokens, self.pooled, progress=progress
+        ).pooled
         scaling = fine_tuning.public_scaling(self.backbone, self.pooled)
         weight, bias = fine_tuning.train_head(
             scaling.scaled(features),

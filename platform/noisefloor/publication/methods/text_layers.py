@@ -8,8 +8,7 @@ from noisefloor.accounting import ReleaseLoss
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
-from noisefloor.publication.fine_tuning import Backbone, TextModelFile
-from noisefloor.publication.fine_tuning.methods import EncoderShapes, HeadThenAdaptersPlan
+from noisefloor.publication.fine_tuning import Backbone, TextModelFile, methods
 from noisefloor.publication.methods.gradient_canaries import (
     ComposedCanary,
     FullBatchCanary,
@@ -26,7 +25,8 @@ from noisefloor.publication.methods.text_layer_settings import (
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec, text_model_fields
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import SgdPlan
-from noisefloor.randomness import Source
+from noisefloor.publication.release_run import NO_RUN, ReleaseRun
+from noisefloor.randomness import SecureSource, Source
 from noisefloor.tables import TextRecords
 
 if TYPE_CHECKING:
@@ -79,9 +79,11 @@ lowest trained layer. The cost needs a delta."""
         longest = fine_tuning.longest_row(backbone, spec.schema)
         fine_tuning.check_states_bytes(backbone, size, longest)
         classes = spec.schema.classes.size
-        shapes = EncoderShapes.of(backbone, layers, pooled, classes=classes)
+        shapes = methods.EncoderShapes.of(backbone, layers, pooled, classes=classes)
         training = plan_layers(reader, spec, shapes)
-        return cls(spec, backbone, pooled, layers, training, training.proved)
+        plan = cls(spec, backbone, pooled, layers, training, training.proved)
+        methods.check_module(training, plan.module(), longest, SecureSource())
+        return plan
 
     @property
     def proved(self) -> Guarantee:
@@ -96,7 +98,7 @@ lowest trained layer. The cost needs a delta."""
     @property
     def noisy_parts(self) -> Mapping[str, SgdPlan]:
         """The trainings that add noise, by the names of the vectors that observers are handed."""
-        if isinstance(self.training, HeadThenAdaptersPlan):
+        if isinstance(self.training, methods.HeadThenAdaptersPlan):
             return self.training.parts
         return {} if self.training.sgd is None else {"step": self.training.sgd}
 
@@ -117,8 +119,7 @@ lowest trained layer. The cost needs a delta."""
     @property
     def release_size(self) -> int:
         """The most bytes that the published file takes."""
-        last = self.training
-        return (last.adapters if isinstance(last, HeadThenAdaptersPlan) else last).release_size
+        return methods.last_training(self.training).release_size
 
     def module(self) -> "TopLayers":
         """Return the layers and the head as they are before the training."""
@@ -130,25 +131,44 @@ lowest trained layer. The cost needs a delta."""
             classes=self.spec.schema.classes.size,
         )
 
+    @property
+    def made_on(self) -> str:
+        """What a checkpoint has to be of, beside the plan."""
+        return f"{self.backbone.weights_sha256} {self.backbone.tokeniser_sha256} {self.pooled}"
+
+    def check_run(self, run: ReleaseRun) -> None:
+        """Refuse a checkpoint of another plan or another backbone: BadSnapshot."""
+        kept = run.kept()
+        if kept is not None:
+            methods.check_checkpoint(methods.last_training(self.training), kept, self.made_on)
+
     def release(
-        self, records: TextRecords, source: Source, residuals: ResidualObserver | None = None
+        self,
+        records: TextRecords,
+        source: Source,
+        residuals: ResidualObserver | None = None,
+        run: ReleaseRun = NO_RUN,
     ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
-        from noisefloor.publication.fine_tuning.methods import train_planned
-
         if records.schema != self.spec.schema:
             raise BadParameter("records", "<schema>", "of the schema that was planned for")
         tokens = fine_tuning.tokenise(self.backbone, records.schema, records.texts, "records")
         states = fine_tuning.run_frozen(
-            self.backbone, tokens, self.pooled, train_layers=self.train_layers
+            self.backbone,
+            tokens,
+            self.pooled,
+            train_layers=self.train_layers,
+            progress=run.counted("frozen layers", tokens.count),
         )
-        tensors = train_planned(
+        tensors = methods.train_planned(
             self.training,
             self.module(),
             states,
             records.labels,
             source.child("training"),
             residuals=residuals,
+            run=run,
+            made_on=self.made_on,
         )
         return TextModelFile(
             schema=records.schema,

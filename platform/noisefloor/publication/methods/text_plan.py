@@ -18,6 +18,7 @@ from noisefloor.publication.methods.model_plan import (
 )
 from noisefloor.publication.methods.model_spec import Parameter, PublicTerms, pop_size
 from noisefloor.publication.noised_vectors import ResidualObserver
+from noisefloor.publication.release_run import NO_RUN, ReleaseRun
 from noisefloor.randomness import Source
 from noisefloor.tables import TextRecords, TextSchema
 
@@ -102,11 +103,25 @@ class TextPlan(ABC):
         """What floats leave open of this release, in words for the card."""
         return FLOAT_NOISE
 
+    def check_run(self, run: ReleaseRun) -> None:  # noqa: B027  most plans keep no checkpoints
+        """Refuse a checkpoint that the release cannot go on from: BadSnapshot."""
+
     @abstractmethod
     def release(
-        self, records: TextRecords, source: Source, residuals: ResidualObserver | None = None
+        self,
+        records: TextRecords,
+        source: Source,
+        residuals: ResidualObserver | None = None,
+        run: ReleaseRun = NO_RUN,
     ) -> bytes:
-        """Return the file that is published; each call is a release of its own."""
+        """Return the file that is published; each call is a release of its own.
+
+        Args:
+            records: What it is made of.
+            source: Of all random numbers.
+            residuals: For simulations alone; see ``ModelPlan``.
+            run: Where progress is shown and checkpoints are kept.
+        """
 
     @abstractmethod
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON

@@ -46,13 +46,18 @@ if TYPE_CHECKING:
     from noisefloor.publication.fine_tuning.methods.method_masks import mask_rule
     from noisefloor.publication.fine_tuning.methods.method_training import (
         FineTuningRun,
+        check_checkpoint,
         fine_tune,
         head_features,
         prepare_module,
         published_tensors,
     )
     from noisefloor.publication.fine_tuning.methods.plain_training import train_plain
-    from noisefloor.publication.fine_tuning.methods.planned_training import train_planned
+    from noisefloor.publication.fine_tuning.methods.planned_training import (
+        check_module,
+        last_training,
+        train_planned,
+    )
 
 __all__ = [
     "CLIPPING_RULES",
@@ -68,11 +73,14 @@ __all__ = [
     "MethodSettings",
     "SelectedModel",
     "UnitImportances",
+    "check_checkpoint",
+    "check_module",
     "compare_clip_factors",
     "find_method",
     "fine_tune",
     "gradient_maps",
     "head_features",
+    "last_training",
     "mask_rule",
     "prepare_module",
     "published_tensors",
@@ -87,10 +95,13 @@ _WITH_TORCH = {
     "FineTuningRun": "method_training",
     "MaskLog": "diagnostics",
     "UnitImportances": "diagnostics",
+    "check_checkpoint": "method_training",
+    "check_module": "planned_training",
     "compare_clip_factors": "diagnostics",
     "fine_tune": "method_training",
     "gradient_maps": "diagnostics",
     "head_features": "method_training",
+    "last_training": "planned_training",
     "mask_rule": "method_masks",
     "prepare_module": "method_training",
     "published_tensors": "method_training",

@@ -17,6 +17,7 @@ from noisefloor.publication.fine_tuning.methods.method_plan import FineTuningPla
 from noisefloor.publication.fine_tuning.methods.method_settings import MethodSettings
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import SgdPlan
+from noisefloor.publication.release_run import NO_RUN, ReleaseRun
 from noisefloor.randomness import Source
 
 if TYPE_CHECKING:
@@ -129,18 +130,25 @@ class HeadThenAdaptersPlan:
         *,
         padding: "PaddedInputs | None" = None,
         residuals: ResidualObserver | None = None,
+        run: ReleaseRun = NO_RUN,
+        made_on: str = "",
     ) -> None:
-        """Train the head, then go on from it; in place."""
+        """Train the head, then go on from it; in place.
+
+        A checkpoint is of the second training, and has the head that the first one made.
+        """
         from noisefloor.publication.fine_tuning.methods.method_training import fine_tune
 
-        fine_tune(
-            self.head,
-            module,
-            inputs,
-            labels,
-            source.child("head"),
-            residuals=named_residuals(residuals, HEAD_PART),
-        )
+        if run.kept() is None:
+            fine_tune(
+                self.head,
+                module,
+                inputs,
+                labels,
+                source.child("head"),
+                progress=run.steps("training the head", self.head.steps),
+                residuals=named_residuals(residuals, HEAD_PART),
+            )
         fine_tune(
             self.adapters,
             module,
@@ -148,7 +156,10 @@ class HeadThenAdaptersPlan:
             labels,
             source.child("adapters"),
             padding=padding,
+            progress=run.steps("training", self.adapters.steps),
             residuals=named_residuals(residuals, ADAPTERS_PART),
+            checkpoints=run.checkpoints,
+            made_on=made_on,
         )
 
 
