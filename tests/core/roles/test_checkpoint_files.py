@@ -150,7 +150,7 @@ def test_a_training_that_fails_leaves_no_checkpoint(tmp_path: Path) -> None:
     assert not store.releases("reviews").checkpoint("r-1").exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_of_and_stops_nothing(
+def test_a_checkpoint_that_cannot_be_written_is_reported_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, content: bytes, flags: int) -> None:

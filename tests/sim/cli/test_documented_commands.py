@@ -63,9 +63,9 @@ def test_the_five_commands_on_texts_do_what_they_say(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     schema, commands = section("From texts of your own")
-    (tmp_path / "reviews.schema.json").write_text(schema)
+    (tmp_path / "texts.schema.json").write_text(schema)
     rows = ["a great film\tgood", "the dull plot\tbad"] * 150
-    (tmp_path / "reviews.tsv").write_text("\n".join(["review\tmood", *rows, ""]))
-    (tmp_path / "new-reviews.tsv").write_text("review\na fine story\n")
+    (tmp_path / "texts.tsv").write_text("\n".join(["review\tmood", *rows, ""]))
+    (tmp_path / "new-texts.tsv").write_text("review\na fine story\n")
     with tiny_machine(tmp_path):
         check(commands)
