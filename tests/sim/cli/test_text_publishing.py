@@ -174,7 +174,7 @@ def test_adapters_are_published_fetched_and_used_for_predictions() -> None:
     card = json.loads(run("cards", "two").out)
     assert card["trained"] == ["head", "adapters of layer 3"]
     assert card["training"]["method"] == "lora" and card["training"]["rank"] == 2
-    assert card["architecture"].startswith("adapters of rank 2 on matrices of the top 1 layers")
+    assert card["architecture"].startswith("adapters of rank 2 on matrices of the top layer of")
     assert card["claims"]["verdict"] == "holds"
     assert card["audit"]["epsilon_at_least"] <= 6 and card["audit"]["verdict"] == "consistent"
     assert run("fetch", "two", "--out", "here").code == 0

@@ -301,7 +301,8 @@ class FineTuningPlan:
         what = _TRAINED[self.method.trained].format(rank=self.rank)
         left_out = _MASKED[self.method.masked].format(share=self.sparsity)
         count = len(self.shapes.layers)
-        return f"{what} of the top {count} layers of a pretrained encoder{left_out}"
+        layers = "layer" if count == 1 else f"{count} layers"
+        return f"{what} of the top {layers} of a pretrained encoder{left_out}"
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Write the plan for a card; defaults are filled in."""
