@@ -15,6 +15,10 @@ ReleaseProgress: TypeAlias = Callable[[str, int, int], None]
 class CheckpointStore(Protocol):
     """Keeps the last checkpoint of one release."""
 
+    @property
+    def where(self) -> str:
+        """Where it is kept, for errors."""
+
     def load(self) -> bytes | None:
         """Return the checkpoint, or None."""
 

@@ -44,6 +44,11 @@ class FileCheckpoint:
         self._last = clock()
         self._is_broken = False
 
+    @property
+    def where(self) -> str:
+        """The file."""
+        return str(self._path)
+
     def load(self) -> bytes | None:
         """Return the checkpoint, or None; BadSnapshot if the file was damaged."""
         try:
@@ -52,7 +57,7 @@ class FileCheckpoint:
             return None
         content = whole[_DIGEST_BYTES:]
         if hashlib.sha256(content).digest() != whole[:_DIGEST_BYTES]:
-            raise BadSnapshot(f"{self._path}: is damaged; remove it to start anew.")
+            raise BadSnapshot(f"{self.where}: is damaged; remove it to start anew.")
         return content
 
     def is_due(self) -> bool:

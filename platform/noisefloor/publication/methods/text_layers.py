@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noisefloor.accounting import ReleaseLoss
-from noisefloor.errors import BadParameter
+from noisefloor.errors import BadParameter, BadSnapshot
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
 from noisefloor.publication.fine_tuning import Backbone, TextModelFile, methods
@@ -139,8 +139,15 @@ lowest trained layer. The cost needs a delta."""
     def check_run(self, run: ReleaseRun) -> None:
         """Refuse a checkpoint of another plan or another backbone: BadSnapshot."""
         kept = run.kept()
-        if kept is not None:
+        if run.checkpoints is None or kept is None:
+            return
+        try:
             methods.check_checkpoint(methods.last_training(self.training), kept, self.made_on)
+        except BadSnapshot:
+            raise BadSnapshot(
+                f"{run.checkpoints.where}: is a checkpoint of another plan or backbone. Take that "
+                "one again, or remove the file: the training then starts anew, on the same charge."
+            ) from None
 
     def release(
         self,
