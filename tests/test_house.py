@@ -8,7 +8,7 @@ from house import ROOT, Tree
 ENTRY_POINTS = (
     "noisefloor_sim",  # the interface for notebooks
     "noisefloor_sim.inspection.symbol_flow",  # for pipelines to come: docs/adding-a-pipeline.md
-    "noisefloor.publication.fine_tuning.methods",  # for the methods of texts to come
+    "noisefloor.publication.fine_tuning.methods",  # diagnostics and selection, for notebooks
     "noisefloor_sim.cli.commands",
     "noisefloor_sim.cli.__main__",
     "noisefloor_services.__main__",

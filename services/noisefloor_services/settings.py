@@ -16,7 +16,9 @@ from noisefloor.privacy import Neighbours
 from noisefloor_services.security import BadCredentials, Credentials
 
 PREFIX = "NOISEFLOOR_"
-OF_OTHERS = frozenset({"NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"})
+OF_OTHERS = frozenset(
+    {"NOISEFLOOR_BACKBONE", "NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"}
+)
 """Variables of the rest of the project, which a service leaves alone."""
 
 TOKENS, REDIS_URL = "NOISEFLOOR_TOKENS", "NOISEFLOOR_REDIS_URL"

@@ -14,7 +14,8 @@ TOKEN = "t" * 40
 
 
 def test_nothing_set_is_the_defaults() -> None:
-    made = Settings.read({"PATH": "/bin", "NOISEFLOOR_PROFILE": "ci"})
+    others = {"NOISEFLOOR_PROFILE": "ci", "NOISEFLOOR_BACKBONE": "/models/tiny"}
+    made = Settings.read({"PATH": "/bin", **others})
     assert (made.host, made.port, made.durability) == ("127.0.0.1", 0, "disk")
     assert len(made.credentials) == 0
     with pytest.raises(dataclasses.FrozenInstanceError):

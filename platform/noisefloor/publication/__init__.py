@@ -2,8 +2,9 @@
 
 ``histogram`` counts with exact integer noise (``cell_noise``), ``methods`` are the ways to
 publish a classifier, ``published_model`` is what comes of them, ``tensors`` writes and reads the
-files that are published, and ``noised_vectors`` are what simulations may see of a release. The
-methods of a publisher are listed in ``noisefloor.roles.publication_methods``.
+files that are published, ``noised_vectors`` are what simulations may see of a release, and
+``release_run`` is where a long one shows its progress and keeps checkpoints. The methods of a
+publisher are listed in ``noisefloor.roles.publication_methods``.
 """
 
 from noisefloor.publication.cell_error import CellError, cell_error
@@ -16,6 +17,12 @@ from noisefloor.publication.published_model import (
     PublishedModel,
     classification_scores,
     load_model,
+)
+from noisefloor.publication.release_run import (
+    CheckpointStore,
+    ReleaseProgress,
+    ReleaseRun,
+    no_release_progress,
 )
 from noisefloor.publication.tensors import (
     MEDIA_TYPE,
@@ -32,11 +39,14 @@ __all__ = [
     "MEDIA_TYPE",
     "CellError",
     "CellNoise",
+    "CheckpointStore",
     "ClassificationScores",
     "Histogram",
     "LogisticPlan",
     "NoisedVector",
     "PublishedModel",
+    "ReleaseProgress",
+    "ReleaseRun",
     "ResidualObserver",
     "cell_error",
     "check_release",
@@ -44,6 +54,7 @@ __all__ = [
     "classification_scores",
     "load_model",
     "load_table",
+    "no_release_progress",
     "read_metadata",
     "read_tensors",
 ]

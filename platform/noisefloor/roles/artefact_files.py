@@ -55,6 +55,10 @@ class FileArtefactStore:
         with file_lock(self._folder / f".{spend_id}.lock"):
             yield
 
+    def checkpoint(self, spend_id: str) -> Path:
+        """Return where the checkpoint of a release under way is kept."""
+        return self._path(spend_id).with_name(f".{spend_id}.checkpoint")
+
     def _path(self, spend_id: str) -> Path:
         if not _NAME.fullmatch(spend_id):
             raise BadParameter("id", "<text>", f"to match {_NAME.pattern}")

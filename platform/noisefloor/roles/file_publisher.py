@@ -7,7 +7,7 @@ costs the charge; the same request then draws, once. Several processes may publi
     FOLDER/store.json               the format of the folder
     FOLDER/publisher.key            signs the cards; publisher.key.pub is for recipients
     FOLDER/NAME/ledger/             terms and chained records of a data set
-    FOLDER/NAME/releases/           what was released of it
+    FOLDER/NAME/releases/           what was released of it, and checkpoints of long trainings
 
 Records are not kept here: they are read from their own file for each release. Whoever can write
 the folder can also remove it: back it up, and do not restore an old copy over it.
@@ -24,10 +24,18 @@ from typing import NamedTuple
 from noisefloor.accounting import FileLedger, LedgerTerms, SpendPreview
 from noisefloor.canonical_json import canonical_json
 from noisefloor.cards import SigningKey
-from noisefloor.errors import BadPublicationStore, BadSnapshot, LedgerAbsent, UnlikeTerms
+from noisefloor.errors import (
+    BadPublicationStore,
+    BadSnapshot,
+    LedgerAbsent,
+    PublicationFailed,
+    UnlikeTerms,
+)
+from noisefloor.publication import ReleaseProgress, ReleaseRun, no_release_progress
 from noisefloor.randomness import Source
 from noisefloor.roles.artefact import Artefact, unpack_artefact
 from noisefloor.roles.artefact_files import FileArtefactStore, write_once
+from noisefloor.roles.checkpoint_files import EVERY_S, FileCheckpoint
 from noisefloor.roles.model_publisher import ModelPublisher, ReleaseRequest
 from noisefloor.roles.publication_methods import Audit, methods_of
 from noisefloor.synced_files import file_lock
@@ -65,10 +73,12 @@ class FilePublisher:
     Attributes:
         folder: Of budgets, ledgers and releases.
         clock: Unix time in seconds.
+        checkpoint_every_s: Seconds between two checkpoints of a long training.
     """
 
     folder: Path
     clock: Callable[[], float] = time.time
+    checkpoint_every_s: float = EVERY_S
 
     @classmethod
     def create(
@@ -145,9 +155,15 @@ class FilePublisher:
         """Return what was released of a data set."""
         return FileArtefactStore(self._place(name) / "releases")
 
-    def role(self, name: str, records: DataRecords, audit: Audit | None = None) -> ModelPublisher:
+    def role(
+        self,
+        name: str,
+        records: DataRecords,
+        audit: Audit | None = None,
+        run: ReleaseRun | None = None,
+    ) -> ModelPublisher:
         """Return the role of the publisher on a data set's own ledger and releases."""
-        methods = methods_of({name: records}, audit).values()
+        methods = methods_of({name: records}, audit, run=run).values()
         return ModelPublisher(
             self.ledger(name),
             self.releases(name),
@@ -162,18 +178,36 @@ class FilePublisher:
         records: DataRecords,
         source: Source,
         audit: Audit | None = None,
+        *,
+        progress: ReleaseProgress = no_release_progress,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> Artefact:
         """Charge, draw and store, each once; a retry gets what is stored.
+
+        A long training writes checkpoints: if the process ends, the same request goes on from the
+        last one, and the charge stays one. Steps after that one are drawn again: nobody saw them.
 
         Args:
             request: What is published; its data set has a budget here.
             records: Of the data set, as they are now.
             source: Of the noise: a SecureSource where records are of real people.
             audit: Plays the games of the card.
+            progress: Is told how far a long release is.
+            tell: Gets a line when a checkpoint cannot be written.
         """
-        role = self.role(request.data_set, records, audit)
-        with self.releases(request.data_set).locked(request.publication_id):
-            return role.publish(request, source)
+        releases = self.releases(request.data_set)
+        place = releases.checkpoint(request.publication_id)
+        checkpoint = FileCheckpoint(place, every_s=self.checkpoint_every_s, tell=tell)
+        run = ReleaseRun(progress, checkpoint)
+        role = self.role(request.data_set, records, audit, run)
+        with releases.locked(request.publication_id):
+            try:
+                made = role.publish(request, source)
+            except PublicationFailed:
+                checkpoint.remove()  # that it failed is stored: there is nothing to go on with
+                raise
+            checkpoint.remove()
+            return made
 
     def preview(self, request: ReleaseRequest, records: DataRecords) -> PublicationPreview:
         """Say what a request would cost and leave; nothing is spent."""

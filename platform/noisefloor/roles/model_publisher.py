@@ -151,6 +151,8 @@ class PublicationMethod:
         release: Makes the bytes. It draws from the source only, and only once it is called.
         describe: What the card says beside the guarantee. It gets the request and the bytes that
             are published anyway: so a card cannot tell what was not paid for.
+        check: Refuses, before anything is charged, what a release could not go on from; it looks
+            at no data.
         is_long: Whether it takes longer than a caller waits for an answer; a service then runs it
             beside its requests.
         help: For authors of requests: the parameters, and the output.
@@ -162,6 +164,7 @@ class PublicationMethod:
     release: Callable[[ReleaseRequest, Source], bytes]
     loss: Callable[[ReleaseRequest], ReleaseLoss] | None = None
     describe: Callable[[ReleaseRequest, bytes], Mapping[str, Any]] = lambda request, content: {}
+    check: Callable[[ReleaseRequest], None] = lambda request: None
     is_long: bool = False
     help: str = ""
 
@@ -234,6 +237,7 @@ class ModelPublisher:
         method, claim = self._checked(request)
         stored = self._store.published(request.publication_id)
         if stored is None:
+            method.check(request)
             self._charge(request, claim)
             made = self._made(request, method, claim, source)
             stored = self._store.publish(request.publication_id, made.packed())

@@ -26,6 +26,7 @@ from noisefloor.publication import (
     HISTOGRAM_HELP,
     MEDIA_TYPE,
     Histogram,
+    ReleaseRun,
     ResidualObserver,
     check_writable,
 )
@@ -90,6 +91,7 @@ def model_method(
     data_sets: DataSets,
     audit: Audit | None = None,
     residuals: ResidualObserver | None = None,
+    run: ReleaseRun | None = None,
 ) -> PublicationMethod:
     """Make the method that publishes by one of ``publication.methods``.
 
@@ -99,11 +101,18 @@ def model_method(
         audit: Plays the games of canaries for cards, if there is an auditor.
         residuals: Gets what noise was added to. For simulations alone: ``methods_of``, which
             services call, has no argument for it.
+        run: Where long releases show their progress and keep checkpoints.
     """
     plans = _Plans(kind, data_sets)
 
     def release(request: ReleaseRequest, source: Any) -> bytes:  # Any: a Source
-        return _released(plans.of(request), data_sets[request.data_set], source, residuals)
+        records = data_sets[request.data_set]
+        return _released(plans.of(request), records, source, residuals, run or ReleaseRun())
+
+    def check(request: ReleaseRequest) -> None:
+        plan = plans.of(request)
+        if run is not None and isinstance(plan, TextPlan):
+            plan.check_run(run)
 
     def describe(request: ReleaseRequest, content: bytes) -> dict[str, Any]:  # Any: JSON
         said = model_card(plans.of(request), content, request.digest, audit)
@@ -116,6 +125,7 @@ def model_method(
         loss=lambda request: plans.of(request).loss,
         release=release,
         describe=describe,
+        check=check,
         is_long=True,
         help=_help(kind),
     )
@@ -129,10 +139,14 @@ def _help(kind: type[ClassifierPlan]) -> str:
 
 
 def _released(
-    plan: ClassifierPlan, records: DataRecords, source: Any, residuals: ResidualObserver | None
-) -> bytes:  # Any: a Source
+    plan: ClassifierPlan,
+    records: DataRecords,
+    source: Any,  # Any: a Source
+    residuals: ResidualObserver | None,
+    run: ReleaseRun,
+) -> bytes:
     if isinstance(plan, TextPlan):
-        return plan.release(_texts(records), source, residuals)
+        return plan.release(_texts(records), source, residuals, run)
     return plan.release(_table(records), source, residuals)
 
 
@@ -349,7 +363,11 @@ METHOD_BUILDERS: Mapping[str, Callable[[DataSets, Audit | None], PublicationMeth
 
 
 def methods_of(
-    data_sets: DataSets, audit: Audit | None = None, *, is_experiment: bool = False
+    data_sets: DataSets,
+    audit: Audit | None = None,
+    *,
+    is_experiment: bool = False,
+    run: ReleaseRun | None = None,
 ) -> dict[str, PublicationMethod]:
     """Make every method for some data sets.
 
@@ -357,8 +375,12 @@ def methods_of(
         data_sets: What is published from, by name.
         audit: Plays the games of the cards; without one, cards say that no auditor played.
         is_experiment: Whether to add the methods that have no guarantee.
+        run: Of one release of texts: where it shows its progress and keeps checkpoints.
     """
     methods = {name: build(data_sets, audit) for name, build in METHOD_BUILDERS.items()}
+    if run is not None:
+        for name, texts in TEXT_METHODS.items():
+            methods[name] = model_method(texts, data_sets, audit, run=run)
     if is_experiment:
         for name, kind in EXPERIMENT_METHODS.items():
             methods[name] = model_method(kind, data_sets)

@@ -3,7 +3,7 @@
 Both answer the same questions. What a ledger says is always checked here, link by link.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from noisefloor.roles import (
 )
 from noisefloor.tables import data_schema_fields, load_data_schema
 from noisefloor.wire.messages import DataSetBudget, DataSetMessage
+from noisefloor_sim.cli.progress import TaskDisplay
 from noisefloor_sim.cli.published_data import PublishedData
 from noisefloor_sim.deploy import Deployment, NotRunning, running
 from noisefloor_sim.deploy.hosting import PublisherClient, read_tokens
@@ -82,7 +83,7 @@ class PublicationTarget(Protocol):
         """Say what a request would cost; nothing is spent or sent."""
 
     def publish(
-        self, request: ReleaseRequest, data: PublishedData, tell: Callable[[str], None]
+        self, request: ReleaseRequest, data: PublishedData, display: TaskDisplay
     ) -> Artefact:
         """Charge, draw and store once."""
 
@@ -145,17 +146,24 @@ class StoreTarget:
         return PriceTag(False, spend.is_allowed, cost, spend.left, spend.after, spend.why)
 
     def publish(
-        self, request: ReleaseRequest, data: PublishedData, tell: Callable[[str], None]
+        self, request: ReleaseRequest, data: PublishedData, display: TaskDisplay
     ) -> Artefact:
         """Charge, draw and store once."""
         from noisefloor.adversary.models import audit_plan
 
         publisher = FilePublisher.open(self.folder)
         publisher.ledger(data.name)
-        tell("reading the table")
+        display.tell("reading the table")
         records = data.records
-        tell("charging, drawing and storing")
-        return publisher.publish(request, records, SecureSource(), audit_plan)
+        display.tell("charging, drawing and storing")
+        return publisher.publish(
+            request,
+            records,
+            SecureSource(),
+            audit_plan,
+            progress=display.show,
+            tell=display.warn,
+        )
 
     def artefact(self, name: str, publication_id: str) -> Artefact | None:
         """Return what was published, or None."""
@@ -231,14 +239,14 @@ class ServiceTarget:
         return PriceTag(is_paid, outcome.would_publish, cost, before, left, why)
 
     def publish(
-        self, request: ReleaseRequest, data: PublishedData, tell: Callable[[str], None]
+        self, request: ReleaseRequest, data: PublishedData, display: TaskDisplay
     ) -> Artefact:
         """Upload a file's rows, and let the service charge, draw and store once."""
         if data.is_file:
-            tell("reading and uploading the table")
+            display.tell("reading and uploading the table")
             self.client.upload(data.name, data.records)
         self.client.send(request)
-        self.client.wait_stored(request, tell)
+        self.client.wait_stored(request, display.tell)
         found = self.client.artefact(request.publication_id, data.name)
         if found is None:
             raise errors.ServicesRefused(f"{self.where}: what was stored is not there.")

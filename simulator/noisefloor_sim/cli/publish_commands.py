@@ -82,9 +82,7 @@ def publish(
     data: Data,
     method: Annotated[
         str,
-        typer.Option(
-            help="How: histogram, logistic, private-sgd, text-head, synthetic-table, ..."
-        ),
+        typer.Option(help="How: histogram, logistic, private-sgd, text-head, text-layers, ..."),
     ],
     epsilon: Annotated[float, typer.Option(help="What it may cost; this is charged.")],
     delta: Annotated[float, typer.Option(help="Likewise; Gaussian noise needs one.")] = 0.0,

@@ -29,7 +29,7 @@ from noisefloor.publication.fine_tuning import (
 from noisefloor.roles import Artefact, ReleaseRequest, has_failed, write_once
 from noisefloor.tables import TextRecords, TextSchema, check_texts, load_table
 from noisefloor_sim.cli.expected_accuracy import ExpectedAccuracy, expected_accuracy
-from noisefloor_sim.cli.progress import counting_bar, spinner
+from noisefloor_sim.cli.progress import counting_bar, spinner, task_display
 from noisefloor_sim.cli.publication_targets import (
     PriceTag,
     PublicationTarget,
@@ -57,10 +57,10 @@ def publish(
     request = asked.request(data.name, relation)
     if is_dry:
         return _dry_run(target, request, data, as_json=as_json)
-    with spinner() as bar:
-        task = bar.add_task("publishing", total=None)
+    with task_display() as display:
+        display.tell("publishing")
         was_there = _is_there(target, request)
-        made = target.publish(request, data, lambda text: bar.update(task, description=text))
+        made = target.publish(request, data, display)
     if as_json:
         print(json.dumps({"is_new": not was_there, "card": made.card}, indent=2))
     else:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import noisefloor_services
+import text_layer_cases
 from labelled_tables import ADD, SWAP, a_cost, visits
 from noisefloor.accounting import Amount, Ledger
 from noisefloor.adversary.models.canary_audit import audit_plan
@@ -272,3 +273,34 @@ def test_methods_of_a_service_have_no_observer_of_residuals() -> None:
     for file in services.rglob("*.py"):
         for name in ("residuals", "model_method", "NoisedVector", "ResidualObserver"):
             assert name not in file.read_text(), f"{file.name} mentions {name}"
+
+
+@pytest.mark.parametrize("trains", ["plain", "lora"])
+def test_layers_that_prove_less_than_they_claim_are_experiments(
+    trains: str, tmp_path: Path
+) -> None:
+    """Refused by a publisher of real records; elsewhere the ledger debits what is claimed."""
+    more: dict[str, Any] = {} if trains == "plain" else {"clipping": "printed", "rank": 2}
+    parameters = {**text_layer_cases.SIZE, "trains": trains, **more}
+    cost = text_layer_cases.a_cost()
+    request = ReleaseRequest("m-1", "reviews", "text-layers", cost, parameters)
+    texts = {"reviews": text_layer_cases.RECORDS}
+    with text_layer_cases.tiny_machine(tmp_path):
+        for is_experiment in (False, True):
+            ledger = Ledger(100.0, 1e-4, neighbours=ADD, model=TrustModel.CENTRAL)
+            methods = methods_of(texts, is_experiment=is_experiment).values()
+            made = ModelPublisher(
+                ledger,
+                MemoryArtefactStore(),
+                methods,
+                data_sets=texts,
+                is_experiment=is_experiment,
+            )
+            if not is_experiment:
+                with pytest.raises(BadParameter, match="is proved of text-layers with these"):
+                    made.publish(request, SeededSource(1, "refused"))
+                assert ledger.spent("reviews") == Amount(0)
+                continue
+            card = made.publish(request, SeededSource(1, "taken")).card
+            assert card["claims"]["verdict"] == "overclaimed"
+            assert ledger.spent("reviews") == Amount(2_000_000, 10**13)

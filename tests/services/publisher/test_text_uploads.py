@@ -79,12 +79,21 @@ def test_texts_of_an_upload_and_of_the_operator_are_published_from(
     other = publish(app, "reviews", method="histogram", parameters={"columns": "mood"})
     assert other.status_code == 422 and "text-head" in other.text
     backbone = load_backbone(tmp_path / "tiny")
+    layers = {"size": 120, "trains": "lora", "steps": 40, "learning_rate": 0.02}
+    printed = publish(
+        app, "own", method="text-layers", parameters={**layers, "clipping": "printed"}
+    )
+    assert printed.status_code == 422 and "at least what is proved of text-layers" in printed.text
+    more = {"reviews": {}, "own": {"method": "text-layers", "parameters": layers}}
     for name in ("reviews", "own"):
-        assert publish(app, name).status_code in (200, 202)
+        assert publish(app, name, **more[name]).status_code in (200, 202)
         made = content(app, name)
         card = app("GET", f"/publications/p-{name}/card", params={"data_set": name}, headers=READ)
         model = load_text_model(made, card.json(), backbone=backbone, unsigned=True)
-        assert model.predict(TEXTS[:2]) == ["bad", "good"]
+        trained = ("head",) if name == "reviews" else ("head", "adapters of layer 3")
+        assert model.file.trained == trained
+        if name == "reviews":  # a head alone learns it in five steps
+            assert model.predict(TEXTS[:2]) == ["bad", "good"]
 
 
 def test_an_operator_names_a_file_of_texts(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from noisefloor.publication import read_tensors
-from noisefloor.publication.fine_tuning import shared_backbone
+from noisefloor.publication.fine_tuning import TextModel, TextModelFile, shared_backbone
 from publishing_runs import run
 from tiny_backbones import WIDTH, write_tiny_bert
 
 HEAD = ("--method", "text-head", "--set", "size=300", "--delta", "1e-5")
+LAYERS = ("--method", "text-layers", "--set", "size=300", "--delta", "1e-5")
+LORA = (*LAYERS, "--set", "trains=lora")
 SCHEMA = {
     "record": "one review",
     "columns": {"review": {"text": 6}, "mood": {"categories": ["bad", "good"]}},
@@ -86,14 +88,27 @@ def test_predictions_refuse_another_backbone_and_bad_texts(models: Path) -> None
 
 
 BAD_REQUESTS = [
-    (("--method", "histogram", "--set", "columns=mood"), "one of text-head: the data set is of"),
-    (("--method", "private-sgd", "--delta", "1e-5"), "one of text-head: the data set is of texts"),
+    (("--method", "histogram", "--set", "columns=mood"), "one of text-head, text-layers: the"),
+    (("--method", "private-sgd", "--delta", "1e-5"), "the data set is of texts"),
     (("--method", "text-head", "--delta", "1e-5"), "size"),
     (("--method", "text-head", "--set", "size=300"), "delta"),
     ((*HEAD, "--set", "pooled_layers=3,4"), "pooled_layers"),
     ((*HEAD, "--set", "pooled_layers=a"), "pooled_layers"),
     ((*HEAD, "--set", "backbone=/etc"), "parameters"),
     ((*HEAD, "--label", "review"), "label"),
+    (LAYERS, "trains='<none>' named: one of full, sparse, rgp, lora, ffa-lora"),
+    (("--method", "text-layers", "--set", "size=300", "--set", "trains=lora"), "delta"),
+    ((*LORA, "--set", "rank=17"), "the smaller side of layers.0.attention.self.query.weight"),
+    ((*LORA, "--set", "train_layers=4"), "train_layers=4 a whole number in [1, 3]"),
+    ((*LAYERS, "--set", "trains=combined-lora", "--set", "sparsity=0.999"), "nothing is left of"),
+    ((*LORA, "--set", "clipping=printed"), "at least what is proved of text-layers with these"),
+    ((*LAYERS, "--set", "trains=plain"), "there is no noise in the model), so that no cost"),
+]
+
+BAD_TEXTS = [
+    ("review\tmood\n \tgood\n", "column 'review': Expected a text in every row"),
+    ("mood\ngood\n", "column 'review'"),
+    ("review\tmood\na film\tgreat\n", "column 'mood'"),
 ]
 
 
@@ -107,8 +122,37 @@ def test_what_cannot_be_published_is_refused_and_costs_nothing(
     assert "reviews has spent nothing" in run("ledger").out
 
 
-def test_without_a_usable_backbone_nothing_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("publish", "reviews.tsv", *HEAD, "--epsilon", "1")
+@pytest.mark.parametrize(("content", "said"), BAD_TEXTS)
+def test_texts_that_break_the_schema_are_refused_and_cost_nothing(content: str, said: str) -> None:
+    Path("reviews.tsv").write_text(content)
+    found = run("publish", "reviews.tsv", *LORA, "--epsilon", "1")
+    assert (found.code, found.out) == (2, "")
+    assert said in found.error and found.error.count("\n") == 1
+    assert "reviews has spent nothing" in run("ledger").out
+
+
+def test_a_schema_with_one_class_is_refused() -> None:
+    columns = {"review": {"text": 6}, "mood": {"categories": ["good"]}}
+    Path("reviews.schema.json").write_text(json.dumps({**SCHEMA, "columns": columns}))
+    found = run("publish", "reviews.tsv", *LORA, "--epsilon", "1")
+    assert (
+        found.code == 2
+        and "Expected label: 2 to 1000 classes" in found.error
+        and found.error.count("\n") == 1
+    )
+
+
+def test_without_a_usable_backbone_nothing_is_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("publish", "reviews.tsv", *LORA, "--epsilon", "1")
+    pickled = tmp_path / "pickled"
+    pickled.mkdir()
+    (pickled / "config.json").write_text("{}")
+    (pickled / "pytorch_model.bin").write_bytes(b"cos\nsystem\n")
+    monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(pickled))
+    found = run(*words)
+    assert found.code == 2 and "has pickled weights alone (pytorch_model.bin)" in found.error
     monkeypatch.setenv("NOISEFLOOR_BACKBONE", "none")
     found = run(*words)
     assert found.code == 2 and "none: expected a directory" in found.error
@@ -116,6 +160,34 @@ def test_without_a_usable_backbone_nothing_is_charged(monkeypatch: pytest.Monkey
     found = run(*words)
     assert found.code == 1 and "noisefloor data fetch minilm-l6" in found.error
     assert "reviews has spent nothing" in run("ledger").out
+
+
+def test_adapters_are_published_fetched_and_used_for_predictions() -> None:
+    words = ("publish", "reviews.tsv", *LORA, "--epsilon", "6", "--set", "rank=2", "--id", "two")
+    dry = run(*words, "--dry-run")
+    assert dry.code == 0 and "it would be accepted" in dry.out, dry.error
+    assert "reviews has spent nothing" in run("ledger").out
+    made = run(*words)
+    assert made.code == 0, made.error
+    assert "two: published from reviews by text-layers" in made.out
+    assert "was published before" in run(*words).out
+    card = json.loads(run("cards", "two").out)
+    assert card["trained"] == ["head", "adapters of layer 3"]
+    assert card["training"]["method"] == "lora" and card["training"]["rank"] == 2
+    assert card["architecture"].startswith("adapters of rank 2 on matrices of the top layer of")
+    assert card["claims"]["verdict"] == "holds"
+    assert card["audit"]["epsilon_at_least"] <= 6 and card["audit"]["verdict"] == "consistent"
+    assert run("fetch", "two", "--out", "here").code == 0
+    content = Path("here/two.safetensors").read_bytes()
+    names = set(read_tensors(content))
+    assert {name.partition(".")[0] for name in names} == {"head", "adapters"}
+    texts = ["the great and fine film", "the dull and cold film", "a story"]
+    Path("new.csv").write_text("\n".join(["review", *texts, ""]))
+    found = run("predict", "here", "new.csv")
+    assert found.code == 0, found.error
+    model = TextModel.on(TextModelFile.read(content), shared_backbone())
+    expected = model.predict(texts)  # what noise made of it: no accuracy is tested here
+    assert [row["mood"] for row in csv.DictReader(found.out.splitlines())] == expected
 
 
 def test_a_dry_run_says_what_it_costs() -> None:

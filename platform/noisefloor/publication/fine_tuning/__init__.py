@@ -27,6 +27,7 @@ from noisefloor.publication.fine_tuning.feature_scaling import FeatureScaling
 from noisefloor.publication.fine_tuning.frozen_layers import (
     FrozenStates,
     check_pooled,
+    check_states_bytes,
     run_frozen,
     states_bytes,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "backbone_folder",
     "check_pooled",
     "check_release_bytes",
+    "check_states_bytes",
     "is_text_model",
     "load_backbone",
     "load_text_model",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from noisefloor.accounting import ReleaseLoss
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, Guarantee
+from noisefloor.publication.fine_tuning import Backbone, TextModelFile
 from noisefloor.publication.methods.model_plan import (
     FLOAT_NOISE,
     WHOLE_MODEL,
@@ -17,6 +18,7 @@ from noisefloor.publication.methods.model_plan import (
 )
 from noisefloor.publication.methods.model_spec import Parameter, PublicTerms, pop_size
 from noisefloor.publication.noised_vectors import ResidualObserver
+from noisefloor.publication.release_run import NO_RUN, ReleaseRun
 from noisefloor.randomness import Source
 from noisefloor.tables import TextRecords, TextSchema
 
@@ -101,12 +103,56 @@ class TextPlan(ABC):
         """What floats leave open of this release, in words for the card."""
         return FLOAT_NOISE
 
+    def check_run(self, run: ReleaseRun) -> None:  # noqa: B027  most plans keep no checkpoints
+        """Refuse a checkpoint that the release cannot go on from: BadSnapshot."""
+
     @abstractmethod
     def release(
-        self, records: TextRecords, source: Source, residuals: ResidualObserver | None = None
+        self,
+        records: TextRecords,
+        source: Source,
+        residuals: ResidualObserver | None = None,
+        run: ReleaseRun = NO_RUN,
     ) -> bytes:
-        """Return the file that is published; each call is a release of its own."""
+        """Return the file that is published; each call is a release of its own.
+
+        Args:
+            records: What it is made of.
+            source: Of all random numbers.
+            residuals: For simulations alone; see ``ModelPlan``.
+            run: Where progress is shown and checkpoints are kept.
+        """
 
     @abstractmethod
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""
+
+
+def text_model_fields(
+    file: TextModelFile, backbone: Backbone, architecture: str, training: Mapping[str, Any]
+) -> dict[str, Any]:  # Any: JSON
+    """Return what the card of a text classifier says of its file and its backbone.
+
+    Args:
+        file: What is published.
+        backbone: It was trained on.
+        architecture: What the model is, in words.
+        training: How it was trained.
+    """
+    return {
+        "format": "safetensors",
+        "record": file.schema.record,
+        "label": file.schema.label,
+        "learnt_from": list(file.schema.texts),
+        "architecture": architecture,
+        "trained": list(file.trained),
+        "parameter_count": file.parameters,
+        "backbone": {
+            "name": backbone.folder.name,
+            "weights_sha256": file.backbone_sha256,
+            "tokeniser_sha256": file.tokeniser_sha256,
+            "pooled_layers": list(file.pooled),
+            "changed_on_loading": list(backbone.notes),
+        },
+        "training": dict(training),
+    }

@@ -274,6 +274,7 @@ class SgdPlan:
         """Write the plan for a checkpoint or a card."""
         said = {name: value for name, value in asdict(self).items() if name != "clipping"}
         for name in ("groups", "carriers"):  # plans without them are written as they always were
+            said[name] = [list(one) if isinstance(one, tuple) else one for one in said[name]]
             if not said[name]:
                 del said[name]
         return said | {

@@ -10,7 +10,8 @@
 ``method_kinds`` names the methods, ``method_settings`` what can be set, ``method_plan`` says what
 follows; ``head_then_adapters`` composes two trainings, ``charged_selection`` chooses settings by
 private records. With torch: ``adapters``, ``method_masks``, ``method_training``,
-``plain_training`` without privacy, ``diagnostics`` for experiments.
+``plain_training`` without privacy, ``planned_training`` for any of the plans, ``diagnostics`` for
+experiments.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -45,12 +46,18 @@ if TYPE_CHECKING:
     from noisefloor.publication.fine_tuning.methods.method_masks import mask_rule
     from noisefloor.publication.fine_tuning.methods.method_training import (
         FineTuningRun,
+        check_checkpoint,
         fine_tune,
         head_features,
         prepare_module,
         published_tensors,
     )
     from noisefloor.publication.fine_tuning.methods.plain_training import train_plain
+    from noisefloor.publication.fine_tuning.methods.planned_training import (
+        check_module,
+        last_training,
+        train_planned,
+    )
 
 __all__ = [
     "CLIPPING_RULES",
@@ -66,15 +73,19 @@ __all__ = [
     "MethodSettings",
     "SelectedModel",
     "UnitImportances",
+    "check_checkpoint",
+    "check_module",
     "compare_clip_factors",
     "find_method",
     "fine_tune",
     "gradient_maps",
     "head_features",
+    "last_training",
     "mask_rule",
     "prepare_module",
     "published_tensors",
     "train_plain",
+    "train_planned",
     "unit_importances",
     "weight_maps",
 ]
@@ -84,14 +95,18 @@ _WITH_TORCH = {
     "FineTuningRun": "method_training",
     "MaskLog": "diagnostics",
     "UnitImportances": "diagnostics",
+    "check_checkpoint": "method_training",
+    "check_module": "planned_training",
     "compare_clip_factors": "diagnostics",
     "fine_tune": "method_training",
     "gradient_maps": "diagnostics",
     "head_features": "method_training",
+    "last_training": "planned_training",
     "mask_rule": "method_masks",
     "prepare_module": "method_training",
     "published_tensors": "method_training",
     "train_plain": "plain_training",
+    "train_planned": "planned_training",
     "unit_importances": "diagnostics",
     "weight_maps": "diagnostics",
 }

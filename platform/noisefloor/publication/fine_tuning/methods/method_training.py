@@ -1,5 +1,6 @@
 """A planned fine-tuning, run: modules are made ready, trained, kept in checkpoints, published."""
 
+import hashlib
 from collections.abc import Callable
 
 import numpy as np
@@ -26,6 +27,7 @@ from noisefloor.publication.private_sgd import (
     PrivateTraining,
     SgdReport,
 )
+from noisefloor.publication.release_run import CheckpointStore
 from noisefloor.publication.tensors import read_metadata, read_tensors, write_tensors
 from noisefloor.randomness import Source
 
@@ -35,6 +37,7 @@ StepProgress = Callable[[int], None]
 """Is called with the number of steps that are done."""
 
 _PLAN = "fine_tuning_plan"
+_FROZEN = "frozen/"
 
 
 def prepare_module(plan: FineTuningPlan, module: TopLayers, source: Source) -> None:
@@ -91,6 +94,7 @@ class FineTuningRun:
         micro_batch: The most records in memory at once.
         masks: Instead of the plan's own rule, for one that looks at it.
         residuals: For simulations alone; see ``PrivateTraining``.
+        made_on: What else a checkpoint has to be of, such as the hash of the backbone.
     """
 
     def __init__(
@@ -105,8 +109,9 @@ class FineTuningRun:
         micro_batch: int = 256,
         masks: MaskRule | None = None,
         residuals: ResidualObserver | None = None,
+        made_on: str = "",
     ) -> None:
-        self._plan = plan
+        self._plan, self._module, self._made_on = plan, module, made_on
         self._training = PrivateTraining(
             module,
             inputs,
@@ -145,19 +150,60 @@ class FineTuningRun:
         return self._training.finish()
 
     def snapshot(self) -> bytes:
-        """Write a checkpoint that names the plan; it is within the plan's guarantee."""
-        inner = self._training.snapshot()
-        return write_tensors(read_tensors(inner), {_PLAN: self._plan.sha256})
+        """Write a checkpoint that names the plan; it is within the plan's guarantee.
+
+        Beside weights and optimiser it has frozen right factors, which are published anyway.
+        """
+        tensors = read_tensors(self._training.snapshot()) | _frozen_factors(
+            self._plan, self._module
+        )
+        return write_tensors(tensors, {_PLAN: checkpoint_mark(self._plan, self._made_on)})
 
     def restore(self, content: bytes) -> None:
-        """Go on from a checkpoint of the same plan.
+        """Go on from a checkpoint of the same plan and right factors.
 
         Raises:
             BadSnapshot: It is none, or of another plan, masks and ranks included.
         """
-        if read_metadata(content).get(_PLAN) != self._plan.sha256:
-            raise BadSnapshot("Checkpoint: is of another plan; start anew, or take its settings.")
+        check_checkpoint(self._plan, content, self._made_on)
+        kept = read_tensors(content)
+        for name, factor in _frozen_factors(self._plan, self._module).items():
+            if name not in kept or not np.array_equal(kept[name], factor):
+                raise BadSnapshot("Checkpoint: has other right factors than the module.")
         self._training.restore(content)
+
+
+def checkpoint_mark(plan: FineTuningPlan, made_on: str = "") -> str:
+    """Return what a checkpoint names its training by."""
+    return hashlib.sha256(f"{plan.sha256} {made_on}".encode()).hexdigest()
+
+
+def check_checkpoint(plan: FineTuningPlan, content: bytes, made_on: str = "") -> None:
+    """Refuse a checkpoint of another training, before anything of it is used.
+
+    Raises:
+        BadSnapshot: It is none, or of another plan, or was made on something else.
+    """
+    if read_metadata(content).get(_PLAN) != checkpoint_mark(plan, made_on):
+        raise BadSnapshot("Checkpoint: is of another plan; start anew, or take its settings.")
+
+
+def put_frozen_factors(plan: FineTuningPlan, module: TopLayers, content: bytes) -> None:
+    """Give a module the right factors of a checkpoint: sources that are not seeded drew others."""
+    kept = read_tensors(content)
+    for name, one in adapters_of(module).items():
+        if plan.method.trained == "left-factors" and _FROZEN + name in kept:
+            with torch.no_grad():
+                one.right.weight.copy_(torch.from_numpy(kept[_FROZEN + name]))
+
+
+def _frozen_factors(plan: FineTuningPlan, module: nn.Module) -> dict[str, Floats]:
+    if plan.method.trained != "left-factors":
+        return {}
+    return {
+        _FROZEN + name: one.right.weight.detach().numpy()
+        for name, one in adapters_of(module).items()
+    }
 
 
 def fine_tune(
@@ -171,12 +217,18 @@ def fine_tune(
     micro_batch: int = 256,
     progress: StepProgress | None = None,
     residuals: ResidualObserver | None = None,
+    checkpoints: CheckpointStore | None = None,
+    made_on: str = "",
 ) -> SgdReport:
     """Make a module ready, train it privately and report; see ``FineTuningRun``.
 
-    Draws are those of ``source.child("adapters")`` and ``source.child("training")``.
+    Draws are those of ``source.child("adapters")`` and ``source.child("training")``. It goes on
+    from the checkpoint that there is, and writes others when they are due.
     """
     prepare_module(plan, module, source.child("adapters"))
+    kept = None if checkpoints is None else checkpoints.load()
+    if kept is not None:  # before the training notes what has to stay as it is
+        put_frozen_factors(plan, module, kept)
     trained: nn.Module = module
     if plan.method.trained == "head":  # nothing below it moves: one pass is enough
         trained, inputs, padding = HeadAlone(module), (head_features(module, inputs),), None
@@ -189,9 +241,28 @@ def fine_tune(
         padding=padding,
         micro_batch=micro_batch,
         residuals=residuals,
+        made_on=made_on,
     ) as run:
-        run.run(progress=progress)
+        if kept is not None:
+            run.restore(kept)
+        run.run(progress=_with_checkpoints(run, progress, checkpoints))
         return run.finish()
+
+
+def _with_checkpoints(
+    run: FineTuningRun, progress: StepProgress | None, checkpoints: CheckpointStore | None
+) -> StepProgress | None:
+    """Return what is done after each step."""
+    if checkpoints is None:
+        return progress
+
+    def done(step: int) -> None:
+        if checkpoints.is_due():
+            checkpoints.save(run.snapshot())
+        if progress is not None:
+            progress(step)
+
+    return done
 
 
 class HeadAlone(nn.Module):

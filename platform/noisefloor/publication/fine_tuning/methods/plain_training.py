@@ -5,13 +5,23 @@ from torch import Tensor, nn
 
 from noisefloor.errors import IncompatibleGuarantees
 from noisefloor.publication.fine_tuning.methods.method_plan import FineTuningPlan
-from noisefloor.publication.fine_tuning.methods.method_training import Inputs, prepare_module
+from noisefloor.publication.fine_tuning.methods.method_training import (
+    Inputs,
+    StepProgress,
+    prepare_module,
+)
 from noisefloor.publication.fine_tuning.top_layers import TopLayers
 from noisefloor.randomness import Source
 
 
 def train_plain(
-    plan: FineTuningPlan, module: TopLayers, inputs: Inputs, labels: Tensor, source: Source
+    plan: FineTuningPlan,
+    module: TopLayers,
+    inputs: Inputs,
+    labels: Tensor,
+    source: Source,
+    *,
+    progress: StepProgress | None = None,
 ) -> None:
     """Train without clipping and noise, in place, by shuffled batches; nothing is proved of it.
 
@@ -21,6 +31,7 @@ def train_plain(
         inputs: What the module takes.
         labels: The class of each record.
         source: Draws the order of records, and right factors of adapters.
+        progress: Is told how many steps are done.
 
     Raises:
         IncompatibleGuarantees: The plan is a private one.
@@ -41,6 +52,8 @@ def train_plain(
         loss = nn.functional.cross_entropy(outputs, labels[places])
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
+        if progress is not None:
+            progress(step + 1)
 
 
 def _optimiser(plan: FineTuningPlan, module: nn.Module) -> torch.optim.Optimizer:
