@@ -18,7 +18,7 @@ from noisefloor.publication.fine_tuning.methods.method_plan import (
     FineTuningPlan,
     adapter_name,
 )
-from noisefloor.publication.fine_tuning.top_layers import TopLayers
+from noisefloor.publication.fine_tuning.top_layers import LayeredModule
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import (
     MaskRule,
@@ -37,7 +37,7 @@ StepProgress = Callable[[int], None]
 _PLAN = "fine_tuning_plan"
 
 
-def prepare_module(plan: FineTuningPlan, module: TopLayers, source: Source) -> None:
+def prepare_module(plan: FineTuningPlan, module: LayeredModule, source: Source) -> None:
     """Freeze what a method does not train, and add adapters where it has them.
 
     Args:
@@ -60,12 +60,15 @@ def prepare_module(plan: FineTuningPlan, module: TopLayers, source: Source) -> N
         raise _not_planned(module)
 
 
-def _not_planned(module: TopLayers) -> BadParameter:
+def _not_planned(module: LayeredModule) -> BadParameter:
     return BadParameter("module", type(module).__name__, "the one that the plan was made for")
 
 
-def published_tensors(plan: FineTuningPlan, module: TopLayers) -> dict[str, Floats]:
-    """Return what is published of a trained module, by the names of the file."""
+def published_tensors(plan: FineTuningPlan, module: LayeredModule) -> dict[str, Floats]:
+    """Return what is published of a trained module, by the names of the file.
+
+    Factors of convolutions are matrices, [out, rank] and [rank, in x h x w].
+    """
     found = {
         name: one
         for name, one in module.trained_tensors().items()
@@ -74,7 +77,7 @@ def published_tensors(plan: FineTuningPlan, module: TopLayers) -> dict[str, Floa
     for name, one in adapters_of(module).items():
         place = adapter_name(f"{name}.weight", module.first)
         for side, layer in ((LEFT, one.left), (RIGHT, one.right)):
-            found[place + side] = layer.weight.detach().numpy().copy()
+            found[place + side] = layer.weight.detach().flatten(1).numpy().copy()
     return found
 
 
@@ -162,7 +165,7 @@ class FineTuningRun:
 
 def fine_tune(
     plan: FineTuningPlan,
-    module: TopLayers,
+    module: LayeredModule,
     inputs: Inputs,
     labels: Tensor,
     source: Source,
@@ -197,7 +200,7 @@ def fine_tune(
 class HeadAlone(nn.Module):
     """The head of a module, on features that were made before; it trains the head in place."""
 
-    def __init__(self, module: TopLayers) -> None:
+    def __init__(self, module: LayeredModule) -> None:
         super().__init__()
         self.head = module.head
 
@@ -206,7 +209,7 @@ class HeadAlone(nn.Module):
         return self.head(features)  # type: ignore[no-any-return]
 
 
-def head_features(module: TopLayers, inputs: Inputs, at_once: int = 256) -> Tensor:
+def head_features(module: LayeredModule, inputs: Inputs, at_once: int = 256) -> Tensor:
     """Return the features that the head sees, of each record, as the layers are now.
 
     Where nothing but the head is trained, they run once.

@@ -6,12 +6,12 @@ from torch import Tensor, nn
 from noisefloor.errors import IncompatibleGuarantees
 from noisefloor.publication.fine_tuning.methods.method_plan import FineTuningPlan
 from noisefloor.publication.fine_tuning.methods.method_training import Inputs, prepare_module
-from noisefloor.publication.fine_tuning.top_layers import TopLayers
+from noisefloor.publication.fine_tuning.top_layers import LayeredModule
 from noisefloor.randomness import Source
 
 
 def train_plain(
-    plan: FineTuningPlan, module: TopLayers, inputs: Inputs, labels: Tensor, source: Source
+    plan: FineTuningPlan, module: LayeredModule, inputs: Inputs, labels: Tensor, source: Source
 ) -> None:
     """Train without clipping and noise, in place, by shuffled batches; nothing is proved of it.
 
