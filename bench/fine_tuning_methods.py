@@ -3,6 +3,7 @@
     python bench/fine_tuning_methods.py steps            # CPU time of single steps
     python bench/fine_tuning_methods.py audit            # clipping as printed, 40,000 games
     python bench/fine_tuning_methods.py accuracy         # Rotten Tomatoes, one split
+    python bench/fine_tuning_methods.py digits           # a convolutional network from scratch
 
 Part ``steps``: 64 texts of 32 pieces, all in each step; rank 8 on the six matrices of each of six
 layers. Sides take steps in turn, in one process and one thread; a ratio is the median over rounds
@@ -15,7 +16,8 @@ batches of 2,000 of 67,349; a white-box likelihood ratio, half of the games choo
 
 Part ``accuracy``: one split of 6,824 / 1,706, epsilon 2, delta 1e-5, last layer trained on kept
 hidden states. Settings are those of ``ACCURACY``, which were set beforehand and not searched for;
-``--choose`` tries them on IMDB reviews alone. It reports; it does not fail on a missed target.
+``--choose`` tries them on IMDB reviews alone. Part ``digits`` is in ``digit_networks.py``. It
+reports; it does not fail on a missed target.
 """
 
 import argparse
@@ -35,6 +37,7 @@ from torch import Tensor, nn
 # `python bench/fine_tuning_methods.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.digit_networks import judge_digits
 from bench.fine_tuning import COST, PARTS, PUBLIC, SEED, reviews
 from bench.table import aligned, figure
 from bench.worker import ROOT
@@ -317,7 +320,7 @@ def _score(
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["steps", "audit", "accuracy"])
+    parser.add_argument("part", choices=["steps", "audit", "accuracy", "digits"])
     parser.add_argument("--rounds", type=int, default=15, help="of steps")
     parser.add_argument("--games", type=int, default=40_000, help="of an audit, on each input")
     parser.add_argument("--choose", action="store_true", help="accuracy on IMDB reviews alone")
@@ -326,6 +329,8 @@ def main() -> None:
     torch.set_num_threads(1)
     if arguments.part == "audit":
         rows = audit(arguments.games)
+    elif arguments.part == "digits":
+        rows = judge_digits()
     elif arguments.part == "steps":
         rows = steps(load_backbone(), arguments.rounds)
     else:

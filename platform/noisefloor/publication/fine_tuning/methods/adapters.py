@@ -5,6 +5,7 @@ convolution with the same windows and as many outputs as the rank, L one with a 
 """
 
 import math
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import torch
@@ -14,7 +15,6 @@ from noisefloor.errors import UnsupportedModule
 from noisefloor.randomness import Source
 
 Adaptable: TypeAlias = nn.Linear | nn.Conv1d | nn.Conv2d
-_KINDS = (nn.Linear, nn.Conv1d, nn.Conv2d)
 
 
 class AdaptedLayer(nn.Module):
@@ -72,18 +72,24 @@ def _factors(base: Adaptable, rank: int) -> tuple[Adaptable, Adaptable]:
     return right, kind(rank, base.out_channels, 1, bias=False)
 
 
-def add_adapters(layers: nn.Module, rank: int, source: Source) -> None:
-    """Put an adapter in the place of every linear layer and every convolution.
+def add_adapters(layers: nn.Module, matrices: Collection[str], rank: int, source: Source) -> None:
+    """Put an adapter in the place of linear layers and convolutions.
 
     Right factors draw by the names of their layers.
+
+    Args:
+        layers: Theirs.
+        matrices: Names of the weights that get factors, as ``layers`` has them.
+        rank: Of the factors.
+        source: Draws right factors.
 
     Raises:
         UnsupportedModule: A convolution has groups.
     """
     for name, layer in list(layers.named_modules()):
         for own, one in list(layer.named_children()):
-            if type(one) in _KINDS:
-                place = f"{name}.{own}" if name else own
+            place = f"{name}.{own}" if name else own
+            if isinstance(one, Adaptable) and f"{place}.weight" in matrices:
                 setattr(layer, own, AdaptedLayer(one, rank, source.child("adapter", place)))
 
 

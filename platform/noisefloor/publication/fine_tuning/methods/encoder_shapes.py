@@ -5,11 +5,12 @@ pretrained one (``TopLayers``), or a small convolutional network that is trained
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from noisefloor.checks import check_count
+from noisefloor.errors import BadParameter
 
 if TYPE_CHECKING:
     from torch import nn
@@ -107,6 +108,21 @@ class EncoderShapes:
                 ]
                 vectors.extend(norms)
         return cls(depth - count + 1, tuple(matrices), tuple(vectors), (2, width * pooled))
+
+    def only(self, *ends: str) -> "EncoderShapes":
+        """Return the same with those matrices alone whose layers' names end so.
+
+        Others get no factors: ``only("output.dense")`` adapts the end of each feed-forward part.
+
+        Raises:
+            BadParameter: An end is that of no matrix.
+        """
+        whole = tuple(f"{end}.weight" for end in ends)
+        kept = tuple(one for one in self.matrices if one[0].endswith(whole))
+        for end in whole:
+            if not any(name.endswith(end) for name, _ in kept):
+                raise BadParameter("ends", ends, "each that of the name of a linear layer")
+        return replace(self, matrices=kept)
 
     @property
     def head_parameters(self) -> dict[str, Shape]:

@@ -105,7 +105,9 @@ def sparsity_of(
     if not 0 < check_finite(share, "sparsity") < 1:
         raise BadParameter("sparsity", share, "in (0, 1); for 0 take the method without masks")
     for name, shape in shapes.matrices:
-        units = prod(shape) if method.masked == "entries" else min(shape[:2])
+        # A side of one unit (a picture of one colour) is never left out.
+        sides = [side for side in shape[:2] if side > 1] or [1]
+        units = prod(shape) if method.masked == "entries" else min(sides)
         if (1 - share) * units < 1:
             raise BadParameter(
                 "sparsity", share, f"<= {1 - 1 / units:.6g}: nothing is left of {name}"

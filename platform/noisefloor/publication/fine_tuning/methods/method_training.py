@@ -52,7 +52,8 @@ def prepare_module(plan: FineTuningPlan, module: LayeredModule, source: Source) 
     if (module.first, len(module.layers)) != planned:
         raise _not_planned(module)
     if plan.method.has_adapters and not adapters_of(module):
-        add_adapters(module.layers, plan.rank, source)
+        matrices = [name.removeprefix("layers.") for name, _ in plan.shapes.matrices]
+        add_adapters(module.layers, matrices, plan.rank, source)
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(name in trained)
     found = {name: tuple(one.shape) for name, one in module.named_parameters() if name in trained}
