@@ -58,7 +58,7 @@ from noisefloor_sim.pipelines.plotting import student_interval
 
 SEED, PARTS, POOLED = 20, 5, (4, 5, 6)
 TRAININGS, PLAIN_SPLITS = 3, 1
-MATRIX = "output.dense"
+MATRIX = "layers.0.output.dense"
 HEAD_SHARE = 0.79
 """Of epsilon: 40 steps at about the noise of the 20 that follow."""
 
@@ -101,8 +101,8 @@ class LastMatrix(LayeredModule):
     """Top layers of which one matrix has factors, on kept outputs of all that stands still.
 
     Args:
-        top: One layer, prepared for ``ffa-lora`` on ``output.dense`` alone; its left factor and
-            its head are trained.
+        top: One layer, prepared for ``ffa-lora`` on its ``output.dense`` alone; its left factor
+            and its head are trained.
     """
 
     def __init__(self, top: TopLayers) -> None:

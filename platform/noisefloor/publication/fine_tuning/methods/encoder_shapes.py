@@ -112,7 +112,7 @@ class EncoderShapes:
     def only(self, *ends: str) -> "EncoderShapes":
         """Return the same with those matrices alone whose layers' names end so.
 
-        Others get no factors: ``only("output.dense")`` adapts the end of each feed-forward part.
+        Others get no factors: ``only("query", "value")`` adapts these two of each attention.
 
         Raises:
             BadParameter: An end is that of no matrix.

@@ -209,5 +209,11 @@ def test_a_rank_and_a_share_are_bounded_by_the_weight_as_a_matrix() -> None:
         )
     with pytest.raises(BadParameter, match=r"nothing is left of layers\.0\.convolution"):
         planned("combined-rgp", replace(STEPS, sparsity=0.8))
+    grey = replace(shapes, matrices=(("layers.0.convolution.weight", (16, 1, 3, 3)),))
+    masked = FineTuningPlan.of(
+        "combined-rgp", grey, COST, RECORDS, replace(STEPS, rank=3), noise_multiplier=1
+    )
+    head = 6 * CLASSES + CLASSES
+    assert masked.updated == 3 * (16 - 4) + 3 * 9 + head  # the one channel is never left out
     full = planned("full")
     assert full.parameters == sum(math.prod(one.shape) for one in network().parameters())
