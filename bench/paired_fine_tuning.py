@@ -163,9 +163,9 @@ class CellFile:
 
     def find(self, method: str, split: int, training: int, settings: str) -> PairedCell | None:
         """Return a cell of the same settings that was done before."""
-        wanted = (method, split, training, settings)
+        sought = (method, split, training, settings)
         for cell in self.cells:
-            if (cell.method, cell.split, cell.training, cell.settings) == wanted:
+            if (cell.method, cell.split, cell.training, cell.settings) == sought:
                 return cell
         return None
 
