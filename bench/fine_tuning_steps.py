@@ -112,12 +112,17 @@ def plain_step(plan: FineTuningPlan, backbone: Backbone, layers: int) -> Step:
 
 
 def private_step(
-    plan: FineTuningPlan, backbone: Backbone, layers: int, module: TopLayers | None = None
+    plan: FineTuningPlan,
+    backbone: Backbone,
+    layers: int,
+    module: TopLayers | None = None,
+    *,
+    beside: str = "plain",
 ) -> Step:
-    """Return a private step of a plan."""
+    """Return a private step of a plan; what it is compared with names its draws."""
     module = fresh(plan, backbone, layers) if module is None else module
     inputs, labels = texts_of(module, backbone.width)
-    source = SeededSource(SEED, "run", plan.method.name, layers, len(module.layers))
+    source = SeededSource(SEED, "run", plan.method.name, layers, len(module.layers), beside)
     run = FineTuningRun(plan, module, inputs, labels, source)
     run.__enter__()
     return lambda: run.run(run.step + 1)
@@ -214,7 +219,7 @@ def opacus(backbone: Backbone, rounds: int) -> Row:
     plan, bench = planned("lora", backbone, LAYERS, rounds + 1), StepBench(rounds)
     bench.run(
         {
-            "lora": private_step(plan, backbone, LAYERS),
+            "lora": private_step(plan, backbone, LAYERS, beside="Opacus"),
             "Opacus hooks, lora": opacus_step(plan, backbone),
         }
     )
@@ -250,7 +255,7 @@ def _row(
     bench: StepBench, side: str, baseline: str, target: float | None, *, is_least: bool = False
 ) -> Row:
     rule = "-" if target is None else f"{'>=' if is_least else '<='} {target:g}"
-    return {
+    row: Row = {
         "side": side,
         "baseline": baseline,
         "ms": bench.milliseconds(side),
@@ -258,3 +263,5 @@ def _row(
         "ratio": bench.ratio(side, baseline),
         "target": rule,
     }
+    print(row, flush=True)  # a table takes minutes
+    return row
