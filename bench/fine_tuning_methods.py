@@ -3,39 +3,37 @@
     python bench/fine_tuning_methods.py steps            # CPU time of single steps
     python bench/fine_tuning_methods.py audit            # clipping as printed, 40,000 games
     python bench/fine_tuning_methods.py accuracy         # Rotten Tomatoes, one split
+    python bench/fine_tuning_methods.py digits           # a convolutional network from scratch
 
-Part ``steps``: 64 texts of 32 pieces, all in each step; rank 8 on the six matrices of each of six
-layers. Sides take steps in turn, in one process and one thread; a ratio is the median over rounds
-of a side's CPU time over that of its baseline in the same round, so that a loaded machine matters
-little. The plain step is torch's: forward, backward, Adam. ``cached`` compares steps that run all
-six layers with steps on kept outputs of those that are frozen.
+Part ``steps`` is in ``fine_tuning_steps.py``.
 
 Part ``audit``: a canary with norm C in each of 72 factor matrices and the head, 673 steps of
 batches of 2,000 of 67,349; a white-box likelihood ratio, half of the games choose the threshold.
 
 Part ``accuracy``: one split of 6,824 / 1,706, epsilon 2, delta 1e-5, last layer trained on kept
 hidden states. Settings are those of ``ACCURACY``, which were set beforehand and not searched for;
-``--choose`` tries them on IMDB reviews alone. It reports; it does not fail on a missed target.
+``--choose`` tries them on IMDB reviews alone. Part ``digits`` is in ``digit_networks.py``. It
+reports; it does not fail on a missed target.
 """
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 # `python bench/fine_tuning_methods.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.digit_networks import judge_digits
 from bench.fine_tuning import COST, PARTS, PUBLIC, SEED, reviews
+from bench.fine_tuning_steps import LAYERS, POOLED, Row, steps
 from bench.table import aligned, figure
 from bench.worker import ROOT
 
@@ -51,21 +49,16 @@ from noisefloor.publication.fine_tuning import (
 from noisefloor.publication.fine_tuning.methods import (
     EncoderShapes,
     FineTuningPlan,
-    FineTuningRun,
     HeadThenAdaptersPlan,
     MethodSettings,
     fine_tune,
-    prepare_module,
 )
 from noisefloor.publication.methods import GradientCanary
 from noisefloor.publication.private_sgd import PaddedInputs, ParameterGroup
-from noisefloor.randomness import SeededSource, new_run
+from noisefloor.randomness import SeededSource
 from noisefloor.tables import TextRecords, folds, load_texts
 
 OUT = ROOT / "bench/results/fine_tuning_methods.json"
-BATCH, LENGTH, LAYERS, POOLED = 64, 32, 6, (4, 5, 6)
-Row: TypeAlias = dict[str, str | float]
-Step: TypeAlias = Callable[[], object]
 
 HEAD = MethodSettings(
     steps=60, optimiser="sgd", learning_rate=3.0, momentum=0.9, averaging=0.5, clip=1.0
@@ -80,155 +73,6 @@ ACCURACY = MethodSettings(
     averaging=0.5,
     groups=(ParameterGroup("head", rate=10.0),),
 )
-
-
-class StepBench:
-    """Sides that take steps in turn, and what they took."""
-
-    def __init__(self, rounds: int) -> None:
-        self.rounds = rounds
-        self.times: dict[str, list[float]] = {}
-
-    def run(self, sides: dict[str, Step]) -> None:
-        """Take a step of each side that does not count, then one in each round."""
-        for step in sides.values():
-            step()
-        for _ in range(self.rounds):
-            for name, step in sides.items():
-                start = time.process_time()
-                step()
-                self.times.setdefault(name, []).append(time.process_time() - start)
-
-    def ratio(self, side: str, baseline: str) -> float:
-        """Return the median over rounds of a side's time over its baseline's."""
-        pairs = zip(self.times[side], self.times[baseline], strict=True)
-        return statistics.median(one / other for one, other in pairs)
-
-    def milliseconds(self, side: str) -> float:
-        """Return the median time of a step."""
-        return 1e3 * statistics.median(self.times[side])
-
-
-def texts_of(module: TopLayers, width: int) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Return made-up hidden states of 64 texts, and labels."""
-    with new_run():
-        numbers = SeededSource(SEED, "bench texts").normals(BATCH * LENGTH * width)
-    hidden = torch.from_numpy(numbers).view(BATCH, LENGTH, width)
-    frozen = [one for one in module.pooled if one < module.first]
-    pooled = hidden.mean(1).repeat(1, len(frozen))
-    return (hidden, torch.ones(BATCH, LENGTH), pooled), torch.arange(BATCH) % 2
-
-
-def planned(
-    name: str, backbone: Backbone, layers: int, steps: int, **changes: float
-) -> FineTuningPlan:
-    """Return a plan of full batches with some noise."""
-    shapes = EncoderShapes.of(backbone, layers, POOLED, classes=2)
-    settings = replace(MethodSettings(steps=steps), **changes)  # type: ignore[arg-type]  # numbers
-    return FineTuningPlan.of(name, shapes, COST, BATCH, settings, noise_multiplier=1.0)
-
-
-def fresh(plan: FineTuningPlan, backbone: Backbone, layers: int) -> TopLayers:
-    """Return top layers made ready for a plan."""
-    module = TopLayers(backbone, layers, POOLED, public_scaling(backbone, POOLED), classes=2)
-    with new_run():  # sides have the same numbers on purpose
-        prepare_module(plan, module, SeededSource(SEED, "adapters"))
-    return module
-
-
-def plain_step(plan: FineTuningPlan, backbone: Backbone, layers: int) -> Step:
-    """Return a step of torch's Adam without clipping and noise."""
-    module = fresh(plan, backbone, layers)
-    inputs, labels = texts_of(module, backbone.width)
-    optimiser = torch.optim.Adam([one for one in module.parameters() if one.requires_grad])
-
-    def step() -> None:
-        optimiser.zero_grad()
-        nn.functional.cross_entropy(module(*inputs), labels).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-
-    return step
-
-
-def private_step(
-    plan: FineTuningPlan, backbone: Backbone, layers: int, module: TopLayers | None = None
-) -> Step:
-    """Return a private step of a plan."""
-    module = fresh(plan, backbone, layers) if module is None else module
-    inputs, labels = texts_of(module, backbone.width)
-    source = SeededSource(SEED, "run", plan.method.name, layers, len(module.layers))
-    run = FineTuningRun(plan, module, inputs, labels, source)
-    run.__enter__()
-    return lambda: run.run(run.step + 1)
-
-
-def uncached_step(plan: FineTuningPlan, backbone: Backbone, layers: int) -> Step:
-    """Return a step that trains top layers alone and runs all of them."""
-    module = TopLayers(backbone, LAYERS, POOLED, public_scaling(backbone, POOLED), classes=2)
-    top = fresh(plan, backbone, layers)
-    for place in range(layers):
-        module.layers[LAYERS - layers + place] = top.layers[place]
-    for number, layer in enumerate(module.layers):
-        if number < LAYERS - layers:
-            layer.requires_grad_(False)
-    module.head = top.head
-    return private_step(plan, backbone, layers, module)
-
-
-def steps(backbone: Backbone, rounds: int) -> list[Row]:
-    """Compare steps of methods."""
-    bench, most = StepBench(rounds), rounds + 1
-    names = ("lora", "ffa-lora", "combined-lora", "full", "sparse", "rgp", "combined-rgp")
-    plans = {name: planned(name, backbone, LAYERS, most) for name in names}
-    rows: list[Row] = []
-    pairs: list[tuple[tuple[str, str, str], float | None]] = [
-        (("plain lora", "lora", "combined-lora"), 1.25),
-        (("plain full", "rgp", "combined-rgp"), 2.0),
-        (("plain full", "full", "sparse"), None),
-    ]
-    for sides, target in pairs:
-        bench.times.clear()
-        bench.run(
-            {
-                name: plain_step(plans[name.split()[1]], backbone, LAYERS)
-                if name.startswith("plain")
-                else private_step(plans[name], backbone, LAYERS)
-                for name in sides
-            }
-        )
-        plain, private, masked = sides
-        rows += [_row(bench, private, plain, target), _row(bench, masked, private, 1.05)]
-    return rows + cached(backbone, rounds)
-
-
-def cached(backbone: Backbone, rounds: int) -> list[Row]:
-    """Compare steps on kept outputs of frozen layers with steps that run these."""
-    rows: list[Row] = []
-    for layers, target in ((2, 1.6), (1, 2.5)):
-        bench, plan = StepBench(rounds), planned("lora", backbone, layers, rounds + 1)
-        kept, whole = f"cached, {layers} of 6 trained", f"all layers run, {layers} trained"
-        bench.run(
-            {
-                kept: private_step(plan, backbone, layers),
-                whole: uncached_step(plan, backbone, layers),
-            }
-        )
-        rows.append(_row(bench, whole, kept, target, is_least=True))
-    return rows
-
-
-def _row(
-    bench: StepBench, side: str, baseline: str, target: float | None, *, is_least: bool = False
-) -> Row:
-    rule = "-" if target is None else f"{'>=' if is_least else '<='} {target:g}"
-    return {
-        "side": side,
-        "baseline": baseline,
-        "ms": bench.milliseconds(side),
-        "baseline ms": bench.milliseconds(baseline),
-        "ratio": bench.ratio(side, baseline),
-        "target": rule,
-    }
 
 
 def audit(games: int) -> list[Row]:
@@ -317,7 +161,7 @@ def _score(
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["steps", "audit", "accuracy"])
+    parser.add_argument("part", choices=["steps", "audit", "accuracy", "digits"])
     parser.add_argument("--rounds", type=int, default=15, help="of steps")
     parser.add_argument("--games", type=int, default=40_000, help="of an audit, on each input")
     parser.add_argument("--choose", action="store_true", help="accuracy on IMDB reviews alone")
@@ -326,6 +170,8 @@ def main() -> None:
     torch.set_num_threads(1)
     if arguments.part == "audit":
         rows = audit(arguments.games)
+    elif arguments.part == "digits":
+        rows = judge_digits()
     elif arguments.part == "steps":
         rows = steps(load_backbone(), arguments.rounds)
     else:

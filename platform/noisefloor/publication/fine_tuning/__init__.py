@@ -43,7 +43,7 @@ from noisefloor.publication.fine_tuning.text_model import TextModel, load_text_m
 from noisefloor.publication.fine_tuning.tokens import TokenTable, longest_row, tokenise
 
 if TYPE_CHECKING:
-    from noisefloor.publication.fine_tuning.top_layers import TopLayers
+    from noisefloor.publication.fine_tuning.top_layers import LayeredModule, TopLayers
 
 __all__ = [
     "DEFAULT_BACKBONE",
@@ -51,6 +51,7 @@ __all__ = [
     "FeatureScaling",
     "FrozenStates",
     "HeadSettings",
+    "LayeredModule",
     "TextModel",
     "TextModelFile",
     "TokenTable",
@@ -76,8 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # Any: whatever the module has by that name
     """Import what needs torch on first use."""
-    if name != "TopLayers":
+    if name not in ("LayeredModule", "TopLayers"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from noisefloor.publication.fine_tuning.top_layers import TopLayers
+    from noisefloor.publication.fine_tuning import top_layers
 
-    return TopLayers
+    return getattr(top_layers, name)

@@ -5,12 +5,15 @@
     train(module, module.inputs(states), labels, plan, source)
     TextModelFile(schema, (4, 5, 6), ..., tensors=module.trained_tensors())
 
-It is a plain module, which private SGD trains as any other. Frozen parameters of it (those of a
+``LayeredModule`` is what all methods of fine-tuning take: layers in a list and a linear head,
+however a forward pass joins them, such as a small convolutional network trained from scratch.
+
+Both are plain modules, which private SGD trains as any other. Frozen parameters (those of a
 layer of which only adapters are trained) are not published.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -29,7 +32,36 @@ from noisefloor.publication.fine_tuning.frozen_layers import (
 Floats = NDArray[np.float32]
 
 
-class TopLayers(nn.Module):
+class LayeredModule(nn.Module):
+    """A network whose parameters are those of layers and of a head.
+
+    Attributes:
+        first: The number of the first of the layers in the whole network, counted from 1.
+        layers: The layers.
+        head: A linear layer whose outputs are the classes.
+    """
+
+    first: int = 1
+    layers: nn.ModuleList
+    head: nn.Linear
+
+    def published_head(self) -> Mapping[str, Floats]:
+        """Return weight and bias of the head as they are published."""
+        own = self.head.named_parameters()
+        return {f"head.{name}": one.detach().numpy().copy() for name, one in own}
+
+    def trained_tensors(self) -> dict[str, Floats]:
+        """Return what is published: trained parameters by their names in the file."""
+        found = dict(self.published_head())
+        for number, layer in enumerate(self.layers, start=self.first):
+            for name, parameter in layer.named_parameters():
+                if parameter.requires_grad:
+                    place = f"{form.LAYERS}{number}.{name}"
+                    found[place] = parameter.detach().numpy().copy()
+        return found
+
+
+class TopLayers(LayeredModule):
     """Top layers of an encoder and a head on the means of chosen layers.
 
     Args:
@@ -86,13 +118,7 @@ class TopLayers(nn.Module):
         features: Tensor = (torch.cat(found, dim=1) - self.mean) * self.factor
         return self.head(features)  # type: ignore[no-any-return]
 
-    def trained_tensors(self) -> dict[str, Floats]:
-        """Return what is published: trained parameters by their names in the file."""
+    def published_head(self) -> Mapping[str, Floats]:
+        """Return the head with the public scales of features folded in."""
         weight, bias = self.head.weight.detach().numpy(), self.head.bias.detach().numpy()
-        found = dict(self._scaling.folded(weight, bias))
-        for number, layer in enumerate(self.layers, start=self.first):
-            for name, parameter in layer.named_parameters():
-                if parameter.requires_grad:
-                    place = f"{form.LAYERS}{number}.{name}"
-                    found[place] = parameter.detach().numpy().copy()
-        return found
+        return self._scaling.folded(weight, bias)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         without_smallest_entries,
         without_smallest_units,
     )
+    from noisefloor.publication.private_sgd.module_checks import ExampleBatch
     from noisefloor.publication.private_sgd.padded_inputs import PaddedInputs
     from noisefloor.publication.private_sgd.parameters import initialise
     from noisefloor.publication.private_sgd.step_layouts import MaskRule
@@ -72,6 +73,7 @@ __all__ = [
     "Automatic",
     "Clipping",
     "EachAtFullBound",
+    "ExampleBatch",
     "Flat",
     "Kept",
     "KeptEntries",
@@ -97,6 +99,7 @@ __all__ = [
 ]
 
 _WITH_TORCH = {
+    "ExampleBatch": "module_checks",
     "Kept": "masks",
     "KeptEntries": "masks",
     "KeptUnits": "masks",

@@ -78,11 +78,13 @@ def without_smallest_units(matrix: Tensor, share: float) -> KeptUnits:
     """Leave out a share of the rows and of the columns, by the sums of their entries' sizes.
 
     Args:
-        matrix: Public, or released by the training.
+        matrix: Public, or released by the training; columns of a convolution are its channels.
         share: In [0, 1); rounded down to whole units.
     """
     _check_share(share)
-    sizes = matrix.detach().abs().flatten(1)
+    sizes = matrix.detach().abs()
+    if sizes.dim() > 2:
+        sizes = sizes.flatten(2).sum(2)
     return KeptUnits(_largest(sizes.sum(1), share), _largest(sizes.sum(0), share))
 
 

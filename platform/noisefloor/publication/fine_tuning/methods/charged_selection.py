@@ -23,7 +23,7 @@ from noisefloor.randomness import Source
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noisefloor.publication.fine_tuning.top_layers import TopLayers
+    from noisefloor.publication.fine_tuning.top_layers import LayeredModule
 
 _RAREST = 2.0**-40
 """The probability that counts as never, for a part of the records that is empty."""
@@ -39,7 +39,7 @@ class SelectedModel(NamedTuple):
     """
 
     plan: FineTuningPlan
-    module: "TopLayers"
+    module: "LayeredModule"
     noisy_right: float
 
 
@@ -101,7 +101,7 @@ class ChargedSelection:
 
     def run(
         self,
-        module_of: Callable[[], "TopLayers"],
+        module_of: Callable[[], "LayeredModule"],
         inputs: tuple["Tensor", ...],
         labels: "Tensor",
         source: Source,
@@ -126,7 +126,7 @@ class ChargedSelection:
     def _trial(
         self,
         plan: FineTuningPlan,
-        module: "TopLayers",
+        module: "LayeredModule",
         inputs: tuple["Tensor", ...],
         labels: "Tensor",
         source: Source,

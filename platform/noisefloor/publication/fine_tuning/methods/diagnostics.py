@@ -120,7 +120,7 @@ def _left_out(kept: Kept) -> Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitImportances:
-    """Sums of the sizes of a matrix's entries.
+    """Sums of the sizes of the entries of a matrix, or of a convolution's weight.
 
     Attributes:
         rows: Of each row.
@@ -132,8 +132,8 @@ class UnitImportances:
 
     @classmethod
     def of(cls, matrix: Floats) -> "UnitImportances":
-        """Add up."""
-        sizes = np.abs(matrix)
+        """Add up; columns of a convolution are its channels."""
+        sizes = np.abs(matrix).reshape(*matrix.shape[:2], -1).sum(axis=2)
         return cls(sizes.sum(axis=1), sizes.sum(axis=0))
 
 

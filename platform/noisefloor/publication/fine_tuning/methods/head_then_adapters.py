@@ -23,7 +23,7 @@ from noisefloor.randomness import Source
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noisefloor.publication.fine_tuning.top_layers import TopLayers
+    from noisefloor.publication.fine_tuning.top_layers import LayeredModule
     from noisefloor.publication.private_sgd import PaddedInputs
 
 NAME = "head-then-adapters"
@@ -123,7 +123,7 @@ class HeadThenAdaptersPlan:
 
     def train(
         self,
-        module: "TopLayers",
+        module: "LayeredModule",
         inputs: tuple["Tensor", ...],
         labels: "Tensor",
         source: Source,

@@ -48,7 +48,9 @@ class _AdapterMasks:
         found: dict[str, KeptUnits] = {}
         for name, frozen in self._frozen.items():
             left, right = factor_names(name, is_carried=False)
-            kept = without_smallest_units(frozen + weights[left] @ weights[right], self._share)
+            # As matrices, [out, rank] and [rank, in x h x w], also where these are convolutions.
+            added = weights[left].flatten(1) @ weights[right].flatten(1)
+            kept = without_smallest_units(frozen + added.view_as(frozen), self._share)
             found |= {
                 left: KeptUnits(rows=kept.rows),
                 right: KeptUnits(columns=kept.columns),

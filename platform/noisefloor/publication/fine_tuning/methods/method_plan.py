@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from typing import Any
 
 from noisefloor.accounting import ReleaseLoss
@@ -17,7 +18,13 @@ from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter, IncompatibleGuarantees
 from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication.fine_tuning import published_text_model as form
-from noisefloor.publication.fine_tuning.methods.encoder_shapes import HEAD, EncoderShapes, Shape
+from noisefloor.publication.fine_tuning.methods.encoder_shapes import (
+    HEAD,
+    EncoderShapes,
+    Shape,
+    kept_columns,
+    sides_of,
+)
 from noisefloor.publication.fine_tuning.methods.method_kinds import (
     FineTuningMethod,
     Masked,
@@ -211,11 +218,12 @@ class FineTuningPlan:
     def _factors(self) -> dict[str, Shape]:
         """Trained factors, by the names that private SGD has for them."""
         found: dict[str, Shape] = {}
-        for name, (rows, columns) in self.shapes.matrices:
+        for name, shape in self.shapes.matrices:
             left, right = factor_names(name, is_carried=not self.method.has_adapters)
-            found[left] = (rows, self.rank)
+            # Of a convolution: the right factor has its kernel, the left one a kernel of 1.
+            found[left] = (shape[0], self.rank, *(1 for _ in shape[2:]))
             if self.method.trained != "left-factors":
-                found[right] = (self.rank, columns)
+                found[right] = (self.rank, *shape[1:])
         return found
 
     @property
@@ -236,20 +244,21 @@ class FineTuningPlan:
     @property
     def parameters(self) -> int:
         """How many parameters are trained."""
-        return sum(map(_size, self.trained.values()))
+        return sum(map(prod, self.trained.values()))
 
     @property
     def updated(self) -> int:
         """How many numbers are clipped and noised in a step: k (m + n)(1 - p) of a matrix."""
         if not self.method.has_rank:
             return self.parameters - sum(
-                int(self.sparsity * _size(shape)) for _, shape in self.shapes.matrices
+                int(self.sparsity * prod(shape)) for _, shape in self.shapes.matrices
             )
-        kept = sum(_size(shape) for shape in self.shapes.head_parameters.values())
-        for name, (rows, columns) in self.shapes.matrices:
+        kept, factors = sum(map(prod, self.shapes.head_parameters.values())), self._factors
+        for name, shape in self.shapes.matrices:
             left, right = factor_names(name, is_carried=not self.method.has_adapters)
-            kept += self.rank * (rows - int(self.sparsity * rows)) * (left in self._factors)
-            kept += self.rank * (columns - int(self.sparsity * columns)) * (right in self._factors)
+            rows = shape[0] - int(self.sparsity * shape[0])
+            kept += self.rank * rows * (left in factors)
+            kept += self.rank * kept_columns(shape, self.sparsity) * (right in factors)
         return kept
 
     @property
@@ -258,7 +267,8 @@ class FineTuningPlan:
         if not self.method.has_adapters:
             return {form_name(name, self.shapes.first): one for name, one in self.trained.items()}
         found: dict[str, Shape] = dict(self.shapes.head_parameters)
-        for name, (rows, columns) in self.shapes.matrices:
+        for name, shape in self.shapes.matrices:
+            rows, columns = sides_of(shape)
             place = adapter_name(name, self.shapes.first)
             found |= {place + LEFT: (rows, self.rank), place + RIGHT: (self.rank, columns)}
         return found
@@ -329,13 +339,6 @@ def _training_fields(plan: FineTuningPlan) -> Mapping[str, Any]:  # Any: JSON
         return plan.sgd.as_json()
     fields = {name: value for name, value in plan.settings.training().items() if name != "groups"}
     return fields | {"batch": plan.batch, "steps": plan.steps}
-
-
-def _size(shape: Shape) -> int:
-    size = 1
-    for side in shape:
-        size *= side
-    return size
 
 
 def factor_names(matrix: str, *, is_carried: bool) -> tuple[str, str]:

@@ -1,11 +1,12 @@
 """Settings of a fine-tuning, all public: none may come from the records that are protected."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.publication.fine_tuning.methods.encoder_shapes import EncoderShapes
+from noisefloor.publication.fine_tuning.methods.encoder_shapes import EncoderShapes, sides_of
 from noisefloor.publication.fine_tuning.methods.method_kinds import FineTuningMethod
 from noisefloor.publication.private_sgd import ParameterGroup
 
@@ -81,9 +82,10 @@ def rank_of(method: FineTuningMethod, settings: MethodSettings, shapes: EncoderS
             raise BadParameter("rank", settings.rank, f"left out: {method.name} has no factors")
         return 0
     rank = check_count(RANK if settings.rank is None else settings.rank, "rank")
-    for name, sides in shapes.matrices:
-        if rank > min(sides):
-            raise BadParameter("rank", rank, f"<= {min(sides)}, the smaller side of {name}")
+    for name, shape in shapes.matrices:
+        least = min(sides_of(shape))
+        if rank > least:
+            raise BadParameter("rank", rank, f"<= {least}, the smaller side of {name}")
     return rank
 
 
@@ -102,8 +104,10 @@ def sparsity_of(
     share = SPARSITY if settings.sparsity is None else settings.sparsity
     if not 0 < check_finite(share, "sparsity") < 1:
         raise BadParameter("sparsity", share, "in (0, 1); for 0 take the method without masks")
-    for name, (rows, columns) in shapes.matrices:
-        units = rows * columns if method.masked == "entries" else min(rows, columns)
+    for name, shape in shapes.matrices:
+        # A side of one unit (a picture of one colour) is never left out.
+        sides = [side for side in shape[:2] if side > 1] or [1]
+        units = prod(shape) if method.masked == "entries" else min(sides)
         if (1 - share) * units < 1:
             raise BadParameter(
                 "sparsity", share, f"<= {1 - 1 / units:.6g}: nothing is left of {name}"

@@ -19,7 +19,7 @@ from noisefloor.publication.fine_tuning.methods.method_plan import (
     FineTuningPlan,
     adapter_name,
 )
-from noisefloor.publication.fine_tuning.top_layers import TopLayers
+from noisefloor.publication.fine_tuning.top_layers import LayeredModule
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import (
     MaskRule,
@@ -40,7 +40,7 @@ _PLAN = "fine_tuning_plan"
 _FROZEN = "frozen/"
 
 
-def prepare_module(plan: FineTuningPlan, module: TopLayers, source: Source) -> None:
+def prepare_module(plan: FineTuningPlan, module: LayeredModule, source: Source) -> None:
     """Freeze what a method does not train, and add adapters where it has them.
 
     Args:
@@ -55,7 +55,8 @@ def prepare_module(plan: FineTuningPlan, module: TopLayers, source: Source) -> N
     if (module.first, len(module.layers)) != planned:
         raise _not_planned(module)
     if plan.method.has_adapters and not adapters_of(module):
-        add_adapters(module.layers, plan.rank, source)
+        matrices = [name.removeprefix("layers.") for name, _ in plan.shapes.matrices]
+        add_adapters(module.layers, matrices, plan.rank, source)
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(name in trained)
     found = {name: tuple(one.shape) for name, one in module.named_parameters() if name in trained}
@@ -63,12 +64,15 @@ def prepare_module(plan: FineTuningPlan, module: TopLayers, source: Source) -> N
         raise _not_planned(module)
 
 
-def _not_planned(module: TopLayers) -> BadParameter:
+def _not_planned(module: LayeredModule) -> BadParameter:
     return BadParameter("module", type(module).__name__, "the one that the plan was made for")
 
 
-def published_tensors(plan: FineTuningPlan, module: TopLayers) -> dict[str, Floats]:
-    """Return what is published of a trained module, by the names of the file."""
+def published_tensors(plan: FineTuningPlan, module: LayeredModule) -> dict[str, Floats]:
+    """Return what is published of a trained module, by the names of the file.
+
+    Factors of convolutions are matrices, [out, rank] and [rank, in x h x w].
+    """
     found = {
         name: one
         for name, one in module.trained_tensors().items()
@@ -77,7 +81,7 @@ def published_tensors(plan: FineTuningPlan, module: TopLayers) -> dict[str, Floa
     for name, one in adapters_of(module).items():
         place = adapter_name(f"{name}.weight", module.first)
         for side, layer in ((LEFT, one.left), (RIGHT, one.right)):
-            found[place + side] = layer.weight.detach().numpy().copy()
+            found[place + side] = layer.weight.detach().flatten(1).numpy().copy()
     return found
 
 
@@ -188,7 +192,7 @@ def check_checkpoint(plan: FineTuningPlan, content: bytes, made_on: str = "") ->
         raise BadSnapshot("Checkpoint: is of another plan; start anew, or take its settings.")
 
 
-def put_frozen_factors(plan: FineTuningPlan, module: TopLayers, content: bytes) -> None:
+def put_frozen_factors(plan: FineTuningPlan, module: LayeredModule, content: bytes) -> None:
     """Give a module the right factors of a checkpoint: sources that are not seeded drew others."""
     kept = read_tensors(content)
     for name, one in adapters_of(module).items():
@@ -208,7 +212,7 @@ def _frozen_factors(plan: FineTuningPlan, module: nn.Module) -> dict[str, Floats
 
 def fine_tune(
     plan: FineTuningPlan,
-    module: TopLayers,
+    module: LayeredModule,
     inputs: Inputs,
     labels: Tensor,
     source: Source,
@@ -268,7 +272,7 @@ def _with_checkpoints(
 class HeadAlone(nn.Module):
     """The head of a module, on features that were made before; it trains the head in place."""
 
-    def __init__(self, module: TopLayers) -> None:
+    def __init__(self, module: LayeredModule) -> None:
         super().__init__()
         self.head = module.head
 
@@ -277,7 +281,7 @@ class HeadAlone(nn.Module):
         return self.head(features)  # type: ignore[no-any-return]
 
 
-def head_features(module: TopLayers, inputs: Inputs, at_once: int = 256) -> Tensor:
+def head_features(module: LayeredModule, inputs: Inputs, at_once: int = 256) -> Tensor:
     """Return the features that the head sees, of each record, as the layers are now.
 
     Where nothing but the head is trained, they run once.

@@ -10,18 +10,20 @@ from noisefloor.publication.fine_tuning.methods.method_training import (
     StepProgress,
     prepare_module,
 )
-from noisefloor.publication.fine_tuning.top_layers import TopLayers
+from noisefloor.publication.fine_tuning.top_layers import LayeredModule
+from noisefloor.publication.private_sgd import ExampleBatch, PaddedInputs, cross_entropy
 from noisefloor.randomness import Source
 
 
 def train_plain(
     plan: FineTuningPlan,
-    module: TopLayers,
+    module: LayeredModule,
     inputs: Inputs,
     labels: Tensor,
     source: Source,
     *,
     progress: StepProgress | None = None,
+    padding: PaddedInputs | None = None,
 ) -> None:
     """Train without clipping and noise, in place, by shuffled batches; nothing is proved of it.
 
@@ -32,6 +34,7 @@ def train_plain(
         labels: The class of each record.
         source: Draws the order of records, and right factors of adapters.
         progress: Is told how many steps are done.
+        padding: Lengths of records, where these are cut to about their own.
 
     Raises:
         IncompatibleGuarantees: The plan is a private one.
@@ -48,9 +51,11 @@ def train_plain(
             order = torch.cat([order, torch.from_numpy(drawn)])
         places, order = order[:size], order[size:]
         optimiser.zero_grad()
-        outputs = module(*(one[places] for one in inputs))
-        loss = nn.functional.cross_entropy(outputs, labels[places])
-        loss.backward()  # type: ignore[no-untyped-call]
+        for part in [places] if padding is None else padding.micro_batches(places, size):
+            taken = ExampleBatch(tuple(one[part] for one in inputs), labels[part])
+            taken = taken if padding is None else padding.cut(taken, part)
+            losses = cross_entropy(module(*taken.inputs), taken.targets)
+            (losses.sum() / size).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         if progress is not None:
             progress(step + 1)

@@ -11,7 +11,7 @@ from fine_tuning_cases import STEPS, TinyCase, tiny_case
 from noisefloor.accounting import TrialCount
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Neighbours
-from noisefloor.publication.fine_tuning import TopLayers
+from noisefloor.publication.fine_tuning import LayeredModule
 from noisefloor.publication.fine_tuning.methods import ChargedSelection, charged_selection
 from noisefloor.randomness import SeededSource, new_run
 
@@ -74,7 +74,7 @@ def test_a_trial_trains_on_what_it_does_not_count(case: TinyCase) -> None:
     """A record that is counted changes no weight; one that is trained on may change any count."""
     inputs, all_labels = repeated(case)
 
-    def released(labels: torch.Tensor) -> tuple[TopLayers, float]:
+    def released(labels: torch.Tensor) -> tuple[LayeredModule, float]:
         with new_run():
             one = replace(selection(case), candidates=selection(case).candidates[:1], trials=ONE)
             found = one.run(case.module, inputs, labels, SeededSource(1, "one"))

@@ -64,6 +64,19 @@ def test_factors_are_clipped_apart_and_the_head_with_them() -> None:
     assert equal.private.clipping.bounds == (3.0 / math.sqrt(73),) * 73
 
 
+def test_matrices_that_get_factors_can_be_named() -> None:
+    ends = SMALL.only("intermediate.dense", "attention.output.dense")
+    assert [name for name, _ in ends.matrices] == [
+        f"layers.{place}.{end}.weight"
+        for place in range(2)
+        for end in ("attention.output.dense", "intermediate.dense")
+    ]
+    assert planned("ffa-lora", ends).updated == 8 * 2 * (8 + 12) + 2 * 8 + 2
+    assert planned("ffa-lora", ends).clip_groups[-1] == "head"
+    with pytest.raises(BadParameter, match="each that of the name of a linear layer"):
+        SMALL.only("output.dense", "pooler.dense")
+
+
 def test_clipping_as_printed_proves_what_a_smaller_multiplier_proves() -> None:
     printed, joint = planned("lora", clipping="printed"), planned("lora")
     assert printed.private.proved_multiplier == pytest.approx(2 / math.sqrt(73))

@@ -30,7 +30,7 @@ from noisefloor.publication.fine_tuning.methods.method_training import HeadAlone
 from noisefloor.publication.fine_tuning.text_model import TextModel
 from noisefloor.publication.fine_tuning.top_layers import TopLayers
 from noisefloor.publication.noised_vectors import NoisedVector
-from noisefloor.publication.private_sgd import Kept, KeptEntries, KeptUnits, train
+from noisefloor.publication.private_sgd import Kept, KeptEntries, KeptUnits, PaddedInputs, train
 from noisefloor.publication.private_sgd.carriers import Carriers
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables import Categories, TextSchema
@@ -312,6 +312,30 @@ def test_plain_training_fits_and_refuses_a_private_plan(case: TinyCase) -> None:
         train_plain(case.plan("full"), module, case.inputs, case.labels, SeededSource(1, "no"))
     with pytest.raises(BadParameter, match="without carriers and masks"):
         case.plan("combined-rgp").without_privacy()
+
+
+def test_factors_of_one_matrix_are_added_to_it_alone(case: TinyCase) -> None:
+    shapes = case.shapes.only("intermediate.dense")
+    plan = FineTuningPlan.of("lora", shapes, COST, RECORDS, STEPS, noise_multiplier=1.0)
+    module = case.module()
+    fine_tune(plan, module, case.inputs, case.labels, SeededSource(1, "one matrix"))
+    assert set(adapters_of(module)) == {"layers.0.intermediate.dense"}
+    tensors = published_tensors(plan, module)
+    assert {key: one.shape for key, one in tensors.items()} == plan.published_shapes
+
+
+def test_plain_training_on_cut_texts_is_that_on_padded_ones(case: TinyCase) -> None:
+    plan = case.plan("plain", MethodSettings(steps=3, batch=6))
+    found = []
+    for padding in (None, PaddedInputs(case.inputs[1].sum(1).long(), inputs=(0, 1), step=1)):
+        module = case.module()
+        with new_run():
+            source = SeededSource(1, "cut")
+            train_plain(plan, module, case.inputs, case.labels, source, padding=padding)
+        found.append(state(module))
+    for name, one in found[0].items():
+        assert torch.allclose(one, found[1][name], atol=1e-3), name
+    assert not torch.equal(found[0]["head.weight"], case.module().head.weight)
 
 
 def test_a_module_that_was_not_planned_for_is_refused(case: TinyCase) -> None:
