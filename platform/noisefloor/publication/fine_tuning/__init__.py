@@ -21,15 +21,18 @@ from noisefloor.publication.fine_tuning.backbone import (
     backbone_folder,
     load_backbone,
     shared_backbone,
+    using_backbone,
 )
 from noisefloor.publication.fine_tuning.feature_cache import public_features
 from noisefloor.publication.fine_tuning.feature_scaling import FeatureScaling
 from noisefloor.publication.fine_tuning.frozen_layers import (
     FrozenStates,
     check_pooled,
+    kept_by,
     run_frozen,
     states_bytes,
 )
+from noisefloor.publication.fine_tuning.frozen_store import FrozenStore
 from noisefloor.publication.fine_tuning.public_scales import public_scaling
 from noisefloor.publication.fine_tuning.published_text_model import (
     TextModelFile,
@@ -49,6 +52,7 @@ __all__ = [
     "Backbone",
     "FeatureScaling",
     "FrozenStates",
+    "FrozenStore",
     "HeadSettings",
     "TextModel",
     "TextModelFile",
@@ -58,6 +62,7 @@ __all__ = [
     "check_pooled",
     "check_release_bytes",
     "is_text_model",
+    "kept_by",
     "load_backbone",
     "load_text_model",
     "longest_row",
@@ -69,6 +74,7 @@ __all__ = [
     "states_bytes",
     "tokenise",
     "train_head",
+    "using_backbone",
 ]
 
 

@@ -9,9 +9,7 @@ from noisefloor import accounting
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, PrivateSgdPlan
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
-from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
-from noisefloor_sim.pipelines.models.data_holder import DataHolder
-from noisefloor_sim.pipelines.models.publication_request import charged_loss
+from noisefloor_sim.pipelines.releases import CanaryAudit, all_releases_guarantee
 
 NoiseEvent = accounting.LaplaceNoise | accounting.GaussianNoise | accounting.SampledGaussian
 
@@ -36,53 +34,6 @@ def accountant_guarantee(plans: Sequence[ModelPlan], delta: float) -> Guarantee 
             return None
     cost = plans[0].spec.cost
     return accounting.epsilon_at(events, delta, neighbours=cost.neighbours)
-
-
-def spending_metrics(holder: DataHolder) -> list[Metric]:
-    """Tell what was debited, what is proved, and how many releases were made and refused."""
-    releases, plans = holder.releases, [one.plan for one in holder.releases]
-    made = len(releases)
-    account, subject = holder.account(), holder.publisher.data_set
-    proved = account.proved(subject)
-    together = accountant_guarantee(plans, account.budget.delta) if plans else None
-    metrics = [
-        Metric("releases.made", float(made)),
-        Metric("releases.refused", float(len(holder.refused))),
-        Metric("releases.empty", float(len(holder.empty))),
-        Metric("spent.claimed", account.spent(subject).epsilon, n=made),
-        Metric("spent.debited", account.debited(subject).epsilon, n=made),
-        Metric("spent.budget", account.budget.epsilon, n=made),
-    ]
-    if proved.is_finite:
-        metrics.append(Metric("spent.proved", proved.epsilon, n=made))
-    if together is not None:
-        metrics.append(Metric("spent.together", together.epsilon, n=made))
-    for number, one in enumerate(releases):
-        metrics += [
-            Metric(f"spent.claimed.release_{number}", one.spent),
-            Metric(f"releases.day.release_{number}", float(one.day)),
-            Metric(f"releases.records.release_{number}", float(one.owners.sum())),
-        ]
-    return metrics
-
-
-def all_releases_guarantee(plans: Sequence[ModelPlan], budget: Guarantee | None) -> Guarantee:
-    """Return what is proved of all releases together: the figure by which the ledger decides.
-
-    Without a budget there is no filter, and what is proved of each is added up.
-    """
-    summed = accounting.sequential_as_written([plan.proved for plan in plans])
-    if budget is None or not summed.is_finite:
-        return summed
-    ledger = accounting.Ledger(
-        budget.epsilon, budget.delta, neighbours=budget.neighbours, model=budget.model
-    )
-    for number, plan in enumerate(plans):
-        spend = accounting.Spend(
-            "users", f"{number}", plan.proved, plan.NAME, loss=charged_loss(plan)
-        )
-        ledger.write_all([spend.entry(ledger.terms, ledger.total("users"))])
-    return ledger.terms.guarantee(ledger.total("users"))
 
 
 def model_metrics(plans: Sequence[ModelPlan], parameters: int) -> list[Metric]:

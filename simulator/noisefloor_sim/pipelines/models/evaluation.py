@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor import publication
-from noisefloor.publication.methods import SyntheticTablePlan, network_file
+from noisefloor.publication.methods import ModelPlan, SyntheticTablePlan, network_file
 from noisefloor.publication.networks import NetworkTraining, train
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables import Examples, OneHot, Records, schema_of
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.models.data_holder import Release
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.releases import Release
 from noisefloor_sim.pipelines.scoring import proportion_metric
 
 _TRAINING = NetworkTraining(hidden=(), learning_rate=0.5, epochs=5)
@@ -81,7 +81,7 @@ class HeldOutEvaluation:
             model.predict_classes(examples.features), examples.labels, examples.classes
         )
 
-    def baselines(self, last: Release, source: SeededSource) -> list[Metric]:
+    def baselines(self, last: Release[ModelPlan], source: SeededSource) -> list[Metric]:
         """Tell what a network without privacy reaches, and naming the most frequent class."""
         encoding, records = self.assignment.encoding, self.assignment.records
         mine, theirs = (
@@ -104,7 +104,7 @@ class HeldOutEvaluation:
 
 
 def accuracy_metrics(
-    releases: Sequence[Release],
+    releases: Sequence[Release[ModelPlan]],
     models: Sequence[publication.PublishedModel],
     assignment: UserRecordAssignment,
     source: SeededSource,

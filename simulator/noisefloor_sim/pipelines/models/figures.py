@@ -14,7 +14,7 @@ import numpy as np
 from noisefloor.accounting import true_positive_rate
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.pipelines.models.roc_metrics import FALSE_POSITIVE_RATES
+from noisefloor_sim.pipelines.releases import FALSE_POSITIVE_RATES
 from noisefloor_sim.report import Curve, Figures, Plot, Reading, Role, readings
 
 HIDDEN = "pipelines.models.hidden"
