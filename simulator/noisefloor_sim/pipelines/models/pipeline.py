@@ -17,15 +17,9 @@ from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.models import differencing_attacks, inference_attacks
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
-from noisefloor_sim.pipelines.models.claims import (
-    EVERY,
-    RELEASE,
-    accountant_guarantee,
-    claims_of,
-    model_metrics,
-)
+from noisefloor_sim.pipelines.models.claims import accountant_guarantee
 from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, log_odds, model_of
-from noisefloor_sim.pipelines.models.publication_request import Planner, cost_of
+from noisefloor_sim.pipelines.models.publication_request import Planner
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.pipelines.models.release_terms import ModelTerms
 from noisefloor_sim.pipelines.releases import (
@@ -35,8 +29,10 @@ from noisefloor_sim.pipelines.releases import (
     DataHolder,
     ReleaseFit,
     ShadowModelAttack,
+    claims_of,
     fit_releases,
-    planned_ledger,
+    model_metrics,
+    planned_claims,
     publishing,
     release_days,
     spending_metrics,
@@ -125,26 +121,10 @@ class ModelsPipeline(api.Pipeline):
         return api.Findings(tuple(metrics), claims, (fit.evidence,))
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
-        """Return the claims of one release, and of all that the budget of the data set covers.
-
-        For as many records as there should be: how many arrive is not known yet.
-        """
+        """Return the claims of one release, and of all that the budget of the data set covers."""
         plan = self.planner.at(max(2, self.assignment.owners))
-        ledger = planned_ledger(plan, self.block.total_budget, len(self.release_days))
-        covered = len(ledger.entries("users"))
-        named = claims_of([plan] * max(1, covered), None, None, self._data_set_budget())
-        whole_run = EVERY if covered > 1 else RELEASE
-        spent = ledger.spent("users").epsilon if covered else cost_of(self.block).epsilon
-        return tuple(
-            api.PlannedClaim(
-                one.mechanism,
-                "run" if one.mechanism == EVERY else "release",
-                one.claim,
-                spent if one.mechanism == whole_run else None,
-                self.block.budget,
-            )
-            for one in named
-        )
+        days, total = len(self.release_days), self.block.total_budget
+        return planned_claims(plan, days, total, self._data_set_budget())
 
     def _data_set_budget(self) -> Guarantee | None:
         """Return the budget of the data set as a claim of all its releases.

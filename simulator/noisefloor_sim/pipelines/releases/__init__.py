@@ -28,6 +28,11 @@ from noisefloor_sim.pipelines.releases.declared_noise import (
     sgd_noise,
     single_part,
 )
+from noisefloor_sim.pipelines.releases.release_claims import (
+    claims_of,
+    model_metrics,
+    planned_claims,
+)
 from noisefloor_sim.pipelines.releases.release_fit import (
     FLOW,
     ReleaseFit,
@@ -73,11 +78,14 @@ __all__ = [
     "auc_metric",
     "charged_loss",
     "check_card",
+    "claims_of",
     "data_set_message",
     "declared_size",
     "fit_releases",
     "ledger_faults",
     "longest_of",
+    "model_metrics",
+    "planned_claims",
     "planned_ledger",
     "publishing",
     "release_days",

@@ -51,7 +51,10 @@ class ReleaseFit:
 
 
 def fit_releases(
-    releases: Sequence[ReleaseResiduals], accounted: Iterable[str], source: SeededSource
+    releases: Sequence[ReleaseResiduals],
+    accounted: Iterable[str],
+    source: SeededSource,
+    flow: str = FLOW,
 ) -> ReleaseFit:
     """Test the noise of all releases: each on its own, and all together.
 
@@ -59,6 +62,7 @@ def fit_releases(
         releases: In their order.
         accounted: Where releases and ledger disagree, in words.
         source: Of the random points within the steps of integer noise.
+        flow: What the evidence calls the releases.
     """
     faults = [*accounted]
     more, causes = [], []
@@ -70,7 +74,7 @@ def fit_releases(
         more += one.tests(name)
         groups.append(one.groups(name, source.child(number)))
     if not any(one.is_seen for one in releases):
-        return ReleaseFit(FlowEvidence(FLOW, faults=tuple(faults), is_blind=True), None, False)
+        return ReleaseFit(FlowEvidence(flow, faults=tuple(faults), is_blind=True), None, False)
     every = [group for some in groups for group in some]
     seen = [some for some in groups if some]
     pooled = [ResidualGroup.pooled("all releases", seen)] if len(every) > 1 else []
@@ -78,7 +82,7 @@ def fit_releases(
     planted = finds_quarter_less([*every, *pooled])
     misfit = "; ".join([*causes, *((found.text,) if found.rejects else ())])
     evidence = FlowEvidence(
-        FLOW, found.draws, found.tests, found.p_value, misfit, tuple(faults), is_blind=not planted
+        flow, found.draws, found.tests, found.p_value, misfit, tuple(faults), is_blind=not planted
     )
     return ReleaseFit(evidence, found, planted)
 
