@@ -29,6 +29,7 @@ from noisefloor.publication.fine_tuning.frozen_layers import (
     FrozenStates,
     check_pooled,
     kept_by,
+    check_states_bytes,
     run_frozen,
     states_bytes,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "backbone_folder",
     "check_pooled",
     "check_release_bytes",
+    "check_states_bytes",
     "is_text_model",
     "kept_by",
     "load_backbone",

@@ -68,6 +68,13 @@ def states_bytes(backbone: Backbone, count: int, longest: int) -> int:
     return 4 * backbone.width * count * longest
 
 
+def check_states_bytes(backbone: Backbone, count: int, longest: int) -> None:
+    """Refuse so many records that their hidden states do not fit into memory."""
+    if states_bytes(backbone, count, longest) > MOST_STATE_BYTES:
+        rule = f"so few that their hidden states take at most {MOST_STATE_BYTES >> 30} GiB"
+        raise BadParameter("records", "<records>", rule)
+
+
 def check_pooled(backbone: Backbone, pooled: Sequence[int]) -> tuple[int, ...]:
     """Return the layers whose means are features, counted from 1, or refuse them."""
     chosen = tuple(check_count(one, "pooled_layers", most=backbone.depth) for one in pooled)
@@ -149,9 +156,7 @@ def run_layers(
     frozen = backbone.depth - backbone.check_trained(train_layers)
     chosen = [one for one in check_pooled(backbone, pooled) if one <= frozen]
     positions = tokens.ids.shape[1] if train_layers else 0
-    if states_bytes(backbone, tokens.count, positions) > MOST_STATE_BYTES:
-        rule = f"so few that their hidden states take at most {MOST_STATE_BYTES >> 30} GiB"
-        raise BadParameter("records", "<records>", rule)
+    check_states_bytes(backbone, tokens.count, positions)
     hidden = np.zeros((tokens.count, positions, backbone.width), dtype=np.float32)
     features = np.empty((tokens.count, backbone.width * len(chosen)), dtype=np.float32)
     for rows, length in _batches(tokens):

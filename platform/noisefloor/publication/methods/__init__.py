@@ -8,24 +8,24 @@
 
 ``model_spec`` reads a request and bounds it; ``model_plan`` is the interface; ``canaries`` are the
 games that audit a plan without any records; ``held_out`` adds an accuracy that is paid for;
-``text_plan`` is the interface for texts; ``registry`` lists the methods. Publisher and simulator
-plan by the same names and parameters.
+``text_plan`` is the interface for texts, ``text_layers`` trains layers of an encoder;
+``registry`` lists the methods. Publisher and simulator plan by the same names and parameters.
 """
 
 from noisefloor.publication.methods.anonymising_first import (
     AnonymisingFirstPlan,
     SyntheticTablePlan,
 )
-from noisefloor.publication.methods.canaries import (
-    GradientCanary,
-    IncrementCanary,
-    NormalCanary,
-    ParameterCanary,
-)
+from noisefloor.publication.methods.canaries import IncrementCanary, ParameterCanary
 from noisefloor.publication.methods.expected_accuracy import (
     StandInAccuracy,
     stand_in_accuracy,
     table_errors,
+)
+from noisefloor.publication.methods.gradient_canaries import (
+    ComposedCanary,
+    GradientCanary,
+    NormalCanary,
 )
 from noisefloor.publication.methods.held_out import ACCURACY, HeldOutPlan, plan_release
 from noisefloor.publication.methods.held_out import HELP as ACCURACY_HELP
@@ -57,6 +57,7 @@ from noisefloor.publication.methods.registry import (
     MODEL_METHODS,
     TEXT_METHODS,
 )
+from noisefloor.publication.methods.text_layers import TextLayersPlan
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "AnonymisingFirstPlan",
     "Canary",
     "CanaryBounds",
+    "ComposedCanary",
     "CurveTest",
     "GaussianCanary",
     "GradientCanary",
@@ -91,6 +93,7 @@ __all__ = [
     "ReleaseClaim",
     "StandInAccuracy",
     "SyntheticTablePlan",
+    "TextLayersPlan",
     "TextPlan",
     "TextSpec",
     "network_file",

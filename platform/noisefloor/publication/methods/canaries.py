@@ -6,20 +6,16 @@ adversary who knows all other records takes away what they add, and sees the noi
 The canary of noisy tables: a record that is in every one of them, or not.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import SampledGaussian
 from noisefloor.mechanisms import GaussianTable
-from noisefloor.privacy import Neighbours
 from noisefloor.publication import synthesis
 from noisefloor.publication.methods.model_plan import LogRatios
 from noisefloor.publication.networks import HALF_STEPS, LearningFirst
-from noisefloor.publication.private_sgd import SgdPlan
 from noisefloor.randomness import Source
 
 
@@ -91,211 +87,6 @@ def _log_pmf(noise: synthesis.EntryNoise, values: NDArray[np.int64]) -> LogRatio
 
 _BLOCK = 1 << 20
 """Random numbers drawn at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class GradientCanary:
-    """A record whose gradient is as long as clipping lets it be, in the same direction each step.
-
-    Sees:       the noisy sum of gradients of every step, along that direction.
-    Knows:      all other records, so that it can take away what they add.
-    Guesses:    by the log-likelihood ratio of all steps.
-    Reference:  Nasr and others 2023, arXiv 2302.07956.
-
-    Attributes:
-        plan: Its sampling and its noise are drawn by the routines of the training.
-    """
-
-    plan: SgdPlan
-
-    @property
-    def text(self) -> str:
-        """What the two inputs are, and what the adversary sees."""
-        other = (
-            "or another whose gradient is the opposite"
-            if self.plan.neighbours is Neighbours.RECORD_SUBSTITUTE
-            else "or not"
-        )
-        return (
-            "A record whose gradient has the norm that clipping allows, in one direction at every "
-            f"step, {other}; the adversary sees the noisy sum of every step along it, and knows "
-            "all other records. Sampling and noise are drawn by the routines of the training."
-        )
-
-    @property
-    def work(self) -> int:
-        """How much one game takes: sampling, noise and a likelihood for each step."""
-        return 2 * self.plan.steps
-
-    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play ``games`` games on each input; see ``Canary``."""
-        first, second = self.shifts
-        return (
-            self._played(games, source.child("in"), first),
-            self._played(games, source.child("out"), second),
-        )
-
-    def with_noise(self, share: float) -> "GradientCanary":
-        """Return the same gradients under a share of the noise."""
-        return GradientCanary(self.plan.with_noise(self.plan.noise_multiplier * share))
-
-    @property
-    def shifts(self) -> tuple[float, float]:
-        """By how much the canary moves a sum, on the two inputs, where it is in the sample."""
-        length = self.plan.sensitivity
-        is_substitute = self.plan.neighbours is Neighbours.RECORD_SUBSTITUTE
-        return length, -length if is_substitute else 0.0
-
-    @property
-    def event(self) -> SampledGaussian:
-        """The noise of all steps, as it is accounted for."""
-        return self.plan.events[0]
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Whether the record comes or goes, or becomes another."""
-        return self.plan.neighbours
-
-    def group_work(self, records: int) -> int:
-        """How much one game takes: a draw for each record that may be sampled, and the noise."""
-        return 2 if self.plan.is_full_batch else records + 2
-
-    def group_sums(self, records: int, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play one step of many canaries on each input; see ``GaussianCanary``."""
-        first, second = (shift / self.plan.sensitivity for shift in self.shifts)
-        return (
-            self._group(records, games, source.child("in"), first),
-            self._group(records, games, source.child("out"), second),
-        )
-
-    def _group(self, records: int, games: int, source: Source, shift: float) -> LogRatios:
-        import torch  # lazy: a plan is made without
-
-        from noisefloor.publication.private_sgd import add_step_noise, poisson_sample
-
-        moved = np.zeros(games)
-        if shift:
-            at_once = max(1, _BLOCK // records)
-            for start in range(0, games, at_once):
-                count = min(at_once, games - start)
-                # Every game has a group of its own, next to one another.
-                draws = source.child("sample", start).stage("sample")
-                places = poisson_sample(self.plan, count * records, draws)
-                moved[start : start + count] = (
-                    records
-                    if places is None
-                    else np.bincount(places.numpy() // records, minlength=count)
-                )
-        sums = torch.from_numpy((shift * moved * self.plan.sensitivity).astype(np.float32))
-        add_step_noise(self.plan, sums, source.stage("noise"))
-        return np.asarray(sums.numpy().astype(np.float64) / self.plan.sensitivity)
-
-    def _played(self, games: int, source: Source, shift: float) -> LogRatios:
-        import torch  # lazy: a plan is made without
-
-        from noisefloor.publication.private_sgd import add_step_noise, poisson_sample
-
-        total = np.zeros(games)
-        for step in range(self.plan.steps):
-            noise_source = source.child("step", step)
-            # Every game is an example of its own: in with the plan's rate, by itself.
-            places = poisson_sample(self.plan, games, noise_source.stage("sample"))
-            sums = torch.zeros(games)
-            sums[slice(None) if places is None else places] = shift
-            add_step_noise(self.plan, sums, noise_source.stage("noise"))
-            total += self._ratio(sums.numpy().astype(np.float64))
-        return total
-
-    def _ratio(self, seen: LogRatios) -> LogRatios:
-        """Return the log-likelihood ratio of one step."""
-        rate, scale = self.plan.sampling_rate, self.plan.noise_scale
-
-        def log_mixture(shift: float) -> LogRatios:
-            tilt = shift * (seen - shift / 2) / scale**2
-            if rate == 1:
-                return np.asarray(tilt)
-            return np.logaddexp(math.log1p(-rate), math.log(rate) + tilt)
-
-        first, second = self.shifts
-        return log_mixture(first) - log_mixture(second)
-
-
-@dataclass(frozen=True, slots=True)
-class NormalCanary:
-    """A record that moves every one of some noisy releases as far as clipping lets it.
-
-    Attributes:
-        multipliers: Noise over what one record that comes or goes moves, of each release; over
-            half of how far apart two records can move it, for one that becomes another.
-        neighbours: Whether it comes or goes, or becomes another.
-    """
-
-    multipliers: tuple[float, ...]
-    neighbours: Neighbours
-
-    @property
-    def text(self) -> str:
-        """What the two inputs are, and what the adversary sees."""
-        is_substitute = self.neighbours is Neighbours.RECORD_SUBSTITUTE
-        other = "or another that moves them as far away" if is_substitute else "or not"
-        return (
-            "A record that moves the sums of features and the sum of gradients of every step as "
-            f"far as clipping allows, in one direction each, {other}; the adversary sees all "
-            "noisy sums along it, and knows all other records."
-        )
-
-    @property
-    def work(self) -> int:
-        """How much one game takes: a normal number for each release."""
-        return len(self.multipliers)
-
-    def scores(self, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play ``games`` games on each input; see ``Canary``."""
-        second = -1.0 if self.neighbours is Neighbours.RECORD_SUBSTITUTE else 0.0
-        return (
-            self._played(games, source.child("in").stage("noise"), 1.0, second),
-            self._played(games, source.child("out").stage("noise"), second, second),
-        )
-
-    def with_noise(self, share: float) -> "NormalCanary":
-        """Return the same record under a share of the noise."""
-        return replace(self, multipliers=tuple(share * one for one in self.multipliers))
-
-    @property
-    def event(self) -> SampledGaussian:
-        """All releases as one: their squared distances add up."""
-        return SampledGaussian(1 / math.sqrt(self._squares), 1.0)
-
-    @property
-    def _squares(self) -> float:
-        return math.fsum(1 / one**2 for one in self.multipliers)
-
-    def group_work(self, _: int) -> int:
-        """How much one game takes, however many records there are."""
-        return self.work
-
-    def group_sums(self, records: int, games: int, source: Source) -> tuple[LogRatios, LogRatios]:
-        """Play all releases of many records on each input; see ``GaussianCanary``."""
-        second = -records if self.neighbours is Neighbours.RECORD_SUBSTITUTE else 0
-        return (
-            self._group(games, source.child("in").stage("noise"), records),
-            self._group(games, source.child("out").stage("noise"), second),
-        )
-
-    def _group(self, games: int, noise_source: Source, moved: int) -> LogRatios:
-        """Return the mean of all releases, each weighted by how little noise it has."""
-        total = np.zeros(games)
-        for multiplier in self.multipliers:
-            seen = moved + multiplier * noise_source.normals(games).astype(np.float64)
-            total += seen / multiplier**2
-        return total / self._squares
-
-    def _played(self, games: int, noise_source: Source, truth: float, second: float) -> LogRatios:
-        total = np.zeros(games)
-        for multiplier in self.multipliers:
-            seen = truth + multiplier * noise_source.normals(games).astype(np.float64)
-            total += ((seen - second) ** 2 - (seen - 1) ** 2) / (2 * multiplier**2)
-        return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from noisefloor.accounting import ReleaseLoss
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.logistic_regression import LogisticPlan
-from noisefloor.publication.methods.canaries import NormalCanary
+from noisefloor.publication.methods.gradient_canaries import NormalCanary
 from noisefloor.publication.methods.model_plan import FLOAT_NOISE, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.noised_vectors import ResidualObserver

@@ -157,9 +157,9 @@ class ParameterReader:
             raise BadParameter(name, _shown(value), "true or false")
         return value
 
-    def names(self, name: str) -> tuple[str, ...]:
+    def names(self, name: str, default: str = "") -> tuple[str, ...]:
         """Return names with commas between them."""
-        value = self._given.get(name, "")
+        value = self._given.get(name, default)
         if not isinstance(value, str):
             raise BadParameter(name, _shown(value), "names with commas between them")
         return tuple(one.strip() for one in value.split(",") if one.strip())

@@ -9,7 +9,7 @@ from noisefloor.accounting import ReleaseLoss
 from noisefloor.checks import check_extra
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
-from noisefloor.publication.methods.canaries import GradientCanary
+from noisefloor.publication.methods.gradient_canaries import GradientCanary
 from noisefloor.publication.methods.model_plan import FLOAT_NOISE, ModelPlan
 from noisefloor.publication.methods.model_spec import ModelSpec, ParameterReader
 from noisefloor.publication.noised_vectors import ResidualObserver

@@ -12,6 +12,7 @@ from noisefloor.publication.methods.noisy_networks import AnonymisedLearningPlan
 from noisefloor.publication.methods.plain_network import PlainPlan
 from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
 from noisefloor.publication.methods.text_head import TextHeadPlan
+from noisefloor.publication.methods.text_layers import TextLayersPlan
 from noisefloor.publication.methods.text_plan import TextPlan
 
 MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
@@ -29,7 +30,9 @@ MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
 )
 """By the name that requests and scenarios use."""
 
-TEXT_METHODS: Mapping[str, type[TextPlan]] = MappingProxyType({TextHeadPlan.NAME: TextHeadPlan})
+TEXT_METHODS: Mapping[str, type[TextPlan]] = MappingProxyType(
+    {kind.NAME: kind for kind in (TextHeadPlan, TextLayersPlan)}
+)
 """Those of labelled texts."""
 
 EXPERIMENT_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType({PlainPlan.NAME: PlainPlan})

@@ -8,9 +8,9 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
 from noisefloor.publication.fine_tuning import Backbone, HeadSettings, TextModelFile
-from noisefloor.publication.methods.canaries import GradientCanary
+from noisefloor.publication.methods.gradient_canaries import GradientCanary
 from noisefloor.publication.methods.model_spec import ParameterReader
-from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
+from noisefloor.publication.methods.text_plan import TextPlan, TextSpec, text_model_fields
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import SgdPlan
 from noisefloor.randomness import Source
@@ -115,28 +115,10 @@ The cost needs a delta."""
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""
-        file = TextModelFile.read(content)
-        return {
-            "format": "safetensors",
-            "record": file.schema.record,
-            "label": file.schema.label,
-            "learnt_from": list(file.schema.texts),
-            "architecture": (
-                "a linear head on the mean over pieces of layers of a frozen pretrained encoder"
-            ),
-            "trained": list(file.trained),
-            "parameter_count": file.parameters,
-            "backbone": {
-                "name": self.backbone.folder.name,
-                "weights_sha256": file.backbone_sha256,
-                "tokeniser_sha256": file.tokeniser_sha256,
-                "pooled_layers": list(file.pooled),
-                "changed_on_loading": list(self.backbone.notes),
-            },
-            "training": {
-                **self.sgd.as_json(),
-                "features_scaled_by": fine_tuning.public_scaling(
-                    self.backbone, self.pooled
-                ).source,
-            },
-        }
+        scaled_by = fine_tuning.public_scaling(self.backbone, self.pooled).source
+        return text_model_fields(
+            TextModelFile.read(content),
+            self.backbone,
+            "a linear head on the mean over pieces of layers of a frozen pretrained encoder",
+            {**self.sgd.as_json(), "features_scaled_by": scaled_by},
+        )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from noisefloor.accounting import ReleaseLoss
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, Guarantee
+from noisefloor.publication.fine_tuning import Backbone, TextModelFile
 from noisefloor.publication.methods.model_plan import (
     FLOAT_NOISE,
     WHOLE_MODEL,
@@ -110,3 +111,33 @@ class TextPlan(ABC):
     @abstractmethod
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""
+
+
+def text_model_fields(
+    file: TextModelFile, backbone: Backbone, architecture: str, training: Mapping[str, Any]
+) -> dict[str, Any]:  # Any: JSON
+    """Return what the card of a text classifier says of its file and its backbone.
+
+    Args:
+        file: What is published.
+        backbone: It was trained on.
+        architecture: What the model is, in words.
+        training: How it was trained.
+    """
+    return {
+        "format": "safetensors",
+        "record": file.schema.record,
+        "label": file.schema.label,
+        "learnt_from": list(file.schema.texts),
+        "architecture": architecture,
+        "trained": list(file.trained),
+        "parameter_count": file.parameters,
+        "backbone": {
+            "name": backbone.folder.name,
+            "weights_sha256": file.backbone_sha256,
+            "tokeniser_sha256": file.tokeniser_sha256,
+            "pooled_layers": list(file.pooled),
+            "changed_on_loading": list(backbone.notes),
+        },
+        "training": dict(training),
+    }

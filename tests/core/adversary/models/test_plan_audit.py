@@ -9,12 +9,8 @@ import pytest
 from labelled_tables import ADD, SCHEMA, SWAP, a_cost
 from noisefloor.adversary.models.canary_audit import audit_canary, audit_plan, games_for
 from noisefloor.privacy import Neighbours
-from noisefloor.publication.methods.canaries import (
-    GradientCanary,
-    IncrementCanary,
-    NormalCanary,
-    ParameterCanary,
-)
+from noisefloor.publication.methods.canaries import IncrementCanary, ParameterCanary
+from noisefloor.publication.methods.gradient_canaries import GradientCanary, NormalCanary
 from noisefloor.publication.methods.model_plan import Canary, LogRatios
 from noisefloor.publication.methods.model_spec import ModelSpec, Parameter
 from noisefloor.publication.methods.registry import plan_model

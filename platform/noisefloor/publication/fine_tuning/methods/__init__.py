@@ -10,7 +10,8 @@
 ``method_kinds`` names the methods, ``method_settings`` what can be set, ``method_plan`` says what
 follows; ``head_then_adapters`` composes two trainings, ``charged_selection`` chooses settings by
 private records. With torch: ``adapters``, ``method_masks``, ``method_training``,
-``plain_training`` without privacy, ``diagnostics`` for experiments.
+``plain_training`` without privacy, ``planned_training`` for any of the plans, ``diagnostics`` for
+experiments.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         published_tensors,
     )
     from noisefloor.publication.fine_tuning.methods.plain_training import train_plain
+    from noisefloor.publication.fine_tuning.methods.planned_training import train_planned
 
 __all__ = [
     "CLIPPING_RULES",
@@ -75,6 +77,7 @@ __all__ = [
     "prepare_module",
     "published_tensors",
     "train_plain",
+    "train_planned",
     "unit_importances",
     "weight_maps",
 ]
@@ -92,6 +95,7 @@ _WITH_TORCH = {
     "prepare_module": "method_training",
     "published_tensors": "method_training",
     "train_plain": "plain_training",
+    "train_planned": "planned_training",
     "unit_importances": "diagnostics",
     "weight_maps": "diagnostics",
 }

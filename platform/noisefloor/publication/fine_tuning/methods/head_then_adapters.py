@@ -15,6 +15,8 @@ from noisefloor.privacy import Guarantee
 from noisefloor.publication.fine_tuning.methods.encoder_shapes import EncoderShapes
 from noisefloor.publication.fine_tuning.methods.method_plan import FineTuningPlan
 from noisefloor.publication.fine_tuning.methods.method_settings import MethodSettings
+from noisefloor.publication.noised_vectors import ResidualObserver
+from noisefloor.publication.private_sgd import SgdPlan
 from noisefloor.randomness import Source
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from noisefloor.publication.private_sgd import PaddedInputs
 
 NAME = "head-then-adapters"
+HEAD_PART, ADAPTERS_PART = "head step", "adapters step"
 
 _TOLERANCE = 1e-3
 """The second noise is at most this much (relatively) above the least that is enough."""
@@ -99,6 +102,16 @@ class HeadThenAdaptersPlan:
         return ReleaseLoss((*self.head.loss.events, *self.adapters.loss.events))
 
     @property
+    def parts(self) -> dict[str, SgdPlan]:
+        """Both trainings, by the names of the vectors that residual observers are handed."""
+        return {HEAD_PART: self.head.private, ADAPTERS_PART: self.adapters.private}
+
+    @property
+    def in_words(self) -> str:
+        """What is trained, for a card."""
+        return f"a head first, then {self.adapters.in_words}"
+
+    @property
     def is_experiment(self) -> bool:
         """Whether it may only be published as an experiment."""
         return False
@@ -115,12 +128,33 @@ class HeadThenAdaptersPlan:
         source: Source,
         *,
         padding: "PaddedInputs | None" = None,
+        residuals: ResidualObserver | None = None,
     ) -> None:
         """Train the head, then go on from it; in place."""
         from noisefloor.publication.fine_tuning.methods.method_training import fine_tune
 
-        fine_tune(self.head, module, inputs, labels, source.child("head"))
-        fine_tune(self.adapters, module, inputs, labels, source.child("adapters"), padding=padding)
+        fine_tune(
+            self.head,
+            module,
+            inputs,
+            labels,
+            source.child("head"),
+            residuals=named_residuals(residuals, HEAD_PART),
+        )
+        fine_tune(
+            self.adapters,
+            module,
+            inputs,
+            labels,
+            source.child("adapters"),
+            padding=padding,
+            residuals=named_residuals(residuals, ADAPTERS_PART),
+        )
+
+
+def named_residuals(residuals: ResidualObserver | None, part: str) -> ResidualObserver | None:
+    """Return an observer that gets vectors under a name of their own."""
+    return None if residuals is None else lambda vector: residuals(replace(vector, part=part))
 
 
 def _together(first: FineTuningPlan, second: FineTuningPlan, cost: Guarantee) -> Guarantee:

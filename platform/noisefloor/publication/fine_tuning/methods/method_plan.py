@@ -18,7 +18,12 @@ from noisefloor.errors import BadParameter, IncompatibleGuarantees
 from noisefloor.privacy import Guarantee, TrustModel
 from noisefloor.publication.fine_tuning import published_text_model as form
 from noisefloor.publication.fine_tuning.methods.encoder_shapes import HEAD, EncoderShapes, Shape
-from noisefloor.publication.fine_tuning.methods.method_kinds import FineTuningMethod, find_method
+from noisefloor.publication.fine_tuning.methods.method_kinds import (
+    FineTuningMethod,
+    Masked,
+    Trained,
+    find_method,
+)
 from noisefloor.publication.fine_tuning.methods.method_settings import (
     MethodSettings,
     rank_of,
@@ -36,6 +41,21 @@ from noisefloor.publication.private_sgd import (
 
 LEFT, RIGHT = ".left", ".right"
 WEIGHT = ".weight"
+
+_TRAINED: Mapping[Trained, str] = {
+    "weights": "all weights",
+    "carried": "matrices, by factors of rank {rank} made of released moves,",
+    "factors": "adapters of rank {rank} on matrices",
+    "left-factors": "left factors of adapters of rank {rank}, with random right ones, on matrices",
+    "biases": "biases",
+    "head": "nothing",
+}
+_MASKED: Mapping[Masked, str] = {
+    "nothing": "",
+    "entries": ", without the share {share:g} of each matrix's entries, the smallest public ones",
+    "units": ", without the share {share:g} of rows of left and of columns of right factors, "
+    "chosen before each step by released weights",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +294,14 @@ class FineTuningPlan:
     def is_experiment(self) -> bool:
         """Whether it is published as an experiment alone: it does not prove what it claims."""
         return self.sgd is None or self.settings.clipping == "printed"
+
+    @property
+    def in_words(self) -> str:
+        """What is trained beside the head, and what is left out of it, for a card."""
+        what = _TRAINED[self.method.trained].format(rank=self.rank)
+        left_out = _MASKED[self.method.masked].format(share=self.sparsity)
+        count = len(self.shapes.layers)
+        return f"{what} of the top {count} layers of a pretrained encoder{left_out}"
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Write the plan for a card; defaults are filled in."""
