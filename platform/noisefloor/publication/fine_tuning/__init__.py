@@ -28,8 +28,8 @@ from noisefloor.publication.fine_tuning.feature_scaling import FeatureScaling
 from noisefloor.publication.fine_tuning.frozen_layers import (
     FrozenStates,
     check_pooled,
-    kept_by,
     check_states_bytes,
+    kept_by,
     run_frozen,
     states_bytes,
 )

@@ -1,12 +1,11 @@
 """The pipeline of published models: records come, models go out, and everybody may attack them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import has_power
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
@@ -23,7 +22,6 @@ from noisefloor_sim.pipelines.models.publication_request import Planner
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.pipelines.models.release_terms import ModelTerms
 from noisefloor_sim.pipelines.releases import (
-    ALPHA,
     Arrivals,
     CanaryAudit,
     DataHolder,
@@ -33,6 +31,7 @@ from noisefloor_sim.pipelines.releases import (
     fit_releases,
     model_metrics,
     planned_claims,
+    play_membership,
     publishing,
     release_days,
     spending_metrics,
@@ -196,17 +195,8 @@ class ModelsPipeline(api.Pipeline):
         The latter is the planted fault of the audit: an audit that misses it is blind, and so is
         one whose confidence is not far above delta. What it found holds all the same.
         """
-        game = self._shadows(plan, pool, "shadows")
-        runs = game.run()
-        delta = plan.proved.delta
-        audited = game.audit(runs, alpha=ALPHA, delta=delta)
-        planted = self._shadows(self.planner.bare(pool.count // 2), pool, "bare")
-        without = planted.run()
-        found = planted.audit(without, alpha=ALPHA, delta=delta)
-        if not has_power(ALPHA, delta):
-            found = replace(found, epsilon=0.0)
-        claim = Claim(plan.spec.cost, plan.proved, audited, planted=found)
-        return [*game.metrics(runs), *planted.planted_metrics(without)], claim
+        bare = self._shadows(self.planner.bare(pool.count // 2), pool, "bare")
+        return play_membership(self._shadows(plan, pool, "shadows"), bare)
 
     def _shadows(self, plan: ModelPlan, pool: Records, name: str) -> ShadowModelAttack:
         """Return an attack on releases of a plan, played by the code that publishes."""

@@ -22,12 +22,14 @@ from noisefloor_sim.pipelines.releases.data_holder import (
 )
 from noisefloor_sim.pipelines.releases.declared_noise import (
     FLOATS,
+    STEP,
     DeclaredPart,
     ReleaseNoise,
     longest_of,
     sgd_noise,
     single_part,
 )
+from noisefloor_sim.pipelines.releases.label_scores import accuracy_metric, label_log_odds
 from noisefloor_sim.pipelines.releases.release_claims import (
     claims_of,
     model_metrics,
@@ -53,7 +55,7 @@ from noisefloor_sim.pipelines.releases.roc_metrics import (
     roc_curve_metrics,
     true_positive_bound,
 )
-from noisefloor_sim.pipelines.releases.shadow_models import ShadowModelAttack
+from noisefloor_sim.pipelines.releases.shadow_models import ShadowModelAttack, play_membership
 from noisefloor_sim.pipelines.releases.spending import all_releases_guarantee, spending_metrics
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "FLOATS",
     "FLOW",
     "NEVER",
+    "STEP",
     "AnyPlan",
     "Arrivals",
     "CanaryAudit",
@@ -73,6 +76,7 @@ __all__ = [
     "ReleaseNoise",
     "ReleaseResiduals",
     "ShadowModelAttack",
+    "accuracy_metric",
     "all_releases_guarantee",
     "auc_bound",
     "auc_metric",
@@ -82,11 +86,13 @@ __all__ = [
     "data_set_message",
     "declared_size",
     "fit_releases",
+    "label_log_odds",
     "ledger_faults",
     "longest_of",
     "model_metrics",
     "planned_claims",
     "planned_ledger",
+    "play_membership",
     "publishing",
     "release_days",
     "roc_curve_metrics",

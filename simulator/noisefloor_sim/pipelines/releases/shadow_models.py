@@ -6,13 +6,13 @@ the game are neighbours in the sense of the guarantee, and the bound is the guar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import one_run_bound
+from noisefloor.adversary.audit import has_power, one_run_bound
 from noisefloor.adversary.models import (
     ShadowRuns,
     fair_members,
@@ -20,9 +20,10 @@ from noisefloor.adversary.models import (
     loss_threshold,
     membership_curve,
 )
-from noisefloor.privacy import Guarantee, LowerBound, Neighbours
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
+from noisefloor_sim.pipelines.releases.canary_audit import ALPHA
 from noisefloor_sim.pipelines.releases.roc_metrics import auc_metric, roc_curve_metrics
 
 Bits = NDArray[np.bool_]
@@ -129,6 +130,23 @@ class ShadowModelAttack:
             auc_metric("planted", membership_curve(ATTACKS["lira"](runs), runs.members)),
             Metric("attack.planted.accuracy_members", runs.accuracy[0]),
         ]
+
+
+def play_membership(
+    game: ShadowModelAttack, planted: ShadowModelAttack
+) -> tuple[list[Metric], Claim]:
+    """Attack releases of a plan, and releases without any noise, and state the claim.
+
+    The latter are the planted fault of the audit: an audit that misses it is blind, and so is
+    one whose confidence is not far above delta. What it found holds all the same.
+    """
+    runs, without, delta = game.run(), planted.run(), game.proved.delta
+    audited = game.audit(runs, alpha=ALPHA, delta=delta)
+    found = planted.audit(without, alpha=ALPHA, delta=delta)
+    if not has_power(ALPHA, delta):
+        found = replace(found, epsilon=0.0)
+    claim = Claim(game.cost, game.proved, audited, planted=found)
+    return [*game.metrics(runs), *planted.planted_metrics(without)], claim
 
 
 def _resolved_records(members: Bits) -> Bits:
