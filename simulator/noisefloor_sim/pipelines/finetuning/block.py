@@ -176,6 +176,11 @@ class FinetuningBlock(PipelineBlock):
         return self.method != HEAD
 
     @property
+    def is_private(self) -> bool:
+        """Whether gradients are clipped and noised."""
+        return self.method != PLAIN
+
+    @property
     def kept_layers(self) -> int:
         """Top layers whose inputs are kept, since trainings start from them; 0 for a head."""
         return self.train_layers if self.trains_layers else 0

@@ -159,41 +159,44 @@ class ClippingCheck:
 def check_clipping(plan: TextPlan, source: SeededSource) -> ClippingCheck:
     """Play a canary through every private training of a plan, by the code that trains."""
     if isinstance(plan, TextHeadPlan):
-        return ClippingCheck((_of_head("head", plan.sgd, plan.spec.schema.classes.size, source),))
+        return ClippingCheck((_of_head(plan, plan.sgd, source),))
     if not isinstance(plan, TextLayersPlan):
         raise TypeError(f"{plan.NAME} has no canary of its clipping.")
-    classes, training = plan.spec.schema.classes.size, plan.training
+    training = plan.training
     found: list[ClippedCanary] = []
     if isinstance(training, HeadThenAdaptersPlan):
-        found.append(_of_head("head", training.head.private, classes, source.child("head")))
+        found.append(_of_head(plan, training.head.private, source.child("head")))
         training = training.adapters
     if training.sgd is not None:
         found.append(_of_layers(plan, training, source.child("layers")))
     return ClippingCheck(tuple(found))
 
 
-def _of_head(name: str, sgd: SgdPlan, classes: int, source: SeededSource) -> ClippedCanary:
+def _of_head(
+    plan: TextHeadPlan | TextLayersPlan, sgd: SgdPlan, source: SeededSource
+) -> ClippedCanary:
     import torch
     from torch import nn
 
     from noisefloor.publication.private_sgd import PrivateTraining
 
-    width = 8
+    width = plan.backbone.width * len(plan.pooled)
+    classes = plan.spec.schema.classes.size
     features = torch.from_numpy(source.stage("features").normals(width)).view(1, -1) * _SIZE
 
-    def step(plan: SgdPlan) -> Floats:
+    def step(one: SgdPlan) -> Floats:
         module = nn.Linear(width, classes)
         nn.init.zeros_(module.weight)
         nn.init.zeros_(module.bias)
         seen: list[NoisedVector] = []
         target, own = torch.zeros(1, dtype=torch.long), source.child("step")
-        with PrivateTraining(module, features, target, plan, own, residuals=seen.append) as run:
+        with PrivateTraining(module, features, target, one, own, residuals=seen.append) as run:
             run.run()
         return _clean(seen)
 
     clipped, unclipped = _both(sgd, step)
     parts = [GroupPart(classes * width + classes, 0)]
-    return _canary(name, sgd, clipped, unclipped, parts)
+    return _canary("head", sgd, clipped, unclipped, parts)
 
 
 def _of_layers(

@@ -1,7 +1,7 @@
 """Made-up remarks and a made-up encoder, for tests and where nothing was fetched.
 
 They are an explicit choice of a scenario (``source: made-up``, ``backbone: made-up``), and the
-page says so. A remark has a mood; words of that mood are three times as frequent in it as those of
+page says so. A remark has a mood; words of that mood are nine times as frequent in it as those of
 the other, so that whoever learns which words are which predicts it. The encoder is a random BERT
 of a few layers, the same at each run: random layers keep apart what words there are.
 """
@@ -31,8 +31,8 @@ OTHER = (
 ).split()
 
 SCHEMA = TextSchema("one remark", {"text": 16}, "mood", Categories(("bad", "good")))
-SHORTEST, LONGEST = 6, 14
-_SAYS_A_MOOD, _SAYS_ITS_OWN = 0.4, 0.75
+SHORTEST, LONGEST = 8, 14
+_SAYS_A_MOOD, _SAYS_ITS_OWN = 0.6, 0.9
 
 NAME = "made-up"
 WIDTH, LAYERS, HEADS, INNER, POSITIONS, SEED = 32, 3, 2, 48, 24, 11

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication.fine_tuning import TextModelFile
-from noisefloor.publication.methods import TextPlan
+from noisefloor.publication.fine_tuning.methods import HeadThenAdaptersPlan
+from noisefloor.publication.methods import TextHeadPlan, TextLayersPlan, TextPlan
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import TextRecords
 from noisefloor_sim.deploy.hosting import Servers
@@ -214,6 +215,9 @@ class FinetuningPipeline(api.Pipeline):
 def training_metrics(plan: TextPlan) -> list[api.Metric]:
     """Tell how many numbers a step clips and noises, by how much, and in how many groups."""
     metrics: list[api.Metric] = []
+    updated = updated_numbers(plan)
+    if updated is not None:
+        metrics.append(api.Metric("training.updated", float(updated)))
     for sgd in tuple(noisy_trainings(plan).values())[-1:]:
         metrics += [
             api.Metric("training.noise_multiplier", sgd.noise_multiplier),
@@ -221,3 +225,14 @@ def training_metrics(plan: TextPlan) -> list[api.Metric]:
             api.Metric("training.steps", float(sgd.steps)),
         ]
     return metrics
+
+
+def updated_numbers(plan: TextPlan) -> int | None:
+    """Return how many numbers a step changes, by the plan."""
+    if isinstance(plan, TextLayersPlan):
+        last = plan.training
+        return (last.adapters if isinstance(last, HeadThenAdaptersPlan) else last).updated
+    if isinstance(plan, TextHeadPlan):
+        classes = plan.spec.schema.classes.size
+        return classes * (plan.backbone.width * len(plan.pooled) + 1)
+    return None

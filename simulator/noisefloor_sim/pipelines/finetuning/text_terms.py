@@ -29,7 +29,7 @@ LAYERS = "text-layers"
 """The method of publication by which all but a head alone is published."""
 
 _SHARED = ("steps", "batch", "learning_rate")
-_OF_LAYERS = ("train_layers", "rank", "sparsity", "clipping")
+_OF_LAYERS = ("train_layers", "rank", "sparsity")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +70,10 @@ class TextTerms:
     def parameters(self, size: int) -> dict[str, Parameter]:
         """Return the parameters of a request; what is 0 is left to the method's own choice."""
         block = self.block
-        names = (*_SHARED, *(_OF_LAYERS if block.trains_layers else ()))
-        found: dict[str, Parameter] = {"clip": block.clip, "size": size}
+        names = [*_SHARED, *(_OF_LAYERS if block.trains_layers else ())]
+        if block.is_private:
+            names += ["clip", *(("clipping",) if block.trains_layers else ())]
+        found: dict[str, Parameter] = {"size": size}
         found |= {name: getattr(block, name) for name in names if getattr(block, name)}
         if block.batch:
             found["batch"] = min(block.batch, size)

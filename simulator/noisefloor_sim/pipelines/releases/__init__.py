@@ -47,6 +47,12 @@ from noisefloor_sim.pipelines.releases.release_plan import (
     data_set_message,
     planned_ledger,
 )
+from noisefloor_sim.pipelines.releases.release_tables import (
+    named_groups,
+    noise_table,
+    release_table,
+    shared_curves,
+)
 from noisefloor_sim.pipelines.releases.residuals import ReleaseResiduals
 from noisefloor_sim.pipelines.releases.roc_metrics import (
     FALSE_POSITIVE_RATES,
@@ -90,13 +96,17 @@ __all__ = [
     "ledger_faults",
     "longest_of",
     "model_metrics",
+    "named_groups",
+    "noise_table",
     "planned_claims",
     "planned_ledger",
     "play_membership",
     "publishing",
     "release_days",
+    "release_table",
     "roc_curve_metrics",
     "sgd_noise",
+    "shared_curves",
     "single_part",
     "spending_metrics",
     "true_positive_bound",
