@@ -18,7 +18,7 @@ SMALL: dict[str, Any] = {
     "question": "A small world of fine-tuning for tests.",
     "days": 1,
     "population": {"users": 120, "cohort": 64},
-    "attacks": [],
+    "attacks": ["finetuning.canary"],
 }
 CHEAP = {
     "source": "made-up",

@@ -7,7 +7,7 @@ FINETUNING = scenario(
     """
     days: 1
     population: {users: 200, cohort: 256, churn_per_day: 0.0}
-    attacks: []
+    attacks: [finetuning.canary]
     pipelines:
       finetuning:
         {source: made-up, backbone: made-up, method: combined-lora, clipping: groups, clip: 0.2,

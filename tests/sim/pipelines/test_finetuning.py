@@ -8,6 +8,7 @@ import pytest
 from finetuning_worlds import finetuning_world, run_finetuning
 from noisefloor.errors import BadScenario, BadTable, NoisefloorError
 from noisefloor.publication.fine_tuning import TextModelFile
+from noisefloor_sim.pipelines import PIPELINES
 from noisefloor_sim.pipelines.finetuning.text_assignment import UserTexts
 from noisefloor_sim.runs.engine import Engine
 
@@ -57,7 +58,7 @@ def test_releases_of_layers_carry_the_declared_noise_in_the_declared_coordinates
 
 
 def test_clipping_as_printed_is_overclaimed_and_an_audit_says_so() -> None:
-    seen = run_finetuning(PRINTED, attacks=["finetuning.canary"])
+    seen = run_finetuning(PRINTED)
     claim = seen.claim("release")
     assert claim.audited is not None
     assert claim.claimed.epsilon == 2.0 < claim.audited.epsilon <= claim.proved.epsilon
@@ -70,9 +71,9 @@ def test_clipping_as_printed_is_overclaimed_and_an_audit_says_so() -> None:
 
 
 def test_budgets_are_kept_and_a_refused_release_leaves_no_model() -> None:
-    seen = run_finetuning({"budget": 4.0, "epsilon": 3.0, "budget_delta": 1e-5}, days=3)
-    assert seen.value("releases.made") + seen.value("releases.refused") == 3
-    assert seen.value("releases.refused") >= 1
+    seen = run_finetuning({"budget": 4.0, "epsilon": 2.0, "budget_delta": 3e-5}, days=4)
+    assert seen.value("releases.made") + seen.value("releases.refused") == 4
+    assert min(seen.value("releases.made"), seen.value("releases.refused") + 1) >= 2
     assert seen.value("spent.claimed") <= 4.0
     assert seen.claim("all_releases").verdict == "holds"
 
@@ -141,4 +142,4 @@ def test_a_backbone_that_is_missing_is_refused_before_a_day_has_passed(tmp_path:
     with pytest.raises(NoisefloorError, match=r"config\.json"):
         scenario.pipelines["finetuning"].open_files()
     with pytest.raises(NoisefloorError):
-        Engine(scenario)
+        Engine(scenario, PIPELINES)
