@@ -31,7 +31,7 @@ def test_a_private_head_is_published_scored_and_proved() -> None:
     assert file.parameters == seen.value("training.updated") == seen.value("model.parameters")
 
 
-def test_members_of_a_head_without_privacy_are_told_and_of_a_private_one_are_not() -> None:
+def test_members_of_a_head_without_privacy_are_found_and_of_a_private_one_are_not() -> None:
     """Areas over 16 models of 40 texts; the planted one is several standard errors above."""
     seen = run_finetuning({"steps": 20, "epsilon": 8.0}, **AUDITED)
     assert seen.value("attack.planted.accuracy_members") == 1.0

@@ -55,8 +55,7 @@ _GAP = Reading("They lie {span} points below a head without privacy.", _gap)
 
 def _updated(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     curves = plotting.measured_curves(groups, "clipping.coordinates")
-    values = {y for curve in curves for y in curve.y}
-    if len(values) > 1:
+    if any(len(set(curve.y)) > 1 for curve in curves):  # else a table says as much
         yield Plot(
             "How many numbers a step clips and noises",
             "Counted in the sum of a step, and compared with the shapes, the rank and the share "
@@ -70,26 +69,23 @@ def _updated(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         )
 
 
-_AUDIT_LINES: tuple[tuple[str, str, Role], ...] = (
-    ("attack.canary.audited", "audited", "measured"),
-    ("model.claimed", "claimed", "bound"),
-    ("model.proved", "proved", "closed-form"),
-)
+_APART = 1.01
+"""Proved epsilons that differ from the claim by less are not drawn beside it."""
 
 
 def _audited(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     curves: list[Curve] = []
     for name, by_place in sorted(groups.items()):
-        for metric, word, role in _AUDIT_LINES:
-            x, found = plotting.metric_along_axis(by_place, metric)
-            if x:
-                y = [one.value for one in found]
-                curves.append(Curve(f"{name}, {word}", x, y, role=role, group=name))
+        x, found = plotting.metric_along_axis(by_place, "attack.canary.audited")
+        if x:
+            curves.append(Curve(name, x, [one.value for one in found]))
+        curves += _proved(name, by_place)
+    curves += shared_curves(groups, {"model.claimed": ("claimed", "bound")})
     if any(curve.role == "measured" for curve in curves):
         yield Plot(
             "Claimed, proved and audited epsilon of a release",
             "Solid: the epsilon that games with a record prove that fills every clipping group. "
-            "Dashed: claimed. Dotted: proved. An audited value is a lower bound.",
+            "Dashed: claimed. Dotted: proved, where that is more. Audited values are lower bounds.",
             axis.label,
             "epsilon of a release",
             curves,
@@ -99,11 +95,22 @@ def _audited(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         )
 
 
+def _proved(name: str, by_place: Mapping[float, list[PointFindings]]) -> list[Curve]:
+    """Return what is proved along the axis, where it is more than what is claimed."""
+    x, found = plotting.metric_along_axis(by_place, "model.proved")
+    _, claimed = plotting.metric_along_axis(by_place, "model.claimed")
+    pairs = list(zip(found, claimed, strict=False))
+    if not any(one.value > _APART * other.value for one, other in pairs):
+        return []
+    y = [one.value for one in found]
+    return [Curve(f"{name}, proved", x, y, role="closed-form", group=name)]
+
+
 def _above_claims(plot: Plot) -> Figures | None:
     """Name the curves of which audits lie above the claim."""
     by_curve: dict[str, list[bool]] = {}
     for one in readings.beside(plot, "bound"):
-        by_curve.setdefault(one.curve.removesuffix(", audited"), []).append(one.is_above)
+        by_curve.setdefault(one.curve, []).append(one.is_above)
     if not by_curve:
         return None
     counts = [f"{name} {sum(some)} of {len(some)}" for name, some in by_curve.items()]

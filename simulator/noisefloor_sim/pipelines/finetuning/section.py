@@ -1,6 +1,7 @@
 """What the report shows of fine-tuning."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.finetuning import curve_figures
@@ -63,10 +64,24 @@ def _tables(groups: Groups, axis: Axis) -> list[Table]:
         release_table(groups, axis),
     ]
     return [
-        table
-        for table in tables
-        if any(cell is not None for row in table.rows for cell in row[2:])
+        dense
+        for dense in map(_without_empty_columns, tables)
+        if len(dense.header) > 2  # beyond curve and place
     ]
+
+
+def _without_empty_columns(table: Table) -> Table:
+    """Leave out what was measured at no point."""
+    kept = [0, 1, *(at for at in range(2, len(table.header)) if _is_measured(table, at))]
+    return replace(
+        table,
+        header=tuple(table.header[at] for at in kept),
+        rows=[tuple(row[at] for at in kept) for row in table.rows],
+    )
+
+
+def _is_measured(table: Table, at: int) -> bool:
+    return any(row[at] is not None for row in table.rows)
 
 
 def accuracy_table(groups: Groups, axis: Axis) -> Table:

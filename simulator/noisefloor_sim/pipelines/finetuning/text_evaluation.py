@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.publication.fine_tuning import TextModelFile
-from noisefloor.publication.fine_tuning.text_model import TextModel
+from noisefloor.publication.fine_tuning import TextModel, TextModelFile
 from noisefloor.tables import TextRecords
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.finetuning.plain_head import PENALTY, fit_plain_head, head_logits
