@@ -85,7 +85,7 @@ def _audited(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         yield Plot(
             "Claimed, proved and audited epsilon of a release",
             "Solid: the epsilon that games with a record prove that fills every clipping group. "
-            "Dashed: claimed. Dotted: proved, where that is more. Audited values are lower bounds.",
+            "Dashed: claimed. Dotted: proved, where that is more. Audits are lower bounds.",
             axis.label,
             "epsilon of a release",
             curves,
