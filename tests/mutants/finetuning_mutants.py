@@ -14,8 +14,7 @@ FINETUNING = scenario(
          steps: 4, release_every_days: 1, canaries: 500}
     """,
 )
-JOINT = ("pipelines.finetuning.clipping=joint",)
-ENTRIES = ("pipelines.finetuning.method=sparse", *JOINT)
+ENTRIES = ("pipelines.finetuning.method=sparse",)
 
 CONTRIBUTIONS = "platform/noisefloor/publication/private_sgd/contributions.py"
 MATRICES = "platform/noisefloor/publication/private_sgd/matrix_gradients.py"
@@ -31,21 +30,19 @@ _CLIP = "found.append(torch.reciprocal(norms.clamp_(min=least)).mul_(least))"
 FINETUNING_MUTANTS = (
     Mutant(
         "finetuning-mask-not-in-norm",
-        "What masks keep of a matrix is in the sum and not in the norm.",
+        "The norm of a gradient is that of all units, also of those that masks leave out.",
         MATRICES,
         "found.append((_of_block(block, inputs, gradients, sums), block.part))",
         "own = _of_block(block, inputs, gradients, sums)\n"
-        "                measured = own.squares\n"
-        "                own.squares = lambda measured=measured: 0 * measured()\n"
+        "                own.squares = _outer_products([(inputs, sums)], gradients, []).squares\n"
         "                found.append((own, block.part))",
         FINETUNING,
         RELEASE,
-        settings=JOINT,
         in_suite=True,
     ),
     Mutant(
         "finetuning-entries-not-in-norm",
-        "The norm of a masked gradient is that of all its entries.",
+        "The norm of a gradient is that of all entries, also of those that masks leave out.",
         MATRICES,
         "written = torch.bmm(gradients.transpose(1, 2), inputs).mul_(flags)",
         "written = torch.bmm(gradients.transpose(1, 2), inputs)",

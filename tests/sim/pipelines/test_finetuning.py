@@ -1,6 +1,7 @@
 """Fine-tuning in the world: whose texts came, what was released, and what its audit says."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_diagnostics_are_written_by_experiments_alone() -> None:
         assert whole <= kept + 1e-6, "fewer coordinates are no longer"
 
 
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "rank": {"rank": 4},
     "sparsity": {"method": "lora", "sparsity": 0.5},
     "clipping": {"method": "plain", "clipping": "equal"},

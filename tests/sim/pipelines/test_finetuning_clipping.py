@@ -8,12 +8,12 @@ from torch import Tensor
 
 from finetuning_worlds import layers_plan
 from noisefloor.publication.fine_tuning.methods import method_training
-from noisefloor.publication.private_sgd import bookkeeping
+from noisefloor.publication.private_sgd import bookkeeping, contributions
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.pipelines.finetuning.clipping_check import ClippingCheck, check_clipping
 
 Patch = pytest.MonkeyPatch
-real_factors = bookkeeping.clip_factors
+real_factors = contributions.clip_factors
 
 
 def checked(trains: str, **parameters: object) -> ClippingCheck:

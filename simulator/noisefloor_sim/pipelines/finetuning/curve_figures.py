@@ -95,7 +95,7 @@ def _audited(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
         )
 
 
-def _proved(name: str, by_place: Mapping[float, list[PointFindings]]) -> list[Curve]:
+def _proved(name: str, by_place: dict[float, list[PointFindings]]) -> list[Curve]:
     """Return what is proved along the axis, where it is more than what is claimed."""
     x, found = plotting.metric_along_axis(by_place, "model.proved")
     _, claimed = plotting.metric_along_axis(by_place, "model.claimed")
