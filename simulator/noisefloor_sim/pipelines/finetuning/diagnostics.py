@@ -77,11 +77,13 @@ def _short(training: FineTuningPlan) -> FineTuningPlan:
 
 
 def _factor_metrics(found: Mapping[str, NDArray[np.float64]]) -> list[Metric]:
-    """Tell how many examples are clipped, and the smallest factor of each."""
+    """Tell how many examples are clipped, the smallest factor of each, and their mean."""
     metrics = []
     for name, factors in found.items():
         least = factors.min(axis=1)
         metrics.append(Metric(f"diagnostics.clipped.{name}", float((least < 1).sum())))
+        mean = float(least.mean())
+        metrics.append(Metric(f"diagnostics.mean_clip_factor.{name}", mean, n=len(least)))
         metrics += [
             Metric(f"diagnostics.clip_factor.{name}.example_{number}", float(one))
             for number, one in enumerate(least)

@@ -36,6 +36,7 @@ METRIC_NAMES = (
     *(f"attack.planted.{name}" for name in ("success", "prior", "bound", "audited", "auc")),
     *(f"attack.planted.{name}" for name in ("accuracy_members", "draws", "excess")),
     *(f"diagnostics.clipped.{name}" for name in ("unmasked", "masked", "examples")),
+    *(f"diagnostics.mean_clip_factor.{name}" for name in ("unmasked", "masked")),
     *(f"diagnostics.clip_factor.{name}.example_*" for name in ("unmasked", "masked")),
     *("diagnostics.mask_overlap", "diagnostics.mask_overlap.step_*"),
     *(f"diagnostics.importance.{name}.at_*" for name in ("rows", "columns")),
