@@ -60,7 +60,8 @@ def diagnose(
     factors = methods.compare_clip_factors(
         training, module, *some, source.child("factors"), is_experiment=True
     )
-    overlaps = log.overlaps(is_experiment=True) if log is not None else []
+    # The rule is asked once before the first step, for the dry run: at the same weights.
+    overlaps = log.overlaps(is_experiment=True)[1:] if log is not None else []
     return [
         *_factor_metrics({"unmasked": factors.unmasked, "masked": factors.masked}),
         *_overlap_metrics(overlaps),
