@@ -34,8 +34,8 @@ from noisefloor_sim.deploy.hosting.remote_servers import RemoteHost
 from noisefloor_sim.deploy.service_client import ServiceAddresses
 from noisefloor_sim.deploy.starting import start
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.models.data_holder import check_card
 from noisefloor_sim.pipelines.models.pipeline import ModelsPipeline
+from noisefloor_sim.pipelines.releases import check_card
 from noisefloor_sim.runs.engine import Engine, RunOutcome
 from publisher_commands import command, ready
 from served import served

@@ -3,6 +3,7 @@
 from mutants.ads_mutants import ADS_MUTANTS
 from mutants.click_mutants import CLICK_MUTANTS
 from mutants.collection_mutants import COLLECTION_MUTANTS
+from mutants.finetuning_mutants import FINETUNING_MUTANTS
 from mutants.mutant import Mutant
 from mutants.publisher_mutants import PUBLISHER_MUTANTS
 from mutants.wire_mutants import WIRE_MUTANTS
@@ -13,6 +14,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ADS_MUTANTS,
     *COLLECTION_MUTANTS,
     *PUBLISHER_MUTANTS,
+    *FINETUNING_MUTANTS,
 )
 
 SUITE = tuple(mutant for mutant in MUTANTS if mutant.in_suite)

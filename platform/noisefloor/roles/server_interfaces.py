@@ -9,7 +9,7 @@ from noisefloor.roles.artefact import Artefact
 from noisefloor.roles.epochs import EpochSummary
 from noisefloor.roles.frame_outcomes import FrameCounters
 from noisefloor.roles.model_publisher import ReleaseRequest
-from noisefloor.tables import Labels, Records
+from noisefloor.tables import DataRecords, Labels
 from noisefloor.wire import Kind, Tally
 
 
@@ -118,7 +118,7 @@ class PublicationServer(Protocol):
         """The name of the data set, which requests have to give."""
         ...
 
-    def update(self, records: Records) -> None:
+    def update(self, records: DataRecords) -> None:
         """Replace the records; what was spent stays spent."""
         ...
 

@@ -6,12 +6,14 @@ from noisefloor_sim.pipelines.ads import ADS
 from noisefloor_sim.pipelines.api import PipelineType
 from noisefloor_sim.pipelines.clicks import CLICKS
 from noisefloor_sim.pipelines.collection import COLLECTION
+from noisefloor_sim.pipelines.finetuning import FINETUNING
 from noisefloor_sim.pipelines.models import MODELS
 
 PIPELINES: Mapping[str, PipelineType] = {
     ADS.name: ADS,
     CLICKS.name: CLICKS,
     COLLECTION.name: COLLECTION,
+    FINETUNING.name: FINETUNING,
     MODELS.name: MODELS,
 }
 

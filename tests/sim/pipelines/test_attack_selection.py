@@ -17,8 +17,7 @@ from noisefloor_sim.pipelines.ads import attacks as ads_attacks
 from noisefloor_sim.pipelines.api import Findings, Metric, PointFindings
 from noisefloor_sim.pipelines.clicks import attacks as click_attacks
 from noisefloor_sim.pipelines.clicks.click_flow import ClickFlow
-from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
-from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
+from noisefloor_sim.pipelines.releases import CanaryAudit, ShadowModelAttack
 from noisefloor_sim.report import ClaimRow, Table, headline
 from noisefloor_sim.runs.engine import Engine
 from noisefloor_sim.scenario import Scenario, game_of, loads, scenario_text

@@ -17,7 +17,8 @@ from noisefloor.publication.methods import ModelPlan, ModelSpec
 from noisefloor.publication.methods.registry import EXPERIMENT_METHODS, MODEL_METHODS, plan_model
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.roles import ModelPublisher
-from noisefloor_sim.pipelines.models.release_fit import (
+from noisefloor_sim.pipelines.models.release_residuals import residuals_of
+from noisefloor_sim.pipelines.releases import (
     ReleaseFit,
     ReleaseResiduals,
     fit_releases,
@@ -79,7 +80,7 @@ def fitted(name: str) -> ReleaseFit:
     plan, made = plan_of(name), []
     with new_run():
         for number in range(CASES[name].releases):
-            residuals = ReleaseResiduals(plan, RECORDS)
+            residuals = residuals_of(plan, RECORDS)
             plan.release(RECORDS, SeededSource(3, "release", number), residuals)
             made.append(residuals)
         return fit_releases(made, (), SeededSource(3, "fit"))
@@ -123,7 +124,7 @@ def test_a_release_that_has_the_noise_of_the_one_before_is_found() -> None:
     plan, made = plan_of("logistic"), []
     for _ in range(2):
         with new_run():
-            made.append(ReleaseResiduals(plan, RECORDS))
+            made.append(residuals_of(plan, RECORDS))
             plan.release(RECORDS, SeededSource(3, "twice"), made[-1])
     for some, verdict in ((made, "misfit"), (made[:1], "consistent")):
         with new_run():
@@ -132,9 +133,9 @@ def test_a_release_that_has_the_noise_of_the_one_before_is_found() -> None:
 
 
 def test_more_noisy_vectors_than_accounted_for_are_found() -> None:
-    residuals = ReleaseResiduals(plan_of("logistic"), RECORDS)
+    plan = plan_of("logistic")
+    residuals = residuals_of(plan, RECORDS)
     one_more: list[NoisedVector] = []
-    plan = residuals.plan
     plan.release(
         RECORDS, SeededSource(3, "more"), lambda vector: _both(residuals, one_more, vector)
     )
@@ -154,7 +155,7 @@ def _both(first: ReleaseResiduals, second: list[NoisedVector], vector: NoisedVec
 
 def test_few_cells_are_blind() -> None:
     plan = plan_of("laplace cells")
-    residuals = ReleaseResiduals(plan, RECORDS)
+    residuals = residuals_of(plan, RECORDS)
     plan.release(RECORDS, SeededSource(3, "few"), residuals)
     found = fit_releases([residuals], (), SeededSource(3, "fit"))
     assert found.evidence.rows == 48
@@ -167,7 +168,7 @@ def test_without_residuals_nothing_is_claimed() -> None:
         ModelSpec.read(SCHEMA, a_cost(1.0, SWAP, 0.0), {"label": "buys", "epochs": 1}, 400)
     )
     for plan in (plan_of("logistic"), plain):
-        found = fit_releases([ReleaseResiduals(plan, RECORDS)], (), SeededSource(3, "none"))
+        found = fit_releases([residuals_of(plan, RECORDS)], (), SeededSource(3, "none"))
         assert found.evidence.verdict == "blind"
         assert (found.evidence.tests, found.metrics()) == (0, [])
 

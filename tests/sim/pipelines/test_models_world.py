@@ -11,7 +11,6 @@ from noisefloor.errors import BadParameter, BadScenario, BadTable
 from noisefloor.publication.published_model import PublishedModel
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor_sim.pipelines import PIPELINES
-from noisefloor_sim.pipelines.models.data_holder import NEVER, declared_size
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
 from noisefloor_sim.pipelines.models.synthetic_customers import (
     LABEL,
@@ -19,6 +18,7 @@ from noisefloor_sim.pipelines.models.synthetic_customers import (
     TRAITS,
     customer_records,
 )
+from noisefloor_sim.pipelines.releases import NEVER, declared_size
 from noisefloor_sim.runs.engine import Engine
 
 METHODS = (
@@ -146,7 +146,7 @@ def test_where_a_record_may_come_or_go_the_size_is_declared_and_not_counted() ->
     )
     owners = simulated.pipeline.assignment.owners
     first = simulated.pipeline.holder.releases[0]
-    assert first.plan.spec.size == declared_size(simulated.scenario, owners, 1)
+    assert first.plan.spec.size == declared_size(owners, 1, join_over_days=4)
     assert first.plan.spec.size == round(owners / 2)
     assert simulated.claim("release").verdict == "holds"
 

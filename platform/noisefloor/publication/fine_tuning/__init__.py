@@ -21,6 +21,7 @@ from noisefloor.publication.fine_tuning.backbone import (
     backbone_folder,
     load_backbone,
     shared_backbone,
+    using_backbone,
 )
 from noisefloor.publication.fine_tuning.feature_cache import public_features
 from noisefloor.publication.fine_tuning.feature_scaling import FeatureScaling
@@ -28,9 +29,11 @@ from noisefloor.publication.fine_tuning.frozen_layers import (
     FrozenStates,
     check_pooled,
     check_states_bytes,
+    kept_by,
     run_frozen,
     states_bytes,
 )
+from noisefloor.publication.fine_tuning.frozen_store import FrozenStore
 from noisefloor.publication.fine_tuning.public_scales import public_scaling
 from noisefloor.publication.fine_tuning.published_text_model import (
     TextModelFile,
@@ -50,6 +53,7 @@ __all__ = [
     "Backbone",
     "FeatureScaling",
     "FrozenStates",
+    "FrozenStore",
     "HeadSettings",
     "LayeredModule",
     "TextModel",
@@ -61,6 +65,7 @@ __all__ = [
     "check_release_bytes",
     "check_states_bytes",
     "is_text_model",
+    "kept_by",
     "load_backbone",
     "load_text_model",
     "longest_row",
@@ -72,6 +77,7 @@ __all__ = [
     "states_bytes",
     "tokenise",
     "train_head",
+    "using_backbone",
 ]
 
 

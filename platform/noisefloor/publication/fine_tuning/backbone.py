@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,12 +127,30 @@ def _loaded(folder: Path, changed_ns: int) -> Backbone:
     return load_backbone(folder)
 
 
+_CHOSEN: ContextVar[str | Path | None] = ContextVar("backbone", default=None)
+
+
+@contextmanager
+def using_backbone(source: str | Path) -> Iterator[None]:
+    """Let ``shared_backbone`` return another one for a while: a simulation has several publishers.
+
+    Args:
+        source: As ``backbone_folder`` takes it.
+    """
+    token = _CHOSEN.set(source)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
 def shared_backbone() -> Backbone:
     """Return the backbone of this machine, loaded once: that of $NOISEFLOOR_BACKBONE, or MiniLM.
 
     Requests do not name it: a directory of the publisher is nobody else's to choose.
     """
-    folder = backbone_folder(os.environ.get(BACKBONE_VARIABLE) or DEFAULT_BACKBONE)
+    chosen = _CHOSEN.get() or os.environ.get(BACKBONE_VARIABLE) or DEFAULT_BACKBONE
+    folder = backbone_folder(chosen)
     config = folder / CONFIG
     return _loaded(folder, config.stat().st_mtime_ns if config.is_file() else 0)
 

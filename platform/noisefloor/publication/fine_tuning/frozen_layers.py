@@ -11,8 +11,10 @@ becomes follows from that record alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +89,37 @@ def mean_over_pieces(hidden: "Tensor", mask: "Tensor") -> "Tensor":
     return summed / mask.sum(dim=1, keepdim=True).clamp(min=1.0)
 
 
+class FrozenRun(Protocol):
+    """Runs what is frozen of an encoder, or knows what it gives."""
+
+    def __call__(
+        self,
+        backbone: Backbone,
+        tokens: TokenTable,
+        pooled: Sequence[int],
+        *,
+        train_layers: int,
+        progress: Progress,
+    ) -> FrozenStates:
+        """Return what ``run_frozen`` returns."""
+
+
+_KEPT_BY: ContextVar[FrozenRun | None] = ContextVar("kept_by", default=None)
+
+
+@contextmanager
+def kept_by(run: FrozenRun) -> Iterator[None]:
+    """Let something that keeps outputs of frozen layers stand in for a while.
+
+    They are as private as the texts are: it is for one process that holds these anyway.
+    """
+    token = _KEPT_BY.set(run)
+    try:
+        yield
+    finally:
+        _KEPT_BY.reset(token)
+
+
 def run_frozen(
     backbone: Backbone,
     tokens: TokenTable,
@@ -95,7 +128,7 @@ def run_frozen(
     train_layers: int = 0,
     progress: Progress = no_progress,
 ) -> FrozenStates:
-    """Run what is frozen of an encoder on records, once.
+    """Run what is frozen of an encoder on records, once, or take what was kept of it.
 
     Args:
         backbone: The encoder.
@@ -105,6 +138,21 @@ def run_frozen(
         train_layers: Top layers that are trained.
         progress: Is told what was done.
     """
+    run = _KEPT_BY.get()
+    return (run_layers if run is None else run)(
+        backbone, tokens, pooled, train_layers=train_layers, progress=progress
+    )
+
+
+def run_layers(
+    backbone: Backbone,
+    tokens: TokenTable,
+    pooled: Sequence[int],
+    *,
+    train_layers: int = 0,
+    progress: Progress = no_progress,
+) -> FrozenStates:
+    """Run the layers, whatever is kept; see ``run_frozen``."""
     frozen = backbone.depth - backbone.check_trained(train_layers)
     chosen = [one for one in check_pooled(backbone, pooled) if one <= frozen]
     positions = tokens.ids.shape[1] if train_layers else 0

@@ -82,7 +82,7 @@ class TextModelFile:
     def trained(self) -> tuple[str, ...]:
         """What was trained, in words: ``head``, ``layer 6``, ``adapters of layer 6``."""
         found = ["head"]
-        for name in self.tensors:
+        for name in sorted(self.tensors):  # a file is read in any order, and a card has to agree
             kind, _, rest = name.partition(".")
             layer = rest.partition(".")[0]
             words = {"layers": f"layer {layer}", "adapters": f"adapters of layer {layer}"}

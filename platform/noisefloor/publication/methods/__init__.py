@@ -57,6 +57,7 @@ from noisefloor.publication.methods.registry import (
     MODEL_METHODS,
     TEXT_METHODS,
 )
+from noisefloor.publication.methods.text_head import TextHeadPlan
 from noisefloor.publication.methods.text_layers import TextLayersPlan
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
 
@@ -93,6 +94,7 @@ __all__ = [
     "ReleaseClaim",
     "StandInAccuracy",
     "SyntheticTablePlan",
+    "TextHeadPlan",
     "TextLayersPlan",
     "TextPlan",
     "TextSpec",

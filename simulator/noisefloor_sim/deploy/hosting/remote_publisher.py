@@ -14,7 +14,7 @@ from noisefloor.accounting import Ledger
 from noisefloor.publication import MEDIA_TYPE
 from noisefloor.randomness import SecureSource
 from noisefloor.roles import Artefact, ReleaseRequest
-from noisefloor.tables import Records, encode_records
+from noisefloor.tables import DataRecords, encode_data
 from noisefloor.wire.messages import DataSetMessage, PublicationCost, PublicationMessage
 from noisefloor_sim.deploy import service_client
 
@@ -58,10 +58,10 @@ class RemotePublisher:
             self._client.close()
             raise
 
-    def update(self, records: Records) -> None:
+    def update(self, records: DataRecords) -> None:
         """Upload the records as the next version."""
         self._version += 1
-        body, path = encode_records(records), f"{self._path}/records/{self._version}"
+        body, path = encode_data(records), f"{self._path}/records/{self._version}"
         answer = self._client.call("PUT", path, body, self._admin | _BYTES, known=(_TOO_LARGE,))
         if answer.status == _TOO_LARGE:
             raise errors.ServicesRefused(

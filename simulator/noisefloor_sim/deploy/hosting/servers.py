@@ -12,7 +12,7 @@ from noisefloor.accounting import Ledger
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import TrustModel
 from noisefloor.randomness import SeededSource
-from noisefloor.tables import Records
+from noisefloor.tables import DataRecords
 from noisefloor.tasks import TrainingTask, kinds_of_task
 from noisefloor.wire import FrameBus, MemoryBus, Tally, drain, symbol_kind
 from noisefloor.wire.messages import DataSetMessage
@@ -173,7 +173,7 @@ class InProcessPublisher:
         self._role: roles.ModelPublisher | None = None
         self._requests = 0
 
-    def update(self, records: Records) -> None:
+    def update(self, records: DataRecords) -> None:
         """Replace the records; ledger and store stay the same."""
         self._role = roles.ModelPublisher(
             self._ledger,

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from noisefloor.checks import check_extra
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_sim.pipelines.models.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
     Attack,
@@ -205,6 +206,12 @@ class ModelsBlock(PipelineBlock):
 
         if self.source not in NAMED:
             load_source(self)
+
+    @property
+    def total_budget(self) -> Guarantee:
+        """What all releases of the data set may cost together."""
+        relation = Neighbours(f"record-{self.neighbours}")
+        return Guarantee(self.budget, relation, delta=self.budget_delta, model=TrustModel.CENTRAL)
 
     def is_experiment(self, variant: str) -> bool:
         """Say whether more may be claimed than is proved: for papers, and without noise."""

@@ -1,17 +1,10 @@
-"""What is claimed, proved and audited: of one parameter, of one release, of all releases.
-
-What all releases of a data set cost: added up, and tighter where their noise allows it.
-"""
+"""What an accountant proves of all releases of a data set at once, where it knows their noise."""
 
 from collections.abc import Sequence
 
 from noisefloor import accounting
-from noisefloor.privacy import Claim, FlowEvidence, Guarantee
+from noisefloor.privacy import Guarantee
 from noisefloor.publication.methods import LogisticMethodPlan, ModelPlan, PrivateSgdPlan
-from noisefloor_sim.pipelines.api import Metric, NamedClaim
-from noisefloor_sim.pipelines.models.canary_audit import CanaryAudit
-from noisefloor_sim.pipelines.models.data_holder import DataHolder
-from noisefloor_sim.pipelines.models.publication_request import charged_loss
 
 NoiseEvent = accounting.LaplaceNoise | accounting.GaussianNoise | accounting.SampledGaussian
 
@@ -36,109 +29,3 @@ def accountant_guarantee(plans: Sequence[ModelPlan], delta: float) -> Guarantee 
             return None
     cost = plans[0].spec.cost
     return accounting.epsilon_at(events, delta, neighbours=cost.neighbours)
-
-
-def spending_metrics(holder: DataHolder) -> list[Metric]:
-    """Tell what was debited, what is proved, and how many releases were made and refused."""
-    releases, plans = holder.releases, [one.plan for one in holder.releases]
-    made = len(releases)
-    account, subject = holder.account(), holder.publisher.data_set
-    proved = account.proved(subject)
-    together = accountant_guarantee(plans, account.budget.delta) if plans else None
-    metrics = [
-        Metric("releases.made", float(made)),
-        Metric("releases.refused", float(len(holder.refused))),
-        Metric("releases.empty", float(len(holder.empty))),
-        Metric("spent.claimed", account.spent(subject).epsilon, n=made),
-        Metric("spent.debited", account.debited(subject).epsilon, n=made),
-        Metric("spent.budget", account.budget.epsilon, n=made),
-    ]
-    if proved.is_finite:
-        metrics.append(Metric("spent.proved", proved.epsilon, n=made))
-    if together is not None:
-        metrics.append(Metric("spent.together", together.epsilon, n=made))
-    for number, one in enumerate(releases):
-        metrics += [
-            Metric(f"spent.claimed.release_{number}", one.spent),
-            Metric(f"releases.day.release_{number}", float(one.day)),
-            Metric(f"releases.records.release_{number}", float(one.owners.sum())),
-        ]
-    return metrics
-
-
-def all_releases_guarantee(plans: Sequence[ModelPlan], budget: Guarantee | None) -> Guarantee:
-    """Return what is proved of all releases together: the figure by which the ledger decides.
-
-    Without a budget there is no filter, and what is proved of each is added up.
-    """
-    summed = accounting.sequential_as_written([plan.proved for plan in plans])
-    if budget is None or not summed.is_finite:
-        return summed
-    ledger = accounting.Ledger(
-        budget.epsilon, budget.delta, neighbours=budget.neighbours, model=budget.model
-    )
-    for number, plan in enumerate(plans):
-        spend = accounting.Spend(
-            "users", f"{number}", plan.proved, plan.NAME, loss=charged_loss(plan)
-        )
-        ledger.write_all([spend.entry(ledger.terms, ledger.total("users"))])
-    return ledger.terms.guarantee(ledger.total("users"))
-
-
-def model_metrics(plans: Sequence[ModelPlan], parameters: int) -> list[Metric]:
-    """Tell size and epsilon of one release: nominal, and of the whole model."""
-    plan = plans[0]
-    metrics = [
-        Metric("model.parameters", float(parameters)),
-        Metric("model.claimed", plan.spec.cost.epsilon),
-        Metric("model.delta", plan.proved.delta),
-    ]
-    if plan.proved.is_finite:
-        metrics.append(Metric("model.proved", plan.proved.epsilon))
-    return metrics
-
-
-RELEASE, PARAMETER, EVERY, MEMBERS = "release", "parameter", "all_releases", "members"
-_WHOLE = "whole model"
-
-
-def claims_of(
-    plans: Sequence[ModelPlan],
-    games: CanaryAudit | None,
-    members: Claim | None,
-    budget: Guarantee | None = None,
-    evidence: FlowEvidence | None = None,
-) -> tuple[NamedClaim, ...]:
-    """Return the claims of a world.
-
-    Args:
-        plans: Of the releases that were made.
-        games: What canaries gave, where the method has one.
-        members: Of a small release, audited by shadow models.
-        budget: Of the data set, which is claimed of all releases; None in the paper's variant,
-            which claims the sum of what it claims of each.
-        evidence: Of the noise and the ledger of all releases.
-    """
-    first = plans[0]
-    seen = () if evidence is None else (evidence,)
-    rows = [NamedClaim(RELEASE, _release_claim(first, games, seen))]
-    rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
-    if len(plans) > 1:
-        claimed = budget or accounting.sequential([plan.spec.cost for plan in plans])
-        proved = all_releases_guarantee(plans, budget)
-        every = games.every.audited(proved.delta) if games else None
-        rows.append(NamedClaim(EVERY, Claim(claimed, proved, every, evidence=seen)))
-    if members is not None:
-        rows.append(NamedClaim(MEMBERS, members))
-    return tuple(rows)
-
-
-def _release_claim(
-    plan: ModelPlan, games: CanaryAudit | None, evidence: tuple[FlowEvidence, ...]
-) -> Claim:
-    """Return the claim of one release, with the null and the planted fault of its audit."""
-    cost, proved = plan.spec.cost, plan.proved
-    if games is None:
-        return Claim(cost, proved, evidence=evidence)
-    found = games.release
-    return Claim(cost, proved, found.audited, found.null, found.planted, evidence)

@@ -26,9 +26,9 @@ from noisefloor.publication import CellNoise, PublishedModel, methods
 from noisefloor.randomness import SeededSource
 from noisefloor.tables import Records
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.models.data_holder import Release
 from noisefloor_sim.pipelines.models.evaluation import log_odds
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.releases import Release
 from noisefloor_sim.pipelines.scoring import attack_metrics
 
 _GAMES = 400
@@ -101,7 +101,9 @@ Scores = NDArray[np.float64]
 
 
 def attack_newcomers(
-    releases: Sequence[Release], models: Sequence[PublishedModel], assignment: UserRecordAssignment
+    releases: Sequence[Release[methods.ModelPlan]],
+    models: Sequence[PublishedModel],
+    assignment: UserRecordAssignment,
 ) -> list[Metric]:
     """Tell who came between two releases from those who never did.
 

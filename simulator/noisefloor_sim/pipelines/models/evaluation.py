@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor import publication
-from noisefloor.publication.methods import SyntheticTablePlan, network_file
+from noisefloor.publication.methods import ModelPlan, SyntheticTablePlan, network_file
 from noisefloor.publication.networks import NetworkTraining, train
 from noisefloor.randomness import SeededSource, Source
 from noisefloor.tables import Examples, OneHot, Records, schema_of
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.models.data_holder import Release
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.releases import Release, label_log_odds
 from noisefloor_sim.pipelines.scoring import proportion_metric
 
 _TRAINING = NetworkTraining(hidden=(), learning_rate=0.5, epochs=5)
@@ -57,10 +57,7 @@ def log_odds(model: publication.PublishedModel, records: Records) -> NDArray[np.
     """Return ln p / (1 - p) of the true label of each record."""
     examples = model.encoding.examples(records)
     logits = model.logits(examples.features).astype(np.float64)
-    rows = np.arange(len(examples))
-    true = logits[rows, examples.labels].copy()
-    logits[rows, examples.labels] = -np.inf
-    return np.asarray(true - np.logaddexp.reduce(logits, axis=1))
+    return label_log_odds(logits, examples.labels)
 
 
 _PLAIN = NetworkTraining(hidden=(16,), learning_rate=0.1, epochs=20)
@@ -81,7 +78,7 @@ class HeldOutEvaluation:
             model.predict_classes(examples.features), examples.labels, examples.classes
         )
 
-    def baselines(self, last: Release, source: SeededSource) -> list[Metric]:
+    def baselines(self, last: Release[ModelPlan], source: SeededSource) -> list[Metric]:
         """Tell what a network without privacy reaches, and naming the most frequent class."""
         encoding, records = self.assignment.encoding, self.assignment.records
         mine, theirs = (
@@ -104,7 +101,7 @@ class HeldOutEvaluation:
 
 
 def accuracy_metrics(
-    releases: Sequence[Release],
+    releases: Sequence[Release[ModelPlan]],
     models: Sequence[publication.PublishedModel],
     assignment: UserRecordAssignment,
     source: SeededSource,

@@ -14,24 +14,10 @@ import numpy as np
 from noisefloor.accounting import true_positive_rate
 from noisefloor_sim.pipelines import plotting
 from noisefloor_sim.pipelines.api import PointFindings
-from noisefloor_sim.pipelines.models.roc_metrics import FALSE_POSITIVE_RATES
+from noisefloor_sim.pipelines.releases import FALSE_POSITIVE_RATES, shared_curves
 from noisefloor_sim.report import Curve, Figures, Plot, Reading, Role, readings
 
 HIDDEN = "pipelines.models.hidden"
-
-
-def named_groups(axis: plotting.Axis, points: Sequence[PointFindings]) -> plotting.Groups:
-    """Return the points by curve; the variant is named where there are two.
-
-    Methods are named without the word; what is the same for all curves is left out.
-    """
-    variants = {point.scenario.variant for point in points}
-    groups: plotting.Groups = {}
-    for name, by_place in axis.grouped(points).items():
-        words = [word.removeprefix("method ") for word in name.split(", ")]
-        kept = words if len(variants) > 1 or len(words) == 1 else words[1:]
-        groups[", ".join(kept)] = by_place
-    return groups
 
 
 def widest(points: Sequence[PointFindings]) -> list[PointFindings]:
@@ -47,25 +33,6 @@ def widest(points: Sequence[PointFindings]) -> list[PointFindings]:
     if len(counts) < len(points):
         return list(points)
     return [point for point, count in zip(points, counts, strict=True) if count == max(counts)]
-
-
-def shared_curves(groups: plotting.Groups, lines: Mapping[str, tuple[str, Role]]) -> list[Curve]:
-    """Return metrics that are alike for all groups, averaged over them: one line each.
-
-    Args:
-        groups: The points.
-        lines: Name and role of each line, by its metric.
-    """
-    everybody: dict[float, list[PointFindings]] = {}
-    for by_place in groups.values():
-        for place, some in by_place.items():
-            everybody.setdefault(place, []).extend(some)
-    curves = []
-    for metric, (name, role) in lines.items():
-        x, found = plotting.metric_along_axis(everybody, metric)
-        if x:
-            curves.append(Curve(name, x, [one.value for one in found], role=role))
-    return curves
 
 
 _RIGHT = "right labels of people who were left out"

@@ -19,9 +19,9 @@ from noisefloor.publication.networks import DenseNetwork, train
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables import Records
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.models.data_holder import Release
 from noisefloor_sim.pipelines.models.evaluation import table_of
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
+from noisefloor_sim.pipelines.releases import Release
 from noisefloor_sim.pipelines.scoring import attack_metrics
 
 CANDIDATES = 4
@@ -86,7 +86,7 @@ _MOST = 2_000
 
 
 def attack_missing_value(
-    release: Release, model: PublishedModel, assignment: UserRecordAssignment
+    release: Release[ModelPlan], model: PublishedModel, assignment: UserRecordAssignment
 ) -> list[Metric]:
     """Guess the first column of people whose other columns and label are known.
 
@@ -122,7 +122,9 @@ def attack_missing_value(
     ]
 
 
-def attack_synthetic(release: Release, assignment: UserRecordAssignment) -> list[Metric]:
+def attack_synthetic(
+    release: Release[ModelPlan], assignment: UserRecordAssignment
+) -> list[Metric]:
     """Tell members by how near the nearest synthetic record is; beside it, copied records."""
     encoding, table, labels = table_of(release.content)
     rows = np.column_stack([table, labels])

@@ -1,11 +1,11 @@
 """The pipeline of published models: records come, models go out, and everybody may attack them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import has_power
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee
 from noisefloor.publication import PublishedModel
 from noisefloor.publication.methods import ModelPlan, PrivateSgdPlan
@@ -16,30 +16,29 @@ from noisefloor_sim.inspection import DeviceFrame
 from noisefloor_sim.pipelines import api
 from noisefloor_sim.pipelines.models import differencing_attacks, inference_attacks
 from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
-from noisefloor_sim.pipelines.models.canary_audit import ALPHA, CanaryAudit
-from noisefloor_sim.pipelines.models.claims import (
-    EVERY,
-    RELEASE,
-    claims_of,
-    model_metrics,
-    spending_metrics,
-)
-from noisefloor_sim.pipelines.models.data_holder import Arrivals, DataHolder
-from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, model_of
-from noisefloor_sim.pipelines.models.membership_attacks import ShadowModelAttack
-from noisefloor_sim.pipelines.models.publication_request import (
-    Planner,
-    cost_of,
-    planned_ledger,
-)
+from noisefloor_sim.pipelines.models.claims import accountant_guarantee
+from noisefloor_sim.pipelines.models.evaluation import accuracy_metrics, log_odds, model_of
+from noisefloor_sim.pipelines.models.publication_request import Planner
 from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
-from noisefloor_sim.pipelines.models.release_fit import ReleaseFit, fit_releases
+from noisefloor_sim.pipelines.models.release_terms import ModelTerms
+from noisefloor_sim.pipelines.releases import (
+    Arrivals,
+    CanaryAudit,
+    DataHolder,
+    ReleaseFit,
+    ShadowModelAttack,
+    claims_of,
+    fit_releases,
+    model_metrics,
+    planned_claims,
+    play_membership,
+    publishing,
+    release_days,
+    spending_metrics,
+    use_one_thread,
+)
 from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import HOUR_S, BudgetAccount, Cohort, Steps
-
-DAY_S = 24 * HOUR_S
-_AFTER_S = 0.5 * HOUR_S
-"""How long after the end of a day a release is made: what came by then is in it."""
+from noisefloor_sim.world import BudgetAccount, Cohort, Steps
 
 _FEWEST_IN_POOL = 16
 
@@ -51,25 +50,30 @@ class ModelsPipeline(api.Pipeline):
     Attributes:
         scenario: Of the world.
         source: Of all randomness of this pipeline.
+        assignment: Who holds which record.
+        planner: Plans releases.
         arrivals: Whose records have come.
         holder: Publishes models of them.
     """
 
     scenario: Scenario
     source: SeededSource = field(init=False)
+    assignment: UserRecordAssignment = field(init=False)
+    planner: Planner = field(init=False)
     arrivals: Arrivals = field(init=False)
-    holder: DataHolder = field(init=False)
+    holder: DataHolder[ModelPlan] = field(init=False)
 
     def __post_init__(self) -> None:
         self.source = SeededSource(self.scenario.seed, "pipeline", "models")
-        assignment = UserRecordAssignment.of(self.scenario)
-        planner = Planner(assignment.encoding, self.block, self.scenario.variant)
-        self.arrivals = Arrivals.of(self.scenario)
-        self.holder = DataHolder(self.scenario, assignment, planner, self.source.child("holder"))
+        self.assignment = UserRecordAssignment.of(self.scenario)
+        self.planner = Planner(self.assignment.encoding, self.block, self.scenario.variant)
+        self.arrivals = Arrivals.of(self.scenario, "models", self.block.join_over_days)
+        terms = ModelTerms(self.scenario, self.assignment, self.planner)
+        self.holder = DataHolder(terms, self.source.child("holder"))
         if self.block.method == PrivateSgdPlan.NAME:
             use_one_thread()
         # What the method refuses, it refuses before a day has passed.
-        planner.at(max(2, assignment.owners))
+        self.planner.at(max(2, self.assignment.owners))
 
     @property
     def block(self) -> ModelsBlock:
@@ -77,20 +81,14 @@ class ModelsPipeline(api.Pipeline):
         return block_of(self.scenario)
 
     @property
-    def assignment(self) -> UserRecordAssignment:
-        """Who holds which record."""
-        return self.holder.assignment
-
-    @property
     def release_days(self) -> range:
         """The days at whose end a model is published."""
-        every = self.block.release_every_days
-        return range(min(every, self.scenario.days) - 1, self.scenario.days, every)
+        return release_days(self.scenario.days, self.block.release_every_days)
 
     def phases(self, context: api.SimulationContext) -> Iterable[Steps]:
         """Open the publisher, and publish at the end of each period."""
         self.holder.open(context)
-        return (self._publish(context),)
+        return (publishing(context, self.release_days, self._publish),)
 
     def wake(self, cohort: Cohort, day: int, account: BudgetAccount) -> Iterator[DeviceFrame]:
         """Note whose record arrives; nothing is sent to the aggregator."""
@@ -100,7 +98,7 @@ class ModelsPipeline(api.Pipeline):
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
         releases = self.holder.releases
-        spent = spending_metrics(self.holder)
+        spent = spending_metrics(self.holder, accountant_guarantee)
         if not releases:
             return api.Findings(tuple(spent), (), (self._fit().evidence,))
         models = [
@@ -122,26 +120,10 @@ class ModelsPipeline(api.Pipeline):
         return api.Findings(tuple(metrics), claims, (fit.evidence,))
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
-        """Return the claims of one release, and of all that the budget of the data set covers.
-
-        For as many records as there should be: how many arrive is not known yet.
-        """
-        plan = self.holder.planner.at(max(2, self.assignment.owners))
-        ledger = planned_ledger(self.block, plan, len(self.release_days))
-        covered = len(ledger.entries("users"))
-        named = claims_of([plan] * max(1, covered), None, None, self._data_set_budget())
-        whole_run = EVERY if covered > 1 else RELEASE
-        spent = ledger.spent("users").epsilon if covered else cost_of(self.block).epsilon
-        return tuple(
-            api.PlannedClaim(
-                one.mechanism,
-                "run" if one.mechanism == EVERY else "release",
-                one.claim,
-                spent if one.mechanism == whole_run else None,
-                self.block.budget,
-            )
-            for one in named
-        )
+        """Return the claims of one release, and of all that the budget of the data set covers."""
+        plan = self.planner.at(max(2, self.assignment.owners))
+        days, total = len(self.release_days), self.block.total_budget
+        return planned_claims(plan, days, total, self._data_set_budget())
 
     def _data_set_budget(self) -> Guarantee | None:
         """Return the budget of the data set as a claim of all its releases.
@@ -150,14 +132,10 @@ class ModelsPipeline(api.Pipeline):
         """
         if self.scenario.variant == "paper":
             return None
-        cost, delta = cost_of(self.block), self.block.budget_delta
-        return replace(cost, epsilon=self.block.budget, delta=delta)
+        return self.block.total_budget
 
-    def _publish(self, context: api.SimulationContext) -> Steps:
-        for day in self.release_days:
-            yield context.env.timeout((day + 1) * DAY_S + _AFTER_S - context.env.now)
-            owners = self.arrivals.by(day) & ~self.assignment.is_test
-            self.holder.publish(day, owners)
+    def _publish(self, day: int) -> None:
+        self.holder.publish(day, self.arrivals.by(day) & ~self.assignment.is_test)
 
     def _fit(self) -> ReleaseFit:
         """Test the noise of all releases, and compare them with the ledger."""
@@ -187,7 +165,7 @@ class ModelsPipeline(api.Pipeline):
         return self.scenario.mounts("models", game)
 
     def _canaries(self, plans: list[ModelPlan]) -> CanaryAudit | None:
-        faulty = self.holder.planner.faulty(plans[0].spec.declared_size)
+        faulty = self.planner.faulty(plans[0].spec.declared_size)
         return CanaryAudit.play(plans, faulty, self.block.canaries, self.source.child("canary"))
 
     def _pool_attacks(self) -> tuple[list[api.Metric], Claim | None]:
@@ -195,7 +173,7 @@ class ModelsPipeline(api.Pipeline):
         pool = self._pool()
         if pool is None:
             return [], None
-        plan = self.holder.planner.at(pool.count // 2)
+        plan = self.planner.at(pool.count // 2)
         metrics, claim = self._membership(plan, pool) if self._mounts("members") else ([], None)
         if self._mounts("missing_record"):
             metrics += inference_attacks.attack_missing_record(
@@ -217,28 +195,21 @@ class ModelsPipeline(api.Pipeline):
         The latter is the planted fault of the audit: an audit that misses it is blind, and so is
         one whose confidence is not far above delta. What it found holds all the same.
         """
-        game = ShadowModelAttack(plan, pool, self.block.shadows, self.source.child("shadows"))
-        runs = game.run()
-        delta = plan.proved.delta
-        audited = game.audit(runs, alpha=ALPHA, delta=delta)
-        bare = self.holder.planner.bare(pool.count // 2)
-        planted = ShadowModelAttack(bare, pool, self.block.shadows, self.source.child("bare"))
-        without = planted.run()
-        found = planted.audit(without, alpha=ALPHA, delta=delta)
-        if not has_power(ALPHA, delta):
-            found = replace(found, epsilon=0.0)
-        claim = Claim(plan.spec.cost, plan.proved, audited, planted=found)
-        return [*game.metrics(runs), *planted.planted_metrics(without)], claim
+        bare = self._shadows(self.planner.bare(pool.count // 2), pool, "bare")
+        return play_membership(self._shadows(plan, pool, "shadows"), bare)
+
+    def _shadows(self, plan: ModelPlan, pool: Records, name: str) -> ShadowModelAttack:
+        """Return an attack on releases of a plan, played by the code that publishes."""
+
+        def release(row: NDArray[np.bool_], own: SeededSource) -> NDArray[np.float64]:
+            content = plan.release(pool[row], own.child("release"))
+            return log_odds(model_of(plan.NAME, content, own.child("recipient")), pool)
+
+        count, source = self.block.shadows, self.source.child(name)
+        return ShadowModelAttack(release, plan.spec.cost, plan.proved, pool.count, count, source)
 
     def _pool(self) -> Records | None:
         """Return an even number of records, of people who are not in the data set."""
         users = np.flatnonzero(self.assignment.is_test)
         count = min(self.block.pool, len(users)) // 2 * 2
         return self.assignment.records[users[:count]] if count >= _FEWEST_IN_POOL else None
-
-
-def use_one_thread() -> None:
-    """Let torch sum in one order: the same bytes on any number of cores, and of jobs."""
-    from torch import set_num_threads  # lazy: only one method needs torch
-
-    set_num_threads(1)

@@ -4,8 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from noisefloor.accounting import Ledger, ReleaseLoss
-from noisefloor.privacy import Claim, ClaimVerdict, Guarantee, Neighbours, TrustModel
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication import ResidualObserver
 from noisefloor.publication.methods import (
     EXPERIMENT_METHODS,
@@ -16,8 +15,7 @@ from noisefloor.publication.methods import (
     PlainPlan,
 )
 from noisefloor.roles import DataSets, PublicationMethod, model_method
-from noisefloor.tables import OneHot, schema_fields
-from noisefloor.wire.messages import DataSetBudget, DataSetMessage
+from noisefloor.tables import OneHot
 from noisefloor_sim.pipelines.models.block import SUBSTITUTE_ONLY, ModelsBlock
 
 PLANS: Mapping[str, type[ModelPlan]] = {**MODEL_METHODS, **EXPERIMENT_METHODS}
@@ -54,30 +52,6 @@ def cost_of(block: ModelsBlock) -> Guarantee:
     return Guarantee(block.epsilon, relation_of(block), delta=delta, model=TrustModel.CENTRAL)
 
 
-def planned_ledger(block: ModelsBlock, plan: ModelPlan, requested: int) -> Ledger:
-    """Return what the ledger of the data set will hold: as many releases as it grants, of some.
-
-    By its own rule, and for the noise of one plan; nothing is spent.
-    """
-    ledger = Ledger(
-        block.budget,
-        block.budget_delta,
-        neighbours=relation_of(block),
-        model=TrustModel.CENTRAL,
-    )
-    cost, loss = cost_of(block), charged_loss(plan)
-    for number in range(requested):
-        if ledger.can_spend("users", cost, loss=loss):
-            ledger.spend("users", f"release-{number}", cost, block.method, loss=loss)
-    return ledger
-
-
-def charged_loss(plan: ModelPlan) -> ReleaseLoss:
-    """Return the loss that a publisher charges: of what is claimed, where less is proved."""
-    claim = Claim(plan.spec.cost, plan.proved)
-    return plan.loss if claim.verdict is ClaimVerdict.HOLDS else ReleaseLoss.of(plan.spec.cost)
-
-
 def parameters_of(block: ModelsBlock, variant: str) -> dict[str, Parameter]:
     """Return the parameters of the method; zeros and empty texts are left to its own choice."""
     parameters = _method_parameters(block, block.method)
@@ -88,19 +62,6 @@ def parameters_of(block: ModelsBlock, variant: str) -> dict[str, Parameter]:
 
 def _method_parameters(block: ModelsBlock, method: str) -> dict[str, Parameter]:
     return {name: getattr(block, name) for name in _TAKES[method] if getattr(block, name)}
-
-
-def data_set_message(block: ModelsBlock, variant: str, encoding: OneHot) -> DataSetMessage:
-    """Return what a publisher has to know of the data set. The pipeline plays its own audits."""
-    budget = DataSetBudget(
-        epsilon=block.budget, delta=block.budget_delta, neighbours=relation_of(block)
-    )
-    return DataSetMessage(
-        declaration=schema_fields(encoding.schema),
-        budget=budget,
-        audit=False,
-        experiment=block.is_experiment(variant),
-    )
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from noisefloor_sim.pipelines.api import PointFindings
 from noisefloor_sim.pipelines.models import figures
 from noisefloor_sim.pipelines.plotting import Axis, Groups, mean_rows
+from noisefloor_sim.pipelines.releases import named_groups, noise_table, release_table
 from noisefloor_sim.report import Figures, Plot, Reading, Section, Table, readings
 
 
@@ -133,57 +134,6 @@ def auditor_table(groups: Groups, axis: Axis) -> Table:
     )
 
 
-def noise_table(groups: Groups, axis: Axis) -> Table:
-    """Show what the tests of the noise of all releases found."""
-    names = (
-        "residuals.draws",
-        "residuals.tests",
-        "residuals.p_value",
-        "residuals.planted_found",
-    )
-    return Table(
-        "Whether releases carry the declared noise",
-        "What was released less a noiseless recomputation, over the declared scale, against the "
-        "declared distribution. P-value: the smallest of all tests times their number; 1e-9 or "
-        "less is a misfit. Planted: 1 where as many draws of noise a quarter too small would have "
-        "been rejected, 0 where they would not and nothing may be concluded.",
-        ("curve", axis.word, "draws", "tests", "p-value", "planted fault found"),
-        mean_rows(groups, names),
-    )
-
-
-def release_table(groups: Groups, axis: Axis) -> Table:
-    """Show how many releases were made and refused, and what all of them cost."""
-    names = (
-        "releases.made",
-        "releases.refused",
-        "spent.debited",
-        "spent.claimed",
-        "spent.proved",
-        "spent.together",
-        "spent.budget",
-    )
-    return Table(
-        "What all releases cost",
-        "Debited is what was claimed, added up. Spent is what the ledger decides by: the smaller "
-        "of that sum and what its filter proves of releases that are chosen one after the other. "
-        "Proved is the sum of what is proved of each. Together: what an accountant proves of all "
-        "noise at once, where it knows its distribution.",
-        (
-            "curve",
-            axis.word,
-            "made",
-            "refused",
-            "debited",
-            "spent",
-            "proved, added up",
-            "proved together",
-            "budget",
-        ),
-        mean_rows(groups, names),
-    )
-
-
 USUAL = {
     "pipelines.models.epsilon": "claimed epsilon of a release",
     "pipelines.models.release_every_days": "days from release to release",
@@ -194,7 +144,7 @@ USUAL = {
 def report_section(points: Sequence[PointFindings]) -> Section:
     """Describe accuracy, attacks and budgets of published models."""
     axis = Axis.of(points, USUAL)
-    groups = figures.named_groups(axis, points)
+    groups = named_groups(axis, points)
     shown = figures.widest(points)
     return Section(
         "Published models",
@@ -202,7 +152,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
         "through the model publisher, which charges the data set's budget before it draws. "
         "Accuracy is that of people whose records the holder never had. Attacks are played by "
         "the same code that publishes." + _said(points),
-        (*_plots(figures.named_groups(axis, shown), axis, points), *_tables(groups, axis)),
+        (*_plots(named_groups(axis, shown), axis, points), *_tables(groups, axis)),
     )
 
 

@@ -1,11 +1,9 @@
-"""The data holder: collects the records of users and publishes through the publisher of the world.
-
-It also notes by which day each user's record has arrived.
-"""
+"""The data holder: publishes what users handed over through the publisher of the world."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,68 +12,60 @@ from noisefloor import roles
 from noisefloor.accounting import Ledger
 from noisefloor.canonical_json import canonical_json
 from noisefloor.errors import BudgetExceeded, ServicesRefused
-from noisefloor.privacy import ClaimVerdict
-from noisefloor.publication.methods import ModelPlan
+from noisefloor.privacy import ClaimVerdict, Guarantee
+from noisefloor.publication import ResidualObserver
+from noisefloor.publication.methods import ModelPlan, Parameter, TextPlan
 from noisefloor.randomness import SeededSource
+from noisefloor.tables import DataRecords
+from noisefloor.wire.messages import DataSetMessage
 from noisefloor_sim.pipelines.api import SimulationContext
-from noisefloor_sim.pipelines.models import publication_request
-from noisefloor_sim.pipelines.models.block import ModelsBlock, block_of
-from noisefloor_sim.pipelines.models.record_assignment import UserRecordAssignment
-from noisefloor_sim.pipelines.models.release_fit import ReleaseResiduals, ledger_faults
-from noisefloor_sim.scenario import Scenario
-from noisefloor_sim.world import Cohort, in_contact
-
-NEVER = np.iinfo(np.int32).max
-
-
-@dataclass(slots=True)
-class Arrivals:
-    """The day on which each user's record arrived.
-
-    Attributes:
-        joins: The day from which each user is there.
-        day: The day of the first contact from then on; ``NEVER`` so far for the others.
-    """
-
-    joins: NDArray[np.int32]
-    day: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, scenario: Scenario) -> "Arrivals":
-        """Draw when each user joins: evenly over the first days, cohort by cohort."""
-        users, cohort = scenario.population.users, scenario.population.cohort
-        source = SeededSource(scenario.seed, "pipeline", "models", "joins")
-        days = block_of(scenario).join_over_days
-        drawn = [
-            source.child(number).generator().integers(0, days, cohort)
-            for number in range(-(-users // cohort))
-        ]
-        joins = np.concatenate(drawn)[:users].astype(np.int32)
-        return cls(joins, np.full(users, NEVER, dtype=np.int32))
-
-    def note(self, cohort: Cohort, day: int) -> None:
-        """Let those in contact for the first time hand over their records."""
-        contact = in_contact(cohort.owns, cohort.silent[:, :, day], cohort.leaves > day)
-        own = slice(cohort.first, cohort.first + len(cohort))
-        is_new = contact.any(axis=1) & (self.joins[own] <= day) & (self.day[own] == NEVER)
-        self.day[own][is_new] = day
-
-    def by(self, day: int) -> NDArray[np.bool_]:
-        """Return whose records were there at the end of a day."""
-        return self.day <= day
-
-
-def declared_size(scenario: Scenario, owners: int, day: int) -> int:
-    """Return how many records there should be by a day: from public settings, not from records."""
-    share = min(1.0, (day + 1) / block_of(scenario).join_over_days)
-    return max(1, round(owners * share))
-
+from noisefloor_sim.pipelines.releases.release_fit import ledger_faults
+from noisefloor_sim.pipelines.releases.release_plan import AnyPlan
+from noisefloor_sim.pipelines.releases.residuals import ReleaseResiduals
 
 FEWEST_OWNERS = 2
 
+PlanT = TypeVar("PlanT", bound=ModelPlan | TextPlan)
+
+
+class PublicationTerms(Protocol[PlanT]):
+    """What a pipeline says of its releases: what is requested, planned and published."""
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+
+    @property
+    def cost(self) -> Guarantee:
+        """What one release is claimed to cost; this is what the ledger debits."""
+
+    @property
+    def message(self) -> DataSetMessage:
+        """What a publisher has to know of the data set."""
+
+    def parameters(self, size: int) -> dict[str, Parameter]:
+        """Return the parameters of a request."""
+
+    def size(self, day: int, owners: NDArray[np.bool_]) -> int:
+        """Return the public number of records at the end of a day."""
+
+    def records(self, owners: NDArray[np.bool_]) -> DataRecords:
+        """Return the records of some users."""
+
+    def plan(self, size: int) -> PlanT:
+        """Plan a release from a public number of records; no record is looked at."""
+
+    def residuals(self, plan: PlanT, owners: NDArray[np.bool_]) -> ReleaseResiduals:
+        """Return an observer of a release of some users' records."""
+
+    def methods(
+        self, data_sets: roles.DataSets, residuals: ResidualObserver
+    ) -> Iterable[roles.PublicationMethod]:
+        """Return the methods of a publisher in this process."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class Release(Generic[PlanT]):
     """What was published at the end of a day.
 
     Attributes:
@@ -94,7 +84,7 @@ class Release:
     owners: NDArray[np.bool_]
     content: bytes
     card: dict[str, Any]  # Any: JSON
-    plan: ModelPlan
+    plan: PlanT
     spent: float
     left: float
     proved: float
@@ -102,13 +92,11 @@ class Release:
 
 
 @dataclass(slots=True)
-class DataHolder:
+class DataHolder(Generic[PlanT]):
     """Holds records of users, and publishes models of them under one budget.
 
     Attributes:
-        scenario: Of the world.
-        assignment: Who holds which record.
-        planner: Plans releases.
+        terms: What is requested, planned and published.
         source: Of the noise of releases, where the publisher runs in this process.
         publisher: Charges and releases; set by ``open``.
         residuals: Of the release that is being made, for scoring.
@@ -117,32 +105,27 @@ class DataHolder:
         empty: The days by which fewer than two records had arrived.
     """
 
-    scenario: Scenario
-    assignment: UserRecordAssignment
-    planner: publication_request.Planner
+    terms: PublicationTerms[PlanT]
     source: SeededSource
     publisher: roles.PublicationServer = field(init=False)
     residuals: ReleaseResiduals = field(init=False)
-    releases: list[Release] = field(default_factory=list)
+    releases: list[Release[PlanT]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
     def open(self, context: SimulationContext) -> None:
         """Open the publisher of this data set, in process or at a service."""
-        message = publication_request.data_set_message(
-            self.block, self.scenario.variant, self.assignment.encoding
-        )
-        self.publisher = context.publisher(message, self.source, self._methods)
+        self.publisher = context.publisher(self.terms.message, self.source, self._methods)
 
     def publish(self, day: int, owners: NDArray[np.bool_]) -> None:
         """Publish a model of the records that arrived, or note that it was refused."""
         if np.count_nonzero(owners) < FEWEST_OWNERS:
             self.empty.append(day)
             return
-        number, size = len(self.releases) + len(self.refused), self._size(day, owners)
-        records, plan = self.assignment.records[owners], self.planner.at(size)
-        self.residuals = ReleaseResiduals(plan, records)
-        self.publisher.update(records)
+        number, size = len(self.releases) + len(self.refused), self.terms.size(day, owners)
+        plan = self.terms.plan(size)
+        self.residuals = self.terms.residuals(plan, owners)
+        self.publisher.update(self.terms.records(owners))
         try:
             artefact = self.publisher.publish(self._request(number, size))
         except BudgetExceeded:
@@ -164,10 +147,6 @@ class DataHolder:
             )
         )
 
-    def _methods(self, data_sets: roles.DataSets) -> tuple[roles.PublicationMethod, ...]:
-        """Return the method of a publisher in this process, with the observer of its noise."""
-        return self.planner.methods(data_sets, self.residuals)
-
     def account(self) -> Ledger:
         """Return the ledger of the data set."""
         return self.publisher.account()
@@ -177,34 +156,21 @@ class DataHolder:
         stored = {str(one.card["publication_id"]): one.plan for one in self.releases}
         return ledger_faults(stored, self.account(), self.publisher.data_set)
 
-    @property
-    def block(self) -> ModelsBlock:
-        """The settings."""
-        return block_of(self.scenario)
+    def _methods(self, data_sets: roles.DataSets) -> Iterable[roles.PublicationMethod]:
+        """Return the method of a publisher in this process, with the observer of its noise."""
+        return self.terms.methods(data_sets, self.residuals)
 
     def _request(self, number: int, size: int) -> roles.ReleaseRequest:
-        parameters = publication_request.parameters_of(self.block, self.scenario.variant)
-        parameters |= {"label": self.assignment.encoding.label, "size": size}
         return roles.ReleaseRequest(
             f"release-{number}",
             self.publisher.data_set,
-            self.block.method,
-            publication_request.cost_of(self.block),
-            parameters,
+            self.terms.method,
+            self.terms.cost,
+            self.terms.parameters(size),
         )
 
-    def _size(self, day: int, owners: NDArray[np.bool_]) -> int:
-        """Return the public number of records.
 
-        Neighbours that swap a record have as many; where one may come or go, the number follows
-        from public settings alone.
-        """
-        if self.block.neighbours == "substitute":
-            return int(np.count_nonzero(owners))
-        return declared_size(self.scenario, self.assignment.owners, day)
-
-
-def check_card(artefact: roles.Artefact, plan: ModelPlan) -> None:
+def check_card(artefact: roles.Artefact, plan: AnyPlan) -> None:
     """Raise ServicesRefused unless a card says what follows from the plan, which is public.
 
     Attacks and claims are computed from the plan: they would be about another release. Audits are
@@ -224,3 +190,10 @@ def check_card(artefact: roles.Artefact, plan: ModelPlan) -> None:
                 f"The publisher's card differs from the plan in {name}: use services of the same "
                 "version as the simulator."
             )
+
+
+def use_one_thread() -> None:
+    """Let torch sum in one order: the same bytes on any number of cores, and of jobs."""
+    from torch import set_num_threads  # lazy: some methods need no torch
+
+    set_num_threads(1)

@@ -16,10 +16,11 @@ from noisefloor.accounting import binary_success, sequential
 from noisefloor.adversary.audit import AttackOutcome, held_out_bound
 from noisefloor.adversary.models import PLANTED_SHARE, audit_gaussian, membership_curve
 from noisefloor.privacy import Guarantee, LowerBound
-from noisefloor.publication.methods import Canary, CanaryBounds, GaussianCanary, ModelPlan
+from noisefloor.publication.methods import Canary, CanaryBounds, GaussianCanary
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.models.roc_metrics import roc_curve_metrics
+from noisefloor_sim.pipelines.releases.release_plan import AnyPlan
+from noisefloor_sim.pipelines.releases.roc_metrics import roc_curve_metrics
 from noisefloor_sim.pipelines.scoring import attack_metrics
 
 ALPHA = 1e-5
@@ -68,7 +69,7 @@ class CanaryAudit:
             small: by the trade-off curve where noise is Gaussian, else by the games on it.
     """
 
-    plans: Sequence[ModelPlan]
+    plans: Sequence[AnyPlan]
     one: GameScores
     every: GameScores
     null: GameScores
@@ -79,8 +80,8 @@ class CanaryAudit:
     @classmethod
     def play(
         cls,
-        plans: Sequence[ModelPlan],
-        faulty: ModelPlan | None,
+        plans: Sequence[AnyPlan],
+        faulty: AnyPlan | None,
         games: int,
         source: SeededSource,
     ) -> "CanaryAudit | None":
@@ -152,7 +153,7 @@ def games_of(canary: Canary, requested: int) -> int:
     return min(requested, max(_FEWEST_GAMES, _MOST_WORK // canary.work))
 
 
-def closed_form(plan: ModelPlan) -> float | None:
+def closed_form(plan: AnyPlan) -> float | None:
     """Return how often a canary is distinguished, where all of its noise is Gaussian."""
     from noisefloor.publication.methods import GradientCanary, NormalCanary
 
@@ -173,7 +174,7 @@ def _normal(distance: float) -> float:
     return gaussian_pair_success(distance)
 
 
-def _played(plan: ModelPlan, games: int, source: SeededSource) -> GameScores:
+def _played(plan: AnyPlan, games: int, source: SeededSource) -> GameScores:
     canary = plan.canary
     if canary is None:
         raise TypeError(f"{plan.NAME} has no canary.")

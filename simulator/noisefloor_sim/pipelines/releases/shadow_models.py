@@ -6,12 +6,13 @@ the game are neighbours in the sense of the guarantee, and the bound is the guar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.adversary.audit import one_run_bound
+from noisefloor.adversary.audit import has_power, one_run_bound
 from noisefloor.adversary.models import (
     ShadowRuns,
     fair_members,
@@ -19,16 +20,17 @@ from noisefloor.adversary.models import (
     loss_threshold,
     membership_curve,
 )
-from noisefloor.privacy import LowerBound, Neighbours
-from noisefloor.publication.methods import ModelPlan
+from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours
 from noisefloor.randomness import SeededSource
-from noisefloor.tables import Records
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.models.evaluation import log_odds, model_of
-from noisefloor_sim.pipelines.models.roc_metrics import auc_metric, roc_curve_metrics
+from noisefloor_sim.pipelines.releases.canary_audit import ALPHA
+from noisefloor_sim.pipelines.releases.roc_metrics import auc_metric, roc_curve_metrics
 
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+ShadowRelease: TypeAlias = Callable[[Bits, SeededSource], Floats]
+"""Publishes of some records of a pool, and says how sure the model is of each of the pool."""
 
 _FEWEST_MODELS = 2
 """With a record, and without it: fewer do not tell what membership looks like."""
@@ -51,41 +53,43 @@ class ShadowModelAttack:
     """Many releases of one plan, from halves of a pool.
 
     Attributes:
-        plan: Of each release; its size is half of the pool.
-        pool: Records of known people.
+        release: Makes one, of the records that are in it, and returns ln p / (1 - p) of the true
+            label of every record of the pool.
+        cost: What is claimed of each release.
+        proved: What is proved of it.
+        pool: How many people's records are known.
         models: How many releases.
         source: Of all random numbers.
     """
 
-    plan: ModelPlan
-    pool: Records
+    release: ShadowRelease
+    cost: Guarantee
+    proved: Guarantee
+    pool: int
     models: int
     source: SeededSource
 
     @property
     def is_paired(self) -> bool:
         """Whether one of two records is in, rather than one record or none."""
-        return self.plan.spec.cost.neighbours is Neighbours.RECORD_SUBSTITUTE
+        return self.cost.neighbours is Neighbours.RECORD_SUBSTITUTE
 
     def run(self) -> ShadowRuns:
         """Make all releases, and note how sure each is of each record."""
-        count = self.pool.count
+        count = self.pool
         draws = self.source.child("members")
         members = self.members(draws)
         odds = np.empty((self.models, count))
         for number, row in enumerate(members):
-            own = self.source.child("model", number)
-            content = self.plan.release(self.pool[row], own.child("release"))
-            model = model_of(self.plan.NAME, content, own.child("recipient"))
-            odds[number] = log_odds(model, self.pool)
+            odds[number] = self.release(row, self.source.child("model", number))
         runs = ShadowRuns(members, odds, odds > 0, is_fair=not self.is_paired)
         return _some(runs, _resolved_records(members))
 
     def members(self, draws: SeededSource) -> Bits:
         """Deal the pool out."""
         if not self.is_paired:
-            return fair_members(self.models, self.pool.count, draws)
-        firsts = fair_members(self.models, self.pool.count // 2, draws)
+            return fair_members(self.models, self.pool, draws)
+        firsts = fair_members(self.models, self.pool // 2, draws)
         return np.stack([firsts, ~firsts], axis=2).reshape(self.models, -1)
 
     def audit(self, runs: ShadowRuns, *, alpha: float, delta: float) -> LowerBound:
@@ -107,7 +111,7 @@ class ShadowModelAttack:
         found = []
         for name, attack in ATTACKS.items():
             scored = membership_curve(attack(runs), runs.members)
-            found += roc_curve_metrics(name, scored, self.plan.proved, self.plan.spec.cost)
+            found += roc_curve_metrics(name, scored, self.proved, self.cost)
         # Random bits of their own, for as many records: they have nothing to do with the models.
         others = self.members(self.source.child("null"))[:, : runs.records]
         member_accuracy, left = runs.accuracy
@@ -117,7 +121,7 @@ class ShadowModelAttack:
             auc_metric("null", membership_curve(ATTACKS["lira"](runs), others)),
             Metric("shadows.accuracy_members", member_accuracy, n=half),
             Metric("shadows.accuracy_others", left, n=half),
-            Metric("shadows.records", float(self.pool.count // 2), n=self.models),
+            Metric("shadows.records", float(self.pool // 2), n=self.models),
         ]
 
     def planted_metrics(self, runs: ShadowRuns) -> list[Metric]:
@@ -126,6 +130,23 @@ class ShadowModelAttack:
             auc_metric("planted", membership_curve(ATTACKS["lira"](runs), runs.members)),
             Metric("attack.planted.accuracy_members", runs.accuracy[0]),
         ]
+
+
+def play_membership(
+    game: ShadowModelAttack, planted: ShadowModelAttack
+) -> tuple[list[Metric], Claim]:
+    """Attack releases of a plan, and releases without any noise, and state the claim.
+
+    The latter are the planted fault of the audit: an audit that misses it is blind, and so is
+    one whose confidence is not far above delta. What it found holds all the same.
+    """
+    runs, without, delta = game.run(), planted.run(), game.proved.delta
+    audited = game.audit(runs, alpha=ALPHA, delta=delta)
+    found = planted.audit(without, alpha=ALPHA, delta=delta)
+    if not has_power(ALPHA, delta):
+        found = replace(found, epsilon=0.0)
+    claim = Claim(game.cost, game.proved, audited, planted=found)
+    return [*game.metrics(runs), *planted.planted_metrics(without)], claim
 
 
 def _resolved_records(members: Bits) -> Bits:
