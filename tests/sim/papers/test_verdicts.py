@@ -10,7 +10,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.intervals import Runs, distance, interval
-from noisefloor_sim.papers.supml_runs import SupmlSetting
+from noisefloor_sim.papers.supml.runs import SupmlSetting
 from noisefloor_sim.papers.verdicts import (
     NOT,
     REPRODUCED,

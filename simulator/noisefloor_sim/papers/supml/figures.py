@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from noisefloor_sim.papers.supml_runs import SupmlSetting
+from noisefloor_sim.papers.supml.runs import SupmlSetting
 from noisefloor_sim.papers.verdicts import (
     GapTest,
     MeanTest,
