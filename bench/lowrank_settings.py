@@ -36,7 +36,6 @@ from noisefloor.publication.fine_tuning.methods import (
     FineTuningPlan,
     MethodSettings,
     fine_tune,
-    train_plain,
 )
 from noisefloor.publication.private_sgd import PaddedInputs, ParameterGroup
 from noisefloor.randomness import SeededSource
@@ -45,7 +44,7 @@ from noisefloor.tables import PUBLIC_TEXT_SCHEMAS, TextRecords, load_texts
 OUT = ROOT / "bench/results/lowrank_settings.json"
 BATCH = 1_365.0
 POOLED, EXAMPLES, TRAINED, JUDGED, PIECES = (4, 5, 6), 6_824, 3_412, 2_000, 28
-METHODS = ("lora", "rgp", "full", "plain")
+METHODS = ("lora", "rgp", "full")
 RATES, CLIPS, HEAD_FACTOR = (3e-4, 1e-3, 3e-3, 1e-2), (1.0,), 10.0
 
 
@@ -70,9 +69,6 @@ def half_plan(name: str, rate: float, clip: float, shapes: EncoderShapes) -> Fin
     """Return a trial: half of the batch and of the noise of a run on all records."""
     settings = settings_of(rate, clip)
     batch = BATCH * TRAINED / EXAMPLES
-    if name == "plain":
-        settings = replace(settings, batch=batch, averaging=0.0, groups=())
-        return FineTuningPlan.of(name, shapes, COST, TRAINED, settings)
     planned = FineTuningPlan.of(name, shapes, COST, EXAMPLES, settings)
     noise = planned.private.noise_multiplier * TRAINED / EXAMPLES
     half = replace(settings, batch=batch)
@@ -96,10 +92,7 @@ def main() -> None:
         trained = tuple(one[:TRAINED] for one in inputs)
         padding = PaddedInputs(lengths[:TRAINED], inputs=(0, 1))
         source = SeededSource(SEED, "lowrank settings", name, repr(rate), repr(clip))
-        if plan.sgd is None:
-            train_plain(plan, module, trained, labels[:TRAINED], source)
-        else:
-            fine_tune(plan, module, trained, labels[:TRAINED], source, padding=padding)
+        fine_tune(plan, module, trained, labels[:TRAINED], source, padding=padding)
         with torch.no_grad():
             outputs = module(*(one[TRAINED:] for one in inputs))
         accuracy = float((outputs.argmax(1) == labels[TRAINED:]).float().mean())

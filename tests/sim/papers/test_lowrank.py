@@ -88,7 +88,8 @@ def test_masks_and_clipping_make_the_methods_of_the_engine() -> None:
     )
     settings = settings_of(ours, FULL, 6_824)
     assert (settings.clipping, settings.batch, settings.rank) == ("printed", 1_365, 8)
-    assert settings_of(plans.PLAIN, FULL, 6_824).clipping == "joint"
+    plain = settings_of(plans.PLAIN, FULL, 6_824)
+    assert (plain.clipping, plain.batch, plain.steps) == ("joint", 68, 400)
 
 
 def test_the_printed_tables_contradict_the_printed_text_where_they_do() -> None:
