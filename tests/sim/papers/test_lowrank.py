@@ -211,7 +211,7 @@ def killed_after(count: int, data: str, out: Path) -> int:
                 os.kill(os.getpid(), signal.SIGKILL)
             move(draft, path)
 
-        store.os.replace = replace_or_die  # type: ignore[assignment,attr-defined]  # the child's own
+        store.os.replace = replace_or_die  # type: ignore[attr-defined]  # the child's own
         try:
             reproduce_lowrank(quick=True, jobs=1, out=out, force=False, data=data)
         finally:

@@ -1,9 +1,10 @@
 """What a reproduction of the low-rank paper runs: cells of two tables, and what each trains with.
 
 **Settings were fixed beforehand.** Ranks and sparsities are those of the paper. Steps, batch and
-clip are those that the benchmark of fine-tuning had from the start; rates of each family did best,
-within noise, of four on IMDB reviews (``bench/lowrank_settings.py``), those of the private head are the
-defaults of ``HeadSettings``, also fixed on IMDB. No text that judges here chose anything.
+clip are those that the benchmark of fine-tuning had from the start; the rate of each private
+family did best, within noise, of four on IMDB reviews (``bench/lowrank_settings.py``); those of
+the private head are the defaults of ``HeadSettings``, also fixed on IMDB. No text that judges here
+chose anything.
 
 The paper trains all matrices of RoBERTa-base for 20 epochs in batches of 2,000 at C = 10 and a
 rate of 0.001. Here the last layer of the backbone is trained, on kept outputs of those below it,
