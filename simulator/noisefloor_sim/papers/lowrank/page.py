@@ -21,7 +21,7 @@ from noisefloor_sim.papers.lowrank.plans import (
     audits_of,
 )
 from noisefloor_sim.papers.lowrank.rank_maps import here_map, printed_map
-from noisefloor_sim.papers.lowrank.results import Found, accuracy, by_split, told
+from noisefloor_sim.papers.lowrank.results import Found, accuracy, by_split, text_scores
 from noisefloor_sim.papers.output import claims_table
 from noisefloor_sim.report import (
     Cell,
@@ -220,7 +220,7 @@ def _best_curve(plot: Plot) -> Figures | None:
 
 def _first_split(outcome: LowRankOutcome, cell: LowRankCell) -> list[float]:
     count = len(outcome.found[cell]["right"])
-    return told(outcome.found, cell, outcome.plan)[:count]
+    return text_scores(outcome.found, cell, outcome.plan)[:count]
 
 
 def _epsilon_table(outcome: LowRankOutcome, clipping: CellClipping) -> Table:
@@ -258,8 +258,8 @@ def _split_table(outcome: LowRankOutcome) -> Table:
         for cell in SPLIT_METHODS:
             values = by_split(outcome.found, cell.at(epsilon), outcome.plan)
             gaps = intervals.gaps("one", "head", {
-                "one": told(outcome.found, cell.at(epsilon), outcome.plan),
-                "head": told(outcome.found, head.at(epsilon), outcome.plan),
+                "one": text_scores(outcome.found, cell.at(epsilon), outcome.plan),
+                "head": text_scores(outcome.found, head.at(epsilon), outcome.plan),
             })  # fmt: skip
             gap, low, high = intervals.interval(gaps)
             beside = "" if cell == head else f"{gap:+.1f} ({low:.1f} to {high:.1f})"

@@ -113,7 +113,7 @@ def judge_all(
         **computed_variants(audits, backbone),
     }
     runs = runs_of(found, plan)
-    # One text of all that are judged, told otherwise, is the least difference that is believed.
+    # One text of all that are judged, predicted otherwise, is the least difference that is believed.
     judged = min(len(one["right"]) for one in found.values() if "right" in one)
     judge = Judge(tests_in(listed), {claims.TEXTS: 100 / math.sqrt(judged)}, largest=100)
     return judge, judge.judge_variants(listed, runs)

@@ -21,7 +21,7 @@ def runs_of(found: Found, plan: LowRankPlan) -> dict[intervals.Setting, list[flo
     runs: dict[intervals.Setting, list[float]] = {}
     for cell in found:
         if cell.kind == "training" and not cell.split:
-            runs[cell] = told(found, cell, plan)
+            runs[cell] = text_scores(found, cell, plan)
     for cell in list(runs):
         for low in plan.epsilons:
             if cell.epsilon and low < cell.epsilon and cell.at(low) in runs:
@@ -34,8 +34,8 @@ def runs_of(found: Found, plan: LowRankPlan) -> dict[intervals.Setting, list[flo
     return runs
 
 
-def told(found: Found, cell: LowRankCell, plan: LowRankPlan) -> list[float]:
-    """Return 100 for each text that is told and 0 for the others, split after split."""
+def text_scores(found: Found, cell: LowRankCell, plan: LowRankPlan) -> list[float]:
+    """Return 100 for each text that is right and 0 for the others, split after split."""
     values: list[float] = []
     for split in range(1 + plan.more_splits):
         one = found.get(replace(cell, split=split))

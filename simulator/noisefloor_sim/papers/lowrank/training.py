@@ -105,7 +105,7 @@ def _trained(
 
 
 def _right(module: TopLayers, folder: Path, split: int) -> str:
-    """Return 1 for each judged text that is told, 0 for the others, in order."""
+    """Return 1 for each judged text that is right, 0 for the others, in order."""
     import torch
 
     (*inputs, labels, lengths) = texts.split_inputs(folder, split, is_judged=True)
