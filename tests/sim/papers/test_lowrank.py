@@ -271,6 +271,15 @@ def test_missing_data_or_backbone_are_named_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_backbone_that_is_too_narrow_is_refused_before_anything_is_written(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(write_tiny_bert(tmp_path / "narrow")))
+    with pytest.raises(BadParameter, match=r"Expected rank=32 <= 16, the smaller side"):
+        reproduce_lowrank(quick=True, jobs=1, out=tmp_path / "run", force=False, data=tiny)
+    assert not (tmp_path / "run").exists()
+
+
 def test_few_texts_and_no_workers_are_refused(tiny: str, tmp_path: Path) -> None:
     lines = Path(tiny).read_text().splitlines()[:50]
     few = tmp_path / "few.tsv"

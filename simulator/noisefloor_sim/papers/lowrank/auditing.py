@@ -14,7 +14,7 @@ from noisefloor.accounting import (
 )
 from noisefloor.adversary.models import audit_canary
 from noisefloor.privacy import Claim, Guarantee, LowerBound, Neighbours, TrustModel
-from noisefloor.publication.fine_tuning import shared_backbone
+from noisefloor.publication.fine_tuning import Backbone, shared_backbone
 from noisefloor.publication.fine_tuning.methods import (
     EncoderShapes,
     FineTuningPlan,
@@ -92,6 +92,13 @@ def audit_cell(cell: LowRankCell, plan: LowRankPlan) -> dict[str, Any]:  # Any: 
         "ceiling": bound.ceiling,
         **(sigma_facts(cell.epsilon) if cell.clipping == "joint" else {}),
     }
+
+
+def check_audited(cell: LowRankCell, backbone: Backbone) -> None:
+    """Refuse a backbone whose matrices are smaller than the rank that is audited."""
+    shapes = EncoderShapes.of(backbone, backbone.depth, (backbone.depth,), classes=2)
+    settings = MethodSettings(rank=cell.rank, steps=1)
+    FineTuningPlan.of("lora", shapes, _cost(cell.epsilon), 1, settings, noise_multiplier=1.0)
 
 
 def _shapes(name: str) -> EncoderShapes:

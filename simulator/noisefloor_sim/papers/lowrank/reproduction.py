@@ -24,7 +24,7 @@ from noisefloor_sim.papers.lowrank.page import (
 from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan
 from noisefloor_sim.papers.lowrank.results import cell_rows, runs_of
 from noisefloor_sim.papers.lowrank.store import KEPT_NAMES, CellStore
-from noisefloor_sim.papers.lowrank.training import run_cell
+from noisefloor_sim.papers.lowrank.training import check_cells, run_cell
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_files
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
 from noisefloor_sim.papers.verdicts import Judge, Variants, tests_in
@@ -61,6 +61,7 @@ def reproduce_lowrank(
     plan = replace(plans.QUICK if quick else plans.FULL, seed=seed)
     check_folder(out, force=force or resume, others=KEPT_NAMES)
     records, backbone = texts.load_records(data, plan), shared_backbone()  # missing: now
+    check_cells(plan, backbone, records)
     store = CellStore(out)
     if force and not resume and out.exists():
         shutil.rmtree(out)
@@ -113,7 +114,7 @@ def judge_all(
         **computed_variants(audits, backbone),
     }
     runs = runs_of(found, plan)
-    # One text of all that are judged, predicted otherwise, is the least difference that is believed.
+    # The least deviation that is believed: that of one text of all that are judged.
     judged = min(len(one["right"]) for one in found.values() if "right" in one)
     judge = Judge(tests_in(listed), {claims.TEXTS: 100 / math.sqrt(judged)}, largest=100)
     return judge, judge.judge_variants(listed, runs)

@@ -13,7 +13,12 @@ import numpy as np
 
 from noisefloor.accounting import noise_multiplier_for
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
-from noisefloor.publication.fine_tuning import TopLayers, shared_backbone
+from noisefloor.publication.fine_tuning import (
+    Backbone,
+    TopLayers,
+    longest_row,
+    shared_backbone,
+)
 from noisefloor.publication.fine_tuning.methods import (
     EncoderShapes,
     FineTuningPlan,
@@ -27,9 +32,10 @@ from noisefloor.publication.fine_tuning.methods import (
 )
 from noisefloor.publication.private_sgd import PaddedInputs
 from noisefloor.randomness import SeededSource, Source, new_run
+from noisefloor.tables import TextRecords
 from noisefloor_sim.papers.lowrank import texts
-from noisefloor_sim.papers.lowrank.auditing import audit_cell
-from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan, settings_of
+from noisefloor_sim.papers.lowrank.auditing import audit_cell, check_audited
+from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan, cells_of, settings_of
 from noisefloor_sim.papers.lowrank.printed import DELTA, LISTED_EXAMPLES
 
 if TYPE_CHECKING:
@@ -60,9 +66,22 @@ def _noise(epsilon: float, rate: float, steps: int) -> float:
 
 
 def planned_cell(
-    cell: LowRankCell, plan: LowRankPlan, examples: int, shapes: EncoderShapes
+    cell: LowRankCell,
+    plan: LowRankPlan,
+    examples: int,
+    shapes: EncoderShapes,
+    *,
+    noise: float | None = None,
 ) -> FineTuningPlan:
-    """Return the training of a cell, with the noise of an accountant for one clipping bound."""
+    """Return the training of a cell.
+
+    Args:
+        cell: What is trained.
+        plan: Of the run.
+        examples: Training records.
+        shapes: Of the encoder.
+        noise: The multiplier; that of an accountant for one clipping bound if left out.
+    """
     settings = settings_of(cell, plan, examples)
     name, neighbours = cell.engine_method, Neighbours.RECORD_ADD_REMOVE
     if not cell.epsilon:
@@ -70,8 +89,28 @@ def planned_cell(
         return FineTuningPlan.of(name, shapes, nothing, examples, settings)
     cost = Guarantee(cell.epsilon, neighbours, delta=DELTA, model=TrustModel.CENTRAL)
     rate = 1.0 if settings.batch is None else settings.batch / examples
-    noise = _noise(cell.epsilon, rate, settings.steps or 1)
+    noise = noise or _noise(cell.epsilon, rate, settings.steps or 1)
     return FineTuningPlan.of(name, shapes, cost, examples, settings, noise_multiplier=noise)
+
+
+def check_cells(plan: LowRankPlan, backbone: Backbone, records: TextRecords) -> None:
+    """Refuse texts or a backbone that some cell cannot be run with, before anything is written.
+
+    Raises:
+        BadParameter: A rank is above a matrix's smaller side, or texts may be too long.
+    """
+    longest_row(backbone, records.schema)
+    for cell in cells_of(plan):
+        if cell.kind != "audit":
+            shapes = _shapes(backbone, plan, records.schema.classes.size)
+            planned_cell(cell, plan, records.count, shapes, noise=1.0)
+        elif cell.method == "backbone":
+            check_audited(cell, backbone)
+
+
+def _shapes(backbone: Backbone, plan: LowRankPlan, classes: int) -> EncoderShapes:
+    pooled = texts.pooled_layers(backbone)
+    return EncoderShapes.of(backbone, plan.train_layers, pooled, classes=classes)
 
 
 def _facts(planned: FineTuningPlan) -> Mapping[str, Any]:  # Any: JSON
@@ -86,9 +125,7 @@ def _ready(
     backbone, prepared = shared_backbone(), texts.read_prepared(folder)
     module = texts.top_layers(backbone, plan, prepared.classes)
     data = texts.split_inputs(folder, cell.split, is_judged=False)
-    shapes = EncoderShapes.of(
-        backbone, plan.train_layers, texts.pooled_layers(backbone), classes=prepared.classes
-    )
+    shapes = _shapes(backbone, plan, prepared.classes)
     return module, planned_cell(cell, plan, len(data[-1]), shapes), data
 
 
