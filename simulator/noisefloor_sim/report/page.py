@@ -267,6 +267,7 @@ def _numbers(plot: Plot) -> View:
 def _table(table: Table) -> View:
     seen = " ".join(readings.true_readings(table))
     named: View = {"title": table.title, "describes": table.describes, "seen": seen}
+    named |= {"is_heat": bool(table.shades)}
     return named | _cells(table.header, table.rows, table.shades)
 
 

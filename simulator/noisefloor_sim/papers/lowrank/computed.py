@@ -111,7 +111,7 @@ def _epsilon_claim(cell: LowRankCell, found: dict[str, Any]) -> PrintedClaim:
     shapes = "RoBERTa-base" if cell.method == "roberta" else "the backbone"
     proved = float("inf") if found["proved"] is None else found["proved"]
     test = ComputedTest(
-        f"{found['groups']} groups: epsilon, audited to proved",
+        f"groups: {found['groups']}; epsilon, audited to proved",
         found["audited"],
         found["audited"],
         max(proved, found["audited"]),

@@ -100,10 +100,10 @@ def page_of(outcome: LowRankOutcome, card: Sequence[tuple[str, str]]) -> Page:
         claims=[
             ClaimRow.of(
                 claim,
-                f"DP-SGD with {cell.clipping} clipping",
-                pipeline="low rank, LoRA",
+                f"LoRA, {'RoBERTa-base' if cell.method == 'roberta' else 'the backbone'}",
+                pipeline="673 steps, 67,349 records",
                 variant=CLIPPING_WORDS[cell.clipping],
-                point=f"{outcome.found[cell]['groups']} groups, claimed {cell.epsilon:g}",
+                point=_groups(outcome.found[cell]["groups"]),
             )
             for cell, claim in zip(audits, claims, strict=True)
         ],
@@ -124,6 +124,10 @@ def page_of(outcome: LowRankOutcome, card: Sequence[tuple[str, str]]) -> Page:
         run_card=RunCard(card),
         warnings=warnings_of(outcome.plan),
     )
+
+
+def _groups(count: int) -> str:
+    return f"{count} group{'s' if count > 1 else ''} of clipping"
 
 
 def warnings_of(plan: LowRankPlan) -> list[str]:
