@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from noisefloor_sim.papers import intervals, verdicts
-from noisefloor_sim.papers.lowrank import auditing, printed
+from noisefloor_sim.papers.lowrank import printed
 from noisefloor_sim.papers.lowrank.claims import PRINTED_VARIANT
 from noisefloor_sim.papers.lowrank.plans import (
     DP_SGD,
@@ -20,12 +20,16 @@ from noisefloor_sim.papers.lowrank.plans import (
     LowRankPlan,
     audits_of,
 )
+from noisefloor_sim.papers.lowrank.privacy_tables import (
+    CLIPPING_WORDS,
+    claim_row,
+    privacy_section,
+)
 from noisefloor_sim.papers.lowrank.rank_maps import here_map, printed_map
 from noisefloor_sim.papers.lowrank.results import Found, accuracy, by_split, text_scores
 from noisefloor_sim.papers.output import claims_table
 from noisefloor_sim.report import (
     Cell,
-    ClaimRow,
     Curve,
     Figures,
     Page,
@@ -52,10 +56,6 @@ READINGS = (
     "'As printed' clips every factor matrix at C and adds noise for C alone, for RGP and LoRA as "
     "well, which are the algorithm without masks; 'corrected' clips one norm over all.",
 )
-CLIPPING_WORDS: dict[CellClipping, str] = {
-    "printed": "each matrix clipped at C",
-    "joint": "one norm over all",
-}
 PRINTED_AT_2 = {
     "RGP": printed.TABLE_2[printed.RGP_BASELINE, 0.0],
     "Ours(RGP)": printed.TABLE_2[printed.RGP_CHOICE],
@@ -89,7 +89,6 @@ class LowRankOutcome:
 def page_of(outcome: LowRankOutcome, card: Sequence[tuple[str, str]]) -> Page:
     """Return the whole page."""
     audits = audits_of(outcome.plan)
-    claims = [auditing.claim_of(cell, dict(outcome.found[cell])) for cell in audits]
     return Page(
         name="reproduce lowrank",
         question="Do low rank and masks of units make private fine-tuning better, and is it "
@@ -97,21 +96,12 @@ def page_of(outcome: LowRankOutcome, card: Sequence[tuple[str, str]]) -> Page:
         expectation=EXPECTATION,
         verdict_sentence=f"{verdicts.sentence(outcome.judged)} {epsilon_sentence(outcome)}",
         verdict_ok=verdicts.all_hold(outcome.judged[PRINTED_VARIANT]),
-        claims=[
-            ClaimRow.of(
-                claim,
-                f"LoRA, {'RoBERTa-base' if cell.method == 'roberta' else 'the backbone'}",
-                pipeline="673 steps, 67,349 records",
-                variant=CLIPPING_WORDS[cell.clipping],
-                point=_groups(outcome.found[cell]["groups"]),
-            )
-            for cell, claim in zip(audits, claims, strict=True)
-        ],
+        claims=[claim_row(cell, outcome.found[cell]) for cell in audits],
         sections=[
             _rank_section(outcome),
             _epsilon_section(outcome),
             _clip_section(outcome),
-            _privacy_section(outcome),
+            privacy_section(outcome.found, audits, outcome.plan.games),
             Section(
                 "Printed and run again",
                 " ".join(READINGS),
@@ -124,10 +114,6 @@ def page_of(outcome: LowRankOutcome, card: Sequence[tuple[str, str]]) -> Page:
         run_card=RunCard(card),
         warnings=warnings_of(outcome.plan),
     )
-
-
-def _groups(count: int) -> str:
-    return f"{count} group{'s' if count > 1 else ''} of clipping"
 
 
 def warnings_of(plan: LowRankPlan) -> list[str]:
@@ -325,50 +311,14 @@ def _clip_section(outcome: LowRankOutcome) -> Section:
                 f"Of the first {listed} training texts, and of {len(found['masked'])}.",
                 ("norm", "printed", "here", "share", "least factor"),
                 rows,
+                readings=((_freed(found["unmasked"], found["masked"]),),),
             )
         ],
     )
 
 
-def _privacy_section(outcome: LowRankOutcome) -> Section:
-    cells = [(cell, outcome.found[cell]) for cell in audits_of(outcome.plan)]
-    names = ("sigma_script", "sigma_rdp", "sigma_pld", "script_pld")
-    sigmas = [
-        (cell.epsilon, *(found[name] for name in names))
-        for cell, found in cells
-        if "sigma_rdp" in found
-    ]
-    audits = [
-        (
-            "RoBERTa-base" if cell.method == "roberta" else "the backbone",
-            CLIPPING_WORDS[cell.clipping],
-            one["groups"],
-            cell.epsilon,
-            "none" if one["proved"] is None else one["proved"],
-            one["audited"],
-            one["ceiling"],
-        )
-        for cell, one in cells
-    ]
-    return Section(
-        "Privacy",
-        "The paper's run on SST-2: 673 steps of batches of 2,000 of 67,349 records, delta 1e-5, "
-        "one record added or removed.",
-        [
-            Table(
-                "Noise multipliers",
-                "An independent script's by Renyi accounting, ours by Renyi accounting and by "
-                "privacy loss distributions (PLD), and what the script's prove by PLD.",
-                ("epsilon", "script", "Renyi", "PLD", "epsilon by PLD"),
-                sigmas,
-            ),
-            Table(
-                "Epsilon claimed, proved and audited",
-                f"A canary of norm C in every group, {outcome.plan.games:,} games on each input; "
-                "each audited figure is wrong with probability 1e-6 at most. The ceiling is the "
-                "most that so many games can show.",
-                ("shapes", "clipping", "groups", "claimed", "proved", "audited", "ceiling"),
-                audits,
-            ),
-        ],
-    )
+def _freed(unmasked: Sequence[float], masked: Sequence[float]) -> Reading[Table]:
+    clipped = [before < 1 for before in unmasked]
+    freed = sum(one and after >= 1 for one, after in zip(clipped, masked, strict=True))
+    said = f"Masks free {freed} of {sum(clipped)} clipped examples."
+    return Reading("{said}", lambda table: {"said": said})

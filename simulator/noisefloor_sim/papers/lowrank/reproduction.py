@@ -71,19 +71,21 @@ def reproduce_lowrank(
     found = run_all(plan, records, store, jobs)
     judge, judged = judge_all(plan, found, backbone)
     outcome = LowRankOutcome(plan, found, judged, TITLES.get(data, Path(data).name))
-    card = [(name, str(value)) for name, value in _card(plan, records, backbone).items()]
-    page = page_of(outcome, card)
     document = reproduction_document("low rank", READINGS, judge, judged, {}, seed=seed)
     document["cells"] = cell_rows(found)
+    card = [(name, str(value)) for name, value in _card(plan, records, backbone).items()]
     took = {"wall_s": time.monotonic() - start, "own_cpu_s": time.process_time() - cpu}
     manifest = dict(identity) | {"jobs": jobs, "data_source": data} | took
-    write_files(out, document, judged, page=page, manifest=manifest)
+    write_files(out, document, judged, page=page_of(outcome, card), manifest=manifest)
     shutil.rmtree(store.frozen, ignore_errors=True)
-    print_verdicts(judged, outcome.titles)
-    for line in (epsilon_sentence(outcome), *warnings_of(plan)):
-        print(line)
-    print(f"took {took['wall_s']:.0f} s; report: {out / 'report.html'}")
+    _print(outcome, f"took {took['wall_s']:.0f} s; report: {out / 'report.html'}")
     return 0
+
+
+def _print(outcome: LowRankOutcome, last: str) -> None:
+    print_verdicts(outcome.judged, outcome.titles)
+    for line in (epsilon_sentence(outcome), *warnings_of(outcome.plan), last):
+        print(line)
 
 
 def run_all(
