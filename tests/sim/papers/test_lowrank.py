@@ -12,10 +12,13 @@ from typer.testing import CliRunner
 
 from forked_children import FORKS
 from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
+from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.fine_tuning import backbone as backbones
+from noisefloor.publication.fine_tuning.methods import EncoderShapes, FineTuningPlan
 from noisefloor_sim.cli import commands
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.lowrank import plans, printed, reproduce_lowrank, store
+from noisefloor_sim.papers.lowrank.auditing import proved_as_printed
 from noisefloor_sim.papers.lowrank.claims import (
     JOINT_VARIANT,
     PRINTED_VARIANT,
@@ -118,6 +121,16 @@ def test_a_claimed_epsilon_is_decided_by_audit_and_proof(
     assert judged[f"epsilon-{cell.key}"] == verdict
     assert (judged["sigma"], judged["size"]) == (REPRODUCED, NOT)
     assert (judged["delta-sst2"], judged["delta-qnli"]) == (REPRODUCED, NOT)
+
+
+def test_a_training_as_printed_proves_what_an_engine_with_so_many_groups_proves() -> None:
+    cost = Guarantee(2.0, Neighbours.RECORD_ADD_REMOVE, delta=1e-5, model=TrustModel.CENTRAL)
+    shapes, cell = EncoderShapes.bert(1, 32, 64), LowRankCell("lora", 2.0, 8, 0.0, "printed")
+    settings = settings_of(cell, FULL, 1_000)
+    plan = FineTuningPlan.of("lora", shapes, cost, 1_000, settings, noise_multiplier=2.0)
+    proved = proved_as_printed(cell, FULL, 1_000, 2.0, 13)
+    assert proved == pytest.approx(plan.proved.epsilon)
+    assert proved > plan.claimed.epsilon
 
 
 def found_with(rights: dict[LowRankCell, str]) -> dict[LowRankCell, dict[str, object]]:

@@ -4,6 +4,7 @@ Algorithm 1 clips dL and dR of every layer at the same C and adds noise for C to
 then moves G groups at once, so that the sensitivity is C sqrt(G).
 """
 
+import math
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from noisefloor.publication.fine_tuning.methods import (
 )
 from noisefloor.publication.methods import GradientCanary
 from noisefloor_sim.papers.lowrank import printed
-from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan
+from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan, settings_of
 
 ROBERTA = (12, 768, 3072)
 """Layers, width and inner width of RoBERTa-base."""
@@ -92,6 +93,24 @@ def audit_cell(cell: LowRankCell, plan: LowRankPlan) -> dict[str, Any]:  # Any: 
         "ceiling": bound.ceiling,
         **(sigma_facts(cell.epsilon) if cell.clipping == "joint" else {}),
     }
+
+
+def proved_as_printed(
+    cell: LowRankCell, plan: LowRankPlan, examples: int, noise: float, groups: int
+) -> float:
+    """Return what is proved of a training that clips each of some groups at C.
+
+    Args:
+        cell: The training.
+        plan: Of the run.
+        examples: Training records.
+        noise: Its multiplier of C.
+        groups: What is clipped apart: one record moves all of them.
+    """
+    settings = settings_of(cell, plan, examples)
+    rate = (settings.batch or examples) / examples
+    event = SampledGaussian(noise / math.sqrt(groups), rate, settings.steps or 1)
+    return epsilon_at([event], printed.DELTA).epsilon
 
 
 def check_audited(cell: LowRankCell, backbone: Backbone) -> None:

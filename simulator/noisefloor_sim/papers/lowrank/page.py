@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from noisefloor_sim.papers import intervals, verdicts
-from noisefloor_sim.papers.lowrank import printed
+from noisefloor_sim.papers.lowrank import auditing, printed
 from noisefloor_sim.papers.lowrank.claims import PRINTED_VARIANT
 from noisefloor_sim.papers.lowrank.plans import (
     DP_SGD,
@@ -73,12 +73,24 @@ class LowRankOutcome:
         found: Every cell.
         judged: Every claim.
         title: Of the texts.
+        records: How many there are.
+        groups: What is clipped apart where each matrix is.
     """
 
     plan: LowRankPlan
     found: Found
     judged: verdicts.Judged
     title: str
+    records: int
+    groups: int
+
+    def proved(self, cell: LowRankCell) -> float:
+        """Return the epsilon that is proved of a private training."""
+        if cell.clipping == "joint":
+            return cell.epsilon
+        one = self.found[cell]
+        examples = self.records - len(one["right"])
+        return auditing.proved_as_printed(cell, self.plan, examples, one["noise"], self.groups)
 
     @property
     def titles(self) -> dict[str, str]:
@@ -220,12 +232,15 @@ def _epsilon_table(outcome: LowRankOutcome, clipping: CellClipping) -> Table:
         facts = outcome.found[cell.at(2.0)]
         beside = PRINTED_AT_2.get(cell.title)
         sizes: tuple[Cell, ...] = (cell.rank or "", cell.sparsity or "", facts["updated"])
-        rows.append((cell.title, *sizes, *here, f"{beside:.1f}" if beside else ""))
-    header = ("method", "k", "p", "updated", *(f"eps {e:g}" for e in at), "printed, eps 2")
+        proved = f"{outcome.proved(cell.at(2.0)):.4g}"
+        rows.append((cell.title, *sizes, *here, f"{beside:.1f}" if beside else "", proved))
+    columns = (f"eps {e:g}" for e in at)
+    header = ("method", "k", "p", "updated", *columns, "printed, eps 2", "proved at eps 2")
     return Table(
         f"Every method, {CLIPPING_WORDS[clipping]}",
-        "Accuracy in percent; updated: numbers that are clipped and noised in a step. The last "
-        "column is the paper's, on SST-2, where it prints a number.",
+        "Accuracy in percent; updated: numbers that are clipped and noised in a step. Printed: "
+        "the paper's accuracy on SST-2, where it prints a number. Proved: epsilon of the training "
+        "here that claims 2.",
         header,
         rows,
         readings=(

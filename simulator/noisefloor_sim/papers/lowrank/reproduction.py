@@ -24,7 +24,7 @@ from noisefloor_sim.papers.lowrank.page import (
 from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan
 from noisefloor_sim.papers.lowrank.results import cell_rows, runs_of
 from noisefloor_sim.papers.lowrank.store import KEPT_NAMES, CellStore
-from noisefloor_sim.papers.lowrank.training import check_cells, run_cell
+from noisefloor_sim.papers.lowrank.training import check_cells, clip_groups, run_cell
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_files
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
 from noisefloor_sim.papers.verdicts import Judge, Variants, tests_in
@@ -70,7 +70,9 @@ def reproduce_lowrank(
     start, cpu = time.monotonic(), time.process_time()
     found = run_all(plan, records, store, jobs)
     judge, judged = judge_all(plan, found, backbone)
-    outcome = LowRankOutcome(plan, found, judged, TITLES.get(data, Path(data).name))
+    title = TITLES.get(data, Path(data).name)
+    groups = clip_groups(plan, backbone)
+    outcome = LowRankOutcome(plan, found, judged, title, records.count, groups)
     document = reproduction_document("low rank", READINGS, judge, judged, {}, seed=seed)
     document["cells"] = cell_rows(found)
     card = [(name, str(value)) for name, value in _card(plan, records, backbone).items()]

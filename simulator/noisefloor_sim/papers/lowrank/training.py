@@ -108,6 +108,11 @@ def check_cells(plan: LowRankPlan, backbone: Backbone, records: TextRecords) -> 
             check_audited(cell, backbone)
 
 
+def clip_groups(plan: LowRankPlan, backbone: Backbone) -> int:
+    """Return what is clipped apart as printed: two factors of each trained matrix, and a head."""
+    return 2 * len(_shapes(backbone, plan, classes=2).matrices) + 1
+
+
 def _shapes(backbone: Backbone, plan: LowRankPlan, classes: int) -> EncoderShapes:
     pooled = texts.pooled_layers(backbone)
     return EncoderShapes.of(backbone, plan.train_layers, pooled, classes=classes)
