@@ -17,7 +17,7 @@ from noisefloor.publication.fine_tuning import backbone as backbones
 from noisefloor.publication.fine_tuning.methods import EncoderShapes, FineTuningPlan
 from noisefloor_sim.cli import commands
 from noisefloor_sim.papers import verdicts
-from noisefloor_sim.papers.lowrank import plans, printed, reproduce_lowrank, store
+from noisefloor_sim.papers.lowrank import auditing, plans, printed, reproduce_lowrank, store
 from noisefloor_sim.papers.lowrank.auditing import proved_as_printed
 from noisefloor_sim.papers.lowrank.claims import (
     JOINT_VARIANT,
@@ -121,6 +121,13 @@ def test_a_claimed_epsilon_is_decided_by_audit_and_proof(
     assert judged[f"epsilon-{cell.key}"] == verdict
     assert (judged["sigma"], judged["size"]) == (REPRODUCED, NOT)
     assert (judged["delta-sst2"], judged["delta-qnli"]) == (REPRODUCED, NOT)
+
+
+@pytest.mark.parametrize("epsilon", printed.EPSILONS)
+def test_sigma_by_whole_orders_is_the_scripts_and_all_orders_need_no_more(epsilon: float) -> None:
+    whole = auditing.whole_order_sigma(epsilon)
+    assert float(f"{whole:.3g}") == printed.SIGMAS[epsilon]
+    assert 0.99 * whole < auditing.sigma(epsilon, "rdp") <= whole * (1 + 1e-4)
 
 
 def test_a_training_as_printed_proves_what_an_engine_with_so_many_groups_proves() -> None:
