@@ -117,13 +117,20 @@ COLUMNS = (
 _FILES = ("reproduction.json", "reproduction.csv", "report.html", "manifest.json")
 
 
-def check_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that is in the way; replace one that is a reproduction, if requested."""
+def check_folder(folder: Path, *, force: bool, others: Sequence[str] = ()) -> None:
+    """Refuse a folder that is in the way; replace one that is a reproduction, if requested.
+
+    Args:
+        folder: The run directory.
+        force: Whether a reproduction may be there.
+        others: Names besides those of every reproduction that it may hold.
+    """
     if not folder.exists():
         return
     if not force:
         raise BadRunDirectory(f"{folder}: exists already. Use --force to replace it, or --out.")
-    if not folder.is_dir() or any(path.name not in _FILES for path in folder.iterdir()):
+    known = (*_FILES, *others)
+    if not folder.is_dir() or any(path.name not in known for path in folder.iterdir()):
         raise BadRunDirectory(f"{folder}: is not a reproduction; --force replaces no other.")
 
 
@@ -150,6 +157,18 @@ def write_all(
         folder.mkdir(parents=True)
     except OSError as error:
         raise BadRunDirectory(f"{folder}: cannot be written: {error.strerror}.") from None
+    write_files(folder, document, judged, page=page, manifest=manifest)
+
+
+def write_files(
+    folder: Path,
+    document: Mapping[str, object],
+    judged: verdicts.Judged,
+    *,
+    page: Page,
+    manifest: dict[str, object],
+) -> None:
+    """Write the files of a reproduction into a folder that is there; see ``write_all``."""
     directory = RunDirectory(folder)
     directory.write("reproduction.csv", _csv(rows_of(judged)))
     directory.write("reproduction.json", json.dumps(document, indent=1, allow_nan=False) + "\n")

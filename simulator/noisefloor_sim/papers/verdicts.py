@@ -6,7 +6,9 @@ runs, and the range in which the quantity has to lie for the claim to hold:
 - an order, a bound or an equality is about the mean of paired differences (``GapTest``);
 - a printed mean is about our mean (``MeanTest``);
 - a printed number of a single run is about its distance from our mean, in standard deviations of
-  one run (``RunTest``).
+  one run (``RunTest``);
+- a quantity that follows from printed numbers, sizes or an accountant is computed and not
+  estimated (``ComputedTest``): its ends are bounds, and it takes no share of the error.
 
 A test passes if the confidence interval of its quantity lies inside the range, fails if it lies
 outside, and is undecided otherwise. A claim is reproduced if all of its tests pass, is not
@@ -92,7 +94,37 @@ class RunTest:
         return (self.setting,)
 
 
-Test: TypeAlias = GapTest | MeanTest | RunTest
+@dataclass(frozen=True, slots=True)
+class ComputedTest:
+    """A quantity that nothing has to be run for is between ``least`` and ``most``.
+
+    Attributes:
+        name: Of the test.
+        value: The quantity.
+        low: It is at least this, where only bounds are known;
+        high: and at most this.
+        least: The claim needs at least this,
+        most: and at most this.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    least: float = -math.inf
+    most: float = math.inf
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what has to be run: nothing."""
+        return ()
+
+
+Test: TypeAlias = GapTest | MeanTest | RunTest | ComputedTest
+
+
+def exactly(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> Test:
+    """Return the test of a quantity that is known."""
+    return ComputedTest(name, value, value, value, least, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +197,8 @@ class TestResult:
     def clearance(self) -> float:
         """How far inside the range the estimate lies, in half widths of its interval."""
         half = (self.high - self.low) / 2
-        return min(self.value - self.least, self.most - self.value) / half if half else math.inf
+        inside = min(self.value - self.least, self.most - self.value)
+        return inside / half if half else inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +260,9 @@ class Judge:
         }
 
     def _result(self, test: Test, runs: Runs, step: float) -> TestResult:
+        if isinstance(test, ComputedTest):
+            known = (test.value, test.low, test.high)
+            return TestResult(test.name, *known, test.least, test.most, test.value, 0.0, 0)
         if isinstance(test, GapTest):
             values: Sequence[float] = gaps(test.first, test.second, runs)
         else:
@@ -251,8 +287,9 @@ Judged: TypeAlias = Mapping[str, Sequence[JudgedClaim]]
 
 
 def tests_in(variants: Variants) -> int:
-    """Return how many tests all claims of all variants have."""
-    return sum(len(claim.tests) for claims in variants.values() for claim in claims)
+    """Return how many tests all claims of all variants have, computed ones left out."""
+    tests = [one for some in variants.values() for claim in some for one in claim.tests]
+    return sum(not isinstance(one, ComputedTest) for one in tests)
 
 
 def sentence(judged: Judged) -> str:

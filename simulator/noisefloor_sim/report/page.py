@@ -268,10 +268,15 @@ def _numbers(plot: Plot) -> View:
 def _table(table: Table) -> View:
     seen = " ".join(readings.true_readings(table))
     named: View = {"title": table.title, "describes": table.describes, "seen": seen}
-    return named | _cells(table.header, table.rows)
+    named |= {"is_heat": bool(table.shades)}
+    return named | _cells(table.header, table.rows, table.shades)
 
 
-def _cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> View:
+def _cells(
+    header: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    shades: Sequence[Sequence[float | None]] = (),
+) -> View:
     numeric = [any(isinstance(row[at], int | float) for row in rows) for at in range(len(header))]
     return {
         "header": [
@@ -279,9 +284,9 @@ def _cells(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> View:
         ],
         "rows": [
             [
-                {"text": wording.cell(value), "is_number": flag}
-                for value, flag in zip(row, numeric, strict=True)
+                {"text": wording.cell(value), "is_number": flag, "shade": shade}
+                for value, flag, shade in zip(row, numeric, dark, strict=True)
             ]
-            for row in rows
+            for row, dark in zip(rows, shades or [(None,) * len(header)] * len(rows), strict=True)
         ],
     }

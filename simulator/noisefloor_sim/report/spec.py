@@ -151,6 +151,8 @@ class Table:
         header: Names of the columns.
         rows: As wide as the header.
         readings: What may be said about the rows besides, by topic.
+        shades: How dark each cell of each row is, in [0, 1], or None: a heat map. None at all if
+            left out.
     """
 
     title: str
@@ -158,6 +160,7 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     readings: "Readings[Table]" = ()
+    shades: Sequence[Sequence[float | None]] = ()
 
     def __post_init__(self) -> None:
         _keep_readings(self)
@@ -166,6 +169,11 @@ class Table:
             if len(row) != len(self.header):
                 raise BadParameter("len(row)", len(row), f"== {len(self.header)}, of the header")
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
+        object.__setattr__(self, "shades", tuple(tuple(row) for row in self.shades))
+        if self.shades and [len(row) for row in self.shades] != [len(row) for row in self.rows]:
+            raise BadParameter("shades", "<shades>", "one for each cell, or none")
+        if not all(one is None or 0 <= one <= 1 for row in self.shades for one in row):
+            raise BadParameter("shades", "<shades>", "in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True)

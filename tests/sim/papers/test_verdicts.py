@@ -10,7 +10,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.intervals import Runs, distance, interval
-from noisefloor_sim.papers.supml_runs import SupmlSetting
+from noisefloor_sim.papers.supml.runs import SupmlSetting
 from noisefloor_sim.papers.verdicts import (
     NOT,
     REPRODUCED,
@@ -207,3 +207,14 @@ def test_any_false_decision_is_as_rare_as_stated(runs: int) -> None:
     assert wrong <= binom.isf(FALSE_ALARM, WORLDS, 1e-2)
     uncorrected = false_decisions(runs, 1e-2)  # no division by the number of tests: found
     assert uncorrected > binom.isf(FALSE_ALARM, WORLDS, 1e-2)
+
+
+def test_a_computed_quantity_needs_no_runs_and_takes_no_share_of_the_error() -> None:
+    inside, outside = (verdicts.exactly("sum", value, 1.0, 2.0) for value in (1.5, 2.5))
+    bounds = verdicts.ComputedTest("epsilon", 1.5, 1.5, 9.0, most=2.0)
+    assert [verdict(one, {}) for one in (inside, outside, bounds)] == [REPRODUCED, NOT, UNDECIDED]
+    both = claim(inside, outside)
+    assert ALONE.judge(both, {}).deciding.value == 2.5
+    assert both.settings() == []
+    gap = GapTest("gap", ONE, OTHER)
+    assert verdicts.tests_in({"any": [claim(inside, gap), both]}) == 1

@@ -131,6 +131,14 @@ def test_plotly_is_there_once_with_plots_and_not_at_all_without() -> None:
     assert len(without) < 60_000
 
 
+def test_cells_of_a_heat_map_are_shaded_and_others_are_not() -> None:
+    heat = Table("t", "r", ("a", "b", "c"), [("p", "1", "2")], (), [(None, 0.0, 1.0)])
+    made = page.render(bare(sections=[Section("s", "", [heat])]))
+    assert made.count("rgba(0,114,178,0.00)") == made.count("rgba(0,114,178,0.60)") == 1
+    plain = Table("t", "r", ("a",), [("1",)])
+    assert "rgba(0,114,178" not in page.render(bare(sections=[Section("s", "", [plain])]))
+
+
 def test_only_the_scripts_that_are_there_may_run(outline: Outline) -> None:
     (policy,) = (
         str(attributes["content"])

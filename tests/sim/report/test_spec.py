@@ -54,6 +54,14 @@ def test_a_row_of_the_wrong_width_is_refused() -> None:
         Table("t", "", ("a", "b"), [("only one",)])
 
 
+@pytest.mark.parametrize("shades", [[(0.5,)], [(0.5, None), (0.1, 0.2)], [(None, 1.5)]])
+def test_shades_that_do_not_fit_the_rows_are_refused(
+    shades: list[tuple[float | None, ...]],
+) -> None:
+    with pytest.raises(BadParameter, match="shades"):
+        Table("t", "", ("a", "b"), [("p", 1)], (), shades)
+
+
 def test_lists_are_kept_as_tuples_so_that_nothing_changes_later() -> None:
     x = [1.0, 2.0]
     curve = Curve("c", x, x)

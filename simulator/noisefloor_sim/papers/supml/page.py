@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisefloor.collection import PhaseClaim
-from noisefloor_sim.papers import intervals, supml_figures, verdicts
+from noisefloor_sim.papers import intervals, verdicts
 from noisefloor_sim.papers.output import claims_table, tests_table
-from noisefloor_sim.papers.supml_runs import TITLES, Accuracies, SupmlSetting
+from noisefloor_sim.papers.supml import figures
+from noisefloor_sim.papers.supml.runs import TITLES, Accuracies, SupmlSetting
 from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, RunCard, Section, headline
 
 READINGS = (
@@ -91,12 +92,12 @@ def _larger_class(majority: Mapping[str, float]) -> str:
 
 
 def _plots(runs: Accuracies, majority: Mapping[str, float], error: float) -> list[Plot]:
-    wdbc, ionosphere = supml_figures.WDBC, supml_figures.IONOSPHERE
+    wdbc, ionosphere = figures.WDBC, figures.IONOSPHERE
     w, i = (
         _series(runs, data, "rand", pairs)
         for data, pairs in (
-            (wdbc, supml_figures.WDBC_PAIRS),
-            (ionosphere, supml_figures.IONOSPHERE_PAIRS),
+            (wdbc, figures.WDBC_PAIRS),
+            (ionosphere, figures.IONOSPHERE_PAIRS),
         )
     )
     wa = _series(runs, wdbc, "wa", ((2, 2), (4, 4)))
@@ -128,7 +129,7 @@ def _series(
         found = [
             one
             for one in runs
-            if one.epsilon >= 10 and one == supml_figures.at_epsilon(plain, one.epsilon)
+            if one.epsilon >= 10 and one == figures.at_epsilon(plain, one.epsilon)
         ]
         series[f"({k},{size})"] = sorted(found, key=lambda one: one.epsilon)
     return series
@@ -190,15 +191,15 @@ def _gap_plot(
         name = f"{first} over {second}"
         ends = [_gap(one, other, runs, error) for one, other in both]
         curves.append(_curve(name, [one for one, _ in both], ends))
-        one, other = map(supml_figures.without_noise, both[0])
+        one, other = map(figures.without_noise, both[0])
         limit, _, _ = _gap(one, other, runs, error)
         xs = [both[0][0].epsilon, both[-1][0].epsilon]
         curves.append(
             Curve(f"{name}, no noise", xs, [limit, limit], role="closed-form", group=name)
         )
-    records = supml_figures.RECORDS[series[pairs[0][0]][0].data]
+    records = figures.RECORDS[series[pairs[0][0]][0].data]
     pairs_run = [(some[0].k, some[0].size) for some in series.values()]
-    settled = max(supml_figures.settled_from(pair, records) for pair in pairs_run)
+    settled = max(figures.settled_from(pair, records) for pair in pairs_run)
     return Plot(
         f"{data}: gaps between the curves, paired by seed",
         f"Above 0 the first is better. Dotted: without noise. From epsilon {settled:.0f} on a "
@@ -243,7 +244,7 @@ def cost_of_noise(settings: Sequence[SupmlSetting], runs: Accuracies, error: flo
 
 
 def _bars(runs: Accuracies, error: float) -> Plot:
-    settings = supml_figures.mixed(supml_figures.WDBC, "rand", (7, 4), 10.0)
+    settings = figures.mixed(figures.WDBC, "rand", (7, 4), 10.0)
     mean, low, high = zip(*(_mean(one, runs, error) for one in settings), strict=True)
     names = [f"{one.train}/{one.test}" for one in settings]
     return Plot(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from noisefloor.publication.networks import NetworkTraining
 from noisefloor_sim.papers import verdicts
-from noisefloor_sim.papers.dnn_methods import BY_KEY, METHODS, DnnPlan
+from noisefloor_sim.papers.dnn.methods import BY_KEY, METHODS, DnnPlan
 from noisefloor_sim.papers.intervals import Runs
 
 ADULT = "adult"

@@ -7,8 +7,8 @@ from noisefloor.privacy import ClaimVerdict
 from noisefloor.publication.methods import WHOLE_MODEL
 from noisefloor.publication.networks import NetworkClaim
 from noisefloor_sim.papers import intervals, verdicts
-from noisefloor_sim.papers.dnn_figures import FULL, READINGS, TITLES, DnnPoint
-from noisefloor_sim.papers.dnn_methods import METHODS, DnnMethod, DnnPlan
+from noisefloor_sim.papers.dnn.figures import FULL, READINGS, TITLES, DnnPoint
+from noisefloor_sim.papers.dnn.methods import METHODS, DnnMethod, DnnPlan
 from noisefloor_sim.papers.output import claims_table
 from noisefloor_sim.report import ClaimRow, Curve, Page, Plot, Role, RunCard, Section, Table
 

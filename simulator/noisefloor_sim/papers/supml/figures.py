@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from noisefloor_sim.papers.supml_runs import SupmlSetting
+from noisefloor_sim.papers.supml.runs import SupmlSetting
 from noisefloor_sim.papers.verdicts import (
+    ComputedTest,
     GapTest,
     MeanTest,
     PrintedClaim,
@@ -113,7 +114,7 @@ def _claim(
 ) -> PrintedClaim:
     flat: list[Test] = []
     for one in tests:
-        flat += [one] if isinstance(one, GapTest | MeanTest | RunTest) else one
+        flat += [one] if isinstance(one, Test) else one
     return PrintedClaim(key, data, what, printed, tuple(flat), is_noisy)
 
 
@@ -295,6 +296,8 @@ def _changed(claim: PrintedClaim, change: Callable[[SupmlSetting], SupmlSetting]
     """Return a claim about other settings."""
 
     def one(test: Test) -> Test:
+        if isinstance(test, ComputedTest):
+            return test
         if isinstance(test, GapTest):
             return replace(test, first=change(test.first), second=change(test.second))
         return replace(test, setting=change(test.setting))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from noisefloor.checks import check_count, check_extra
 from noisefloor.tables import LABEL, OneHot
-from noisefloor_sim.papers.dnn_claims import claims
-from noisefloor_sim.papers.dnn_figures import (
+from noisefloor_sim.papers.dnn.claims import claims
+from noisefloor_sim.papers.dnn.figures import (
     ADULT,
     FULL,
     QUICK,
@@ -17,14 +17,14 @@ from noisefloor_sim.papers.dnn_figures import (
     scores_by_point,
     variants,
 )
-from noisefloor_sim.papers.dnn_methods import (
+from noisefloor_sim.papers.dnn.methods import (
     DEFAULT_SEED,
     FOLDS,
     DnnPlan,
     adult,
     run_point,
 )
-from noisefloor_sim.papers.dnn_page import page_of, warnings_of, whole_model
+from noisefloor_sim.papers.dnn.page import page_of, warnings_of, whole_model
 from noisefloor_sim.papers.intervals import Runs
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions

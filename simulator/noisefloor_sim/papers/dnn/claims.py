@@ -14,7 +14,7 @@ from noisefloor.publication.networks import (
     claims_of,
 )
 from noisefloor.randomness import new_run
-from noisefloor_sim.papers.dnn_methods import DELTA, DnnPlan
+from noisefloor_sim.papers.dnn.methods import DELTA, DnnPlan
 
 MOST_GAMES = 20_000
 """On each input: enough to tell the printed epsilon from the claimed one."""

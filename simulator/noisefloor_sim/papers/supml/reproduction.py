@@ -16,9 +16,9 @@ from noisefloor.errors import BadRunDirectory
 from noisefloor.tables import ScaledSchema
 from noisefloor_sim.papers import verdicts
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_all
-from noisefloor_sim.papers.supml_figures import variants
-from noisefloor_sim.papers.supml_page import READINGS, page_of
-from noisefloor_sim.papers.supml_runs import (
+from noisefloor_sim.papers.supml.figures import variants
+from noisefloor_sim.papers.supml.page import READINGS, page_of
+from noisefloor_sim.papers.supml.runs import (
     SOURCES,
     TITLES,
     Accuracies,
