@@ -30,10 +30,10 @@ _STEP = "add_noise(sums, plan.noise_scale, source)"
 PUBLISHER_MUTANTS = (
     Mutant(
         "release-no-renyi",
-        "The filter is charged nothing for the noise of a release.",
+        "The filter is charged next to nothing for the noise of a release.",
         PUBLISHER,
         "return ReleaseLoss.of(claim.proved) if method.loss is None else method.loss(request)",
-        "return ReleaseLoss()",
+        "return ReleaseLoss(epsilon=1e-9)",
         MODELS,
         RELEASE,
         (UNACCOUNTED,),
