@@ -197,7 +197,7 @@ def carried(entry: LedgerEntry) -> LedgerEntry:
 
 
 def is_retry(entry: LedgerEntry, known: LedgerEntry) -> bool:
-    """Tell whether a request repeats a spend that is booked.
+    """Return whether a request repeats a spend that is booked.
 
     Format 1 wrote nothing down for a filter: of a spend that was carried over, a retry repeats
     what format 1 wrote.

@@ -23,7 +23,7 @@ class CheckpointStore(Protocol):
         """Return the checkpoint, or None."""
 
     def is_due(self) -> bool:
-        """Tell whether a checkpoint should be written now."""
+        """Return whether a checkpoint should be written now."""
 
     def save(self, content: bytes) -> None:
         """Keep this checkpoint in the place of the last one."""
@@ -38,7 +38,7 @@ class ReleaseRun:
     """How a release is run; by default it shows and keeps nothing.
 
     Attributes:
-        progress: Is told how far it is.
+        progress: Gets how far the release is.
         checkpoints: Of this release alone, if there is a place for them.
     """
 

@@ -33,8 +33,8 @@ two collections                 a frame counts in one collection: in the one tha
 ==============================  =================================================================
 
 Not covered, because no server can see it: a device that makes a second report of the same data;
-a sender who fills a batch with reports of his own, which he knows and can subtract; and whoever
-reads frames themselves, since he can also write them anew for another epoch or collection. Nor is
+a sender who fills a batch with reports of his own, which he knows and can subtract; and a person
+who reads frames, since he can also write them anew for another epoch or collection. Nor is
 a service that forgets what was read before: one whose store was emptied (in memory, a crash does
 it), set back to an older backup or snapshot, or started with another namespace for its first
 collection. Counts are not answers: how many frames came can be read exactly, see

@@ -61,7 +61,7 @@ class FileCheckpoint:
         return content
 
     def is_due(self) -> bool:
-        """Tell whether the last one is old enough."""
+        """Return whether the last one is old enough."""
         return not self._is_broken and self._clock() - self._last >= self._every_s
 
     def save(self, content: bytes) -> None:

@@ -192,7 +192,7 @@ class FilePublisher:
             records: Of the data set, as they are now.
             source: Of the noise: a SecureSource where records are of real people.
             audit: Plays the games of the card.
-            progress: Is told how far a long release is.
+            progress: Gets how far a long release is.
             tell: Gets a line when a checkpoint cannot be written.
         """
         releases = self.releases(request.data_set)

@@ -69,7 +69,7 @@ def states_bytes(backbone: Backbone, count: int, longest: int) -> int:
 
 
 def check_states_bytes(backbone: Backbone, count: int, longest: int) -> None:
-    """Refuse so many records that their hidden states do not fit into memory."""
+    """Refuse a number of records whose hidden states do not fit into memory."""
     if states_bytes(backbone, count, longest) > MOST_STATE_BYTES:
         rule = f"so few that their hidden states take at most {MOST_STATE_BYTES >> 30} GiB"
         raise BadParameter("records", "<records>", rule)

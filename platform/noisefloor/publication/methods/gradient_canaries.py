@@ -238,7 +238,7 @@ class FullBatchCanary:
 
     @property
     def _weights(self) -> list[float]:
-        """How much each training tells: its steps, over the square of its noise."""
+        """The weight of each training: its steps, over the square of its noise."""
         return [one.event.count / one.event.noise_multiplier**2 for one in self.parts]
 
     def group_work(self, _: int) -> int:

@@ -4,13 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from noisefloor.accounting import ReleaseLoss
-from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
 from noisefloor.publication.fine_tuning import Backbone, HeadSettings, TextModelFile
 from noisefloor.publication.methods.gradient_canaries import GradientCanary
 from noisefloor.publication.methods.model_spec import ParameterReader
-from noisefloor.publication.methods.text_plan import TextPlan, TextSpec, text_model_fields
+from noisefloor.publication.methods.text_plan import (
+    TextPlan,
+    TextSpec,
+    text_model_bytes,
+    text_model_fields,
+)
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import SgdPlan
 from noisefloor.publication.release_run import NO_RUN, ReleaseRun
@@ -97,8 +101,7 @@ The cost needs a delta."""
         run: ReleaseRun = NO_RUN,
     ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
-        if records.schema != self.spec.schema:
-            raise BadParameter("records", "<schema>", "of the schema that was planned for")
+        self.spec.check_records(records)
         tokens = fine_tuning.tokenise(self.backbone, records.schema, records.texts, "records")
         progress = run.counted("frozen layers", tokens.count)
         features = fine_tuning.run_frozen(
@@ -113,13 +116,9 @@ The cost needs a delta."""
             source.child("training"),
             residuals=residuals,
         )
-        return TextModelFile(
-            schema=records.schema,
-            pooled=self.pooled,
-            backbone_sha256=self.backbone.weights_sha256,
-            tokeniser_sha256=self.backbone.tokeniser_sha256,
-            tensors=dict(scaling.folded(weight, bias)),
-        ).written()
+        return text_model_bytes(
+            records.schema, self.backbone, self.pooled, scaling.folded(weight, bias)
+        )
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noisefloor.accounting import ReleaseLoss
-from noisefloor.errors import BadParameter, BadSnapshot
+from noisefloor.errors import BadSnapshot
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import fine_tuning
 from noisefloor.publication.fine_tuning import Backbone, TextModelFile, methods
@@ -22,7 +22,12 @@ from noisefloor.publication.methods.text_layer_settings import (
     LayerTraining,
     plan_layers,
 )
-from noisefloor.publication.methods.text_plan import TextPlan, TextSpec, text_model_fields
+from noisefloor.publication.methods.text_plan import (
+    TextPlan,
+    TextSpec,
+    text_model_bytes,
+    text_model_fields,
+)
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.private_sgd import SgdPlan
 from noisefloor.publication.release_run import NO_RUN, ReleaseRun
@@ -157,8 +162,7 @@ lowest trained layer. The cost needs a delta."""
         run: ReleaseRun = NO_RUN,
     ) -> bytes:
         """Return the file that is published; each call is a release of its own."""
-        if records.schema != self.spec.schema:
-            raise BadParameter("records", "<schema>", "of the schema that was planned for")
+        self.spec.check_records(records)
         tokens = fine_tuning.tokenise(self.backbone, records.schema, records.texts, "records")
         states = fine_tuning.run_frozen(
             self.backbone,
@@ -177,13 +181,7 @@ lowest trained layer. The cost needs a delta."""
             run=run,
             made_on=self.made_on,
         )
-        return TextModelFile(
-            schema=records.schema,
-            pooled=self.pooled,
-            backbone_sha256=self.backbone.weights_sha256,
-            tokeniser_sha256=self.backbone.tokeniser_sha256,
-            tensors=tensors,
-        ).written()
+        return text_model_bytes(records.schema, self.backbone, self.pooled, tensors)
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""

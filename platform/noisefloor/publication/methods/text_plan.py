@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from noisefloor.accounting import ReleaseLoss
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Claim, Guarantee
@@ -42,6 +45,11 @@ class TextSpec(PublicTerms):
     def __post_init__(self) -> None:
         self.check_terms()
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def check_records(self, records: TextRecords) -> None:
+        """Raise BadParameter unless records have the schema that was planned for."""
+        if records.schema != self.schema:
+            raise BadParameter("records", "<schema>", "of the schema that was planned for")
 
     @classmethod
     def read(
@@ -126,6 +134,22 @@ class TextPlan(ABC):
     @abstractmethod
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""
+
+
+def text_model_bytes(
+    schema: TextSchema,
+    backbone: Backbone,
+    pooled: tuple[int, ...],
+    tensors: Mapping[str, NDArray[np.float32]],
+) -> bytes:
+    """Return the file of a text classifier, with the hashes of what it was trained on."""
+    return TextModelFile(
+        schema=schema,
+        pooled=pooled,
+        backbone_sha256=backbone.weights_sha256,
+        tokeniser_sha256=backbone.tokeniser_sha256,
+        tensors=dict(tensors),
+    ).written()
 
 
 def text_model_fields(

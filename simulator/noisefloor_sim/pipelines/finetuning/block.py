@@ -123,7 +123,7 @@ class FinetuningBlock(PipelineBlock):
         default=7, ge=1, le=366, description="Days from one release to the next."
     )
     join_over_days: int = Field(
-        default=1, ge=1, le=366, description="Users join evenly over so many days."
+        default=1, ge=1, le=366, description="Users join evenly over this number of days."
     )
     test_share: float = Field(
         default=0.2, gt=0, lt=1, description="Share of users whose texts are kept back."

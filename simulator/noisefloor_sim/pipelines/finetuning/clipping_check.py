@@ -139,7 +139,7 @@ class ClippingCheck:
         return tuple(cause for one in self.canaries for cause in one.causes())
 
     def metrics(self) -> list[Metric]:
-        """Tell groups, lengths, and what the check would have found; of the last training."""
+        """Return groups, lengths, and what the check would have found; of the last training."""
         if not self.canaries:
             return []
         last = self.canaries[-1]

@@ -216,6 +216,6 @@ def _numbered(point: PointFindings, name: str) -> list[float]:
 
 
 def _label(point: PointFindings) -> str:
-    """Return what tells a point from the others."""
+    """Return the settings in which a point differs from the others."""
     said = [f"{key.rpartition('.')[2]} {value}" for key, value in point.settings]
     return ", ".join(said) or "this run"

@@ -78,7 +78,7 @@ def _short(training: FineTuningPlan) -> FineTuningPlan:
 
 
 def _factor_metrics(found: Mapping[str, NDArray[np.float64]]) -> list[Metric]:
-    """Tell how many examples are clipped, the smallest factor of each, and their mean."""
+    """Return how many examples are clipped, the smallest factor of each, and their mean."""
     metrics = []
     for name, factors in found.items():
         least = factors.min(axis=1)
@@ -103,7 +103,7 @@ def _overlap_metrics(overlaps: list[dict[str, float]]) -> list[Metric]:
 
 
 def _importance_metrics(found: Mapping[str, object]) -> list[Metric]:
-    """Tell quantiles of importances over their median, of all matrices together."""
+    """Return quantiles of importances over their median, of all matrices together."""
     from noisefloor.publication.fine_tuning.methods import UnitImportances
 
     metrics = []
@@ -121,7 +121,7 @@ def _importance_metrics(found: Mapping[str, object]) -> list[Metric]:
 
 
 def _map_metrics(name: str, maps: Mapping[str, NDArray[np.float64]]) -> list[Metric]:
-    """Tell the root of the mean square of each map, in the order of their names."""
+    """Return the root of the mean square of each map, in the order of their names."""
     return [
         Metric(f"diagnostics.{name}.group_{number}", float(np.sqrt(np.mean(one**2))))
         for number, (_, one) in enumerate(sorted(maps.items()))

@@ -2,7 +2,7 @@
 
 They are an explicit choice of a scenario (``source: made-up``, ``backbone: made-up``), and the
 page says so. A remark has a mood; words of that mood are nine times as frequent in it as those of
-the other, so that whoever learns which words are which predicts it. The encoder is a random BERT
+the other, so that a model that learns both lists predicts it. The encoder is a random BERT
 of a few layers, the same at each run: random layers keep apart what words there are.
 """
 

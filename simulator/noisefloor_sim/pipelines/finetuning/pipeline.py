@@ -213,7 +213,7 @@ class FinetuningPipeline(api.Pipeline):
 
 
 def training_metrics(plan: TextPlan) -> list[api.Metric]:
-    """Tell how many numbers a step clips and noises, by how much, and in how many groups."""
+    """Return how many numbers a step clips and noises, by how much, and in how many groups."""
     metrics: list[api.Metric] = []
     updated = updated_numbers(plan)
     if updated is not None:

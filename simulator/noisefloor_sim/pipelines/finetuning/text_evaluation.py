@@ -40,7 +40,7 @@ class TextEvaluation:
         return label_log_odds(self.logits(content, records), records.labels)
 
     def metrics(self, contents: Sequence[bytes], owners: NDArray[np.bool_]) -> list[Metric]:
-        """Tell the accuracy of every release, and of the last one beside its baselines.
+        """Return the accuracy of every release, and of the last one beside its baselines.
 
         Args:
             contents: The files, in their order.
@@ -54,7 +54,7 @@ class TextEvaluation:
         ]
 
     def _baselines(self, owners: NDArray[np.bool_], test: TextRecords) -> list[Metric]:
-        """Tell what a head without privacy reaches, and naming the most frequent class."""
+        """Return what a head without privacy reaches, and naming the most frequent class."""
         own = self.texts.records[owners]
         classes = own.schema.classes.size
         head = fit_plain_head(self.frozen.features(own), own.labels, classes, PENALTY)

@@ -113,8 +113,8 @@ class ModelsBlock(PipelineBlock):
         default=1,
         ge=1,
         le=366,
-        description="Users join evenly over so many days; a record arrives at the first contact "
-        "from then on.",
+        description="Users join evenly over this number of days; a record arrives at the first "
+        "contact from then on.",
     )
     test_share: float = Field(
         default=0.3,

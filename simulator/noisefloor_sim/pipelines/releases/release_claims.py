@@ -11,7 +11,7 @@ from noisefloor_sim.pipelines.releases.spending import all_releases_guarantee
 
 
 def model_metrics(plans: Sequence[AnyPlan], parameters: int) -> list[Metric]:
-    """Tell size and epsilon of one release: nominal, and of the whole model."""
+    """Return size and epsilon of one release: nominal, and of the whole model."""
     plan = plans[0]
     metrics = [
         Metric("model.parameters", float(parameters)),

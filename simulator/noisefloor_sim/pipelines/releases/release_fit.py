@@ -39,7 +39,7 @@ class ReleaseFit:
     planted_found: bool
 
     def metrics(self) -> list[Metric]:
-        """Tell draws, tests and p-value; of a service there is nothing to be told."""
+        """Return draws, tests and p-value; nothing for a service, which has no residuals."""
         if self.found is None:
             return []
         return [

@@ -13,7 +13,7 @@ def spending_metrics(
     holder: DataHolder[PlanT],
     together: Callable[[Sequence[PlanT], float], Guarantee | None],
 ) -> list[Metric]:
-    """Tell what was debited, what is proved, and how many releases were made and refused.
+    """Return what was debited, what is proved, and how many releases were made and refused.
 
     Args:
         holder: After its last release.

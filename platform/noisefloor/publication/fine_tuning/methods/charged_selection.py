@@ -79,7 +79,7 @@ class ChargedSelection:
             raise BadParameter("candidates", "<plans>", "of one relation of neighbours")
 
     def _has_empty_part(self, trained: int) -> bool:
-        """Tell whether all records may fall into one part: a training on none has no noise."""
+        """Return whether all records may fall into one part: a training on none has no noise."""
         largest = max(self.held_out, 1 - self.held_out)
         return bool(largest ** (trained / (1 - self.held_out)) > _RAREST)
 

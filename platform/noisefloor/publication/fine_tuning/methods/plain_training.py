@@ -33,7 +33,7 @@ def train_plain(
         inputs: What the module takes.
         labels: The class of each record.
         source: Draws the order of records, and right factors of adapters.
-        progress: Is told how many steps are done.
+        progress: Gets the number of steps that are done.
         padding: Lengths of records, where these are cut to about their own.
 
     Raises:
