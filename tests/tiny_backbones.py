@@ -43,3 +43,13 @@ def write_tokeniser(folder: Path, words: tuple[str, ...] = WORDS) -> None:
     (folder / "vocab.txt").write_text("\n".join((*SPECIAL, *words, "")))
     settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def write_piece_file(folder: Path, words: tuple[str, ...] = WORDS) -> Path:
+    """Write a tokeniser as one file, as those who count pieces read it, and return its folder."""
+    from tokenizers import BertWordPieceTokenizer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = {word: place for place, word in enumerate((*SPECIAL, *words))}
+    BertWordPieceTokenizer(vocabulary).save(str(folder / "tokenizer.json"))
+    return folder

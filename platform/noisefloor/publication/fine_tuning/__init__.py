@@ -21,6 +21,7 @@ from noisefloor.publication.fine_tuning.backbone import (
     backbone_folder,
     load_backbone,
     shared_backbone,
+    shared_folder,
     using_backbone,
 )
 from noisefloor.publication.fine_tuning.feature_cache import public_features
@@ -74,6 +75,7 @@ __all__ = [
     "release_bytes",
     "run_frozen",
     "shared_backbone",
+    "shared_folder",
     "states_bytes",
     "tokenise",
     "train_head",

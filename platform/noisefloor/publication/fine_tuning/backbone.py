@@ -144,13 +144,17 @@ def using_backbone(source: str | Path) -> Iterator[None]:
         _CHOSEN.reset(token)
 
 
+def shared_folder() -> Path:
+    """Return the directory of this machine's backbone: $NOISEFLOOR_BACKBONE, or MiniLM's."""
+    return backbone_folder(_CHOSEN.get() or os.environ.get(BACKBONE_VARIABLE) or DEFAULT_BACKBONE)
+
+
 def shared_backbone() -> Backbone:
-    """Return the backbone of this machine, loaded once: that of $NOISEFLOOR_BACKBONE, or MiniLM.
+    """Return the backbone of this machine, loaded once; see ``shared_folder``.
 
     Requests do not name it: a directory of the publisher is nobody else's to choose.
     """
-    chosen = _CHOSEN.get() or os.environ.get(BACKBONE_VARIABLE) or DEFAULT_BACKBONE
-    folder = backbone_folder(chosen)
+    folder = shared_folder()
     config = folder / CONFIG
     return _loaded(folder, config.stat().st_mtime_ns if config.is_file() else 0)
 
