@@ -20,6 +20,13 @@ from noisefloor.publication.text.evaluation.features import (
     piece_counts,
     piece_presence,
 )
+from noisefloor.publication.text.evaluation.residual_idf import (
+    CosineSummary,
+    compare_cosines,
+    cosines,
+    residual_idf,
+    ridf_vectors,
+)
 from noisefloor.publication.text.evaluation.utility import (
     BENCHMARK,
     PAPER,
@@ -27,22 +34,33 @@ from noisefloor.publication.text.evaluation.utility import (
     evaluate_utility,
     mean_scores,
 )
+from noisefloor.publication.text.evaluation.verbatim_runs import VerbatimRuns, verbatim_runs
+from noisefloor.publication.text.evaluation.windows import Windows, number_windows
 
 __all__ = [
     "BENCHMARK",
     "PAPER",
     "ClassScores",
+    "CosineSummary",
     "Discrimination",
+    "VerbatimRuns",
+    "Windows",
     "area_interval",
     "class_f1",
     "classifier_names",
+    "compare_cosines",
+    "cosines",
     "discriminate_meaning",
     "discriminate_pairs",
     "evaluate_utility",
     "mean_scores",
+    "number_windows",
     "pair_presence",
     "piece_counts",
     "piece_presence",
     "rank_area",
+    "residual_idf",
+    "ridf_vectors",
     "token_table",
+    "verbatim_runs",
 ]
