@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from noisefloor.accounting import binary_success, true_positive_rate
+from noisefloor.accounting import (
+    binary_success,
+    gaussian_true_positive_rate,
+    true_positive_rate,
+)
 from noisefloor.adversary.audit import REPORTED_RATES, RocCurve, one_run_bound
 from noisefloor.adversary.text.relations import of_exchange, of_removal
 from noisefloor.checks import Floats, blocks
@@ -31,6 +35,7 @@ class TextMembership:
         guarantee: Of what was published, for one text that is there or not.
         area_bound: What the mean area over publications cannot pass.
         bound: The epsilon that is proved; nothing where memberships were not drawn fairly.
+        mu: Of Gaussian privacy, where the publication is known to have that as well.
     """
 
     roc: RocCurve = field(repr=False)
@@ -38,6 +43,7 @@ class TextMembership:
     guarantee: Guarantee
     area_bound: float
     bound: LowerBound | None
+    mu: float | None = None
 
     @property
     def auc(self) -> float:
@@ -47,19 +53,23 @@ class TextMembership:
     @property
     def allowed(self) -> Floats:
         """The most that the guarantee allows, at each false positive rate of the curve."""
-        rates = self.roc.false_positive_rate
+        return self.allowed_at(self.roc.false_positive_rate)
+
+    def allowed_at(self, rates: ArrayLike) -> Floats:
+        """Return the most that the guarantee allows at some false positive rates.
+
+        Formula: ``min(e^epsilon FPR + delta, 1 - e^-epsilon (1 - delta - FPR), 1)``, and with mu
+        not above ``Phi(Phi^-1(FPR) + mu)`` either.
+        """
         most = true_positive_rate(rates, self.guarantee.epsilon, self.guarantee.delta)
+        if self.mu is not None:
+            most = np.minimum(most, gaussian_true_positive_rate(rates, self.mu))
         return np.asarray(most, dtype=np.float64)
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
         """Return the figures as one JSON object; a rate that is not resolved is null."""
         rates = {f"tpr_at_{rate:g}": tpr for rate, tpr in self.roc.resolved().items()}
-        allowed = {
-            f"allowed_at_{rate:g}": float(
-                true_positive_rate(rate, self.guarantee.epsilon, self.guarantee.delta)
-            )
-            for rate in REPORTED_RATES
-        }
+        allowed = {f"allowed_at_{rate:g}": float(self.allowed_at(rate)) for rate in REPORTED_RATES}
         return {
             "auc": self.auc,
             "interval": list(self.interval),
@@ -78,6 +88,7 @@ def attack_membership(
     *,
     is_fair: bool = False,
     alpha: float = 1e-3,
+    mu: float | None = None,
 ) -> TextMembership:
     """Tell members by a score.
 
@@ -93,6 +104,8 @@ def attack_membership(
         is_fair: Whether each membership was drawn by a fair random bit of its own: only then
             one publication proves an epsilon.
         alpha: The probability that this epsilon is wrong.
+        mu: Of Gaussian privacy; of a composition of sampled Gaussian noise about
+            ``q sqrt(T (e^(1 / sigma^2) - 1))`` (central limit, no proof).
     """
     if np.shape(scores) != np.shape(members) or members.dtype != np.bool_:
         raise BadParameter("members", np.shape(members), "a boolean for each score")
@@ -107,6 +120,7 @@ def attack_membership(
         guarantee=removal,
         area_bound=float(binary_success(exchange.epsilon, exchange.delta)),
         bound=bound,
+        mu=mu,
     )
 
 

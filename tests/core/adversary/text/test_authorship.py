@@ -8,6 +8,7 @@ import pytest
 from made_up_texts import SIZE, class_texts, same_length
 from noisefloor.adversary.text import link_authors, train_stylometry
 from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import KaryResponse
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.text import Documents
 from noisefloor.randomness import SeededSource
@@ -36,6 +37,24 @@ def test_authors_are_linked_by_style_and_strangers_are_not(seed: int) -> None:
     truth = SeededSource(seed, "truth").generator().integers(0, A, 400)
     null = link_authors(style, alike, truth, CLAIMED)
     assert binomial_p(null.right, null.n, 1 / A) > FALSE_ALARM
+
+
+@pytest.mark.statistical
+def test_a_randomised_author_is_named_as_often_as_the_bound_says(seed: int) -> None:
+    # 2,000 games. k-ary response of epsilon 1 decides whose text is published, and style gives
+    # that one away nearly always: exact binomial at FALSE_ALARM against the bound, which holds
+    # with equality for it. The twin is epsilon 1.4.
+    style = train_stylometry(class_texts(400, seed, "known", classes=A, pull=0.9), A, SIZE)
+    claimed = Guarantee(1.0, Neighbours.USER)
+    truth = np.arange(2000) % A
+    texts = class_texts(2000, seed, "texts", classes=A, pull=0.9)
+    for epsilon, is_as_claimed in ((1.0, True), (1.4, False)):
+        shown = KaryResponse(A, epsilon).randomise(truth, SeededSource(seed, f"{epsilon:g}"))
+        rows = A * (np.arange(2000) // A) + shown
+        found = link_authors(style, texts[rows], truth, claimed)
+        assert found.bound == pytest.approx(math.e / (math.e + A - 1))
+        p_value = binomial_p(found.right, found.n, found.bound)
+        assert (p_value > FALSE_ALARM) == is_as_claimed
 
 
 def test_texts_of_one_pseudonym_add_up() -> None:
@@ -92,6 +111,17 @@ def test_a_background_takes_off_what_is_usual() -> None:
     )
     assert plain.success == 0.0
     assert better.success == 1.0
+
+
+def test_scores_are_those_of_naive_bayes() -> None:
+    from sklearn.naive_bayes import MultinomialNB
+
+    known, texts = written(60, 1), written(30, 2)
+    style = train_stylometry(known, A, SIZE)
+    model = MultinomialNB(alpha=0.1, fit_prior=False)
+    model.fit(style.features(known), known.labels)
+    expected = model.predict_joint_log_proba(style.features(texts))
+    assert style.scores(texts) == pytest.approx(expected - expected.mean(axis=1, keepdims=True))
 
 
 def test_authors_without_a_known_text_are_refused() -> None:

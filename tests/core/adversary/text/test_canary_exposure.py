@@ -11,7 +11,7 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.text import Documents
 from noisefloor.randomness import SeededSource
-from statistics_of_tests import FALSE_ALARM, chi_square_p
+from statistics_of_tests import FALSE_ALARM, binomial_p, chi_square_p
 
 PLAIN = Guarantee.none("texts are copied", Neighbours.DOCUMENT)
 PROMISED = Guarantee(1.0, Neighbours.DOCUMENT, delta=0.01)
@@ -81,6 +81,26 @@ def test_a_copied_secret_is_exposed_and_an_absent_one_is_not(seed: int) -> None:
     assert bound.epsilon == bound.ceiling
     assert bound.epsilon > PROMISED.epsilon  # what is claimed is refuted
     assert copied.lower_bound(1e-6, delta=0.1).epsilon < bound.epsilon
+
+
+@pytest.mark.statistical
+def test_a_secret_published_with_probability_delta_keeps_the_bound(seed: int) -> None:
+    # 3,000 games of 16 candidates. A release that holds the secret with probability delta = 0.3
+    # and nothing otherwise is (0, delta): first with 0.3 + 0.7 / 16 = 0.344, the bound is 0.3625.
+    # Exact binomial at FALSE_ALARM. The twin holds it with probability 0.45.
+    claimed = Guarantee(0.0, Neighbours.DOCUMENT, delta=0.3)
+    secrets = SeededSource(seed, "secrets").generator().integers(0, 16, 3000)
+    for chance, is_as_claimed in ((0.3, True), (0.45, False)):
+        is_shown = SeededSource(seed, "shown", f"{chance:g}").generator().random(3000) < chance
+        scores = np.zeros((3000, 16))
+        scores[np.flatnonzero(is_shown), secrets[is_shown]] = 1.0
+        source = SeededSource(seed, "ranks", f"{chance:g}")
+        found = rank_canaries(scores, secrets, claimed, source)
+        assert found.first.bound == pytest.approx(0.3625)
+        expected = 0.3 + 0.7 / 16
+        assert (binomial_p(found.first.right, 3000, expected) > FALSE_ALARM) == is_as_claimed
+        assert (found.first.interval[0] <= found.first.bound) == is_as_claimed
+        assert (found.lower_bound(1e-6, delta=0.3).epsilon == 0.0) == is_as_claimed
 
 
 def test_a_reference_takes_off_what_is_common() -> None:

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from made_up_texts import SIZE, class_texts, shuffled
+from made_up_texts import LENGTH, SIZE, class_texts, documents_of, shuffled
 from noisefloor.accounting import true_positive_rate
 from noisefloor.adversary.text import (
     attack_membership,
@@ -70,6 +71,33 @@ def test_the_curve_stands_beside_what_is_allowed() -> None:
     written = found.as_json()
     assert written["tpr_at_0.01"] is None  # 20 others do not resolve it
     assert written["allowed_at_0.01"] == pytest.approx(0.01 * np.e)
+
+
+def test_gaussian_privacy_allows_less_where_both_are_known() -> None:
+    members = np.arange(40) >= 20
+    found = attack_membership(np.arange(40.0), members, PROMISED, mu=0.5)
+    rates = np.array([0.0, 0.01, 0.3, 1.0])
+    expected = np.minimum(true_positive_rate(rates, 1.0), norm.cdf(norm.ppf(rates) + 0.5))
+    assert found.allowed_at(rates) == pytest.approx(expected)
+    assert found.as_json()["allowed_at_0.01"] < 0.01 * np.e + 1e-12
+    assert found.allowed_at(0.3) < true_positive_rate(0.3, 1.0)
+
+
+def test_common_texts_are_near_to_everything_unless_a_reference_says_so() -> None:
+    # Half of all texts are one and the same: near to what was published, members or not.
+    targets, reference = class_texts(40, 1), class_texts(40, 2)
+    common = np.where(np.arange(40) < 20, 0, np.arange(40))
+    targets = targets[common]
+    weights = residual_idf(reference, SIZE)
+    bare = nearest_scores(targets, targets[19:30], weights)
+    assert bare[:30] == pytest.approx(np.ones(30), abs=1e-6)
+    both = reference[np.arange(39)]
+    known = documents_of(
+        [*both.pieces.reshape(-1, LENGTH).tolist(), targets.pieces[:LENGTH].tolist()]
+    )
+    calibrated = nearest_scores(targets, targets[19:30], weights, known)
+    assert calibrated[:20] == pytest.approx(np.zeros(20), abs=1e-6)
+    assert calibrated[20:30].min() > 0.05
 
 
 def test_nearness_to_the_text_itself_is_one() -> None:

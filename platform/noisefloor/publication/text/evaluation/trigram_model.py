@@ -69,8 +69,8 @@ class TrigramModel:
     def train(cls, corpus: Documents, size: int) -> "TrigramModel":
         """Count the runs of a corpus; it should be public, and none of what is judged.
 
-        Reference: Kneser and Ney 1995, doi 10.1109/ICASSP.1995.479394; Chen and Goodman 1999,
-        section 2.7 (interpolation), doi 10.1006/csla.1999.0128.
+        Reference: Kneser and Ney 1995, doi 10.1109/ICASSP.1995.479394; Chen and Goodman 1999
+        (interpolation), doi 10.1006/csla.1999.0128.
         """
         check_count(size, "size", most=MOST_PIECES)
         check_texts("corpus", corpus, size)
