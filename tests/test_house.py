@@ -9,6 +9,8 @@ ENTRY_POINTS = (
     "noisefloor_sim",  # the interface for notebooks
     "noisefloor_sim.inspection.symbol_flow",  # for pipelines to come: docs/adding-a-pipeline.md
     "noisefloor.publication.fine_tuning.methods",  # diagnostics and selection, for notebooks
+    "noisefloor.publication.text.evaluation",  # until a pipeline of texts uses it
+    "noisefloor.adversary.text",  # likewise
     "noisefloor_sim.cli.commands",
     "noisefloor_sim.cli.__main__",
     "noisefloor_services.__main__",
