@@ -28,6 +28,9 @@ class Documents:
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.labels) + 1 or self.offsets[-1] != len(self.pieces):
             raise BadParameter("offsets", "<offsets>", "where each document begins, and the end")
+        # Sparse matrices are built on these arrays, and sort theirs in place.
+        for array in (self.pieces, self.offsets, self.labels):
+            array.flags.writeable = False
 
     @property
     def count(self) -> int:

@@ -65,6 +65,11 @@ class TextTokeniser:
             found[place] = word
         return found
 
+    @cached_property
+    def continuations(self) -> NDArray[np.int64]:
+        """Pieces that go on with a word: they never begin one, in the way BERT cuts words."""
+        return np.array([i for i, word in enumerate(self.words) if word[:2] == "##"], np.int64)
+
     def cut(self, texts: Sequence[str] | NDArray[Any], longest: int) -> tuple[Pieces, Offsets]:
         """Return the first pieces of each text, all in one row, and where each text begins.
 

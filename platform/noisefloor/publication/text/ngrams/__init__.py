@@ -1,0 +1,37 @@
+"""Made-up texts from noisy counts of pieces and pairs, the baseline that networks have to beat.
+
+    plan = NgramPlan.of(cost, documents=20_000, classes=2, longest=60, vocabulary=30_522)
+    counts = count_ngrams(documents, plan, public, source)      # every table once, with noise
+    writer = NgramWriter(fit_pairs(counts), plan.bin_width, plan.longest)
+    writer.write(100_000, source.child("texts"))
+
+``ngram_plan`` says what is counted with how much noise; ``noisy_counts`` bounds what a document
+changes; ``counting`` counts; ``shrinkage``, ``piece_estimates`` and ``pair_model`` use the noisy
+tables alone; ``public_corpus`` is what is known without them; ``writing`` writes.
+"""
+
+from noisefloor.publication.text.ngrams.counting import NgramCounts, count_ngrams
+from noisefloor.publication.text.ngrams.ngram_plan import NgramPlan
+from noisefloor.publication.text.ngrams.noisy_counts import (
+    CellCounts,
+    CountingBound,
+    NoisyCounting,
+    counting_loss,
+)
+from noisefloor.publication.text.ngrams.pair_model import PairModel, fit_pairs
+from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
+from noisefloor.publication.text.ngrams.writing import NgramWriter
+
+__all__ = [
+    "CellCounts",
+    "CountingBound",
+    "NgramCounts",
+    "NgramPlan",
+    "NgramWriter",
+    "NoisyCounting",
+    "PairModel",
+    "PublicCorpus",
+    "count_ngrams",
+    "counting_loss",
+    "fit_pairs",
+]

@@ -1,0 +1,176 @@
+"""What is counted of labelled documents, with how much noise, before any of them is looked at.
+
+Three tables, one after the other. **Lengths** by label tell how many pieces there are. **Pieces**:
+how often each is there in all, and by how much more under each label. **Pairs** of a piece and the
+one before it, in all labels together: those that are frequent in public or would be if pieces were
+independent, and for each piece all other pairs in one cell. Which pieces and pairs are worth a
+count follows from public frequencies, from tables that were released before, and from the noise.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.accounting import ReleaseLoss, epsilon_at, noise_multiplier_for
+from noisefloor.checks import check_count
+from noisefloor.errors import BadParameter
+from noisefloor.privacy import Guarantee
+from noisefloor.publication.cell_noise import LEAST_DELTA
+from noisefloor.publication.text.ngrams.noisy_counts import (
+    MOST_SIGMA,
+    CountingBound,
+    NoisyCounting,
+    counting_loss,
+)
+
+Floats = NDArray[np.float64]
+Exponents = NDArray[np.int8]
+
+MOST_CLASSES = 32
+MOST_BINS = 64
+GRID = 16
+"""In how many steps a document's multiplier falls."""
+
+_TOP = 12
+"""The largest exponent of two of a squared scale: 64 times the noise of a rare cell."""
+
+_SHAPE = 0.6
+"""Squared scales rise with this power of what is expected of a cell."""
+
+POOLED_SHIFT = 3
+"""A piece's count in all weighs this many halvings less than the differences between labels."""
+
+_NORM_SQUARED = 8
+"""Of a document in the tables of pieces and pairs: most documents reach it, so that all count nearly alike."""
+
+_LENGTH_SHARE = 0.03
+TABLES = ("lengths", "pieces", "pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class NgramPlan:
+    """Noisy n-gram counts of documents.
+
+    Guarantee:  that of Gaussian noise of a multiplier for each table, one after the other; the
+                integer noise that is drawn is bounded by it in Renyi divergences. Per release.
+    Neighbours: one document added or removed, or one substituted.
+    Domain:     documents of at most ``longest`` pieces of a public vocabulary.
+
+    Attributes:
+        cost: What all tables together may cost; needs a delta.
+        documents: How many there are, as declared in public: for floors, not for the guarantee.
+        classes: Of the label.
+        longest: Of a document, in pieces.
+        vocabulary: How many pieces there are.
+        multipliers: Of the noise, by table.
+    """
+
+    cost: Guarantee
+    documents: int
+    classes: int
+    longest: int
+    vocabulary: int
+    multipliers: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls, cost: Guarantee, documents: int, classes: int, longest: int, vocabulary: int
+    ) -> "NgramPlan":
+        """Divide a cost among the tables, or refuse it.
+
+        The less may be spent, the less of it goes to pairs: differences between labels are what a
+        classifier learns from, and pairs of little noise are what makes a text look like one.
+        """
+        check_count(documents, "size")
+        check_count(classes, "classes", least=1, most=MOST_CLASSES)
+        check_count(longest, "text", most=4096)
+        if cost.delta < LEAST_DELTA:
+            rule = f"at least {LEAST_DELTA:g}: the noise is Gaussian"
+            raise BadParameter("delta", cost.delta, rule)
+        pairs = min(0.47, max(0.1, 0.12 + 0.12 * math.log2(cost.epsilon)))
+        shares = {"lengths": _LENGTH_SHARE, "pieces": 1 - pairs - _LENGTH_SHARE, "pairs": pairs}
+        # A little of delta is left for the tails that integer noise is cut at.
+        whole = noise_multiplier_for(
+            cost.epsilon, cost.delta * 0.999, method="rdp", neighbours=cost.neighbours
+        )
+        multipliers = {name: whole / math.sqrt(share) for name, share in shares.items()}
+        return cls(cost, documents, classes, longest, vocabulary, MappingProxyType(multipliers))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved of all tables together."""
+        # Delta grows by the variation on one side, and by e**epsilon times it on the other.
+        slack = self.loss.variation * (1 + math.exp(self.cost.epsilon))
+        found = epsilon_at(self.loss.events, self.cost.delta - slack, "rdp", self.cost.neighbours)
+        return replace(found, delta=self.cost.delta)
+
+    @property
+    def loss(self) -> ReleaseLoss:
+        """What is known of the loss of all tables."""
+        cells = {"lengths": 1, "pieces": (self.classes + 1) * self.longest, "pairs": self.longest}
+        parts = [
+            counting_loss(self.multipliers[name], self.bound(name), cells[name]) for name in TABLES
+        ]
+        events = tuple(event for part in parts for event in part.events)
+        return ReleaseLoss(events, variation=math.fsum(part.variation for part in parts))
+
+    def bound(self, name: str) -> CountingBound:
+        """Return how far a document can move a table, and how that is measured."""
+        if name == "lengths":
+            return CountingBound(1, 1, 0)
+        base = self.multipliers[name] * GRID * math.sqrt(_NORM_SQUARED)
+        if base > MOST_SIGMA:
+            rule = f"large enough for noise of at most {MOST_SIGMA / GRID:g} documents"
+            raise BadParameter("epsilon", self.cost.epsilon, rule)
+        widest = math.floor(2 * math.log2(MOST_SIGMA / base))
+        return CountingBound(_NORM_SQUARED, GRID, min(_TOP, widest))
+
+    @property
+    def bin_width(self) -> int:
+        """How many lengths are counted as one."""
+        return -(-self.longest // MOST_BINS)
+
+    @property
+    def bins(self) -> int:
+        """How many cells of lengths each label has."""
+        return -(-self.longest // self.bin_width)
+
+    def lengths(self) -> NoisyCounting:
+        """Return the counting of lengths: a document is one cell."""
+        return self.counting("lengths", np.zeros(self.classes * self.bins, dtype=np.int8))
+
+    def counting(self, name: str, exponents: Exponents) -> NoisyCounting:
+        """Return the counting of a table, once its cells are known."""
+        return NoisyCounting(exponents, self.multipliers[name], self.bound(name))
+
+    def deviation(self, name: str) -> float:
+        """Return the standard deviation of the noise of a cell of scale 1, in counts."""
+        return self.multipliers[name] * math.sqrt(self.bound(name).norm_squared)
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        """Return what a card says of the tables."""
+        return {
+            name: {
+                "noise_multiplier": self.multipliers[name],
+                "largest_squared_norm": self.bound(name).norm_squared,
+            }
+            for name in TABLES
+        }
+
+
+def scale_exponents(expected: Floats, least: float, shift: int, top: int) -> Exponents:
+    """Return exponents of squared scales: the least for rare cells, more for frequent ones.
+
+    Args:
+        expected: Of each cell, in any unit.
+        least: What the rarest cells that are counted are expected to be.
+        shift: The least exponent.
+        top: The largest exponent.
+    """
+    rising = _SHAPE * np.log2(np.maximum(expected, least) / least)
+    return np.clip(np.round(rising) + shift, 0, top).astype(np.int8)

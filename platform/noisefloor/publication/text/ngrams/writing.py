@@ -1,0 +1,171 @@
+"""Writes made-up documents by the chains of labels, all documents at once, piece by piece.
+
+With a public corpus and a weight for it, the next piece comes from public text with that chance:
+from what followed the last two pieces there, by how much more frequent each is in private texts of
+the label. It reads better and costs nothing, since only noisy counts are used.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.checks import check_count, check_finite
+from noisefloor.errors import BadParameter
+from noisefloor.publication.text.documents import Documents
+from noisefloor.publication.text.ngrams.pair_model import LabelChain, PairModel
+from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus, Rows
+from noisefloor.randomness import Source
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_TRIES = 6
+"""Of another piece, where one came that makes a pair of the model with the piece before it."""
+
+_MOST_RATIO = 20.0
+"""By which a piece of public text is preferred at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Rows of weights that are drawn from by their running sums."""
+
+    running: Floats
+    starts: Counts
+    pieces: Counts
+
+    @classmethod
+    def of(cls, weights: Floats, starts: Counts, pieces: Counts) -> "_Rows":
+        return cls(np.append(0.0, np.cumsum(weights)), starts, pieces)
+
+    def totals(self, rows: Counts) -> Floats:
+        """Return the sum of each row."""
+        return self.running[self.starts[rows + 1]] - self.running[self.starts[rows]]
+
+    def draw(self, rows: Counts, uniform: Floats) -> Counts:
+        """Return a piece of each row, for a number between 0 and the row's sum."""
+        at = np.searchsorted(self.running, self.running[self.starts[rows]] + uniform, "right") - 1
+        first, last = self.starts[rows], self.starts[rows + 1] - 1
+        return self.pieces[np.clip(at, first, np.maximum(last, first))]
+
+
+@dataclass(frozen=True)
+class NgramWriter:
+    """Writes documents.
+
+    Attributes:
+        model: The chains.
+        bin_width: How many lengths are in a bin.
+        longest: The largest length.
+        public: A public corpus to cross the chains with, if any.
+        public_weight: The chance that a piece comes from public text, where that has one.
+    """
+
+    model: PairModel
+    bin_width: int
+    longest: int
+    public: PublicCorpus | None = None
+    public_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= check_finite(self.public_weight, "public_weight") <= 1:
+            raise BadParameter("public_weight", self.public_weight, "in [0, 1]")
+        if self.public_weight and self.public is None:
+            raise BadParameter("public", "<none>", "a public corpus, to take pieces from")
+
+    def labels(self, count: int) -> Counts:
+        """Return labels in the proportions that were estimated, spread evenly."""
+        check_count(count, "texts")
+        ends = np.round(np.cumsum(self.model.documents) / self.model.documents.sum() * count)
+        return np.searchsorted(ends, np.arange(count), side="right").astype(np.int64)
+
+    def write(self, count: int, source: Source) -> Documents:
+        """Write documents; the order of labels is drawn last."""
+        labels = self.labels(count)
+        lengths = self._lengths(labels, source.child("lengths"))
+        table = np.zeros((count, int(lengths.max())), dtype=np.int32)
+        for label, chain in enumerate(self.model.chains):
+            rows = np.flatnonzero(labels == label)
+            if rows.size:
+                stream = source.child("pieces", label)
+                table[rows] = self._written(chain, label, rows.size, table.shape[1], stream)
+        order = np.argsort(source.child("order").words(count), kind="stable")
+        lengths, labels, table = lengths[order], labels[order], table[order]
+        is_in = np.arange(table.shape[1]) < lengths[:, None]
+        return Documents(table[is_in], np.append(0, np.cumsum(lengths)), labels)
+
+    def _lengths(self, labels: Counts, source: Source) -> Counts:
+        running = np.cumsum(self.model.lengths, axis=1)
+        running /= running[:, -1:]
+        drawn = _uniform(source.stage("bins"), len(labels))
+        bins = (drawn[:, None] >= running[labels]).sum(axis=1)
+        inside = _uniform(source.stage("inside"), len(labels)) * self.bin_width
+        return np.minimum(bins * self.bin_width + inside.astype(np.int64) + 1, self.longest)
+
+    def _written(
+        self, chain: LabelChain, label: int, count: int, length: int, source: Source
+    ) -> NDArray[np.int32]:
+        size = self.model.size
+        starts = np.searchsorted(self.model.before, np.arange(size + 2))
+        rows = _Rows.of(chain.pairs, starts, self.model.pieces)
+        other = np.cumsum(chain.others)
+        known = self.model.before * size + self.model.pieces
+        crossed = self._crossed(label)
+        table = np.empty((count, length), dtype=np.int32)
+        twice = last = np.full(count, size, dtype=np.int64)
+        for place in range(length):
+            step = source.child(place)
+            own = rows.totals(last)
+            drawn = _uniform(step.stage("pairs"), count) * (own + chain.rests[last])
+            chosen = rows.draw(last, np.minimum(drawn, own))
+            open_ = np.flatnonzero(drawn >= own)
+            for again in range(_TRIES):
+                uniform = _uniform(step.stage("others", again), open_.size) * other[-1]
+                picked = np.minimum(np.searchsorted(other, uniform, "right"), size - 1)
+                chosen[open_] = picked
+                open_ = open_[_is_known(known, last[open_] * size + picked)]
+                if not open_.size:
+                    break
+            if crossed is not None:
+                chosen = self._cross(crossed, twice, last, chosen, step)
+            table[:, place] = chosen
+            twice, last = last, chosen
+        return table
+
+    def _crossed(self, label: int) -> tuple[Rows, _Rows] | None:
+        """Return public rows, weighed by how much more frequent pieces are under a label."""
+        if self.public is None or not self.public_weight:
+            return None
+        triples = self.public.triples
+        ratio = self.model.shares[label] / np.maximum(self.public.frequencies, 1e-12)
+        weights = triples.counts * np.minimum(ratio[triples.pieces], _MOST_RATIO)
+        return triples, _Rows.of(weights, triples.starts, triples.pieces)
+
+    def _cross(
+        self,
+        crossed: tuple[Rows, _Rows],
+        twice: Counts,
+        last: Counts,
+        chosen: Counts,
+        step: Source,
+    ) -> Counts:
+        triples, rows = crossed
+        is_public = _uniform(step.stage("source"), len(last)) < self.public_weight
+        found, is_seen = triples.find(twice * (self.model.size + 1) + last)
+        take = np.flatnonzero(is_public & is_seen)
+        uniform = _uniform(step.stage("public"), take.size) * rows.totals(found[take])
+        chosen = chosen.copy()
+        chosen[take] = rows.draw(found[take], uniform)
+        return chosen
+
+
+def _uniform(source: Source, count: int) -> Floats:
+    """Return numbers in [0, 1) of 53 bits."""
+    return (source.words(count) >> np.uint64(11)) * 2.0**-53
+
+
+def _is_known(known: Counts, keys: Counts) -> NDArray[np.bool_]:
+    if not known.size:
+        return np.zeros(len(keys), dtype=np.bool_)
+    return known[np.minimum(np.searchsorted(known, keys), known.size - 1)] == keys
