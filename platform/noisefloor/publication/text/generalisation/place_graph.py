@@ -1,6 +1,7 @@
 """Places and what they lie in: cities, counties, states, countries, continents of GeoNames."""
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -73,6 +74,15 @@ class PlaceGraph:
         if node == ROOT and "," in name:
             return self.spellings.get(spelling_key(name.partition(",")[0]), ROOT)
         return node
+
+    def most_populous(self, level: int, count: int) -> list[str]:
+        """Return the names of the most populous places of a level that have their name alone."""
+        here = np.flatnonzero(self.hierarchy.levels == level)
+        order = here[np.lexsort((here, -self.populations[here]))]
+        names = (str(self.hierarchy.labels[node]) for node in order)
+        found = zip(order.tolist(), names, strict=True)
+        own = (name for node, name in found if self.spellings.get(spelling_key(name)) == node)
+        return list(itertools.islice(own, count))
 
     def find_within(self, name: str) -> int:
         """Return the longest place among the words of a name; of equals, the last one's."""
