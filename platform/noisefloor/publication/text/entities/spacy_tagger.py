@@ -132,7 +132,7 @@ def pipeline(name: str) -> Any:  # Any: spaCy is imported late
 
     try:
         made = spacy.load(name)
-    except (ImportError, OSError, ValueError) as error:  # what it needs is not here, or is broken
+    except Exception as error:  # whatever its parts raise that are not here, or broken
         raise MissingTagger(name, type(error).__name__) from None
     finders = [one for one in made.pipe_names if made.get_pipe_meta(one).factory in _FINDERS]
     made.select_pipes(enable=[*_upstream(made, finders), *finders])

@@ -71,7 +71,7 @@ def write_token_model(folder: Path, **config: Any) -> Path:
         "id2label": dict(enumerate(LABELS)),
         "label2id": {label: place for place, label in enumerate(LABELS)},
     }
-    model: Any = BertForTokenClassification(BertConfig(**settings | config))
+    model: Any = BertForTokenClassification(BertConfig(**settings | config))  # type: ignore[no-untyped-call]
     for name, parameter in model.named_parameters():
         parameter.data.fill_(1.0 if name.endswith("LayerNorm.weight") else 0.0)
     for place, word in enumerate(vocabulary):
@@ -145,7 +145,7 @@ def test_a_pipeline_of_a_directory_has_its_labels_translated(tmp_path: Path) -> 
 
 
 def test_what_finds_entities_runs_with_what_it_listens_to(tmp_path: Path) -> None:
-    """Pipelines such as GiNZA's share vectors: without them nothing is found, and no error told."""
+    """Pipelines such as GiNZA's share vectors: without them nothing is found."""
     import spacy
     from spacy.training import Example
 
