@@ -12,7 +12,8 @@ stays, the other has at most k - 1 and climbs: of those in both, at most k - 1 a
 were not before. There are h + 1 nodes below the root on a chain.
 
 So a document with E mentions reaches 1 + E(k - 1)(h + 1) documents, itself included, and whatever
-follows has the guarantee of a group of that size.
+follows has the guarantee of a group of that size, if its neighbours substitute a document. If they
+add or remove one, each rewritten document is two steps: 1 + 2 E(k - 1)(h + 1).
 """
 
 import numpy as np

@@ -10,10 +10,11 @@ by itself, so what follows has the guarantee that it has on texts as they were, 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from noisefloor.accounting import ReleaseLoss
+from noisefloor.accounting import ReleaseLoss, group
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
@@ -63,9 +64,27 @@ class KAnonymous:
         reason = _REASON.format(most=most, group=f"1 + {most:,} documents a mention")
         return Guarantee.none(reason, Neighbours.RECORD_ADD_REMOVE, TrustModel.CENTRAL)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a card may say of the form."""
+        return {"form": "k-anonymous", "k": self.k, "counts_authors": self.authors is not None}
+
     def group_size(self, entities: int) -> int:
         """Return by how many documents neighbours differ after the climb, with E mentions each."""
         return climb.group_size(entities, self.k, self.most_parents)
+
+    def what_follows(self, guarantee: Guarantee, entities: int) -> Guarantee:
+        """Return what is left of a guarantee on documents for what is made of rewritten ones.
+
+        Args:
+            guarantee: Of whatever reads the rewritten documents.
+            entities: Distinct mentions that a document is cut to beforehand, for all alike.
+        """
+        documents = self.group_size(entities)
+        # A rewritten document is one that goes and one that comes, where neighbours are those.
+        is_added = guarantee.neighbours is Neighbours.RECORD_ADD_REMOVE
+        steps = 2 * documents - 1 if is_added else documents
+        return group(guarantee, steps, guarantee.neighbours)
 
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return each mention's value once no value is in fewer than k documents."""
@@ -104,6 +123,12 @@ class FixedLevels:
         """Nothing is lost."""
         return ReleaseLoss()
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a card may say of the form."""
+        named = {kind.name: level for kind, level in sorted(self.levels.items())}
+        return {"form": "fixed-levels", "levels": named}
+
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return the first of each mention's chain on the level of its kind or above."""
         height = placed.hierarchy.height
@@ -134,6 +159,11 @@ class Placeholders:
         """Nothing is lost."""
         return ReleaseLoss()
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a card may say of the form."""
+        return {"form": "placeholders"}
+
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return the root for each."""
         return np.zeros_like(placed.nodes)
@@ -149,10 +179,12 @@ class PublicThresholds:
 
     Attributes:
         kept: By kind: what is kept, by node where nodes are public, otherwise by key.
+        k: Documents of the public corpus.
         neighbours: The relation that the free guarantee is stated for.
     """
 
     kept: Mapping[EntityKind, Flags | frozenset[str]]
+    k: int
     neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE
 
     @classmethod
@@ -177,7 +209,7 @@ class PublicThresholds:
             found = is_frequent(placed, k)
             keys = placed.hierarchy.keys
             kept[kind] = found if keys is None else frozenset(keys[found].tolist())
-        return cls(kept, neighbours)
+        return cls(kept, k, neighbours)
 
     @property
     def proved(self) -> Guarantee:
@@ -188,6 +220,11 @@ class PublicThresholds:
     def loss(self) -> ReleaseLoss:
         """Nothing is lost."""
         return ReleaseLoss()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a card may say of the form."""
+        return {"form": "public-thresholds", "k": self.k}
 
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return the first of each mention's chain that is kept."""

@@ -9,6 +9,7 @@ counts are released, each text is rewritten by itself and the released counts: p
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,7 @@ class NoisyPlaces:
     Attributes:
         counts: Of each node of the graph, with noise; nothing is hidden of them.
         threshold: A place with at least this count is kept.
+        most_places: Distinct nodes that one document was counted at.
         proved: Of the counts.
         loss: Of the counts.
         others: The levels of other kinds.
@@ -51,9 +53,16 @@ class NoisyPlaces:
 
     counts: Counts
     threshold: int
+    most_places: int
     proved: Guarantee
     loss: ReleaseLoss
     others: FixedLevels
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a card may say of the form; the counts are paid for, see ``paid_counts``."""
+        figures = {"threshold": self.threshold, "most_places": self.most_places}
+        return {"form": "noisy-places", **figures, "others": self.others.facts["levels"]}
 
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return the first of each place's chain that is kept; of others, the fixed level."""
@@ -165,7 +174,9 @@ class NoisyPlacesPlan:
         if residuals is not None:
             floats = noised.astype(np.float64), clean.astype(np.float64)
             residuals(NoisedVector(PART, *floats, longest=math.sqrt(self.most_places)))
-        return NoisyPlaces(noised, self.threshold, self.proved, self.loss, self.others)
+        return NoisyPlaces(
+            noised, self.threshold, self.most_places, self.proved, self.loss, self.others
+        )
 
 
 def capped_counts(placed: PlacedMentions, most: int) -> Counts:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ class GeneralisationForm(Protocol):
     @property
     def proved(self) -> Guarantee:
         """Of the choice: what the text of one document tells of the others."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a card may say of the form: nothing that was counted without noise."""
 
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return what each mention of a kind is replaced by."""

@@ -24,7 +24,8 @@ from noisefloor.publication.text.generalisation import (
 from noisefloor.randomness import SeededSource, new_run
 
 GRAPH = small_graph()
-COST = Guarantee(2.0, Neighbours.RECORD_ADD_REMOVE, delta=1e-5, model=TrustModel.CENTRAL)
+ADDED, SUBSTITUTED = Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE
+COST = Guarantee(2.0, ADDED, delta=1e-5, model=TrustModel.CENTRAL)
 LEVELS = {EntityKind.LOCATION: 2, EntityKind.PERSON: 1, EntityKind.ORGANISATION: 1}
 PERSON, PLACE = EntityKind.PERSON, EntityKind.LOCATION
 PATHS = ("kind", "place")
@@ -100,10 +101,20 @@ def test_the_papers_form_tells_whether_a_document_is_there() -> None:
 def test_the_papers_form_has_no_guarantee_and_says_for_which_groups_there_is_one() -> None:
     form = KAnonymous(5, most_parents=3)
     assert not form.proved.is_finite
-    assert form.proved.neighbours is Neighbours.RECORD_ADD_REMOVE
+    assert form.proved.neighbours is ADDED
     assert form.proved.model is TrustModel.CENTRAL
-    assert "up to 16" in form.proved.reason or "16 others" in form.proved.reason
+    assert "can rewrite 16 others" in form.proved.reason
     assert form.group_size(5) == 81
+
+
+@pytest.mark.parametrize(("neighbours", "steps"), [(ADDED, 161), (SUBSTITUTED, 81)])
+def test_what_follows_the_papers_form_has_the_guarantee_of_a_group(
+    neighbours: Neighbours, steps: int
+) -> None:
+    before = Guarantee(0.01, neighbours, delta=1e-9, model=TrustModel.CENTRAL)
+    after = KAnonymous(5, most_parents=3).what_follows(before, entities=5)
+    assert after.epsilon == pytest.approx(0.01 * steps)
+    assert after.delta == pytest.approx(1e-9 * np.expm1(0.01 * steps) / np.expm1(0.01))
 
 
 @pytest.mark.parametrize("name", ["fixed levels", "placeholders", "public thresholds"])
@@ -111,6 +122,15 @@ def test_a_form_without_private_data_costs_nothing(name: str) -> None:
     proved = CORRECTED[name](Ladders(GRAPH)).proved
     assert (proved.epsilon, proved.delta) == (0.0, 0.0)
     assert proved.model is TrustModel.CENTRAL
+
+
+def test_a_card_says_the_form_and_no_private_count() -> None:
+    ladders = Ladders(GRAPH)
+    assert {name: make(ladders).facts["form"] for name, make in CORRECTED.items()} == {
+        name: name.replace(" ", "-") for name in CORRECTED
+    }
+    assert KAnonymous(7).facts == {"form": "k-anonymous", "k": 7, "counts_authors": False}
+    assert FixedLevels(LEVELS).facts["levels"] == {"PERSON": 1, "LOCATION": 2, "ORGANISATION": 1}
 
 
 def test_k_anonymous_values_are_shared_by_k_documents_of_different_authors() -> None:
@@ -178,7 +198,7 @@ def test_bad_settings_are_refused() -> None:
 
 
 def test_a_table_of_another_graph_is_refused() -> None:
-    form = PublicThresholds({PLACE: np.zeros(3, dtype=np.bool_)})
+    form = PublicThresholds({PLACE: np.zeros(3, dtype=np.bool_)}, 2)
     with pytest.raises(BadParameter, match="graph"):
         rewritten([[("Houston", PLACE)]], form, Ladders(GRAPH))
     assert node_of(GRAPH, "Houston") > 0
