@@ -34,6 +34,7 @@ COUNTRIES = {
 NAMES = (
     "John Smith",
     "Jane Smith",
+    "Kate Smith",
     "J. Smith",
     "Ada Lovelace",
     "Alan Turing",

@@ -76,6 +76,20 @@ def test_the_exact_loss_of_one_count_is_that_of_its_weights() -> None:
     assert excess(plan.table.chances, plan.proved.epsilon - 0.01, 1) > 1e-5
 
 
+@pytest.mark.parametrize("most", [3, 6])
+def test_the_loss_of_all_counts_of_a_document_is_within_the_guarantee(most: int) -> None:
+    """With every count moved by one, ln P / Q is (2 S + n) / (2 sigma**2), S being n noises."""
+    plan = NoisyPlacesPlan.of(cost(), GRAPH, most_places=most)
+    chances = np.ones(1)
+    for _ in range(most):
+        chances = np.convolve(chances, plan.table.chances)
+    sums = np.arange(len(chances)) - most * plan.table.reach
+    losses = (2 * sums + most) / (2 * plan.table.sigma**2)
+    over = losses > plan.proved.epsilon
+    delta = float(-np.expm1(plan.proved.epsilon - losses[over]) @ chances[over])
+    assert 0.9e-5 <= delta <= 1e-5
+
+
 def test_a_substituted_document_costs_twice_the_places() -> None:
     added = NoisyPlacesPlan.of(cost(), GRAPH, most_places=8)
     other = NoisyPlacesPlan.of(cost(2.0, Neighbours.RECORD_SUBSTITUTE), GRAPH, most_places=4)
