@@ -2,6 +2,7 @@
 
     tagger = load_tagger()                     # spaCy's small English pipeline and patterns
     mentions = tagger.tag(texts)               # spans in columns
+    tagger.close()                             # ends workers, where there are several processes
     recall_by_kind(gold.mentions, mentions)    # on texts whose mentions are known
 
 ``mentions`` has the table, ``tagger`` what all taggers share, ``spacy_tagger``, ``token_tagger``

@@ -40,6 +40,14 @@ class PatternTagger:
     def __init__(self, kinds: Iterable[EntityKind] = tuple(_PATTERNS)) -> None:
         self.kinds = tuple(kind for kind in EntityKind if kind in set(kinds))
 
+    @property
+    def label(self) -> str:
+        """The kinds, for a card."""
+        return f"patterns ({', '.join(kind.name for kind in self.kinds)})"
+
+    def close(self) -> None:
+        """Do nothing: there are no workers."""
+
     def tag(self, texts: Sequence[str]) -> Mentions:
         """Return what has one of the forms; a number that is part of a date is both."""
         rows = [

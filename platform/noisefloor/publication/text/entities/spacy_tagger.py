@@ -71,6 +71,12 @@ class SpacyTagger:
     ) -> None:
         self.close()
 
+    @property
+    def label(self) -> str:
+        """The pipeline with its version, for a card."""
+        meta = pipeline(self.name).meta
+        return f"{meta['lang']}_{meta['name']} {meta['version']}"
+
     def close(self) -> None:
         """End the workers, if there are any; they start again when they are needed."""
         if self._pool is not None:
@@ -84,20 +90,20 @@ class SpacyTagger:
         if self.processes == 1 or len(seen) < 2:
             found = [tag_windows(self.name, windows) for windows in seen]
         else:
-            # In the order of the batches, whichever worker was first.
-            found = list(self._workers().map(tag_windows, [self.name] * len(seen), seen))
+            found = self._tagged(seen)
         return mentions_of(texts, [places for places, _ in batches], found)
 
-    def _workers(self) -> ProcessPoolExecutor:
+    def _tagged(self, seen: list[list[str]]) -> list[Spans]:
+        """Return the spans of batches in their order, whichever worker is first."""
         if self._pool is None:
             os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
-            self._pool = ProcessPoolExecutor(
-                self.processes,
-                mp_context=multiprocessing.get_context("spawn"),
-                initializer=pipeline,
-                initargs=(self.name,),
-            )
-        return self._pool
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.processes, mp_context=context)
+        try:
+            return list(self._pool.map(tag_windows, [self.name] * len(seen), seen))
+        except BaseException:  # a worker that died, or an interruption: the next call starts anew
+            self.close()
+            raise
 
 
 def check_pipeline(name: str) -> None:

@@ -31,6 +31,8 @@ _HTML = re.compile(
 )
 """Tags without attributes alone: an attribute may hold a name."""
 
+_CHARACTER = re.compile(r"&(?:[a-z]{2,8}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff\ud800-\udfff]")
 _BREAKS = (
     re.compile(r"\n\s*\n"),
@@ -42,6 +44,13 @@ _POSSESSIVE = re.compile(r"['\u2019]s$", re.IGNORECASE)
 
 class Tagger(Protocol):
     """Finds mentions."""
+
+    @property
+    def label(self) -> str:
+        """What it is, for a card."""
+
+    def close(self) -> None:
+        """End its workers, if there are any; they start again when they are needed."""
 
     def tag(self, texts: Sequence[str]) -> Mentions:
         """Return the mentions in some texts; what is found in one depends on it alone."""
@@ -57,14 +66,25 @@ class CombinedTagger:
 
     parts: tuple[Tagger, ...]
 
+    @property
+    def label(self) -> str:
+        """What its parts are, for a card."""
+        return " and ".join(part.label for part in self.parts)
+
+    def close(self) -> None:
+        """End the workers of its parts."""
+        for part in self.parts:
+            part.close()
+
     def tag(self, texts: Sequence[str]) -> Mentions:
         """Return the mentions that any of them finds."""
         return join_mentions(texts, [part.tag(texts) for part in self.parts])
 
 
 def visible(text: str) -> str:
-    """Return a text of the same length, with spaces for HTML tags and control characters."""
-    shown = _HTML.sub(lambda found: " " * len(found.group()), text) if "<" in text else text
+    """Return a text of the same length, with spaces for what is HTML or control characters."""
+    shown = _HTML.sub(_blank, text) if "<" in text else text
+    shown = _CHARACTER.sub(_blank, shown) if "&" in shown else shown
     return _CONTROL.sub(" ", shown)
 
 
@@ -133,6 +153,10 @@ def trimmed(text: str, start: int, end: int, kind: EntityKind) -> tuple[int, int
         surface = _POSSESSIVE.sub("", surface.rstrip())
     start += len(surface) - len(surface.lstrip())
     return start, start + len(surface.strip())
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found.group())
 
 
 def _break(text: str, least: int, most: int) -> int:

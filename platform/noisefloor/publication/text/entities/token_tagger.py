@@ -47,6 +47,14 @@ class TokenTagger:
         self._labels = _labels(self.folder)
         self._model, self._tokenizer = _load(self.folder)
 
+    @property
+    def label(self) -> str:
+        """The directory's name, for a card."""
+        return self.folder.name
+
+    def close(self) -> None:
+        """Do nothing: there are no workers."""
+
     def tag(self, texts: Sequence[str]) -> Mentions:
         """Return the mentions in some texts, window by window."""
         places, found = [], []

