@@ -39,6 +39,7 @@ _BREAKS = (
     re.compile(r"[.!?]['\")\]]?\s|[\u3002\uff01\uff1f]"),
     re.compile(r"\s"),
 )
+_WORD = re.compile(r"\w")
 _POSSESSIVE = re.compile(r"['\u2019]s$", re.IGNORECASE)
 
 
@@ -104,7 +105,7 @@ def windows(text: str, longest: int = LONGEST_WINDOW) -> Iterator[tuple[int, int
 def window_batches(texts: Sequence[str]) -> Iterator[tuple[Spans, list[str]]]:
     """Yield the windows of all texts in batches: rows of document and start, and what is seen.
 
-    Windows in which there is nothing but space are left out.
+    Windows without a letter or a digit are left out.
     """
     places: list[tuple[int, int]] = []
     seen: list[str] = []
@@ -112,7 +113,7 @@ def window_batches(texts: Sequence[str]) -> Iterator[tuple[Spans, list[str]]]:
         shown = visible(text)
         for start, end in windows(shown):
             window = shown[start:end]
-            if window.isspace() or not window:
+            if _WORD.search(window) is None:
                 continue
             places.append((document, start))
             seen.append(window)

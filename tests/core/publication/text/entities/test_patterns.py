@@ -91,7 +91,7 @@ def test_a_window_ends_after_a_sentence_where_there_is_one() -> None:
 
 
 def test_batches_hold_every_window_that_is_not_blank() -> None:
-    texts = ["", "  \n", "a", "b" * 20_000, "<br />"]
+    texts = ["", "  \n", "a", "b" * 20_000, "<br />", "\U0001f600" * 20_000]
     (places, seen), *others = window_batches(texts)
     assert not others
     assert places[:, 0].tolist() == [2, 3, 3, 3]
