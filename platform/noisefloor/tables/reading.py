@@ -256,6 +256,8 @@ def load_table(
     data_set = find_data_set(os.fspath(source))
     if len(data_set.members) > 1:
         raise BadParameter("source", data_set.name, "to be a data set of one file")
+    if not is_table_file(data_set.members[0].file):
+        raise BadParameter("source", data_set.name, "to be a table: it has a reader of its own")
     return load_member(data_set, data_set.members[0], columns)
 
 

@@ -33,7 +33,15 @@ def test_a_data_set_of_several_files_is_not_one_table() -> None:
         load_table("open-bandit")
 
 
-@pytest.mark.parametrize("name", [it.name for it in DATA_SETS.values() if len(it.members) == 1])
+def test_a_data_set_that_is_no_table_is_not_read_as_one() -> None:
+    with pytest.raises(BadParameter, match="to be a table"):
+        load_table("places")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [it.name for it in DATA_SETS.values() if len(it.members) == 1 and it.unit == "rows"],
+)
 def test_real_tables_have_the_rows_and_columns_of_the_registry(
     name: str, real_data: Callable[[str], None]
 ) -> None:
