@@ -4,9 +4,9 @@
     shape = GeneratorShape(kind="encoder-decoder", vocabulary=vocabulary.size, longest=60,
                            classes=2)
     plan = GeneratorPlan.for_budget(cost, shape, [10_000, 10_000], expected_batch=256, epochs=5)
-    learnt = learn_generator(plan, documents, vocabulary, source, labels=("neg", "pos"),
-                             tokeniser_sha256=tokeniser.sha256)
-    pieces, offsets = generate(learnt.generator, labels, seeds, lengths, draws)
+    trained = learn_generator(plan, documents, vocabulary, source, labels=("neg", "pos"),
+                              tokeniser_sha256=tokeniser.sha256)
+    pieces, offsets = generate(trained.generator, labels, seeds, lengths, draws)
 
 Shapes, vocabularies, plans, files and the paper's prompts need no torch. Seeds and lengths are
 given to ``generate``: what they are drawn from is somebody else's release, with its own cost; the
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from noisefloor.publication.text.generators.likelihoods import document_losses
     from noisefloor.publication.text.generators.plain_learning import learn_without_privacy
     from noisefloor.publication.text.generators.private_learning import (
-        LearntGenerator,
+        TrainedGenerator,
         learn_generator,
     )
     from noisefloor.publication.text.generators.sampling import generate
@@ -48,10 +48,10 @@ __all__ = [
     "GeneratorPlan",
     "GeneratorShape",
     "GeneratorVariant",
-    "LearntGenerator",
     "PieceVocabulary",
     "Prompts",
     "TextGenerator",
+    "TrainedGenerator",
     "copied_prompts",
     "document_losses",
     "generate",
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 _WITH_TORCH = {
-    "LearntGenerator": "private_learning",
+    "TrainedGenerator": "private_learning",
     "document_losses": "likelihoods",
     "generate": "sampling",
     "learn_generator": "private_learning",

@@ -102,16 +102,17 @@ class GeneratorPlan:
         if len(sizes) > 1 and cost.neighbours is Neighbours.RECORD_SUBSTITUTE:
             # A record that changes its label is in two trainings: each gets half.
             own = replace(cost, epsilon=cost.epsilon / 2, delta=cost.delta / 2)
-        trainings = tuple(
-            SgdPlan.for_budget(
+        found = {
+            size: SgdPlan.for_budget(
                 own,
                 examples=size,
                 expected_batch=min(expected_batch, size),
                 epochs=epochs,
                 **rest,
             )
-            for size in sizes
-        )
+            for size in set(sizes)  # to look for the noise takes a while
+        }
+        trainings = tuple(found[size] for size in sizes)
         least = min(one.noise_multiplier for one in trainings)
         return cls(
             shape=shape,

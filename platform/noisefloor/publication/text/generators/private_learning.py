@@ -1,5 +1,6 @@
 """Generators learnt from documents by private SGD."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from noisefloor.publication.text.generators.vocabulary import PieceVocabulary
 from noisefloor.randomness import Source
 
 
-class LearntGenerator(NamedTuple):
+class TrainedGenerator(NamedTuple):
     """A generator, and what may be said of how it was trained.
 
     Attributes:
@@ -51,7 +52,7 @@ def learn_generator(
     tokeniser_sha256: str,
     start: TextGenerator | None = None,
     residuals: ResidualObserver | None = None,
-) -> LearntGenerator:
+) -> TrainedGenerator:
     """Learn a generator privately.
 
     Args:
@@ -84,10 +85,18 @@ def learn_generator(
         module = fresh_module(shape, vocabulary, draws.child("weights"))
         if start is not None:
             copy_weights(module, start.weights[place])
-        reports.append(_train(module, plan, sgd, own, draws, residuals))
+        observer = residuals if models == 1 else _named(residuals, place)
+        reports.append(_train(module, plan, sgd, own, draws, observer))
         weights.append(weights_of(module))
     made = TextGenerator(shape, vocabulary, labels, tokeniser_sha256, tuple(weights))
-    return LearntGenerator(made, tuple(reports))
+    return TrainedGenerator(made, tuple(reports))
+
+
+def _named(residuals: ResidualObserver | None, place: int) -> ResidualObserver | None:
+    """Return an observer that is told of which model a vector is: their noise may differ."""
+    if residuals is None:
+        return None
+    return lambda vector: residuals(replace(vector, part=f"{vector.part} of model {place}"))
 
 
 def _train(
