@@ -224,14 +224,11 @@ class Corpora:
 def corpora(split: int, train: int, test: int) -> Corpora:
     """Return the texts of a split."""
     tokeniser = load_tokeniser()
-    public = read_documents(load_texts("rotten-tomatoes"), tokeniser)
+    public = cut(read_documents(load_texts("rotten-tomatoes"), tokeniser))
     records = load_texts("imdb")
     _, first = np.unique(records.texts[next(iter(records.schema.texts))], return_index=True)
-    whole = read_documents(records[np.sort(first)], tokeniser)
-    whole = whole[np.flatnonzero(whole.lengths >= LONGEST)]
-    cut = np.arange(len(whole.pieces)) - whole.offsets[whole.owners] < LONGEST
-    offsets = np.arange(whole.count + 1, dtype=np.int64) * LONGEST
-    whole = Documents(whole.pieces[cut], offsets, whole.labels)
+    whole = cut(read_documents(records[np.sort(first)], tokeniser))
+    whole = whole[np.flatnonzero(whole.lengths == LONGEST)]
     with new_run():
         order = SeededSource(SEED, "split", split).stage("order").permutation(whole.count)
     return Corpora(
@@ -240,6 +237,14 @@ def corpora(split: int, train: int, test: int) -> Corpora:
         whole[order[train : train + test]],
         tokeniser.sha256,
     )
+
+
+def cut(documents: Documents) -> Documents:
+    """Return the first pieces of each document."""
+    places = np.arange(len(documents.pieces)) - documents.offsets[documents.owners]
+    lengths = np.minimum(documents.lengths, LONGEST)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Documents(documents.pieces[places < LONGEST], offsets, documents.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +257,7 @@ class UnigramSettings:
     """
 
     clip: float = 3.0
-    public_pieces: float = 300.0
+    public_pieces: float = 3000.0
 
 
 def unigram_losses(

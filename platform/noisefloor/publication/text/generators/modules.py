@@ -18,8 +18,8 @@ from noisefloor.publication.text.generators.shapes import GeneratorShape
 
 States: TypeAlias = tuple[Tensor, ...]
 """What is kept between pieces. Of an LSTM: hidden and cell states, [layers, texts, values]. Of a
-transformer: what the label adds to every piece, then keys and values of each block so far, with
-texts first."""
+transformer: the next position, what the label adds to every piece, then keys and values of each
+block, with texts first; ``advance`` writes to these."""
 
 
 class PieceModule(Protocol):
@@ -154,6 +154,7 @@ class TransformerGenerator(nn.Module):
         self.embedding = nn.Embedding(shape.vocabulary, width)
         self.positions = nn.Embedding(shape.positions, width)
         self.starts = nn.Embedding(shape.classes, width) if shape.classes else None
+        self._heads = shape.heads
         self.blocks = nn.ModuleList(CausalBlock(shape) for _ in range(shape.layers))
         self.last = nn.LayerNorm(width)
         self.head = _head(self.embedding, shape, width)
@@ -171,31 +172,33 @@ class TransformerGenerator(nn.Module):
         return logits
 
     def begin(self, read: Tensor, labels: Tensor) -> States:
-        """Return what the label adds, and no keys yet."""
-        if self.starts is None:
-            return (self.embedding.weight.new_zeros(len(labels), self._width),)
-        return (self.starts(labels),)
+        """Return the first position, what the label adds, and room for keys and values."""
+        like, count = self.embedding.weight, len(labels)
+        added = like.new_zeros(count, self._width) if self.starts is None else self.starts(labels)
+        longest, width = self.positions.weight.shape
+        size = (count, self._heads, longest, width // self._heads)
+        room = [like.new_empty(size) for _ in range(2 * len(self.blocks))]
+        return (torch.tensor([0]), added, *room)
 
     def advance(self, pieces: Tensor, states: States) -> tuple[Tensor, States]:
         """Take one piece of each text; return the logits of the next ones, and all keys."""
-        added, *kept = states
-        place = kept[0].shape[2] if kept else 0
-        position = self.positions(torch.tensor([place]))
-        values = (self.embedding(pieces) + position + added).unsqueeze(1)
-        after = [added]
+        position, added, *room = states
+        values = (self.embedding(pieces) + self.positions(position) + added).unsqueeze(1)
+        place = int(position)
         for number, block in enumerate(self.blocks):
+            keys, kept = room[2 * number : 2 * number + 2]
             query, key, value = block.parts(values)  # type: ignore[operator] # a block's own
-            if kept:
-                key = torch.cat([kept[2 * number], key], 2)
-                value = torch.cat([kept[2 * number + 1], value], 2)
-            seen = functional.scaled_dot_product_attention(query, key, value)
+            keys[:, :, place : place + 1], kept[:, :, place : place + 1] = key, value
+            seen = functional.scaled_dot_product_attention(
+                query, keys[:, :, : place + 1], kept[:, :, : place + 1]
+            )
             values = block.joined(values, seen)  # type: ignore[operator] # a block's own
-            after += [key, value]
-        return self.head(self.last(values))[:, 0], tuple(after)
+        return self.head(self.last(values))[:, 0], (position + 1, added, *room)
 
     def first(self, states: States, count: int) -> States:
         """Return what is kept of the first texts."""
-        return tuple(one[:count] for one in states)
+        position, *others = states
+        return (position, *(one[:count] for one in others))
 
 
 def _head(embedding: nn.Embedding, shape: GeneratorShape, width: int) -> nn.Linear:

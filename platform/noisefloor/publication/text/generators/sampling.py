@@ -12,7 +12,7 @@ import math
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
@@ -24,8 +24,8 @@ Pieces = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 Whole = NDArray[np.int64]
 
-TEXTS_AT_ONCE = 256
-"""Logits of 256 texts over 3,000 places take 3 MB: more do not stay in a processor's caches."""
+TEXTS_AT_ONCE = 128
+"""Logits of 128 texts over 3,000 places take 1.5 MB: many more do not stay in fast caches."""
 
 _BLOCK = 64
 _BELOW_ONE = 1 - 2.0**-40
@@ -69,7 +69,7 @@ def generate(
     draws = drawn.reshape(len(labels), longest)
     written = np.zeros((len(labels), longest), dtype=np.int64)
     written[:, 0] = vocabulary.places(seeds)
-    modules = loaded_modules(generator)
+    modules = [_prepared(module) for module in loaded_modules(generator)]
     with torch.inference_mode():
         for number, module in enumerate(modules):
             mine = (labels == number) | generator.is_conditional
@@ -86,6 +86,34 @@ def generate(
     pieces = own[written]
     pieces[:, 0] = seeds
     return pieces[is_written].astype(np.int32), offsets
+
+
+class PackedLinear(nn.Module):
+    """A linear layer laid out once for the processor, for inference alone.
+
+    Args:
+        layer: Whose weights are copied.
+    """
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self._weight, self._bias = layer.weight.detach().to_mkldnn(), layer.bias.detach()
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Do what the layer does."""
+        packed = values.contiguous().to_mkldnn()
+        outputs: Tensor = torch.ops.aten.mkldnn_linear(packed, self._weight, self._bias).to_dense()
+        return outputs
+
+
+def _prepared(module: Module) -> Module:
+    """Return a module whose last layer, which takes most of the time, is packed where it can be.
+
+    oneDNN was seen to take half as long for it as the default.
+    """
+    if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call] # torch's own
+        module.head = PackedLinear(module.head)  # type: ignore[assignment] # does the same
+    return module
 
 
 def _write(
@@ -123,7 +151,7 @@ def _chosen(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
     chances = torch.softmax(logits if temperature == 1 else logits / temperature, 1)
     size = chances.shape[1]
     whole = size // _BLOCK * _BLOCK
-    sums = chances[:, :whole].unflatten(1, (-1, _BLOCK)).sum(2)
+    sums = chances[:, :whole].view(len(chances), -1, _BLOCK).sum(2)
     if whole < size:
         sums = torch.cat([sums, chances[:, whole:].sum(1, keepdim=True)], 1)
     block, rest = _found(sums, uniform)
