@@ -137,7 +137,7 @@ def private_step(
     """Return a step of the engine that takes all texts."""
     module = fresh_module(shape, vocabulary, SeededSource(SEED, "private", shape.kind))
     texts = lay_out(documents, vocabulary, shape)
-    examples, padding = forced(texts, shape, torch.ones(texts.count, 0))
+    examples, padding = forced(texts, torch.ones(texts.count, 0))
     plan = SgdPlan(examples=BATCH, expected_batch=BATCH, steps=steps, noise_multiplier=1.0)
     training = PrivateTraining(
         module,
@@ -156,7 +156,7 @@ def plain_step(shape: GeneratorShape, documents: Documents, vocabulary: PieceVoc
     """Return a step of torch's Adam without clipping and noise, on the same texts."""
     module = fresh_module(shape, vocabulary, SeededSource(SEED, "plain", shape.kind))
     texts = lay_out(documents, vocabulary, shape)
-    examples, padding = forced(texts, shape, torch.ones(texts.count, 0))
+    examples, padding = forced(texts, torch.ones(texts.count, 0))
     taken = padding.cut(examples, slice(None))
     optimiser = torch.optim.Adam(module.parameters())
 

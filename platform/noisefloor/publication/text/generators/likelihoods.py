@@ -4,8 +4,6 @@ Nothing of it is private if the documents are not those that were learnt from; o
 membership attacks look at.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -36,14 +34,13 @@ def document_losses(
         reads: What an encoder reads: the first piece, as when texts are generated; or the text
             itself, as in training, which says how well texts are reproduced.
     """
-    shape = replace(generator.shape, reads=reads)
-    texts = lay_out(documents, generator.vocabulary, shape)
+    texts = lay_out(documents, generator.vocabulary, generator.shape, reads)
     found = np.zeros(texts.count)
     for number, module in enumerate(loaded_modules(generator)):
         mine = (texts.labels == number) | generator.is_conditional
         rows = np.flatnonzero(mine)
         own = texts[rows]
-        examples, padding = forced(own, shape, torch.ones(own.count, 0))
+        examples, padding = forced(own, torch.ones(own.count, 0))
         with torch.inference_mode():
             for part in padding.micro_batches(None, MICRO_BATCH):
                 taken = padding.cut(examples.taken(part), part)

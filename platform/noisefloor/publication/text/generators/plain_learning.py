@@ -70,7 +70,7 @@ def learn_without_privacy(
             seen = ceil(min(1.0, epochs - epoch) * own.count)
             for places in torch.split(order[:seen], batch):
                 optimiser.zero_grad()
-                _add_gradients(module, shape, own, keep, places)
+                _add_gradients(module, own, keep, places)
                 optimiser.step()
         weights.append(weights_of(module))
     return TextGenerator(shape, vocabulary, labels, tokeniser_sha256, tuple(weights))
@@ -78,12 +78,11 @@ def learn_without_privacy(
 
 def _add_gradients(
     module: Module,
-    shape: GeneratorShape,
     texts: TrainingTexts,
     keep: DropoutFactors,
     places: torch.Tensor,
 ) -> None:
-    examples, padding = forced(texts, shape, keep.factors)
+    examples, padding = forced(texts, keep.factors)
     for part in padding.micro_batches(places, MICRO_BATCH):
         taken = padding.cut(examples.taken(part), part)
         losses = text_loss(module(*taken.inputs), taken.targets)

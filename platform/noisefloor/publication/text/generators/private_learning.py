@@ -109,7 +109,7 @@ def _train(
 ) -> SgdReport:
     """Train one model; factors of dropout are drawn anew about once an epoch."""
     keep = DropoutFactors(plan.shape, texts.count, plan.dropout, source.child("dropout"))
-    examples, padding = forced(texts, plan.shape, keep.factors)
+    examples, padding = forced(texts, keep.factors)
     steps_an_epoch = max(1, round(sgd.examples / sgd.expected_batch))
     keep.renew(0)
     with PrivateTraining(

@@ -18,6 +18,7 @@ from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text.generators.model_weights import Module, loaded_modules
 from noisefloor.publication.text.generators.text_generator import TextGenerator
+from noisefloor.publication.text.generators.training_texts import seed_rows
 from noisefloor.randomness import Source
 
 Pieces = NDArray[np.int32]
@@ -78,7 +79,8 @@ def generate(
             for start in range(0, len(order), at_once):
                 rows = order[start : start + at_once]
                 block = written[rows]
-                _write(module, labels[rows], lengths[rows], draws[rows], block, temperature)
+                read = seed_rows(block[:, 0], generator.shape)
+                _write(module, read, labels[rows], lengths[rows], draws[rows], block, temperature)
                 written[rows] = block
     is_written = np.arange(longest) < lengths[:, None]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -118,6 +120,7 @@ def _prepared(module: Module) -> Module:
 
 def _write(
     module: Module,
+    read: Whole,
     labels: Whole,
     lengths: Whole,
     draws: NDArray[np.uint32],
@@ -126,7 +129,7 @@ def _write(
 ) -> None:
     """Write texts of one model, the longest first, after the seeds in their first column."""
     pieces = torch.from_numpy(written[:, 0].copy())
-    states = module.begin(pieces.unsqueeze(1), torch.from_numpy(labels.astype(np.int64)))
+    states = module.begin(torch.from_numpy(read), torch.from_numpy(labels.astype(np.int64)))
     uniform = torch.from_numpy((draws.astype(np.float64) + 0.5) * 2.0**-32)
     count = len(labels)
     for place in range(1, int(lengths.max(initial=0))):

@@ -59,13 +59,13 @@ class ForcedTexts(NamedTuple):
     padding: PaddedInputs
 
 
-def forced(texts: TrainingTexts, shape: GeneratorShape, factors: Tensor) -> ForcedTexts:
+def forced(texts: TrainingTexts, factors: Tensor) -> ForcedTexts:
     """Return rows as tensors, with the factors of dropout as they are and will be."""
     inputs, read, labels, targets, lengths = (
         torch.from_numpy(one)
         for one in (texts.inputs, texts.read, texts.labels, texts.targets, texts.lengths)
     )
-    padded = (0, 1) if shape.reads_text else (0,)
+    padded = (0, 1) if texts.reads_text else (0,)
     padding = PaddedInputs(lengths, padded, targets=True, step=STEP)
     return ForcedTexts(ExampleBatch((inputs, read, labels, factors), targets), padding)
 

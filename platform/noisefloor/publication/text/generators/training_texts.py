@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from noisefloor.errors import BadTable
 from noisefloor.publication.text.documents import Documents
-from noisefloor.publication.text.generators.shapes import STEP, GeneratorShape
+from noisefloor.publication.text.generators.shapes import STEP, EncoderReads, GeneratorShape
 from noisefloor.publication.text.generators.vocabulary import PieceVocabulary
 
 Rows = NDArray[np.int64]
@@ -28,6 +28,7 @@ class TrainingTexts:
         labels: Of each text.
         targets: The piece after each input, -1 where there is none.
         lengths: Pieces of each text.
+        reads_text: Whether what an encoder reads is as long as the inputs.
     """
 
     inputs: Rows
@@ -35,6 +36,7 @@ class TrainingTexts:
     labels: Rows
     targets: Rows
     lengths: Rows
+    reads_text: bool
 
     def __getitem__(self, rows: Rows | slice) -> "TrainingTexts":
         return TrainingTexts(
@@ -43,6 +45,7 @@ class TrainingTexts:
             self.labels[rows],
             self.targets[rows],
             self.lengths[rows],
+            self.reads_text,
         )
 
     @property
@@ -52,9 +55,18 @@ class TrainingTexts:
 
 
 def lay_out(
-    documents: Documents, vocabulary: PieceVocabulary, shape: GeneratorShape
+    documents: Documents,
+    vocabulary: PieceVocabulary,
+    shape: GeneratorShape,
+    reads: EncoderReads | None = None,
 ) -> TrainingTexts:
     """Return documents as rows for a module of a shape.
+
+    Args:
+        documents: Any of at most the shape's longest.
+        vocabulary: Their places.
+        shape: Of the module.
+        reads: What an encoder is given; as in training if left out.
 
     Raises:
         BadTable: A text is longer than the shape's longest.
@@ -70,16 +82,27 @@ def lay_out(
     whole[owners, column] = places
     inputs = np.where(whole[:, 1:] >= 0, whole[:, :-1], 0)
     read = whole[:, :0]
-    if shape.reads_text:
+    reads_text = shape.kind == "encoder-decoder" and (reads or shape.reads) == "text"
+    if reads_text:
         read = np.full((documents.count, width), -1, dtype=np.int64)
         cut = np.maximum(-(-lengths // STEP), 1) * STEP
         read[owners, column + (cut - lengths)[owners]] = places
     elif shape.kind == "encoder-decoder":
-        read = whole[:, :1]
+        read = seed_rows(whole[:, 0], shape)
     return TrainingTexts(
         np.ascontiguousarray(inputs),
         np.ascontiguousarray(read),
         documents.labels.astype(np.int64),
         np.ascontiguousarray(whole[:, 1:]),
         lengths.astype(np.int64),
+        reads_text,
     )
+
+
+def seed_rows(seeds: Rows, shape: GeneratorShape) -> Rows:
+    """Return what an encoder reads where it is given the first piece of a text alone.
+
+    One that was trained on whole texts gets it as the text of one piece that it is.
+    """
+    before = STEP - 1 if shape.reads_text else 0
+    return np.pad(seeds[:, None], ((0, 0), (before, 0)), constant_values=-1)

@@ -28,7 +28,7 @@ def a_batch(shape: GeneratorShape, share: float) -> ForcedTexts:
     texts = lay_out(some_documents(9), a_vocabulary(), shape)
     keep = DropoutFactors(shape, texts.count, share, SeededSource(1, "keep"))
     keep.renew(0)
-    return forced(texts, shape, keep.factors)
+    return forced(texts, keep.factors)
 
 
 def engine_sum(module: Module, batch: ForcedTexts, bound: float) -> dict[str, Tensor]:

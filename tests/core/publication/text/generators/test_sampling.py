@@ -105,7 +105,8 @@ def test_a_piece_comes_as_often_as_the_module_says(temperature: float) -> None:
     module = loaded_modules(generator)[1]
     with torch.inference_mode():
         seed = torch.tensor([[3]])
-        logits = module(seed, seed, torch.tensor([1]), torch.ones(1, 0))[0, 0, :-1].double()
+        read = torch.tensor([[-1] * 7 + [3]])
+        logits = module(seed, read, torch.tensor([1]), torch.ones(1, 0))[0, 0, :-1].double()
     chances = torch.softmax(logits / temperature, 0).numpy()
     counts = np.bincount(places, minlength=len(chances))
     assert chi_square_p(counts, chances) > FALSE_ALARM

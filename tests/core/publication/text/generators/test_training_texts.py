@@ -41,6 +41,10 @@ def test_rows_of_a_decoder_and_an_encoder() -> None:
     assert (rows.targets[[1, 2]] == -1).all()
     assert (rows.read[2] == -1).all()
     assert rows.lengths.tolist() == [3, 1, 0, 10]
+    alone = lay_out(documents, vocabulary, SHAPES["encoder-decoder"], "seed").read
+    # What is read of a text of one piece is the same in training and afterwards.
+    assert alone.tolist() == [[-1] * 7 + [one] for one in (0, 2, -1, 0)]
+    assert np.array_equal(alone[1], rows.read[1, :STEP])
     seeds = lay_out(documents, vocabulary, SHAPES["encoder-decoder from the seed"]).read
     assert seeds.tolist() == [[0], [2], [-1], [0]]
     assert lay_out(documents, vocabulary, SHAPES["transformer"]).read.shape == (4, 0)
