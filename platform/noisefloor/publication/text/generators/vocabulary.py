@@ -23,7 +23,8 @@ class PieceVocabulary:
     Attributes:
         pieces: Of the tokeniser, each once.
         shares: How frequent each place is in the corpus that the pieces were chosen from, the
-            place of all others included; they add up to one.
+            place of all others included; all the same if that corpus is private. They add up to
+            one.
         is_public: Whether that corpus is public.
     """
 
@@ -69,6 +70,7 @@ def most_frequent_pieces(
     found, counts = np.unique(np.asarray(pieces), return_counts=True)
     order = np.lexsort((found, -counts))[:size]
     rest = counts.sum() - counts[order].sum()
-    # Half a piece more each: no place is impossible.
-    shares = np.append(counts[order], rest) + 0.5
+    # Half a piece more each: no place is impossible. Shares of a private corpus would be published
+    # with the vocabulary: they are left out.
+    shares = np.append(counts[order], rest) + 0.5 if is_public else np.ones(len(order) + 1)
     return PieceVocabulary(found[order].astype(np.int32), shares / shares.sum(), is_public)

@@ -43,7 +43,7 @@ def trained(plan: GeneratorPlan, seed: int = 1, **change: object) -> TextGenerat
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_generator_is_learnt_by_the_same_draws_again(name: str) -> None:
+def test_a_generator_is_trained_by_the_same_draws_again(name: str) -> None:
     plan = a_plan(SHAPES[name], dropout=0.2)
     assert trained(plan).written() == trained(plan).written()
     assert trained(plan).written() != trained(plan, seed=2).written()
@@ -116,7 +116,7 @@ def test_labels_have_to_fit(labels: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_without_privacy_a_pattern_is_learnt(name: str) -> None:
+def test_without_privacy_a_pattern_is_trained(name: str) -> None:
     """After 101 comes 102, after 102 comes 101: nearly nothing is left to guess."""
     texts = [[101, 102] * 5 if row % 2 else [102, 101] * 5 for row in range(32)]
     documents = documents_of(texts, [0, 0, 1, 1] * 8)

@@ -15,7 +15,9 @@ def test_the_most_frequent_pieces_come_first_and_the_rest_is_unknown() -> None:
     assert found.pieces.tolist() == [3, 7, 9]
     assert found.places(np.array([9, 3, 5, 1000, 0])).tolist() == [2, 0, 3, 3, 3]
     assert found.shares.tolist() == pytest.approx(np.array([3.5, 2.5, 2.5, 1.5]) / 10)
-    assert most_frequent_pieces(np.array([4]), 9, is_public=False).size == 2
+    private = most_frequent_pieces(np.array([4, 4, 4, 8]), 9, is_public=False)
+    assert private.pieces.tolist() == [4, 8]
+    assert private.shares.tolist() == [1 / 3] * 3, "counts of private pieces are not published"
 
 
 @pytest.mark.parametrize(
