@@ -59,6 +59,30 @@ class Generator(nn.Module):
         return logits
 
 
+class Reproduced(nn.Module):
+    """An encoder's last states start a decoder; a second decoder starts from looked-up states."""
+
+    def __init__(self, *, layers: int = 1, is_gated: bool = False, tied: bool = False) -> None:
+        super().__init__()
+        kind: type[nn.LSTM | nn.GRU] = nn.GRU if is_gated else nn.LSTM
+        self.embedding, self.starts = nn.Embedding(11, 5), nn.Embedding(11, 5)
+        self.encoder, self.decoder, self.other = (
+            kind(5, 5, num_layers=layers, batch_first=True) for _ in range(3)
+        )
+        self.head = nn.Linear(5, 11)
+        if tied:
+            self.head.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        values = self.embedding(tokens)
+        _, ends = self.encoder(values)
+        begun = self.starts(tokens[:, 0]).expand(self.encoder.num_layers, -1, -1)
+        looked_up = begun if isinstance(self.encoder, nn.GRU) else (begun, torch.tanh(begun))
+        outputs = self.decoder(values, ends)[0] + self.other(values, looked_up)[0]
+        logits: Tensor = self.head(outputs)
+        return logits
+
+
 class Gated(nn.Module):
     """Tokens, a GRU, classes; reads outputs and last states."""
 
@@ -315,6 +339,10 @@ CASES = {
     "heads and positions": Case(Heads, (9,), 11),
     "tied": Case(Tied, (7,), 11, token_loss),
     "generator": Case(Generator, (7,), 11, token_loss),
+    "encoder-decoder": Case(Reproduced, (7,), 11, token_loss),
+    "encoder-decoder of two layers": Case(lambda: Reproduced(layers=2), (6,), 11, token_loss),
+    "encoder-decoder, tied": Case(lambda: Reproduced(tied=True), (6,), 11, token_loss),
+    "gru encoder-decoder": Case(lambda: Reproduced(layers=2, is_gated=True), (6,), 11, token_loss),
     "attention": Case(Attention, (6, 8)),
     "in place": Case(InPlace, (3, 10)),
     "first layer, then in place": Case(

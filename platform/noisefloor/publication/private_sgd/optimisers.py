@@ -144,7 +144,11 @@ class Momentum(_MovingOptimiser):
 
 
 class Adam(_MovingOptimiser):
-    """Adam (Kingma, Ba 2015, arXiv 1412.6980), as torch's.
+    """Adam (Kingma, Ba 2015, arXiv 1412.6980), as torch's or as a paper prints it.
+
+    ``adam-printed`` moves by ``alpha m / sqrt(v + phi)`` times the correction: the constant is
+    inside the root, so that beside the root of v it counts as 1e-4 and not as 1e-8, and the
+    correction factors have the exponent t + 1 where steps count from one.
 
     Args:
         plan: Its learning rate and decays are taken.
@@ -158,6 +162,7 @@ class Adam(_MovingOptimiser):
         )
         self._rate = plan.learning_rate
         self._decays = plan.momentum, plan.second_decay
+        self._is_printed = plan.optimiser == "adam-printed"
 
     def _take(
         self,
@@ -172,15 +177,19 @@ class Adam(_MovingOptimiser):
         first.lerp_(gradient, 1 - one)
         second.mul_(two).addcmul_(gradient, gradient, value=1 - two)
         # Both corrections in the rate and the stability: two passes fewer.
-        root = math.sqrt(1 - two**step)
-        spread = torch.sqrt(second, out=gradient).add_(_STABILITY * root)
+        power = step + 1 if self._is_printed else step
+        root = math.sqrt(1 - two**power)
+        if self._is_printed:
+            spread = torch.add(second, _STABILITY, out=gradient).sqrt_()
+        else:
+            spread = torch.sqrt(second, out=gradient).add_(_STABILITY * root)
         shares = first if rates is None else first * rates
-        weights.addcdiv_(shares, spread, value=-self._rate * root / (1 - one**step))
+        weights.addcdiv_(shares, spread, value=-self._rate * root / (1 - one**power))
 
 
 def optimiser_for(plan: SgdPlan, like: Tensor, rates: Tensor | None = None) -> VectorOptimiser:
     """Return a fresh optimiser of the kind that a plan names."""
-    kind = Adam if plan.optimiser == "adam" else Momentum
+    kind = Momentum if plan.optimiser == "sgd" else Adam
     return kind(plan, like, rates)
 
 

@@ -6,7 +6,7 @@ steps are those that are used, not those that were requested.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from noisefloor.accounting import SampledGaussian, epsilon_at, noise_multiplier_for
 from noisefloor.checks import check_count, check_finite
@@ -30,7 +30,7 @@ _ROUNDING = 2.0**-23
 Adult with and without an example differed by up to half of it beyond the example's own gradient
 (6e-5 of the bound in batches of 2,048, 3e-3 in one of 45,222)."""
 
-Optimiser: TypeAlias = Literal["sgd", "adam"]
+Optimiser: TypeAlias = Literal["sgd", "adam", "adam-printed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,9 @@ class SgdPlan:
         noise_multiplier: Noise over the sensitivity to adding or removing one example (over one
             bound, for ``EachAtFullBound``).
         clipping: How much one example may say.
-        optimiser: ``"sgd"`` or ``"adam"``.
+        optimiser: ``"sgd"``, ``"adam"``, or ``"adam-printed"``: Adam with the constant of
+            stability inside the root and correction factors of one step later, as printed in the
+            DP-Adam of a paper.
         learning_rate: Of the optimiser.
         momentum: Of SGD; Adam's first decay.
         second_decay: Of Adam.
@@ -101,8 +103,9 @@ class SgdPlan:
         # Below, either noise is lost in a float32 sum or its scale is no float32 number.
         if not 1e-3 <= check_finite(self.noise_multiplier, "noise_multiplier") <= 1e9:
             raise BadParameter("noise_multiplier", self.noise_multiplier, "in [0.001, 1e+09]")
-        if self.optimiser not in ("sgd", "adam"):
-            raise BadParameter("optimiser", self.optimiser, "to be 'sgd' or 'adam'")
+        if self.optimiser not in get_args(Optimiser):
+            known = " or ".join(map(repr, get_args(Optimiser)))
+            raise BadParameter("optimiser", self.optimiser, f"to be {known}")
         self._check_rates()
         self._check_groups()
         if self.neighbours not in (Neighbours.RECORD_ADD_REMOVE, Neighbours.RECORD_SUBSTITUTE):

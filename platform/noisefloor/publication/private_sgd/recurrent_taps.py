@@ -2,7 +2,8 @@
 
 The cells as ``nn.LSTM`` (Hochreiter and Schmidhuber) and ``nn.GRU`` (Cho and others 2014) compute
 them. The backward passes first work out all local derivatives at once; what is left for each step
-is one product and a few passes.
+is one product and a few passes. First states may follow from parameters: their gradients are
+handed on like those of the inputs, so that a decoder can start where an encoder ended.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,8 @@ class UnrolledLstm(torch.autograd.Function):
     def forward(
         ctx: Any,  # what torch passes has no type
         inputs: Tensor,
-        start: tuple[Tensor, Tensor],
+        hidden_start: Tensor,
+        cell_start: Tensor,
         weights: tuple[Tensor, Tensor, Tensor | None],
         trace: RecurrentTrace,
         anchor: Tensor,
@@ -48,7 +50,7 @@ class UnrolledLstm(torch.autograd.Function):
         size = back.shape[1]
         hidden, cells = gates.new_empty(2, steps + 1, examples, size)
         squashed = gates.new_empty(steps, examples, size)
-        hidden[0], cells[0] = start
+        hidden[0], cells[0] = hidden_start, cell_start
         turned = back.t()
         parts = gates.view(steps, examples, 4, size)
         for gate, part, before, after, cell, new, out in zip(
@@ -72,7 +74,7 @@ class UnrolledLstm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor | None, last: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Note the gradients of the gates, and hand on that of the inputs."""
+        """Note the gradients of the gates, and hand on those of inputs and first states."""
         parts, cells, squashed = ctx.kept
         across, back = ctx.weights
         take, forget, offer, show = parts.unbind(2)
@@ -103,7 +105,8 @@ class UnrolledLstm(torch.autograd.Function):
         ctx.trace.gradients = ctx.trace.back_gradients = gradients
         ctx.kept = None
         handed = torch.matmul(gradients, across) if ctx.needs_input_grad[0] else None
-        return handed, None, None, None, None
+        # After the last turn of the loop these are of the states before the first step.
+        return handed, inner, carried, None, None, None
 
 
 class UnrolledGru(torch.autograd.Function):
@@ -145,7 +148,7 @@ class UnrolledGru(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
-        """Note the gradients of the gates, and hand on that of the inputs."""
+        """Note the gradients of the gates, and hand on those of inputs and first state."""
         gates, offered = ctx.kept
         across, back = ctx.weights
         hidden = ctx.trace.hidden
@@ -170,7 +173,7 @@ class UnrolledGru(torch.autograd.Function):
         ctx.trace.gradients, ctx.trace.back_gradients = gradients, back_gradients
         ctx.kept = None
         handed = torch.matmul(gradients, across) if ctx.needs_input_grad[0] else None
-        return handed, None, None, None, None
+        return handed, arriving, None, None, None
 
 
 class RecurrentTap(Tap):
@@ -230,13 +233,11 @@ class RecurrentTap(Tap):
         weight: Tensor = getattr(self.layer, f"{name}_l{number}")
         return weight
 
-    def _begun(self, inputs: object, states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    def _begun(self, inputs: object) -> tuple[Tensor, Tensor]:
         """Check what a layer is given; return the inputs with time first, and an anchor."""
         kind = type(self.layer).__name__
         if not isinstance(inputs, Tensor) or inputs.dim() != 3:
             raise UnsupportedModule(f"{kind}: takes [examples, steps, values], not packed.")
-        if any(state.requires_grad for state in states):
-            raise UnsupportedModule(f"{kind}: its first states are not trained, detach them.")
         anchor = inputs.new_empty(0, requires_grad=torch.is_grad_enabled())
         return inputs.transpose(0, 1).contiguous(), anchor
 
@@ -252,9 +253,12 @@ class RecurrentTap(Tap):
         return outputs
 
     def _start(self, inputs: Tensor, states: Tensor | None, number: int) -> Tensor:
-        if states is not None:
-            return states[number]
-        return inputs.new_zeros(len(inputs), self.layer.hidden_size)
+        if states is None:
+            return inputs.new_zeros(len(inputs), self.layer.hidden_size)
+        if states.dim() != 3 or states.shape[1] != len(inputs):
+            kind = type(self.layer).__name__
+            raise UnsupportedModule(f"{kind}: takes first states as [layers, examples, values].")
+        return states[number]
 
 
 class LstmTap(RecurrentTap):
@@ -264,14 +268,14 @@ class LstmTap(RecurrentTap):
         self, inputs: Tensor, states: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Do what the layer does, step by step."""
-        values, anchor = self._begun(inputs, states or ())
+        values, anchor = self._begun(inputs)
         first, second = states or (None, None)
         traces, ends = [], []
         for number in range(self.layer.num_layers):
             trace = RecurrentTrace(values.detach())
             start = self._start(inputs, first, number), self._start(inputs, second, number)
             values, cell = UnrolledLstm.apply(  # type: ignore[no-untyped-call] # torch's own
-                values, start, self._weights(number), trace, anchor
+                values, *start, self._weights(number), trace, anchor
             )
             traces.append(trace)
             ends.append((values[-1], cell))
@@ -292,7 +296,7 @@ class GruTap(RecurrentTap):
         self, inputs: Tensor, states: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Do what the layer does, step by step."""
-        values, anchor = self._begun(inputs, () if states is None else (states,))
+        values, anchor = self._begun(inputs)
         traces, ends = [], []
         for number in range(self.layer.num_layers):
             trace = RecurrentTrace(values.detach())

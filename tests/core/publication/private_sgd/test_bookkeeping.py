@@ -66,6 +66,10 @@ NEW_KINDS = [
     "depthwise",
     "heads and positions",
     "tied",
+    "encoder-decoder",
+    "encoder-decoder of two layers",
+    "encoder-decoder, tied",
+    "gru encoder-decoder",
 ]
 
 
@@ -410,6 +414,25 @@ def test_an_unused_layer_says_nothing() -> None:
     found = engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
     assert not found["idle.weight"].any()
     assert found["used.weight"].any()
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (1, 1, 5)], ids=str)
+def test_first_states_have_an_example_in_each_row(shape: tuple[int, ...]) -> None:
+    """States of another shape would be broadcast, and their gradients summed over examples."""
+
+    class Started(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm, self.head = nn.LSTM(8, 5, batch_first=True), nn.Linear(5, 3)
+
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            start = torch.zeros(shape)
+            logits: torch.Tensor = self.head(self.lstm(values, (start, start))[0].mean(1))
+            return logits
+
+    module, inputs, targets = made(Case(Started, (4, 8)), "started")
+    with pytest.raises(UnsupportedModule, match=r"first states as \[layers, examples, values\]"):
+        engine_sum(module, inputs, targets, loss=cross_entropy, clipping=Flat(1.0))
 
 
 def test_gradients_are_not_left_in_the_module() -> None:
