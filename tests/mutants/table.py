@@ -6,6 +6,7 @@ from mutants.collection_mutants import COLLECTION_MUTANTS
 from mutants.finetuning_mutants import FINETUNING_MUTANTS
 from mutants.mutant import Mutant
 from mutants.publisher_mutants import PUBLISHER_MUTANTS
+from mutants.text_mutants import TEXT_MUTANTS
 from mutants.wire_mutants import WIRE_MUTANTS
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -15,6 +16,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *COLLECTION_MUTANTS,
     *PUBLISHER_MUTANTS,
     *FINETUNING_MUTANTS,
+    *TEXT_MUTANTS,
 )
 
 SUITE = tuple(mutant for mutant in MUTANTS if mutant.in_suite)

@@ -13,6 +13,7 @@ from typing import Any
 from noisefloor.ads import auction, clicks, delivery, training
 from noisefloor.collection import collecting, encoding
 from noisefloor.errors import BadParameter
+from noisefloor.publication.text import POSTED_TEXTS, posted_texts_kind
 from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
 from noisefloor.wire import Bits, Column, Integers, Kind, Reduction, Symbols, Text
 
@@ -42,6 +43,7 @@ KIND_BUILDERS: Mapping[str, KindBuilder] = MappingProxyType(
         collecting.SELECTION_VALUES: collecting.selection_values_kind,
         encoding.TRAINING_VALUES: encoding.training_values_kind,
         encoding.QUERY_VALUES: encoding.query_values_kind,
+        POSTED_TEXTS: posted_texts_kind,
     }
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 import simpy
 from numpy.typing import NDArray
 
@@ -269,6 +270,10 @@ class SimulationContext(Protocol):
 
     def transcript(self, flow: str) -> Transcript | None:
         """Return what was seen of a flow's connections, if the server can tell them apart."""
+        ...
+
+    def collected(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that the aggregator collected in a closed epoch, sorted by content."""
         ...
 
     def publisher(

@@ -8,6 +8,7 @@ from noisefloor_sim.pipelines.clicks import CLICKS
 from noisefloor_sim.pipelines.collection import COLLECTION
 from noisefloor_sim.pipelines.finetuning import FINETUNING
 from noisefloor_sim.pipelines.models import MODELS
+from noisefloor_sim.pipelines.texts import TEXTS
 
 PIPELINES: Mapping[str, PipelineType] = {
     ADS.name: ADS,
@@ -15,6 +16,7 @@ PIPELINES: Mapping[str, PipelineType] = {
     COLLECTION.name: COLLECTION,
     FINETUNING.name: FINETUNING,
     MODELS.name: MODELS,
+    TEXTS.name: TEXTS,
 }
 
 BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import pyarrow as pa
 import simpy
 
 from noisefloor.accounting import MICRO, Amount
@@ -236,6 +237,10 @@ class Engine:
     def transcript(self, flow: str) -> Transcript | None:
         """Return what was seen of a flow's connections, if the server can tell them apart."""
         return self.tap.transcript(flow)
+
+    def collected(self, kind: str, epoch: int) -> pa.RecordBatch:
+        """Return the rows that the aggregator collected in a closed epoch, sorted by content."""
+        return self.aggregator.release_rows(kind, epoch)
 
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder

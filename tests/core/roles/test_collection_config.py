@@ -36,6 +36,7 @@ SIZES: dict[str, dict[str, int]] = {
     "asked-values": {"attributes": 6, "chosen": 2, "values": 9, "labels": 2},
     "told-values": {"chosen": 3, "values": 4, "labels": 2},
     "query-values": {"chosen": 3, "values": 4, "labels": 0},
+    "posted-texts": {"classes": 2, "most_bytes": 300},
 }
 TRAININGS: list[AdTraining] = [
     BitTraining(8, 3, 1.5, 4, clip=0.1, rate=0.3, once=True, local="step"),

@@ -58,7 +58,7 @@ def test_every_shipped_scenario_is_listed_with_its_question_and_time() -> None:
         assert row["points"] == len(expand(scenario, BLOCKS))
         assert row["takes_s"] == takes_s(path)
         assert row["file"] == str(path)
-        extras = {"ads": [], "clicks": [], "finetuning": ["text-models"]}
+        extras = {"ads": [], "clicks": [], "finetuning": ["text-models"], "texts": ["text"]}
         needed = [extras.get(one, [one]) for one in scenario.pipelines]
         assert row["extras"] == [extra for each in needed for extra in each]
 

@@ -66,9 +66,20 @@ def release_days(days: int, every: int) -> range:
 
 
 def publishing(
-    context: SimulationContext, days: Iterable[int], publish: Callable[[int], None]
+    context: SimulationContext,
+    days: Iterable[int],
+    publish: Callable[[int], None],
+    grace_h: float = 0.0,
 ) -> Steps:
-    """Publish at the end of each of some days."""
+    """Publish at the end of each of some days.
+
+    Args:
+        context: Of the world.
+        days: At whose end something is published.
+        publish: Publishes.
+        grace_h: Hours for which it is waited for what is on its way.
+    """
     for day in days:
-        yield context.env.timeout((day + 1) * DAY_S + _AFTER_S - context.env.now)
+        at = (day + 1) * DAY_S + grace_h * HOUR_S + _AFTER_S
+        yield context.env.timeout(at - context.env.now)
         publish(day)

@@ -85,8 +85,11 @@ class _Watched:
         noisy = clean + counting.noise(self.source.child(name))
         grid, deviations = counting.bound.grid, counting.deviations
         if self.residuals is not None:
-            unit = np.maximum(deviations * grid, 1e-12)
-            self.residuals(NoisedVector(name, noisy / unit, clean / unit))
+            # From the bound that is proved, and not from the noise that is drawn.
+            unit = grid * np.sqrt(counting.bound.norm_squared * 2.0**counting.exponents)
+            self.residuals(
+                NoisedVector(name, noisy.astype(np.float64), clean.astype(np.float64), unit=unit)
+            )
         return noisy / grid, deviations**2
 
 

@@ -111,13 +111,14 @@ def test_every_table_is_shown_before_and_after_its_noise() -> None:
     def watch(vector: NoisedVector) -> None:
         assert vector.part not in seen
         assert vector.clean is not None
-        seen[vector.part] = vector.noised - vector.clean
+        assert vector.unit is not None
+        seen[vector.part] = vector.noised - vector.clean, vector.unit
 
     documents = private_texts(500)
     watched = count_ngrams(documents, plan, public_texts(), SeededSource(1, "counts"), watch)
     assert list(seen) == ["lengths", "pieces", "pairs"]
-    for residuals in seen.values():
-        assert abs(residuals.std() - 1) < 0.2
+    for name, (noise, unit) in seen.items():
+        assert abs((noise / unit).std() / plan.multipliers[name] - 1) < 0.2
     with new_run():
         alone = counted(documents, plan)
     assert np.array_equal(watched.pairs, alone.pairs)

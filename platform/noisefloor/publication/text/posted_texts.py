@@ -1,0 +1,74 @@
+"""Posts on their way to a publisher: a frame kind for labelled texts, bounded in bytes.
+
+Texts travel as they are. Frames hide who sent which row and in which order, and nothing else: what
+is written in a text is seen by whoever collects them, who has to be trusted. Noise is added where
+the collected texts are published, and not before.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from noisefloor.checks import check_count
+from noisefloor.publication.text.documents import text_column
+from noisefloor.tables import TextRecords, TextSchema, check_texts
+from noisefloor.wire import Kind, Symbols, Text, joined, record_kind
+
+POSTED_TEXTS = "posted-texts"
+MOST_POST_BYTES = 1 << 16
+"""Of a post: a frame has room for some of the longest."""
+
+_TEXT, _CLASS = "text", "label"
+
+
+def posted_texts_kind(classes: int, most_bytes: int) -> Kind:
+    """Make the kind whose reports are a text and the place of its class; rows are collected.
+
+    Args:
+        classes: Of the label.
+        most_bytes: Of a text, in UTF-8.
+    """
+    check_count(most_bytes, "most_bytes", most=MOST_POST_BYTES)
+    return record_kind(POSTED_TEXTS, {_TEXT: Text(most_bytes), _CLASS: Symbols(classes)})
+
+
+def posts_of(texts: Sequence[str] | NDArray[np.object_], labels: NDArray[np.int64]) -> object:
+    """Return texts and labels as the columns of the kind."""
+    return {_TEXT: list(texts), _CLASS: labels}
+
+
+def cut_to_bytes(texts: Iterable[str], most_bytes: int) -> list[str]:
+    """Return each text cut to so many bytes of UTF-8, between two characters."""
+    return [_cut(text, most_bytes) for text in texts]
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    if len(text) * 4 <= most_bytes:
+        return text
+    return text.encode("utf-8")[:most_bytes].decode("utf-8", "ignore")
+
+
+def posted_records(
+    kind: Kind, batches: Sequence[pa.RecordBatch], schema: TextSchema
+) -> TextRecords | None:
+    """Return the records of collected batches; None if nothing was collected.
+
+    Args:
+        kind: Of the frames.
+        batches: Rows as an aggregator collected them.
+        schema: Of the records; it has one column of texts.
+
+    Raises:
+        BadTable: A text is empty; the error names the row, never a text.
+    """
+    columns = kind.decode(joined(kind, batches))
+    if not len(columns[_CLASS]):
+        return None
+    name, _ = text_column(schema)
+    texts = check_texts(columns[_TEXT], POSTED_TEXTS, name)
+    labels = columns[_CLASS].astype(np.int64)
+    for array in (texts, labels):
+        array.flags.writeable = False
+    return TextRecords(schema, {name: texts}, labels)
