@@ -70,7 +70,7 @@ def test_a_release_is_a_file_of_texts_with_labels() -> None:
         assert plan.release(reviews(), SeededSource(1, "release")) == content
 
 
-def test_labels_can_be_learnt_from_what_is_published() -> None:
+def test_labels_can_be_learned_from_what_is_published() -> None:
     plan = a_plan(8.0, texts=400)
     found = PseudoTexts.read(plan.release(reviews(), SeededSource(2, "learn")), SCHEMA)
     is_warm = np.array([any(w in t for w in ("great", "fine", "warm")) for t in found.texts])
