@@ -1,6 +1,5 @@
 """Made-up documents, a public corpus and a tokeniser of few words, for n-grams."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,9 +52,3 @@ def a_plan(
     """Return a plan for made-up documents."""
     cost = Guarantee(epsilon, neighbours, delta=1e-5, model=TrustModel.CENTRAL)
     return NgramPlan.of(cost, documents, classes, longest, number_tokeniser().size)
-
-
-def rows_of(documents: Documents, keep: Callable[[int], bool]) -> Documents:
-    """Return the documents whose number is kept."""
-    chosen = [row for row in range(documents.count) if keep(row)]
-    return documents[np.array(chosen, dtype=np.int64)]

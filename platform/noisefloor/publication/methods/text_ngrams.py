@@ -96,6 +96,8 @@ declared in public: needed where the relation is record-add-remove. The cost nee
             rule = f"at most {MOST_CLASSES} classes for this method"
             raise BadParameter("label", spec.schema.classes.size, rule)
         most = MOST_RELEASE_BYTES // (longest * _BYTES_A_PIECE + _BYTES_A_LINE)
+        texts = reader.whole("texts", min(DEFAULT_TEXTS, most), 1, most)
+        public_weight = reader.number("public_weight", 0.0, 0.0, 1.0)
         tokeniser = shared_tokeniser()
         counting = NgramPlan.of(
             spec.cost, spec.declared_size, spec.schema.classes.size, longest, tokeniser.size
@@ -106,8 +108,8 @@ declared in public: needed where the relation is record-add-remove. The cost nee
             tokeniser,
             public_corpus(name if isinstance(name, str) else "", tokeniser),
             counting,
-            reader.whole("texts", min(DEFAULT_TEXTS, most), 1, most),
-            reader.number("public_weight", 0.0, 0.0, 1.0),
+            texts,
+            public_weight,
             counting.guarantee,
         )
 

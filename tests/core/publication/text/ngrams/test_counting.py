@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from made_up_texts import documents_of
-from ngram_cases import LENGTH, a_plan, number_tokeniser, private_texts, public_texts, rows_of
+from ngram_cases import LENGTH, a_plan, number_tokeniser, private_texts, public_texts
 from noisefloor.accounting import epsilon_at
 from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
@@ -57,7 +57,7 @@ def test_a_thousand_neighbours_change_no_table_by_more_than_its_norm() -> None:
     whole = three_tables(documents, plan, released)
     most = [0.0, 0.0, 0.0]
     for gone in range(1_000):
-        rest = three_tables(rows_of(documents, lambda row, gone=gone: row != gone), plan, released)
+        rest = three_tables(documents[np.delete(np.arange(1_000), gone)], plan, released)
         most = [max(one, moved(*pair)) for one, *pair in zip(most, whole, rest, strict=True)]
     assert max(most) <= 1 + 1e-12
     assert min(most) > 0.9, most
