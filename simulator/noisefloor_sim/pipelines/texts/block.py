@@ -69,7 +69,7 @@ class TextsBlock(PipelineBlock):
     )
     epsilon: float = Field(default=2.0, gt=0, le=1_000, description="Claimed of each release.")
     delta: float = Field(
-        default=1e-7,
+        default=1e-5,
         gt=0,
         lt=0.01,
         description="Of each release; far below the confidence of audits, or these show nothing.",
@@ -81,7 +81,7 @@ class TextsBlock(PipelineBlock):
         description="Epsilon of the data set, over all releases; the rest is refused.",
     )
     budget_delta: float = Field(
-        default=1e-6, ge=0, lt=0.1, description="Delta of the data set, over all releases."
+        default=1e-4, ge=0, lt=0.1, description="Delta of the data set, over all releases."
     )
     release_every_days: int = Field(
         default=7, ge=1, le=366, description="Days from one release to the next."

@@ -16,6 +16,7 @@ from noisefloor_sim.pipelines.texts import collected_posts, text_claims
 from noisefloor_sim.pipelines.texts.block import TextsBlock, block_of
 from noisefloor_sim.pipelines.texts.corpora import PublishedCorpora
 from noisefloor_sim.pipelines.texts.posts import UserPosts
+from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.text_attacks import attack_texts
 from noisefloor_sim.pipelines.texts.text_scores import score_texts
 from noisefloor_sim.pipelines.texts.text_terms import (
@@ -42,7 +43,9 @@ class TextsPipeline(api.Pipeline):
         flow: What is declared of them.
         sending: What devices have sent.
         collected: What the provider has collected.
+        terms: What is requested, planned and published.
         holder: Publishes texts like them.
+        context: The world, once it has begun.
     """
 
     scenario: Scenario
@@ -52,6 +55,7 @@ class TextsPipeline(api.Pipeline):
     flow: PlainFlow = field(init=False)
     sending: collected_posts.PostSending = field(init=False)
     collected: collected_posts.CollectedPosts = field(init=False)
+    terms: TextTerms = field(init=False)
     holder: releases.DataHolder[TextNgramsPlan] = field(init=False)
     context: api.SimulationContext | None = None
 
@@ -66,7 +70,9 @@ class TextsPipeline(api.Pipeline):
             self.posts, self.kind, self.source.child("frame")
         )
         self.collected = collected_posts.CollectedPosts(self.posts, self.kind)
-        terms = TextTerms(block, TextNgramsPlan, self.collected, self.source.child("scoring"))
+        kind = PrintedTextsPlan if self.is_printed else TextNgramsPlan
+        terms = TextTerms(block, kind, self.collected, self.source.child("scoring"))
+        self.terms = terms
         self.holder = releases.DataHolder(terms, self.source.child("holder"))
         # What the method refuses, it refuses before a day has passed.
         terms.plan(self._planned_size)
@@ -75,6 +81,11 @@ class TextsPipeline(api.Pipeline):
     def block(self) -> TextsBlock:
         """The settings."""
         return block_of(self.scenario)
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether it is the paper's pipeline that publishes."""
+        return self.scenario.variant == "paper"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -115,8 +126,9 @@ class TextsPipeline(api.Pipeline):
 
     def planned_claims(self) -> tuple[api.PlannedClaim, ...]:
         """Return the claims of one release, and of all that the budget of the data set covers."""
-        plan, total = self.holder.terms.plan(self._planned_size), self.block.total_budget
-        return releases.planned_claims(plan, len(self.release_days), total, total)
+        plan, total = self.terms.plan(self._planned_size), self.block.total_budget
+        claimed = None if self.is_printed else total
+        return releases.planned_claims(plan, len(self.release_days), total, claimed)
 
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
@@ -131,7 +143,7 @@ class TextsPipeline(api.Pipeline):
         metrics += score_texts(corpora, self.block, self.source.child("judged"))
         with used_texts(self.block):
             found = attack_texts(
-                self.scenario, corpora, self.sending.day, self.source.child("attack")
+                self.scenario, corpora, self.terms, self.sending.day, self.source.child("attack")
             )
         claims = text_claims.claims_of(plans, found, self.block, fit.evidence)
         return api.Findings((*metrics, *found.metrics), claims, (fit.evidence,))

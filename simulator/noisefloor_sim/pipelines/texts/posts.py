@@ -1,11 +1,10 @@
 """Who writes which texts when: several of a user, some kept back, some planted for attacks.
 
-A post with a rare word has a word that nobody else uses, in private or in public; it is there or
-not by the toss of a coin. A secret is one of many phrases of rare words, each as likely. Both are
-posts like others on their way, and only scoring knows of them.
+A post with a rare word has a word that nobody else uses; it is there or not by the toss of a coin.
+A secret is one of many phrases of frequent words in no order, each as likely. Both are posts like
+others on their way, and only scoring knows of them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,11 +28,11 @@ from noisefloor_sim.world import cohort_sizes
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-SECRET_WORDS = 4
+SECRET_WORDS = 6
 """Words of a secret."""
 
-_SECRET_VOCABULARY = 40
-"""Rare words that secrets are made of."""
+_SECRET_VOCABULARY = 100
+"""Frequent words that secrets are made of, fewer where texts have fewer."""
 
 _SHORTEST_WORD = 4
 
@@ -219,37 +218,35 @@ def _planted(
 ) -> tuple[RareWords, Secrets, list[str]]:
     """Write rare words and secrets into some posts."""
     texts, draws = list(texts), source.child("plants").generator()
-    unused = _unused_words(texts, tokeniser)
-    needed = _SECRET_VOCABULARY + block.rare_words
+    frequent, unused = _words(texts, tokeniser)
+    needed = block.rare_words
     if len(unused) < needed:
         rule = f"Expected {needed} words of the vocabulary that no text has, found {len(unused)}."
         raise BadTable(block.source, rule)
-    chosen = unused[draws.permutation(len(unused))[:needed]]
-    words: Mapping[int, str] = {int(one): str(tokeniser.words[one]) for one in chosen}
-    own = chosen[_SECRET_VOCABULARY:]
-    rare = RareWords(rows[: block.rare_words], own, draws.random(len(own)) < 0.5)
+    own = unused[draws.permutation(len(unused))[:needed]]
+    rare = RareWords(rows[:needed], own, draws.random(needed) < 0.5)
     for row, piece in zip(rare.rows.tolist(), own.tolist(), strict=True):
-        texts[row] = f"{words[piece]} {texts[row]}"
+        texts[row] = f"{tokeniser.words[piece]} {texts[row]}"
     shape = (block.secrets, block.candidates, SECRET_WORDS)
-    phrases = chosen[draws.integers(0, _SECRET_VOCABULARY, shape)]
+    phrases = frequent[draws.integers(0, len(frequent), shape)]
     drawn = draws.integers(0, block.candidates, block.secrets)
     secrets = Secrets(rows[block.rare_words :], phrases, drawn)
     for place, row in enumerate(secrets.rows.tolist()):
-        texts[row] = " ".join(words[int(one)] for one in phrases[place, drawn[place]])
+        texts[row] = " ".join(tokeniser.words[phrases[place, drawn[place]]])
     return rare, secrets, texts
 
 
-def _unused_words(texts: list[str], tokeniser: TextTokeniser) -> Numbers:
-    """Return pieces that are whole words and stand in no text, in their order."""
+def _words(texts: list[str], tokeniser: TextTokeniser) -> tuple[Numbers, Numbers]:
+    """Return pieces that are whole words: the most frequent, and those that no text has."""
     pieces, _ = tokeniser.cut(texts, 4_096)
-    seen = np.zeros(tokeniser.size, dtype=np.bool_)
-    seen[pieces] = True
-    seen[tokeniser.marks] = True
+    seen = np.bincount(pieces, minlength=tokeniser.size)
     is_word = np.array([_is_word(str(one)) for one in tokeniser.words], dtype=np.bool_)
     if tokeniser.name == made_up_posts.NAME:
         # Not the names of regions and countries, which generalised posts have.
-        is_word &= np.isin(tokeniser.words.astype(str), made_up_posts.RARE_WORDS)
-    return np.flatnonzero(is_word & ~seen)
+        is_word &= (seen > 0) | np.isin(tokeniser.words.astype(str), made_up_posts.RARE_WORDS)
+    is_word[tokeniser.marks] = False
+    by_count = np.argsort(-seen * is_word, kind="stable")[:_SECRET_VOCABULARY]
+    return by_count[seen[by_count] * is_word[by_count] > 0], np.flatnonzero(is_word & (seen == 0))
 
 
 def _is_word(word: str) -> bool:

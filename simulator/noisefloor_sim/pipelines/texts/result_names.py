@@ -47,11 +47,17 @@ METRIC_NAMES = (
         for game in ("exposure", "author")
         for name in ("advantage", "candidates")
     ),
+    "attack.bare.auc",
+    *(
+        f"attack.{game}_bare.{name}"
+        for game in ("exposure", "author")
+        for name in ("success", "prior")
+    ),
     *("attack.exposure.bits", "attack.exposure.bits_by_chance", "attack.boundary.audited"),
 )
 
 CLAIM_NAMES = (
     *("release", "all_releases", "author", "corpus"),
     *("lengths", "pieces", "pairs"),
-    *("generalisation", "vocabulary", "seeds", "copied_lengths"),
+    *("generalisation", "vocabulary", "seeds", "copied_lengths", "counts"),
 )

@@ -5,25 +5,40 @@ declares. All stand beside the bound of what is proved, where anything is.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisefloor.adversary import text as adversary
-from noisefloor.adversary.audit import AttackOutcome, score
+from noisefloor.adversary.audit import AttackOutcome, score, upper_limit
 from noisefloor.privacy import Guarantee, LowerBound
+from noisefloor.publication.text import Documents
 from noisefloor.publication.text.evaluation import residual_idf
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import releases
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.scoring import attack_metrics, game_metrics
-from noisefloor_sim.pipelines.texts.block import TextsBlock, block_of
+from noisefloor_sim.pipelines.texts.author_games import OTHERS, AuthorGames
+from noisefloor_sim.pipelines.texts.bare_plan import bare_plan
+from noisefloor_sim.pipelines.texts.block import TextsBlock
+from noisefloor_sim.pipelines.texts.boundary_game import play_boundary
 from noisefloor_sim.pipelines.texts.corpora import PublishedCorpora
 from noisefloor_sim.pipelines.texts.posts import SECRET_WORDS
+from noisefloor_sim.pipelines.texts.printed_plan import GENERALISATION, PrintedTextsPlan
+from noisefloor_sim.pipelines.texts.text_terms import TextTerms
 from noisefloor_sim.scenario import Scenario
 
-ALPHA = 1e-4
+Pieces = NDArray[np.int64]
+
+ALPHA = 1e-3
 """The probability that what posts with rare words prove is wrong; delta has to be far below."""
+
+AUTHOR_TEXTS = 1_000
+"""Published in each game about an author, where their number is free."""
+
+_MISSED = 0.025
+"""The probability that the rate of words that were not posted is underestimated."""
 
 _REACH = 5
 """Runs of up to so many pieces are looked for."""
@@ -37,11 +52,13 @@ class FoundAttacks:
         metrics: Figures of all.
         games: Games with a canary through the noise of the plans.
         corpus: The epsilon that posts with rare words prove, and the same against other coins.
+        boundary: The epsilon that games on the boundary of k-anonymity prove.
     """
 
     metrics: list[Metric] = field(default_factory=list)
     games: releases.CanaryAudit | None = None
     corpus: tuple[LowerBound, LowerBound] | None = None
+    boundary: LowerBound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +66,44 @@ class TextAttacks:
     """Attacks on the releases of one world.
 
     Attributes:
-        block: The settings.
         corpora: What was published, and the truth.
+        terms: By which it was.
         sent: The day on which each post was sent, or would have been; below 0 for the others.
         source: Of all choices.
+        bare: Texts like those of the last release, with next to no noise; None beside the
+            paper's pipeline, which leaks without that.
     """
 
-    block: TextsBlock
     corpora: PublishedCorpora
-    sent: np.ndarray
+    terms: TextTerms
+    sent: NDArray[np.int64]
     source: SeededSource
+    bare: Documents | None
 
     @property
-    def proved(self) -> Guarantee:
-        """Of the last release."""
-        return self.corpora.plan.proved
+    def block(self) -> TextsBlock:
+        """The settings."""
+        return self.terms.block
 
     @property
     def cost(self) -> Guarantee:
-        """What is claimed of it."""
+        """What is claimed of the last release."""
         return self.corpora.plan.spec.cost
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether anything is proved of it."""
+        return self.corpora.plan.proved.is_finite
+
+    @property
+    def stated(self) -> Guarantee:
+        """What bounds are stated by: what is proved, or claimed where that is nothing."""
+        return self.corpora.plan.proved if self.is_proved else self.cost
 
     def canary(self, found: FoundAttacks) -> None:
         """Play the canary of the plans: a text that moves every table as far as any can."""
+        if not self.is_proved:
+            return
         plans = [one.plan for one in self.corpora.releases]
         source = self.source.child("canary")
         found.games = releases.CanaryAudit.play(plans, None, self.block.canaries, source)
@@ -79,52 +111,79 @@ class TextAttacks:
             found.metrics += found.games.metrics()
 
     def rare_word(self, found: FoundAttacks) -> None:
-        """Guess who posted by whether the word is published that one post alone would have."""
+        """Guess who posted by whether a text begins with the word that one post alone would have.
+
+        Any text may have a rare word by chance, seldom as its first: seeds are first pieces.
+        """
         rare, day = self.corpora.posts.rare, self.corpora.releases[-1].day
-        sent = self.sent[rare.rows]
-        is_due = (sent >= 0) & (sent <= day)
+        is_due = (self.sent[rare.rows] >= 0) & (self.sent[rare.rows] <= day)
         pieces, is_in = rare.pieces[is_due], rare.is_posted[is_due]
         if is_in.all() or not is_in.any():
             return
         last = self.corpora.last
         begins = last.offsets[:-1][last.lengths > 0]
-        first = np.bincount(last.pieces[begins], minlength=self.corpora.size)[pieces]
-        # Any text may have a rare word by chance, seldom as its first: seeds are first pieces.
-        seen = first + 0.1 * adversary.search_pieces(last, pieces)
+        firsts = Documents(
+            last.pieces[begins], np.arange(len(begins) + 1), last.labels[last.lengths > 0]
+        )
+        seen = adversary.search_pieces(firsts, pieces) + 0.1 * adversary.search_pieces(
+            last, pieces
+        )
         # Ties are broken by a coin of their own: a bound counts guesses in an order.
         seen = seen + 0.05 * _uniform(self.source.child("ties"), len(seen))
+        made = _audited(seen, is_in, self.stated)
+        found.metrics += self._area("rare_word", made)
         other = _uniform(self.source.child("other coins"), len(seen)) < 0.5
-        made = {
-            name: adversary.attack_membership(seen, coins, self.proved, is_fair=True, alpha=ALPHA)
-            for name, coins in (("rare_word", is_in), ("null", other))
-            if coins.any() and not coins.all()
-        }
-        audited = made["rare_word"].bound
-        null = made["null"].bound if "null" in made else None
-        if audited is not None and null is not None:
-            found.corpus = audited, null
-            found.metrics += [
-                Metric("attack.rare_word.audited", audited.epsilon, n=audited.trials),
-                Metric("attack.rare_word.null", null.epsilon, n=null.trials),
-            ]
-        found.metrics += self._area("rare_word", made["rare_word"])
-        chance = self._leak_chance()
-        for guarantee, name in ((self.proved, "bound"), (self.cost, "claimed_bound")):
-            outcome = adversary.attack_seeds(
-                self.corpora.last,
-                pieces[is_in],
-                guarantee,
-                chance=chance,
-                controls=pieces[~is_in],
-            )
-            if name == "bound":
-                found.metrics += attack_metrics("seed", _covered(outcome, guarantee))
-            else:
-                found.metrics.append(Metric("attack.seed.claimed_bound", outcome.bound))
+        if made.bound is not None and other.any() and not other.all():
+            null = _audited(seen, other, self.stated).bound
+            if null is not None:
+                found.corpus = made.bound, null
+                found.metrics += [
+                    Metric("attack.rare_word.audited", made.bound.epsilon, n=made.bound.trials),
+                    Metric("attack.rare_word.null", null.epsilon, n=null.trials),
+                ]
+        self._seeds(found, firsts, pieces, is_in)
 
-    def _leak_chance(self) -> float | None:
-        """Return how often a seed is a word of one post, where seeds are drawn from posts."""
-        return None
+    def _seeds(
+        self, found: FoundAttacks, firsts: Documents, pieces: Pieces, is_in: NDArray[np.bool_]
+    ) -> None:
+        """Tell how many of the words that were posted are the first of a published text.
+
+        The bound is at the rate of words that were not posted, or what that could be at most.
+        """
+        chance = self._leak_chance() if isinstance(self.corpora.plan, PrintedTextsPlan) else None
+        sought, controls = pieces[is_in], pieces[~is_in]
+        outcome = adversary.attack_seeds(
+            firsts, sought, self.stated, chance=chance, controls=controls
+        )
+        seen = int(np.count_nonzero(adversary.search_pieces(firsts, controls)))
+        rate = float(upper_limit(seen, len(controls), _MISSED))
+        outcome = replace(outcome, bound=self._true_positives(rate, self.stated))
+        claimed = self._true_positives(rate, self.cost)
+        self._add(found, "seed", outcome, claimed)
+
+    def _true_positives(self, rate: float, guarantee: Guarantee) -> float:
+        return float(releases.true_positive_bound(rate, adversary.of_removal(guarantee)))
+
+    def _leak_chance(self) -> float:
+        """Return how often the word of one post is among the seeds, by Algorithm 2."""
+        corpus, last = self.corpora.collected(), self.corpora.last
+        rare = self.corpora.posts.rare
+        labels = self.corpora.everything.labels[rare.rows[rare.is_posted]]
+        own = corpus.labels[corpus.owners]
+        drawn = np.bincount(last.labels)
+        return float(
+            np.mean(
+                [
+                    adversary.leak_chance(1, int(np.count_nonzero(own == one)), int(drawn[one]))
+                    for one in labels.tolist()
+                ]
+            )
+        )
+
+    def _add(self, found: FoundAttacks, name: str, outcome: AttackOutcome, claimed: float) -> None:
+        """Add an outcome beside what is proved, if anything is, and what is claimed."""
+        found.metrics += attack_metrics(name, replace(outcome, is_covered=self.is_proved))
+        found.metrics.append(Metric(f"attack.{name}.claimed_bound", claimed, n=outcome.n))
 
     def members(self, found: FoundAttacks) -> None:
         """Tell posted texts from texts that were not, by what lies near to them."""
@@ -149,8 +208,15 @@ class TextAttacks:
                 / np.maximum(targets.lengths, 1),
             }
             is_last = number == len(self.corpora.releases) - 1
+            if is_last and self.bare is not None:
+                scores["bare"] = adversary.occurrence_scores(
+                    targets, self.bare, _REACH, public
+                ) / np.maximum(targets.lengths, 1)
             for name, values in scores.items():
-                made = adversary.attack_membership(values, is_in, one.plan.proved)
+                made = adversary.attack_membership(values, is_in, self.stated)
+                if name == "bare":
+                    found.metrics.append(Metric("attack.bare.auc", made.auc, *made.interval))
+                    continue
                 found.metrics.append(
                     Metric(f"attack.{name}.auc.release_{number}", made.auc, *made.interval)
                 )
@@ -158,7 +224,7 @@ class TextAttacks:
                     found.metrics += self._area(name, made)
             if is_last:
                 copied = adversary.nearest_scores(targets, targets[is_in], weights, public)
-                planted = adversary.attack_membership(copied, is_in, one.plan.proved)
+                planted = adversary.attack_membership(copied, is_in, self.stated)
                 found.metrics.append(Metric("attack.copied.auc", planted.auc, *planted.interval))
 
     def _area(self, name: str, made: adversary.TextMembership) -> list[Metric]:
@@ -170,7 +236,7 @@ class TextAttacks:
             Metric(f"attack.{name}.claimed_auc", releases.auc_bound(claimed), n=n),
             Metric(f"attack.{name}.advantage", made.roc.advantage, n=n),
         ]
-        if self.proved.is_finite:
+        if self.is_proved:
             metrics.append(Metric(f"attack.{name}.auc_bound", made.area_bound, n=n))
         for rate, true in made.roc.resolved(releases.FALSE_POSITIVE_RATES).items():
             if true is not None:
@@ -193,17 +259,13 @@ class TextAttacks:
         known, seen = (np.bincount(some, minlength=longest + 1) for some in (corpus, published))
         expected = known[targets] - is_in
         guesses = seen[targets] * len(corpus) > expected * len(published)
-        for guarantee, name in ((self.proved, "bound"), (self.cost, "claimed_bound")):
-            outcome = score(
-                guesses.astype(np.int64),
-                is_in,
-                baseline=0.5,
-                bound=adversary.membership_bound(guarantee),
-            )
-            if name == "bound":
-                found.metrics += attack_metrics("length", _covered(outcome, guarantee))
-            else:
-                found.metrics.append(Metric("attack.length.claimed_bound", outcome.bound))
+        outcome = score(
+            guesses.astype(np.int64),
+            is_in,
+            baseline=0.5,
+            bound=adversary.membership_bound(self.stated),
+        )
+        self._add(found, "length", outcome, adversary.membership_bound(self.cost))
 
     def exposure(self, found: FoundAttacks) -> None:
         """Rank each secret among all that it could have been."""
@@ -211,21 +273,62 @@ class TextAttacks:
         is_there = owners[secrets.rows]
         if not is_there.any():
             return
-        scores = adversary.occurrence_scores(
-            secrets.candidates(), self.corpora.last, SECRET_WORDS
-        ).reshape(secrets.count, -1)[is_there]
-        drawn, source = secrets.drawn[is_there], self.source.child("exposure")
-        made = adversary.rank_canaries(scores, drawn, self.proved, source)
+        made = self._ranked(self.corpora.last, is_there, "exposure")
+        if self.bare is not None:
+            bare = self._ranked(self.bare, is_there, "exposure bare")
+            found.metrics += attack_metrics("exposure_bare", replace(bare.first, is_covered=False))
         claimed = adversary.CanaryExposure(
             made.ranks, made.candidates, adversary.of_removal(self.cost)
         )
-        found.metrics += game_metrics("exposure", _covered(made.first, self.proved))
+        self._add_game(found, "exposure", made.first, claimed.first.bound)
         n = len(made.ranks)
         found.metrics += [
-            Metric("attack.exposure.claimed_bound", claimed.first.bound, n=n),
             Metric("attack.exposure.bits", float(made.exposures.mean()), n=n),
             Metric("attack.exposure.bits_by_chance", made.expected_exposure, n=n),
         ]
+
+    def _ranked(
+        self, published: Documents, is_there: NDArray[np.bool_], name: str
+    ) -> adversary.CanaryExposure:
+        """Rank the secrets that are there by their runs in published texts, public ones aside."""
+        secrets = self.corpora.posts.secrets
+        scores = adversary.occurrence_scores(
+            secrets.candidates(), published, SECRET_WORDS, self.corpora.public
+        ).reshape(secrets.count, -1)[is_there]
+        drawn = secrets.drawn[is_there]
+        return adversary.rank_canaries(scores, drawn, self.stated, self.source.child(name))
+
+    def author(self, found: FoundAttacks) -> None:
+        """Name the author of corpora by style: where posts are made up, with known authors."""
+        if not self.block.is_made_up:
+            return
+        plan = self.terms.plan(OTHERS + self.block.posts, AUTHOR_TEXTS)
+        tokeniser = self.corpora.posts.tokeniser
+        games = AuthorGames(self.block, plan, tokeniser, self.source.child("author"))
+        outcome = games.play(self.stated)
+        self._add_game(found, "author", outcome, outcome.bound)
+        if self.bare is not None:
+            games = replace(games, plan=bare_plan(plan), source=self.source.child("author bare"))
+            bare = games.play(self.stated)
+            found.metrics += attack_metrics("author_bare", replace(bare, is_covered=False))
+
+    def k_boundary(self, found: FoundAttacks) -> None:
+        """Guess whether there is a k-th text that names a place, where places climb to k."""
+        plan = self.corpora.plan
+        if not isinstance(plan, PrintedTextsPlan) or GENERALISATION not in plan.parts:
+            return
+        source = self.source.child("boundary")
+        outcome, bound = play_boundary(plan.tokeniser, plan.k, self.cost, ALPHA, source)
+        found.boundary = bound
+        self._add(found, "boundary", outcome, outcome.bound)
+        found.metrics.append(Metric("attack.boundary.audited", bound.epsilon, n=bound.trials))
+
+    def _add_game(
+        self, found: FoundAttacks, name: str, outcome: AttackOutcome, claimed: float
+    ) -> None:
+        """Add the outcome of a choice among several."""
+        found.metrics += game_metrics(name, replace(outcome, is_covered=self.is_proved))
+        found.metrics.append(Metric(f"attack.{name}.claimed_bound", claimed, n=outcome.n))
 
 
 _ATTACKS: Mapping[str, Callable[[TextAttacks, FoundAttacks], None]] = {
@@ -234,42 +337,44 @@ _ATTACKS: Mapping[str, Callable[[TextAttacks, FoundAttacks], None]] = {
     "members": TextAttacks.members,
     "lengths": TextAttacks.lengths,
     "exposure": TextAttacks.exposure,
+    "author": TextAttacks.author,
+    "k-boundary": TextAttacks.k_boundary,
 }
 
 
 def attack_texts(
-    scenario: Scenario, corpora: PublishedCorpora, sent: np.ndarray, source: SeededSource
+    scenario: Scenario,
+    corpora: PublishedCorpora,
+    terms: TextTerms,
+    sent: NDArray[np.int64],
+    source: SeededSource,
 ) -> FoundAttacks:
     """Mount the attacks that a scenario selects.
 
     Args:
         scenario: Of the world.
         corpora: What was published, and the truth.
+        terms: By which it was published.
         sent: The day on which each post was sent, or would have been.
         source: Of all choices.
     """
     found = FoundAttacks()
-    attacks = TextAttacks(block_of(scenario), corpora, sent, source)
+    bare = None
+    if not terms.is_printed:
+        bare = bare_plan(corpora.plan).written(corpora.collected(), source.child("bare"))
+    attacks = TextAttacks(corpora, terms, sent, source, bare)
     for name, attack in _ATTACKS.items():
         if scenario.mounts("texts", name):
             attack(attacks, found)
     return found
 
 
-def _covered(outcome: AttackOutcome, guarantee: Guarantee) -> AttackOutcome:
-    """Leave out the bound of what promises nothing."""
-    if guarantee.is_finite:
-        return outcome
-    return AttackOutcome(
-        outcome.right,
-        outcome.n,
-        outcome.baseline,
-        outcome.bound,
-        outcome.closed_form,
-        is_covered=False,
-        candidates=outcome.candidates,
-    )
+def _audited(
+    seen: NDArray[np.float64], coins: NDArray[np.bool_], guarantee: Guarantee
+) -> adversary.TextMembership:
+    """Return how well coins are told, and the epsilon that it proves."""
+    return adversary.attack_membership(seen, coins, guarantee, is_fair=True, alpha=ALPHA)
 
 
-def _uniform(source: SeededSource, count: int) -> np.ndarray:
+def _uniform(source: SeededSource, count: int) -> NDArray[np.float64]:
     return np.asarray((source.words(count) >> np.uint64(11)) * 2.0**-53)

@@ -1,6 +1,7 @@
 """What is claimed, proved and audited of published texts: of a text, an author, each part."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from noisefloor.accounting import GaussianNoise, epsilon_at, group
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee, Neighbours
@@ -8,6 +9,7 @@ from noisefloor.publication.methods import TextNgramsPlan
 from noisefloor_sim.pipelines import releases
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
 from noisefloor_sim.pipelines.texts.block import TextsBlock
+from noisefloor_sim.pipelines.texts.printed_plan import GENERALISATION, PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.text_attacks import FoundAttacks
 
 AUTHOR, CORPUS = "author", "corpus"
@@ -28,7 +30,7 @@ def release_metrics(plans: Sequence[TextNgramsPlan], block: TextsBlock) -> list[
     plan = plans[0]
     metrics = [
         Metric("model.claimed", plan.spec.cost.epsilon),
-        Metric("model.delta", plan.proved.delta),
+        Metric("model.delta", plan.spec.cost.delta),
     ]
     every = releases.all_releases_guarantee(plans, block.total_budget)
     if plan.proved.is_finite:
@@ -54,23 +56,38 @@ def claims_of(
         evidence: Of the noise and the ledger of all releases.
     """
     first, last = plans[0], plans[-1]
-    rows = list(releases.claims_of(plans, found.games, None, block.total_budget, evidence))
+    # The paper has no budget: all its releases claim what each of them does.
+    budget = None if isinstance(first, PrintedTextsPlan) else block.total_budget
+    rows = list(releases.claims_of(plans, found.games, None, budget, evidence))
     rows.append(NamedClaim(AUTHOR, _author_claim(first, block)))
     if found.corpus is not None:
         audited, null = found.corpus
         rows.append(NamedClaim(CORPUS, Claim(last.spec.cost, last.proved, audited, null)))
-    rows += [NamedClaim(name, claim) for name, claim in part_claims(first).items()]
+    parts = part_claims(first)
+    if GENERALISATION in parts and found.boundary is not None:
+        parts[GENERALISATION] = replace(parts[GENERALISATION], audited=found.boundary)
+    rows += [NamedClaim(name, claim) for name, claim in parts.items()]
     return tuple(rows)
 
 
 def _author_claim(plan: TextNgramsPlan, block: TextsBlock) -> Claim:
-    """Return the claim of one release about an author: that of all texts together."""
+    """Return the claim of one release about an author: that of all texts together.
+
+    The paper is about authors, and claims of them what it claims of a text.
+    """
     cost, proved = (of_author(one, block.posts) for one in (plan.spec.cost, plan.proved))
+    if isinstance(plan, PrintedTextsPlan):
+        cost = replace(plan.spec.cost, neighbours=Neighbours.USER)
     return Claim(cost, proved)
 
 
 def part_claims(plan: TextNgramsPlan) -> dict[str, Claim]:
-    """Return what is proved of each noisy table alone, beside what all of them may cost."""
+    """Return what is proved of each noisy table alone, beside what all of them may cost.
+
+    Of the paper's pipeline: what is proved of each of its parts.
+    """
+    if isinstance(plan, PrintedTextsPlan):
+        return plan.part_claims
     cost = plan.spec.cost
     return {
         name: Claim(

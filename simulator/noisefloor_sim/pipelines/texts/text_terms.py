@@ -28,6 +28,7 @@ from noisefloor_sim.pipelines.releases import (
 from noisefloor_sim.pipelines.texts import made_up_posts
 from noisefloor_sim.pipelines.texts.block import TextsBlock
 from noisefloor_sim.pipelines.texts.collected_posts import CollectedPosts
+from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.text_noise import WithinSteps, declared_noise
 
 _OWN = "own"
@@ -77,6 +78,11 @@ class TextTerms:
         return self.kind.NAME
 
     @property
+    def is_printed(self) -> bool:
+        """Whether it is the paper's pipeline that publishes."""
+        return self.kind is PrintedTextsPlan
+
+    @property
     def cost(self) -> Guarantee:
         """What one release is claimed to cost."""
         return self.block.cost
@@ -87,18 +93,19 @@ class TextTerms:
         return data_set_message(
             self.collected.posts.records.schema,
             self.block.total_budget,
-            is_experiment=self.kind is not TextNgramsPlan,
+            is_experiment=self.is_printed,
         )
 
     def parameters(self, size: int, texts: int = 0) -> dict[str, Parameter]:
         """Return the parameters of a request, of as many texts as the settings say if left out."""
         public = _OWN if self.block.is_made_up else self.block.public
-        return {
+        found: dict[str, Parameter] = {
             "size": size,
             "texts": texts or self.block.texts,
             "public": public,
             "public_weight": self.block.public_weight,
         }
+        return found | ({"k": self.block.k} if self.is_printed else {})
 
     def size(self, day: int, owners: NDArray[np.bool_]) -> int:
         """Return the public number of texts: from settings, and not from what was collected."""
