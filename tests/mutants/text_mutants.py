@@ -23,9 +23,12 @@ MANY_WORDS = (
 )
 """Words that one post each has, and as many texts that each is likely to be a first piece."""
 
+BOUNDARY = ("variant=paper", "attacks=[texts.k-boundary]")
+
 COUNTING = "platform/noisefloor/publication/text/ngrams/counting.py"
 COUNTS = "platform/noisefloor/publication/text/ngrams/noisy_counts.py"
 METHOD = "platform/noisefloor/publication/methods/text_ngrams.py"
+PRINTED = "simulator/noisefloor_sim/pipelines/texts/printed_plan.py"
 PUBLISHER = "platform/noisefloor/roles/model_publisher.py"
 
 RELEASE = "published texts"
@@ -80,6 +83,23 @@ TEXT_MUTANTS = (
         "texts.corpus",
         (BROKEN,),
         settings=MANY_WORDS,
+        in_suite=True,
+    ),
+    Mutant(
+        "texts-k-anonymity-called-private",
+        "What is proved of places that climb to k-anonymity is what is claimed of them.",
+        PRINTED,
+        "name: Claim(cost, Guarantee.none(REASONS[name], cost.neighbours, cost.model))",
+        "name: Claim(\n"
+        "                cost,\n"
+        "                cost\n"
+        "                if name == GENERALISATION\n"
+        "                else Guarantee.none(REASONS[name], cost.neighbours, cost.model),\n"
+        "            )",
+        TEXTS,
+        "texts.generalisation",
+        (BROKEN,),
+        settings=BOUNDARY,
         in_suite=True,
     ),
     Mutant(
