@@ -13,16 +13,16 @@ SMALL: dict[str, Any] = {
     "seed": 31,
     "question": "A small world of published texts for tests.",
     "days": 1,
-    "population": {"users": 500, "cohort": 256},
+    "population": {"users": 300, "cohort": 256},
     "attacks": ["texts.canary"],
 }
 CHEAP = {
     "release_every_days": 1,
     "canaries": 500,
-    "texts": 400,
+    "texts": 300,
     "judged": 60,
-    "rare_words": 40,
-    "secrets": 8,
+    "rare_words": 30,
+    "secrets": 6,
     "candidates": 16,
 }
 
