@@ -67,7 +67,7 @@ def test_cohorts_may_wake_in_any_order() -> None:
     assert len(engine.order) == 2
 
 
-def test_a_post_whose_coin_says_no_is_not_sent_and_nobody_posts_more_than_the_cap() -> None:
+def test_a_post_that_was_drawn_out_is_not_sent_and_nobody_posts_more_than_the_cap() -> None:
     seen = run_texts({"posts": 3})
     pipeline = seen.pipeline
     rare = pipeline.posts.rare

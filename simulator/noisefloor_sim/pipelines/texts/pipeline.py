@@ -20,7 +20,7 @@ from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.text_attacks import attack_texts
 from noisefloor_sim.pipelines.texts.text_scores import score_texts
 from noisefloor_sim.pipelines.texts.text_terms import (
-    TextTerms,
+    CorpusTerms,
     accountant_guarantee,
     used_texts,
 )
@@ -55,7 +55,7 @@ class TextsPipeline(api.Pipeline):
     flow: PlainFlow = field(init=False)
     sending: collected_posts.PostSending = field(init=False)
     collected: collected_posts.CollectedPosts = field(init=False)
-    terms: TextTerms = field(init=False)
+    terms: CorpusTerms = field(init=False)
     holder: releases.DataHolder[TextNgramsPlan] = field(init=False)
     context: api.SimulationContext | None = None
 
@@ -71,7 +71,7 @@ class TextsPipeline(api.Pipeline):
         )
         self.collected = collected_posts.CollectedPosts(self.posts, self.kind)
         kind = PrintedTextsPlan if self.is_printed else TextNgramsPlan
-        terms = TextTerms(block, kind, self.collected, self.source.child("scoring"))
+        terms = CorpusTerms(block, kind, self.collected, self.source.child("scoring"))
         self.terms = terms
         self.holder = releases.DataHolder(terms, self.source.child("holder"))
         # What the method refuses, it refuses before a day has passed.

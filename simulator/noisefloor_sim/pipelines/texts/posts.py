@@ -122,11 +122,11 @@ class UserPosts:
         draws = source.child("days").generator()
         days = draws.integers(0, block.post_over_days, len(users))
         posted = np.flatnonzero(~is_test)
-        wanted = block.rare_words + block.secrets
-        if wanted * 2 > len(posted):
-            rule = f"Expected at least {2 * wanted} posts for rare words and secrets, found "
+        needed = block.rare_words + block.secrets
+        if needed * 2 > len(posted):
+            rule = f"Expected at least {2 * needed} posts for rare words and secrets, found "
             raise BadTable(block.source, f"{rule}{len(posted)}.")
-        planted = posted[source.child("planted").generator().permutation(len(posted))[:wanted]]
+        planted = posted[source.child("planted").generator().permutation(len(posted))[:needed]]
         rare, secrets, texts = _planted(block, texts, planted, tokeniser, source)
         short = cut_to_bytes(texts, block.text_bytes)
         cut = sum(one != other for one, other in zip(short, texts, strict=True))

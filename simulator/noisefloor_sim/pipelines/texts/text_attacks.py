@@ -26,7 +26,7 @@ from noisefloor_sim.pipelines.texts.boundary_game import play_boundary
 from noisefloor_sim.pipelines.texts.corpora import PublishedCorpora
 from noisefloor_sim.pipelines.texts.posts import SECRET_WORDS
 from noisefloor_sim.pipelines.texts.printed_plan import GENERALISATION, PrintedTextsPlan
-from noisefloor_sim.pipelines.texts.text_terms import TextTerms
+from noisefloor_sim.pipelines.texts.text_terms import CorpusTerms
 from noisefloor_sim.scenario import Scenario
 
 Pieces = NDArray[np.int64]
@@ -75,7 +75,7 @@ class TextAttacks:
     """
 
     corpora: PublishedCorpora
-    terms: TextTerms
+    terms: CorpusTerms
     sent: NDArray[np.int64]
     source: SeededSource
     bare: Documents | None
@@ -345,7 +345,7 @@ _ATTACKS: Mapping[str, Callable[[TextAttacks, FoundAttacks], None]] = {
 def attack_texts(
     scenario: Scenario,
     corpora: PublishedCorpora,
-    terms: TextTerms,
+    terms: CorpusTerms,
     sent: NDArray[np.int64],
     source: SeededSource,
 ) -> FoundAttacks:
@@ -370,10 +370,10 @@ def attack_texts(
 
 
 def _audited(
-    seen: NDArray[np.float64], coins: NDArray[np.bool_], guarantee: Guarantee
+    seen: NDArray[np.float64], tosses: NDArray[np.bool_], guarantee: Guarantee
 ) -> adversary.TextMembership:
-    """Return how well coins are told, and the epsilon that it proves."""
-    return adversary.attack_membership(seen, coins, guarantee, is_fair=True, alpha=ALPHA)
+    """Return how well tosses of a coin are told, and the epsilon that it proves."""
+    return adversary.attack_membership(seen, tosses, guarantee, is_fair=True, alpha=ALPHA)
 
 
 def _uniform(source: SeededSource, count: int) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ _BASELINES: dict[str, tuple[str, Role]] = {
     "utility.majority": ("majority class", "baseline"),
 }
 
-_AREAS: dict[str, tuple[str, Role]] = {
+_LINES: dict[str, tuple[str, Role]] = {
     "attack.runs.claimed_auc": ("bound of what is claimed", "bound"),
     "attack.bare.auc": ("texts with next to no noise", "baseline"),
 }
@@ -51,7 +51,7 @@ def along_axis(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
             "other texts of the same author help the analyst, and it does not speak of them.",
             axis.label,
             "area under the curve",
-            [*curves, *shared_curves(groups, _AREAS)],
+            [*curves, *shared_curves(groups, _LINES)],
             log_x=plotting.is_logarithmic(groups),
             readings=(readings.BOUND,),
         )

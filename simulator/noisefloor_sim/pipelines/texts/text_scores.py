@@ -38,20 +38,20 @@ def score_texts(
 def _utility(corpora: PublishedCorpora) -> list[Metric]:
     """Return macro F1 of classifiers trained on made-up texts, and on the posts themselves."""
     classes = corpora.posts.records.schema.classes.size
-    held, size = corpora.held_out, corpora.size
+    real, size = corpora.held_out, corpora.size
     named = {"published": corpora.last, "originals": corpora.collected()}
     metrics = []
     for name, corpus in named.items():
-        found = evaluate_utility(corpus, held, size, classes, BENCHMARK)
+        found = evaluate_utility(corpus, real, size, classes, BENCHMARK)
         metrics += [
-            Metric(f"utility.{name}.{one.replace('-', '_')}", scores.macro_f1, n=held.count)
+            Metric(f"utility.{name}.{one.replace('-', '_')}", scores.macro_f1, n=real.count)
             for one, scores in found.items()
         ]
     common = np.bincount(corpora.collected().labels).argmax()
-    f1 = class_f1(np.full(held.count, common), held.labels, classes)
-    metrics.append(Metric("utility.majority", float(np.mean(f1)), n=held.count))
+    f1 = class_f1(np.full(real.count, common), real.labels, classes)
+    metrics.append(Metric("utility.majority", float(np.mean(f1)), n=real.count))
     for number, corpus in enumerate(corpora.published):
-        (scores,) = evaluate_utility(corpus, held, size, classes, BENCHMARK[:1]).values()
+        (scores,) = evaluate_utility(corpus, real, size, classes, BENCHMARK[:1]).values()
         metrics.append(Metric(f"utility.published.release_{number}", scores.macro_f1))
     return metrics
 

@@ -53,7 +53,7 @@ def used_texts(block: TextsBlock) -> Iterator[TextTokeniser]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextTerms:
+class CorpusTerms:
     """Releases of texts; each is planned once, since calibration takes seconds.
 
     Attributes:
