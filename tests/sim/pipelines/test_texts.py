@@ -168,6 +168,7 @@ def test_a_refused_release_publishes_nothing() -> None:
 
 REFUSED: dict[str, dict[str, Any]] = {
     "public": {"public": "imdb"},
+    "public ": {"public": "imdb", "source": "imdb"},
     "source": {"source": "reviews.txt", "public": "imdb"},
     "posts": {"posts": 0},
     "text_bytes": {"text_bytes": 8},
@@ -178,7 +179,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 def test_settings_that_do_not_go_together_name_their_key(key: str) -> None:
     with pytest.raises(BadScenario) as refused:
         texts_world(REFUSED[key])
-    assert f"pipelines.texts.{key}" in str(refused.value)
+    assert f"pipelines.texts.{key.strip()}" in str(refused.value)
 
 
 def test_too_few_posts_for_what_is_planted_are_refused() -> None:

@@ -152,6 +152,9 @@ class TextsBlock(PipelineBlock):
         if (self.public == MADE_UP) is not (self.source == MADE_UP):
             rule = "Expected made-up public texts with made-up posts, and only there."
             raise rule_error(rule, "public")
+        if self.public == self.source and not self.is_made_up:
+            rule = f"Expected other texts than the posts, found {self.source} for both."
+            raise rule_error(rule, "public")
         return self
 
     @property

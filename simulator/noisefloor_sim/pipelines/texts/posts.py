@@ -19,7 +19,7 @@ from noisefloor.publication.text import (
     read_documents,
 )
 from noisefloor.randomness import SeededSource
-from noisefloor.tables import TextRecords, TextSchema, load_texts
+from noisefloor.tables import TextRecords, TextSchema, check_texts, load_texts
 from noisefloor_sim.pipelines.texts import made_up_posts
 from noisefloor_sim.pipelines.texts.block import TextsBlock, block_of
 from noisefloor_sim.scenario import Scenario
@@ -131,8 +131,8 @@ class UserPosts:
         short = cut_to_bytes(texts, block.text_bytes)
         cut = sum(one != other for one, other in zip(short, texts, strict=True))
         (name,) = schema.texts
-        values = np.array(schema.classes.values, dtype=object)[labels]
-        records = TextRecords.of({name: short, schema.label: values}, schema, block.source)
+        checked = check_texts(short, block.source, name)
+        records = TextRecords(schema, {name: checked}, labels.astype(np.int64))
         return cls(records, users, days, is_test, rare, secrets, tokeniser, cut, styles)
 
     @property
