@@ -1,5 +1,6 @@
 """What the pipeline of texts requests, plans and publishes of collected posts."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -142,10 +143,14 @@ class CorpusTerms:
 
 
 def accountant_guarantee(plans: Iterable[TextNgramsPlan], delta: float) -> Guarantee | None:
-    """Return what all releases cost together by the accountant, or None where one has none."""
+    """Return what all releases cost together by the accountant, or None where it has none."""
     made = list(plans)
     if not all(plan.proved.is_finite for plan in made):
         return None
     events = [event for plan in made for event in plan.loss.events]
-    cut = sum(plan.loss.variation for plan in made)
-    return epsilon_at(events, delta - 2 * cut, neighbours=made[0].spec.cost.neighbours)
+    # What integer noise is cut by moves delta on one side, and e**epsilon times that on the other.
+    claimed = math.fsum(plan.spec.cost.epsilon for plan in made)
+    cut = math.fsum(plan.loss.variation for plan in made) * (1 + math.exp(min(claimed, 700.0)))
+    if cut >= delta:
+        return None
+    return epsilon_at(events, delta - cut, neighbours=made[0].spec.cost.neighbours)
