@@ -119,6 +119,22 @@ def test_as_printed_lengths_and_places_are_read_off_and_corrected_they_are_not()
     assert low <= paper.value("attack.seed.closed_form") <= high
 
 
+def test_a_word_of_one_post_is_found_in_very_many_printed_texts_and_others_never_are() -> None:
+    """Each word is missed with a probability below 1e-3; 15 words or so."""
+    settings = {"searched": 30_000}
+    paper = run_texts(settings, variant="paper", attacks=["texts.rare-word"])
+    assert paper.value("attack.search.texts") >= 30_000
+    assert paper.value("attack.search.closed_form") > 0.999
+    assert paper.value("attack.search.success") == 1.0
+    assert paper.value("attack.search.prior") == 0.0
+    corrected = run_texts(settings, attacks=["texts.rare-word"])
+    by_chance = corrected.value("attack.search.prior")
+    low, high = (getattr(corrected.metric("attack.search.success"), it) for it in ("low", "high"))
+    assert low <= by_chance + 0.3
+    assert high >= by_chance - 0.3
+    assert corrected.value("attack.search.bound") < 1.0
+
+
 def test_bounds_are_shown_where_something_is_proved() -> None:
     paper, corrected = (run_texts(variant=one, **GUESSED) for one in ("paper", "corrected"))
     for game in ("length", "exposure", "seed"):

@@ -29,7 +29,7 @@ ATTACKS: Attacks = {
     ),
     "rare-word": Attack(
         "whether somebody posted who alone uses a word, by the words that were published",
-        ("rare_word", "seed"),
+        ("rare_word", "seed", "search"),
         is_audit=True,
     ),
     "members": Attack("whose text is in the corpus", ("nearest", "runs", "copied")),
@@ -125,6 +125,13 @@ class TextsBlock(PipelineBlock):
         ge=20,
         le=500,
         description="Posts with a word that nobody else uses, each there by the toss of a coin.",
+    )
+    searched: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Texts, made as those that are published, in which rare words are sought as "
+        "well; 0: none.",
     )
     secrets: int = Field(
         default=20, ge=4, le=200, description="Posts of a secret, one of many that it could be."

@@ -18,7 +18,7 @@ from noisefloor.publication import ResidualObserver
 from noisefloor.publication.methods import TextNgramsPlan, TextSpec
 from noisefloor.publication.text import Documents, TextTokeniser
 from noisefloor.publication.text.generalisation import climb_to_k, most_rewritten
-from noisefloor.publication.text.generators import copied_prompts
+from noisefloor.publication.text.generators import Prompts, copied_prompts
 from noisefloor.publication.text.ngrams import count_ngrams, fit_pairs
 from noisefloor.randomness import Source
 from noisefloor_sim.pipelines.texts import made_up_posts
@@ -45,12 +45,14 @@ class PrintedTextsPlan(TextNgramsPlan):
 
     Attributes:
         k: Posts that share a place at least, or it is generalised.
+        repeats: Texts for each post; the paper has one.
     """
 
     NAME = "printed-texts"
     HELP = "The paper's pipeline, as an experiment: nothing is proved of it. Parameter: `k`."
 
     k: int = 5
+    repeats: int = 1
 
     @classmethod
     def of(cls, spec: TextSpec) -> "PrintedTextsPlan":
@@ -114,7 +116,8 @@ class PrintedTextsPlan(TextNgramsPlan):
         counts = count_ngrams(posts, self.counting, self.public, source.child("counts"), residuals)
         model = fit_pairs(counts, self.tokeniser.continuations)
         is_known = np.bincount(posts.pieces, minlength=self.tokeniser.size) > 0
-        prompts = copied_prompts(posts, source.child("prompts"))
+        drawn = [copied_prompts(posts, source.child("prompts", at)) for at in range(self.repeats)]
+        prompts = Prompts(*(np.concatenate(part) for part in zip(*drawn, strict=True)))
         return PromptedChains(model, is_known).write(prompts, source.child("texts"))
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON

@@ -39,7 +39,7 @@ METRIC_NAMES = (
     *("attack.rare_word.audited", "attack.rare_word.null", "attack.copied.auc"),
     *(
         f"attack.{game}.{name}"
-        for game in ("seed", "length", "exposure", "author", "boundary")
+        for game in ("seed", "search", "length", "exposure", "author", "boundary")
         for name in ("success", "prior", "bound", "closed_form", "claimed_bound")
     ),
     *(
@@ -47,7 +47,7 @@ METRIC_NAMES = (
         for game in ("exposure", "author")
         for name in ("advantage", "candidates")
     ),
-    "attack.bare.auc",
+    *("attack.bare.auc", "attack.search.texts"),
     *(
         f"attack.{game}_bare.{name}"
         for game in ("exposure", "author")

@@ -19,6 +19,7 @@ USUAL = {
 
 GAMES: Attacks = {
     "seed": Attack("whose rare word a published text begins with"),
+    "search": Attack("whose rare word one of very many texts begins with"),
     "length": Attack("whose text has a length that the others do not explain"),
     "exposure": Attack("which of many secrets was posted"),
     "author": Attack("who wrote a corpus, by style"),

@@ -8,9 +8,9 @@ from noisefloor.privacy import Claim, FlowEvidence, Guarantee, Neighbours
 from noisefloor.publication.methods import TextNgramsPlan
 from noisefloor_sim.pipelines import releases
 from noisefloor_sim.pipelines.api import Metric, NamedClaim
+from noisefloor_sim.pipelines.texts.attack_setting import FoundAttacks
 from noisefloor_sim.pipelines.texts.block import TextsBlock
 from noisefloor_sim.pipelines.texts.printed_plan import GENERALISATION, PrintedTextsPlan
-from noisefloor_sim.pipelines.texts.text_attacks import FoundAttacks
 
 AUTHOR, CORPUS = "author", "corpus"
 
