@@ -58,6 +58,16 @@ TEXT_MUTANTS = (
         RELEASE,
     ),
     Mutant(
+        "texts-not-bounded",
+        "A text counts as often as it has a cell, whatever its norm.",
+        COUNTS,
+        "        return np.asarray(chosen)\n",
+        "        return np.full_like(chosen, self.bound.grid)\n",
+        TEXTS,
+        RELEASE,
+        in_suite=True,
+    ),
+    Mutant(
         "texts-lengths-counted-twice",
         "Lengths are counted twice, with noise each, and charged once.",
         COUNTING,

@@ -15,6 +15,7 @@ from noisefloor_sim.pipelines.texts import made_up_posts
 from noisefloor_sim.pipelines.texts.bare_plan import bare_plan
 from noisefloor_sim.pipelines.texts.block import block_of
 from noisefloor_sim.pipelines.texts.boundary_game import play_boundary
+from noisefloor_sim.pipelines.texts.counting_check import CountingCheck, check_counting
 from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.prompted_chains import PromptedChains
 from noisefloor_sim.pipelines.texts.text_noise import WithinSteps, declared_noise
@@ -129,3 +130,19 @@ def test_documents_that_lengths_leave_out_are_noticed() -> None:
     assert cause == ""
     assert (np.abs(within - whole) <= 0.5).all()
     assert (within != whole).all()
+
+
+def test_texts_fill_every_bound_and_pass_none(plan: PrintedTextsPlan) -> None:
+    checked = check_counting(plan, SeededSource(11, "counting"))
+    assert list(checked.longest) == ["lengths", "pieces", "pairs"]
+    assert all(0.9 <= one <= 1 + 1e-12 for one in checked.longest.values())
+    assert not list(checked.causes())
+    assert checked.metrics()[-1].value == 1.0
+
+
+def test_a_text_that_passes_a_bound_is_named_with_its_table() -> None:
+    checked = CountingCheck({"pieces": [0.4, 1.2], "pairs": [0.5]})
+    assert list(checked.causes()) == [
+        "pieces: a text adds 1.2 times the largest norm that is declared"
+    ]
+    assert checked.metrics()[-1].value == 0.0, "no text came close to the bound of pairs"

@@ -15,6 +15,7 @@ from noisefloor_sim.pipelines import api, releases
 from noisefloor_sim.pipelines.texts import collected_posts, text_claims
 from noisefloor_sim.pipelines.texts.block import TextsBlock, block_of
 from noisefloor_sim.pipelines.texts.corpora import PublishedCorpora
+from noisefloor_sim.pipelines.texts.counting_check import CountingCheck, check_counting
 from noisefloor_sim.pipelines.texts.posts import UserPosts
 from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.text_attacks import attack_texts
@@ -133,13 +134,18 @@ class TextsPipeline(api.Pipeline):
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
         made = self.holder.releases
-        fit = self._fit()
+        checked = self._counting()
+        fit = self._fit(checked)
         metrics = releases.spending_metrics(self.holder, accountant_guarantee) + self._data()
         if not made:
             return api.Findings(tuple(metrics), (), (fit.evidence,))
         plans = [one.plan for one in made]
         corpora = PublishedCorpora.of(made, self.posts)
-        metrics += [*text_claims.release_metrics(plans, self.block), *fit.metrics()]
+        metrics += [
+            *text_claims.release_metrics(plans, self.block),
+            *fit.metrics(),
+            *checked.metrics(),
+        ]
         metrics += score_texts(corpora, self.block, self.source.child("judged"))
         with used_texts(self.block):
             found = attack_texts(
@@ -160,8 +166,17 @@ class TextsPipeline(api.Pipeline):
             api.Metric("data.made_up", float(self.block.is_made_up)),
         ]
 
-    def _fit(self) -> releases.ReleaseFit:
-        """Test the noise of all releases, and compare them with the ledger."""
+    def _counting(self) -> CountingCheck:
+        """Count texts that would pass the bound, if it is this process that counts."""
+        made = self.holder.releases
+        if not made or not made[0].residuals.is_seen:
+            return CountingCheck({})
+        return check_counting(made[0].plan, self.source.child("counting"))
+
+    def _fit(self, checked: CountingCheck) -> releases.ReleaseFit:
+        """Test the noise and the bounds of all releases, and compare them with the ledger."""
         residuals = [one.residuals for one in self.holder.releases]
+        for number, cause in enumerate(checked.causes()):
+            residuals[0].causes[f"text {number}"] = cause
         faults = self.holder.ledger_faults()
         return releases.fit_releases(residuals, faults, self.source.child("residuals"), FLOW)

@@ -91,7 +91,8 @@ def tables(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
         "to no noise, and in a corpus that copies. Rare words: area of guesses who posted one, "
         "and the epsilon that they prove; the null has other coins. Bits: of secrets, of which a "
         "corpus that gives nothing away has those by chance. With next to no noise: right guesses "
-        "of secrets and authors where nothing protects a text.",
+        "of secrets and authors where nothing protects a text. Counted: what texts of the largest "
+        "norm add to a table, over what is declared; 1 at most.",
         {
             "nearest": "attack.nearest.auc",
             "runs": "attack.runs.auc",
@@ -105,6 +106,8 @@ def tables(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
             "secrets, no noise": "attack.exposure_bare.success",
             "authors, no noise": "attack.author_bare.success",
             "boundary proves": "attack.boundary.audited",
+            "counted, pieces": "counting.longest.pieces",
+            "counted, pairs": "counting.longest.pairs",
         },
         readings.column_count(
             "null",
