@@ -9,8 +9,11 @@ ENTRY_POINTS = (
     "noisefloor_sim",  # the interface for notebooks
     "noisefloor_sim.inspection.symbol_flow",  # for pipelines to come: docs/adding-a-pipeline.md
     "noisefloor.publication.fine_tuning.methods",  # diagnostics and selection, for notebooks
-    "noisefloor.publication.text.evaluation",  # until a pipeline of texts uses it
-    "noisefloor.adversary.text",  # likewise
+    "noisefloor.publication.text.entities",  # for users' own programs: docs/text.md
+    "noisefloor.publication.text.generalisation",
+    "noisefloor.publication.text.generators",
+    "noisefloor.publication.text.evaluation",
+    "noisefloor.adversary.text",
     "noisefloor_sim.cli.commands",
     "noisefloor_sim.cli.__main__",
     "noisefloor_services.__main__",

@@ -78,6 +78,12 @@ TEXT_LOADING = (
     "file.content, card.content, 'publisher.pub', backbone=DIRECTORY)",
     "told = model.predict(texts)  # a list of texts; DIRECTORY holds the encoder of the card",
 )
+CORPUS_LOADING = (
+    LOADING[0],
+    "texts = noisefloor.publication.text.load_pseudo_texts("
+    "file.content, card.content, schema, 'publisher.pub')",
+    "told = texts.records()  # texts with labels; schema is that of the private texts",
+)
 HISTOGRAM_LOADING = (*TABLE_LOADING[:2], "counts = tensors['counts']")
 
 DataSets: TypeAlias = Mapping[str, DataRecords]
@@ -120,7 +126,8 @@ def model_method(
 
     return PublicationMethod(
         kind.NAME,
-        MEDIA_TYPE,
+        # Simulations hand over a planner in place of a class; it publishes tensors.
+        getattr(kind, "MEDIA_TYPE", MEDIA_TYPE),
         proved=lambda request: plans.of(request).proved,
         loss=lambda request: plans.of(request).loss,
         release=release,
@@ -233,7 +240,7 @@ def model_card(
 
 def _loading(plan: ClassifierPlan, *, is_model: bool) -> tuple[str, ...]:
     if isinstance(plan, TextPlan):
-        return TEXT_LOADING
+        return TEXT_LOADING if plan.MEDIA_TYPE == MEDIA_TYPE else CORPUS_LOADING
     return LOADING if is_model else TABLE_LOADING
 
 

@@ -38,7 +38,7 @@ from noisefloor_sim.cli.publication_targets import (
 )
 from noisefloor_sim.cli.published_data import RELATIONS, PublishedData, RequestOptions, relation_of
 
-ARTEFACT, CARD = ".safetensors", ".card.json"
+ARTEFACT, TEXTS, CARD = ".safetensors", ".jsonl", ".card.json"
 
 
 def publish(
@@ -84,7 +84,8 @@ def fetch(
     if made.card.get("publication_id") != publication_id:
         # An honest release under another name has an honest signature.
         raise BadSnapshot(f"{target.where}: the card is of another publication than was fetched.")
-    file, card = out / f"{publication_id}{ARTEFACT}", out / f"{publication_id}{CARD}"
+    suffix = TEXTS if made.card.get("format") == "jsonl" else ARTEFACT
+    file, card = out / f"{publication_id}{suffix}", out / f"{publication_id}{CARD}"
     try:
         out.mkdir(parents=True, exist_ok=True)
         for path, content in ((file, made.content), (card, made.card_bytes + b"\n")):

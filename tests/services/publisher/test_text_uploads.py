@@ -1,5 +1,6 @@
 """Uploaded texts: the running publisher trains a head on them, and takes no other method."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +11,22 @@ import pytest
 
 from live_apps import Live, bearer, credentials, live
 from noisefloor.publication.fine_tuning import load_backbone, load_text_model
+from noisefloor.publication.text import load_pseudo_texts
 from noisefloor.roles.publication_methods import methods_of
-from noisefloor.tables import Categories, TextRecords, TextSchema, data_schema_fields, encode_data
+from noisefloor.tables import (
+    Categories,
+    TextRecords,
+    TextSchema,
+    data_schema_fields,
+    encode_data,
+    text_schema_fields,
+)
 from noisefloor_services import publisher
 from noisefloor_services.publisher.data_sets import read_data_sets
 from noisefloor_services.security.credentials import Role
 from noisefloor_services.settings import Settings
 from noisefloor_services.store.embedded import EmbeddedServer
-from tiny_backbones import write_tiny_bert
+from tiny_backbones import write_piece_file, write_tiny_bert
 
 ADMIN, PUBLISH, READ = bearer(Role.ADMIN), bearer(Role.PUBLISH), bearer(Role.READ)
 BYTES = {**ADMIN, "Content-Type": "application/octet-stream"}
@@ -29,7 +38,11 @@ COST = {"epsilon": 4.0, "delta": 1e-6, "neighbours": "record-add-remove"}
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(write_tiny_bert(tmp_path / "tiny")))
+    tiny = write_piece_file(write_tiny_bert(tmp_path / "tiny"))
+    monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(tiny))
+    monkeypatch.setenv("NOISEFLOOR_PUBLIC_TEXTS", str(tmp_path / "public.tsv"))
+    (tmp_path / "public.tsv").write_text("review\tmood\nthe good film and the bad plot\tgood\n")
+    (tmp_path / "public.schema.json").write_text(json.dumps(text_schema_fields(SCHEMA)))
     monkeypatch.setenv("NOISEFLOOR_DATA", str(tmp_path / "cache"))
     with EmbeddedServer(tmp_path / "valkey") as valkey:
         settings = Settings(
@@ -94,6 +107,24 @@ def test_texts_of_an_upload_and_of_the_operator_are_published_from(
         assert model.file.trained == trained
         if name == "reviews":  # a head alone learns it in five steps
             assert model.predict(TEXTS[:2]) == ["bad", "good"]
+
+
+def test_made_up_texts_come_from_the_running_publisher_and_nothing_else_does(
+    app: Live, caplog: pytest.LogCaptureFixture
+) -> None:
+    parameters = {"size": 120, "texts": 30, "public": "own"}
+    assert publish(app, "own", method="text-ngrams", parameters=parameters).status_code in (
+        200,
+        202,
+    )
+    made = content(app, "own")
+    answer = app("GET", "/publications/p-own", params={"data_set": "own"}, headers=READ)
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    card = app("GET", "/publications/p-own/card", params={"data_set": "own"}, headers=READ).json()
+    assert load_pseudo_texts(made, card, SCHEMA, unsigned=True).count == 30
+    assert card["format"] == "jsonl" and card["text_count"] == 30
+    seen = caplog.text + app("GET", "/metrics", headers=ADMIN).text + json.dumps(card)
+    assert not any(text in seen for text in TEXTS)
 
 
 def test_an_operator_names_a_file_of_texts(tmp_path: Path) -> None:

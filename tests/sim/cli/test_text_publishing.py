@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from noisefloor.errors import BadSnapshot
 from noisefloor.publication import read_tensors
 from noisefloor.publication.fine_tuning import TextModel, TextModelFile, shared_backbone
+from noisefloor.publication.text import load_pseudo_texts
+from noisefloor.tables import text_schema_of
 from publishing_runs import run
-from tiny_backbones import WIDTH, write_tiny_bert
+from tiny_backbones import WIDTH, write_piece_file, write_tiny_bert
 
 HEAD = ("--method", "text-head", "--set", "size=300", "--delta", "1e-5")
 LAYERS = ("--method", "text-layers", "--set", "size=300", "--delta", "1e-5")
+NGRAMS = ("--method", "text-ngrams", "--set", "size=300", "--delta", "1e-5")
 LORA = (*LAYERS, "--set", "trains=lora")
 SCHEMA = {
     "record": "one review",
@@ -32,9 +36,9 @@ def folder(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """Work in a folder with texts and a budget, on a machine with a tiny backbone."""
     monkeypatch.chdir(tmp_path)
     tiny = models / "tiny"
-    monkeypatch.setenv(
-        "NOISEFLOOR_BACKBONE", str(tiny if tiny.is_dir() else write_tiny_bert(tiny))
-    )
+    if not tiny.is_dir():
+        write_piece_file(write_tiny_bert(tiny))
+    monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(tiny))
     monkeypatch.setenv("NOISEFLOOR_DATA", str(models / "cache"))
     write_reviews(tmp_path)
     run("ledger", "budget", "reviews.tsv", "--epsilon", "8", "--delta", "1e-4")
@@ -74,6 +78,37 @@ def test_own_texts_are_published_fetched_and_used_for_predictions() -> None:
     assert [row["mood"] for row in csv.DictReader(found.out.splitlines())] == ["good", "bad"]
 
 
+def test_made_up_texts_are_published_and_fetched_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_public(Path("public.tsv"))
+    monkeypatch.setenv("NOISEFLOOR_PUBLIC_TEXTS", "public.tsv")
+    more = ("--set", "public=own", "--set", "texts=40")
+    made = run("publish", "reviews.tsv", *NGRAMS, *more, "--epsilon", "4", "--id", "texts-1")
+    assert made.code == 0, made.error
+    card = json.loads(run("cards", "texts-1").out)
+    assert card["format"] == "jsonl" and card["text_count"] == 40
+    assert card["public_texts"]["name"] == "own" and card["audit"]["is_audited"]
+    assert card["guarantee"] and card["privacy"][0]["proved"]["epsilon"] <= 4
+    assert run("fetch", "texts-1", "--out", "here").code == 0
+    rows = [json.loads(line) for line in Path("here/texts-1.jsonl").read_text().splitlines()]
+    assert len(rows) == 40 and {frozenset(row) for row in rows} == {frozenset(SCHEMA["columns"])}
+    assert {row["mood"] for row in rows} == {"good", "bad"}
+    schema = text_schema_of(SCHEMA)
+    document = Path("here/texts-1.card.json").read_bytes()
+    content = Path("here/texts-1.jsonl").read_bytes()
+    key = "noisefloor-store/publisher.key.pub"
+    assert load_pseudo_texts(content, document, schema, key).count == 40
+    with pytest.raises(BadSnapshot):
+        load_pseudo_texts(content + b"\n", document, schema, key)
+
+
+def write_public(path: Path) -> None:
+    """Write public texts of the words of the tiny encoder."""
+    words = (*GOOD, *BAD, *"film plot actor scene story".split())
+    rows = [f"the {one} and {other} film\tgood" for one in words for other in words[::3]]
+    path.write_text("\n".join(["review\tmood", *rows, ""]))
+    path.with_name("public.schema.json").write_text(json.dumps(SCHEMA))
+
+
 def test_predictions_refuse_another_backbone_and_bad_texts(models: Path) -> None:
     assert run("publish", "reviews.tsv", *HEAD, "--epsilon", "4", "--id", "a").code == 0
     run("fetch", "a", "--out", "here")
@@ -88,7 +123,10 @@ def test_predictions_refuse_another_backbone_and_bad_texts(models: Path) -> None
 
 
 BAD_REQUESTS = [
-    (("--method", "histogram", "--set", "columns=mood"), "one of text-head, text-layers: the"),
+    (
+        ("--method", "histogram", "--set", "columns=mood"),
+        "one of text-head, text-layers, text-ngrams: the",
+    ),
     (("--method", "private-sgd", "--delta", "1e-5"), "the data set is of texts"),
     (("--method", "text-head", "--delta", "1e-5"), "size"),
     (("--method", "text-head", "--set", "size=300"), "delta"),
@@ -102,6 +140,11 @@ BAD_REQUESTS = [
     ((*LORA, "--set", "train_layers=4"), "train_layers=4 a whole number in [1, 3]"),
     ((*LAYERS, "--set", "trains=combined-lora", "--set", "sparsity=0.999"), "nothing is left of"),
     ((*LORA, "--set", "clipping=printed"), "at least what is proved of text-layers with these"),
+    ((*NGRAMS, "--set", "public=reviews"), "public='<text>' one of rotten-tomatoes, imdb"),
+    ((*NGRAMS, "--set", "public_weight=2"), "public_weight"),
+    ((*NGRAMS, "--set", "texts=0"), "texts"),
+    (("--method", "text-ngrams", "--delta", "1e-5"), "size"),
+    (("--method", "text-ngrams", "--set", "size=300"), "delta"),
     ((*LAYERS, "--set", "trains=plain"), "there is no noise in the model), so that no cost"),
 ]
 

@@ -8,7 +8,8 @@
 
 ``model_spec`` reads a request and bounds it; ``model_plan`` is the interface; ``canaries`` are the
 games that audit a plan without any records; ``held_out`` adds an accuracy that is paid for;
-``text_plan`` is the interface for texts, ``text_layers`` trains layers of an encoder;
+``text_plan`` is the interface for texts, ``text_layers`` trains layers of an encoder,
+``text_ngrams`` writes made-up texts;
 ``registry`` lists the methods. Publisher and simulator plan by the same names and parameters.
 """
 
@@ -59,6 +60,7 @@ from noisefloor.publication.methods.registry import (
 )
 from noisefloor.publication.methods.text_head import TextHeadPlan
 from noisefloor.publication.methods.text_layers import TextLayersPlan
+from noisefloor.publication.methods.text_ngrams import TextNgramsPlan
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "SyntheticTablePlan",
     "TextHeadPlan",
     "TextLayersPlan",
+    "TextNgramsPlan",
     "TextPlan",
     "TextSpec",
     "network_file",

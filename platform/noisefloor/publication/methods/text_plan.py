@@ -22,6 +22,7 @@ from noisefloor.publication.methods.model_plan import (
 from noisefloor.publication.methods.model_spec import Parameter, PublicTerms, pop_size
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.release_run import NO_RUN, ReleaseRun
+from noisefloor.publication.tensors import MEDIA_TYPE
 from noisefloor.randomness import Source
 from noisefloor.tables import TextRecords, TextSchema
 
@@ -72,6 +73,8 @@ class TextPlan(ABC):
     NAME: ClassVar[str]
     HELP: ClassVar[str]
     """For authors of requests: the parameters, and the output."""
+    MEDIA_TYPE: ClassVar[str] = MEDIA_TYPE
+    """Of the file that is published."""
 
     spec: TextSpec
     """The request."""

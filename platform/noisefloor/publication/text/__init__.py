@@ -3,14 +3,37 @@
     tokeniser = load_tokeniser()                       # of the public backbone; no weights
     documents = read_documents(records, tokeniser)     # one text column, cut to its longest length
 
-``documents`` holds texts as pieces.
+``documents`` holds texts as pieces, ``tokeniser`` cuts and writes them, ``pseudo_texts`` is the
+file that is published. Beside them: ``entities`` and ``generalisation`` for names, ``ngrams`` and
+``generators`` write texts, ``evaluation`` judges them.
 """
 
-from noisefloor.publication.text.documents import Documents, read_documents
+from noisefloor.publication.text.documents import (
+    Documents,
+    plain_text,
+    read_documents,
+    text_column,
+)
+from noisefloor.publication.text.pseudo_texts import (
+    TEXTS_MEDIA_TYPE,
+    PseudoTexts,
+    load_pseudo_texts,
+)
 from noisefloor.publication.text.tokeniser import (
     TextTokeniser,
     load_tokeniser,
     shared_tokeniser,
 )
 
-__all__ = ["Documents", "TextTokeniser", "load_tokeniser", "read_documents", "shared_tokeniser"]
+__all__ = [
+    "TEXTS_MEDIA_TYPE",
+    "Documents",
+    "PseudoTexts",
+    "TextTokeniser",
+    "load_pseudo_texts",
+    "load_tokeniser",
+    "plain_text",
+    "read_documents",
+    "shared_tokeniser",
+    "text_column",
+]

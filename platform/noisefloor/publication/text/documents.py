@@ -1,5 +1,7 @@
 """Labelled texts as rows of pieces of a public vocabulary."""
 
+import html
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text.tokeniser import Offsets, Pieces, TextTokeniser
-from noisefloor.tables import TextRecords
+from noisefloor.tables import TextRecords, TextSchema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +57,28 @@ class Documents:
         return Documents(self.pieces[places], offsets, self.labels[chosen])
 
 
-def read_documents(records: TextRecords, tokeniser: TextTokeniser) -> Documents:
-    """Cut the texts of records into pieces; each is cut by itself, to the schema's length."""
-    if len(records.schema.texts) != 1:
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
+"""A tag of HTML, such as a line break in a review."""
+
+
+def plain_text(text: str) -> str:
+    """Return a text without tags of HTML, and with what its character references stand for."""
+    return html.unescape(_TAG.sub(" ", text))
+
+
+def text_column(schema: TextSchema) -> tuple[str, int]:
+    """Return the name and the longest length of the one column of texts."""
+    if len(schema.texts) != 1:
         raise BadParameter("columns", "<texts>", "one column of texts: pairs are not published")
-    ((name, longest),) = records.schema.texts.items()
-    pieces, offsets = tokeniser.cut(records.texts[name], longest)
+    ((name, longest),) = schema.texts.items()
+    return name, longest
+
+
+def read_documents(records: TextRecords, tokeniser: TextTokeniser) -> Documents:
+    """Cut the texts of records into pieces, without markup, each by itself to the schema's length.
+
+    A text that has no piece, such as one of tags alone, is a document without pieces.
+    """
+    name, longest = text_column(records.schema)
+    pieces, offsets = tokeniser.cut([plain_text(one) for one in records.texts[name]], longest)
     return Documents(pieces, offsets, np.asarray(records.labels, dtype=np.int64))

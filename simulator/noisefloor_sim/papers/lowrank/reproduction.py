@@ -24,7 +24,6 @@ from noisefloor_sim.papers.lowrank.page import (
 )
 from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan
 from noisefloor_sim.papers.lowrank.results import cell_rows, runs_of
-from noisefloor_sim.papers.lowrank.training import check_cells, clip_groups, run_cell
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_files
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
 from noisefloor_sim.papers.verdicts import Judge, Variants, tests_in
@@ -58,10 +57,12 @@ def reproduce_lowrank(
     check_count(seed, "seed", least=0)
     check_count(jobs, "jobs", most=1024)
     check_extra("reproduce lowrank", "text-models", "torch", "transformers", "safetensors")
+    from noisefloor_sim.papers.lowrank import training  # lazy: needs torch
+
     plan = replace(plans.QUICK if quick else plans.FULL, seed=seed)
     check_folder(out, force=force or resume, others=KEPT_NAMES)
     records, backbone = texts.load_records(data, plan), shared_backbone()  # missing: now
-    check_cells(plan, backbone, records)
+    training.check_cells(plan, backbone, records)
     store = CellStore(out)
     if force and not resume and out.exists():
         shutil.rmtree(out)
@@ -71,7 +72,7 @@ def reproduce_lowrank(
     found = run_all(plan, records, store, jobs)
     judge, judged = judge_all(plan, found, backbone)
     title = TITLES.get(data, Path(data).name)
-    groups = clip_groups(plan, backbone)
+    groups = training.clip_groups(plan, backbone)
     outcome = LowRankOutcome(plan, found, judged, title, records.count, groups)
     document = reproduction_document("low rank", READINGS, judge, judged, {}, seed=seed)
     document["cells"] = cell_rows(found)
@@ -94,6 +95,8 @@ def run_all(
     plan: LowRankPlan, records: TextRecords, store: CellStore, jobs: int
 ) -> Mapping[LowRankCell, dict[str, Any]]:
     """Run the cells that are missing, each stored as it ends; return all of them in order."""
+    from noisefloor_sim.papers.lowrank.training import run_cell  # lazy: needs torch
+
     cells = plans.cells_of(plan)
     missing = [one for one in cells if not store.has(one)]
     with progress() as bar:

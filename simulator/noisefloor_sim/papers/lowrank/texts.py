@@ -20,7 +20,6 @@ from noisefloor.errors import BadParameter
 from noisefloor.publication.fine_tuning import (
     Backbone,
     FrozenStates,
-    TopLayers,
     public_scaling,
     run_frozen,
     shared_backbone,
@@ -32,6 +31,8 @@ from noisefloor_sim.papers.lowrank.plans import PARTS, POOLED, LowRankPlan
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from noisefloor.publication.fine_tuning import TopLayers
 
 DEFAULT_DATA = "rotten-tomatoes"
 LEAST_RECORDS = 100
@@ -126,10 +127,12 @@ def read_prepared(folder: Path) -> PreparedTexts:
     return PreparedTexts(states, np.array(labels), np.array(part), classes)
 
 
-def top_layers(backbone: Backbone, plan: LowRankPlan, classes: int) -> TopLayers:
+def top_layers(backbone: Backbone, plan: LowRankPlan, classes: int) -> "TopLayers":
     """Return what is trained, as it is in the backbone."""
     pooled = pooled_layers(backbone)
     scaling = public_scaling(backbone, pooled)
+    from noisefloor.publication.fine_tuning import TopLayers  # lazy: needs torch
+
     return TopLayers(backbone, plan.train_layers, pooled, scaling, classes=classes)
 
 

@@ -2,16 +2,17 @@
 
     plan = NgramPlan.of(cost, documents=20_000, classes=2, longest=60, vocabulary=30_522)
     counts = count_ngrams(documents, plan, public, source)      # every table once, with noise
-    writer = NgramWriter(fit_pairs(counts), plan.bin_width, plan.longest)
+    writer = NgramWriter(fit_pairs(counts, tokeniser.continuations), plan.bin_width, plan.longest)
     writer.write(100_000, source.child("texts"))
 
 ``ngram_plan`` says what is counted with how much noise; ``noisy_counts`` bounds what a document
-changes; ``counting`` counts; ``shrinkage``, ``piece_estimates`` and ``pair_model`` use the noisy
-tables alone; ``public_corpus`` is what is known without them; ``writing`` writes.
+changes; ``count_tables`` says which cells there are, ``counting`` counts; ``shrinkage``,
+``piece_estimates`` and ``pair_model`` use noisy tables alone; ``public_corpus`` is what is known
+without them, ``public_texts`` where it comes from; ``writing`` writes.
 """
 
 from noisefloor.publication.text.ngrams.counting import NgramCounts, count_ngrams
-from noisefloor.publication.text.ngrams.ngram_plan import NgramPlan
+from noisefloor.publication.text.ngrams.ngram_plan import MOST_CLASSES, NgramPlan, noise_of
 from noisefloor.publication.text.ngrams.noisy_counts import (
     CellCounts,
     CountingBound,
@@ -20,9 +21,14 @@ from noisefloor.publication.text.ngrams.noisy_counts import (
 )
 from noisefloor.publication.text.ngrams.pair_model import PairModel, fit_pairs
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
+from noisefloor.publication.text.ngrams.public_texts import DEFAULT as DEFAULT_PUBLIC_TEXTS
+from noisefloor.publication.text.ngrams.public_texts import OWN_TEXTS_VARIABLE, public_corpus
 from noisefloor.publication.text.ngrams.writing import NgramWriter
 
 __all__ = [
+    "DEFAULT_PUBLIC_TEXTS",
+    "MOST_CLASSES",
+    "OWN_TEXTS_VARIABLE",
     "CellCounts",
     "CountingBound",
     "NgramCounts",
@@ -34,4 +40,6 @@ __all__ = [
     "count_ngrams",
     "counting_loss",
     "fit_pairs",
+    "noise_of",
+    "public_corpus",
 ]

@@ -1,9 +1,5 @@
-"""Counts lengths, pieces and pairs of documents, each table once, with the noise of a plan.
+"""Counts lengths, pieces and pairs of documents, each table once, with the noise of a plan."""
 
-What is counted in a table follows from public figures and from the noisy tables before it.
-"""
-
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,50 +8,13 @@ from numpy.typing import NDArray
 from noisefloor.errors import BadParameter
 from noisefloor.publication.noised_vectors import NoisedVector, ResidualObserver
 from noisefloor.publication.text.documents import Documents
-from noisefloor.publication.text.ngrams.ngram_plan import (
-    POOLED_SHIFT,
-    NgramPlan,
-    scale_exponents,
-)
-from noisefloor.publication.text.ngrams.noisy_counts import CellCounts, NoisyCounting
+from noisefloor.publication.text.ngrams import count_tables as tables
+from noisefloor.publication.text.ngrams.ngram_plan import NgramPlan
 from noisefloor.publication.text.ngrams.piece_estimates import LengthEstimates, PieceEstimates
-from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus, followers
+from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
 from noisefloor.randomness import Source
 
-Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
-_PIECE_FLOOR, _PAIR_FLOOR = 2.0, 1.7
-"""A cell is counted if it is expected to be this many times the noise of the rarest one."""
-
-_PUBLIC_WEIGHT = 0.7
-_TRUSTED_AFTER = 20.0
-"""Public pairs after a piece weigh half of their most once it was seen this often in public."""
-
-_MOST_FREQUENT = 4096
-"""Pieces of which all pairs are looked at."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairCells:
-    """The pairs that are looked at, sorted, and which of them are counted.
-
-    Attributes:
-        before: The first piece of each pair; the size of the vocabulary at the start of a text.
-        pieces: The second piece of each pair.
-        expected: How often each is expected, in counts.
-        is_counted: Whether a pair has a cell of its own.
-        rows: How often each piece is expected to stand before another; the start comes last.
-        has_rest: Whether all other pairs after a piece have a cell together.
-    """
-
-    before: Counts
-    pieces: Counts
-    expected: Floats
-    is_counted: Flags
-    rows: Floats
-    has_rest: Flags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +33,7 @@ class NgramCounts:
 
     lengths: LengthEstimates
     estimates: PieceEstimates
-    cells: PairCells
+    cells: tables.PairCells
     pairs: Floats
     pair_noise: Floats
     rests: Floats
@@ -100,10 +59,12 @@ def count_ngrams(
     if documents.count and documents.lengths.max() > plan.longest:
         raise BadParameter("documents", "<documents>", f"of at most {plan.longest} pieces")
     watch = _Watched(source, residuals)
-    lengths = _lengths(documents, plan, watch)
-    estimates = _pieces(documents, plan, public, lengths, watch)
-    cells = _pair_cells(plan, public, lengths, estimates)
-    noisy, noise = watch.release("pairs", *_pair_counts(documents, plan, cells))
+    noisy, _ = watch.release("lengths", tables.length_table(documents, plan))
+    by_label = noisy.astype(np.int64).reshape(plan.classes, plan.bins)
+    lengths = LengthEstimates.of(by_label, plan.bin_width, plan.longest)
+    estimates = _estimated(documents, plan, public, lengths, watch)
+    cells = tables.pair_cells(plan, public, lengths, estimates)
+    noisy, noise = watch.release("pairs", tables.pair_table(documents, plan, cells))
     count = int(cells.is_counted.sum())
     return NgramCounts(
         lengths, estimates, cells, noisy[:count], noise[:count], noisy[count:], noise[count:]
@@ -117,11 +78,10 @@ class _Watched:
     source: Source
     residuals: ResidualObserver | None
 
-    def release(
-        self, name: str, counting: NoisyCounting, found: CellCounts
-    ) -> tuple[Floats, Floats]:
+    def release(self, name: str, table: tables.CountedTable) -> tuple[Floats, Floats]:
         """Return noisy counts, and the variance of the noise of each."""
-        clean = counting.sums(found)
+        counting = table.counting
+        clean = counting.sums(table.found)
         noisy = clean + counting.noise(self.source.child(name))
         grid, deviations = counting.bound.grid, counting.deviations
         if self.residuals is not None:
@@ -130,47 +90,17 @@ class _Watched:
         return noisy / grid, deviations**2
 
 
-def _lengths(documents: Documents, plan: NgramPlan, watch: _Watched) -> LengthEstimates:
-    bins = np.maximum(documents.lengths - 1, 0) // plan.bin_width
-    cells = documents.labels * plan.bins + bins
-    owners = np.arange(documents.count, dtype=np.int64)
-    counting = plan.lengths()
-    found = CellCounts(owners, cells, np.ones_like(owners), documents.count)
-    noisy, _ = watch.release("lengths", counting, found)
-    table = noisy.astype(np.int64).reshape(plan.classes, plan.bins)
-    return LengthEstimates.of(table, plan.bin_width, plan.longest)
-
-
-def _pieces(
+def _estimated(
     documents: Documents,
     plan: NgramPlan,
     public: PublicCorpus,
     lengths: LengthEstimates,
     watch: _Watched,
 ) -> PieceEstimates:
-    """Count pieces in all, and how they differ between labels: both are moved together."""
-    classes, floor = plan.classes, _PIECE_FLOOR * plan.deviation("pieces")
-    expected = public.frequencies * lengths.pieces
-    counted = np.flatnonzero(expected >= floor)
-    place = np.full(public.size, counted.size, dtype=np.int64)
-    place[counted] = np.arange(counted.size)
-    at = np.append(expected[counted], expected.sum() - expected[counted].sum())
-    top = plan.bound("pieces").top
-    spread = max(0, math.ceil(math.log2(classes * (classes - 1)))) if classes > 1 else 0
-    exponents = np.concatenate(
-        [
-            scale_exponents(at, floor, POOLED_SHIFT, top),
-            np.tile(scale_exponents(at[:-1], floor, spread, top), classes),
-        ]
-    )
-    pooled = CellCounts.of(
-        documents.owners, place[documents.pieces], documents.count, counted.size + 1
-    )
-    counting = plan.counting("pieces", exponents)
-    found = _with_contrasts(pooled, documents.labels, counted.size, classes)
-    noisy, noise = watch.release("pieces", counting, found)
-    cut = counted.size + 1
-    shape = (classes, counted.size)
+    counted = tables.counted_pieces(plan, public, lengths)
+    table = tables.piece_table(documents, plan, public, lengths, counted)
+    noisy, noise = watch.release("pieces", table)
+    cut, shape = counted.size + 1, (plan.classes, counted.size)
     return PieceEstimates.of(
         counted,
         noisy[:cut],
@@ -180,89 +110,3 @@ def _pieces(
         public.frequencies,
         lengths.documents,
     )
-
-
-def _with_contrasts(pooled: CellCounts, labels: Counts, size: int, classes: int) -> CellCounts:
-    """Add the cells of labels: a document's counts times the classes less one, or times minus one.
-
-    Their sum over labels is 0: nothing of the norm is spent on what the pooled cells say.
-    """
-    own = pooled.cells < size
-    owners, cells, counts = pooled.owners[own], pooled.cells[own], pooled.counts[own]
-    parts = [(pooled.owners, pooled.cells, pooled.counts)]
-    for label in range(classes):
-        signs = classes * (labels[owners] == label) - 1
-        parts.append((owners, size + 1 + label * size + cells, counts * signs))
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return CellCounts(joined[0], joined[1], joined[2], pooled.documents)
-
-
-def _pair_cells(
-    plan: NgramPlan, public: PublicCorpus, lengths: LengthEstimates, estimates: PieceEstimates
-) -> PairCells:
-    """Choose the pairs that are worth a count: frequent in public, or if pieces were independent.
-
-    A pair of two frequent pieces is counted even where it is rare: else it would be made up as
-    often as independence has it, and give the texts away.
-    """
-    size, floor = public.size, _PAIR_FLOOR * plan.deviation("pairs")
-    shares = estimates.pooled
-    rows = np.append(shares * lengths.pieces, lengths.documents.sum())
-    keys = _public_keys(public)
-    alone = _frequent_keys(rows, shares, floor, size)
-    looked = np.union1d(keys, alone)
-    before, pieces = looked // size, looked % size
-    seen = np.zeros(looked.size)
-    seen[np.searchsorted(looked, keys)] = public.pairs.counts
-    totals = np.zeros(size + 1)
-    totals[public.pairs.contexts] = public.pairs.totals
-    weight = _PUBLIC_WEIGHT * totals[before] / (totals[before] + _TRUSTED_AFTER)
-    chances = weight * seen / np.maximum(totals[before], 1.0) + (1 - weight) * shares[pieces]
-    expected = rows[before] * chances
-    has_rest = rows >= floor
-    return PairCells(
-        before, pieces, expected, (expected >= floor) & has_rest[before], rows, has_rest
-    )
-
-
-def _public_keys(public: PublicCorpus) -> Counts:
-    contexts = np.repeat(public.pairs.contexts, np.diff(public.pairs.starts))
-    return contexts * public.size + public.pairs.pieces
-
-
-def _frequent_keys(rows: Floats, shares: Floats, floor: float, size: int) -> Counts:
-    """Return the pairs that would be frequent if pieces were independent."""
-    frequent = np.flatnonzero(shares * rows.max() >= floor)
-    if frequent.size > _MOST_FREQUENT:
-        frequent = np.sort(frequent[np.argsort(-shares[frequent], kind="stable")][:_MOST_FREQUENT])
-    before = np.append(frequent, size)
-    first, second = np.nonzero(np.outer(rows[before], shares[frequent]) >= floor)
-    return before[first] * size + frequent[second]
-
-
-def _pair_counts(
-    documents: Documents, plan: NgramPlan, cells: PairCells
-) -> tuple[NoisyCounting, CellCounts]:
-    size = len(cells.rows) - 1
-    chosen = np.flatnonzero(cells.is_counted)
-    keys = cells.before[chosen] * size + cells.pieces[chosen]
-    with_rest = np.flatnonzero(cells.has_rest)
-    place = np.full(size + 1, -1, dtype=np.int64)
-    place[with_rest] = keys.size + np.arange(with_rest.size)
-    before, pieces = followers(documents, size)
-    found = np.minimum(np.searchsorted(keys, before * size + pieces), max(keys.size - 1, 0))
-    is_own = keys[found] == before * size + pieces if keys.size else np.zeros(len(pieces), bool)
-    cell = np.where(is_own, found, place[before])
-    is_counted = cell >= 0
-    counts = CellCounts.of(
-        documents.owners[is_counted],
-        cell[is_counted],
-        documents.count,
-        keys.size + with_rest.size,
-    )
-    own = np.bincount(cells.before[chosen], cells.expected[chosen], size + 1)
-    rest = np.maximum(cells.rows - own, 0.05 * cells.rows)[with_rest]
-    floor = _PAIR_FLOOR * plan.deviation("pairs")
-    at = np.concatenate([cells.expected[chosen], rest])
-    exponents = scale_exponents(at, floor, 0, plan.bound("pairs").top)
-    return plan.counting("pairs", exponents), counts

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from noisefloor.accounting import ReleaseLoss, epsilon_at, noise_multiplier_for
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
+from noisefloor.mechanisms import GaussianTable
 from noisefloor.privacy import Guarantee
 from noisefloor.publication.cell_noise import LEAST_DELTA
 from noisefloor.publication.text.ngrams.noisy_counts import (
@@ -43,10 +44,10 @@ _SHAPE = 0.6
 """Squared scales rise with this power of what is expected of a cell."""
 
 POOLED_SHIFT = 3
-"""A piece's count in all weighs this many halvings less than the differences between labels."""
+"""A piece's count in all weighs this many halvings less than differences between labels."""
 
 _NORM_SQUARED = 8
-"""Of a document in the tables of pieces and pairs: most documents reach it, so that all count nearly alike."""
+"""Of a document in the tables of pieces and pairs: most reach it, so that all count alike."""
 
 _LENGTH_SHARE = 0.03
 TABLES = ("lengths", "pieces", "pairs")
@@ -140,10 +141,6 @@ class NgramPlan:
         """How many cells of lengths each label has."""
         return -(-self.longest // self.bin_width)
 
-    def lengths(self) -> NoisyCounting:
-        """Return the counting of lengths: a document is one cell."""
-        return self.counting("lengths", np.zeros(self.classes * self.bins, dtype=np.int8))
-
     def counting(self, name: str, exponents: Exponents) -> NoisyCounting:
         """Return the counting of a table, once its cells are known."""
         return NoisyCounting(exponents, self.multipliers[name], self.bound(name))
@@ -161,6 +158,16 @@ class NgramPlan:
             }
             for name in TABLES
         }
+
+
+def noise_of(plan: NgramPlan, name: str) -> tuple[GaussianTable, int]:
+    """Return the noise of a cell of scale 1 and by how much a document moves it at most.
+
+    Both are in units of the grid; the ratio of the two is that of every other cell as well.
+    """
+    bound = plan.bound(name)
+    step = math.isqrt(bound.grid**2 * bound.norm_squared)
+    return GaussianTable(bound.sigma(plan.multipliers[name], 0)), step
 
 
 def scale_exponents(expected: Floats, least: float, shift: int, top: int) -> Exponents:

@@ -83,7 +83,7 @@ class NoisyCounting:
     """Counts cells with discrete Gaussian noise; what a document changes is bounded.
 
     Guarantee:  that of Gaussian noise of ``multiplier`` over a change of norm 1, by Renyi
-                divergences of the integer noise as it is drawn; see ``counting_loss``. Per release.
+                divergences of the integer noise as it is drawn (``counting_loss``). Per release.
     Neighbours: one document added or removed; one substituted changes twice the norm.
     Domain:     counts of cells below ``size``, which is public, as the scales are.
     Reference:  Canonne, Kamath, Steinke 2020, arXiv 2004.00010 (noise of several scales).
@@ -122,7 +122,7 @@ class NoisyCounting:
         by_level = np.zeros(MOST_EXPONENT + 1)
         for level, table in self._tables.items():
             by_level[level] = math.sqrt(table.variance) / self.bound.grid
-        return by_level[self.exponents]
+        return np.asarray(by_level[self.exponents])
 
     def multipliers(self, found: CellCounts) -> Counts:
         """Return by what each document's counts are multiplied: whole numbers up to ``grid``."""
@@ -136,7 +136,7 @@ class NoisyCounting:
         # The root of a float may be one too many or too few.
         chosen -= chosen**2 > squares
         chosen += (chosen < self.bound.grid) & ((chosen + 1) ** 2 <= squares)
-        return chosen
+        return np.asarray(chosen)
 
     def sums(self, found: CellCounts) -> Counts:
         """Return the exact sums that noise is added to, in units of the grid."""

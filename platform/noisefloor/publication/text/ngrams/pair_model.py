@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.publication.text.ngrams.counting import NgramCounts, PairCells
+from noisefloor.publication.text.ngrams.count_tables import PairCells
+from noisefloor.publication.text.ngrams.counting import NgramCounts
 from noisefloor.publication.text.ngrams.shrinkage import (
     calibrated,
     magnitude_buckets,
@@ -69,7 +70,7 @@ class PairModel:
     @property
     def size(self) -> int:
         """How many pieces the vocabulary has."""
-        return self.shares.shape[1]
+        return int(self.shares.shape[1])
 
 
 def fit_pairs(counts: NgramCounts, continuations: Counts) -> PairModel:

@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _WIDTHS = np.array([1e-6, 0.3, 2.0, 15.0])
-"""Variances of the mixture over the variance of a bucket: nearly nothing, little, much, very much."""
+"""Variances of the mixture over that of a bucket: nearly nothing, little, much, very much."""
 
 _ROUNDS = 20
 _LEAST = 1e-9

@@ -101,7 +101,8 @@ class NgramWriter:
         drawn = _uniform(source.stage("bins"), len(labels))
         bins = (drawn[:, None] >= running[labels]).sum(axis=1)
         inside = _uniform(source.stage("inside"), len(labels)) * self.bin_width
-        return np.minimum(bins * self.bin_width + inside.astype(np.int64) + 1, self.longest)
+        found = bins * self.bin_width + inside.astype(np.int64) + 1
+        return np.asarray(np.minimum(found, self.longest))
 
     def _written(
         self, chain: LabelChain, label: int, count: int, length: int, source: Source
@@ -162,10 +163,11 @@ class NgramWriter:
 
 def _uniform(source: Source, count: int) -> Floats:
     """Return numbers in [0, 1) of 53 bits."""
-    return (source.words(count) >> np.uint64(11)) * 2.0**-53
+    return (source.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _is_known(known: Counts, keys: Counts) -> NDArray[np.bool_]:
     if not known.size:
         return np.zeros(len(keys), dtype=np.bool_)
-    return known[np.minimum(np.searchsorted(known, keys), known.size - 1)] == keys
+    found = known[np.minimum(np.searchsorted(known, keys), known.size - 1)]
+    return np.asarray(found == keys)
