@@ -21,12 +21,12 @@ from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.text.generalisation import KAnonymous, group_size
 from noisefloor.publication.text.generators import PRIVATE_PARTS
 from noisefloor_sim.papers.text import printed
+from noisefloor_sim.papers.text.budgets import RELATION, budget_of, seed_delta
 from noisefloor_sim.papers.text.claims import NUMBERS
-from noisefloor_sim.papers.text.measuring import seed_delta
 from noisefloor_sim.papers.text.plans import (
     AUTHOR_TEXTS,
     ENTITIES,
-    LENGTH_SHARE,
+    PRIVATE_EDS,
     VARIANT_WORDS,
     VARIANTS,
     K,
@@ -35,12 +35,10 @@ from noisefloor_sim.papers.text.plans import (
     cell_at,
 )
 from noisefloor_sim.papers.text.results import TextsFound
-from noisefloor_sim.papers.text.systems import RELATION, budget_of, length_budget
 from noisefloor_sim.papers.verdicts import ComputedTest, PrintedClaim, Test, Variants, exactly
 
 PRIVACY_VARIANT = "Privacy and accounting"
 TABLE_VARIANT = "The printed table against the printed text"
-LEVEL_REASON = "levels are chosen in public: each text is rewritten by itself"
 PARTS_ORDER = (
     *("generalisation", "weights, names left", "weights after generalisation", "seeds"),
     *("lengths", "vocabulary", "labels may change", "whole", "whole, for an author"),
@@ -76,15 +74,20 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
         variant: Of the pipeline.
     """
     cell = cell_at("dpvg-ed", plan.epsilon, variant)
-    weights = _weights(found[cell]["proved"]["weights"], variant)
+    proved = {name: _read(one) for name, one in found[cell]["proved"].items()}
+    alone = _read(found[cell_at("dp-ed", plan.epsilon, variant)]["proved"]["weights"])
+    weights = proved["weights"]
     if variant == "corrected":
-        lengths = length_budget(plan.epsilon).guarantee
+        places, lengths = proved["generalisation"], proved["lengths"]
         free = Guarantee(0.0, RELATION, model=TrustModel.CENTRAL)
-        whole = sequential([weights, lengths])
+        whole = sequential([places, weights, lengths])
         found_parts = {
-            "generalisation": (free, LEVEL_REASON),
-            "weights, names left": (weights, "noise inside of 1/L"),
-            "weights after generalisation": (weights, "no text is rewritten because of another"),
+            "generalisation": (places, "noisy counts of places; other levels are public"),
+            "weights, names left": (alone, "noise inside of 1/L, in DP E-D"),
+            "weights after generalisation": (
+                weights,
+                "given the counts, no text is rewritten because of another",
+            ),
             "seeds": (free, "drawn by public frequencies"),
             "lengths": (lengths, "a noisy table of lengths by label"),
             "vocabulary": (free, "the most frequent pieces of public texts"),
@@ -99,7 +102,7 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
         place = "outside" if variant == "printed" else "inside"
         found_parts = {
             "generalisation": (form.proved, f"k = {K}"),
-            "weights, names left": (weights, f"noise {place} of 1/L"),
+            "weights, names left": (alone, f"noise {place} of 1/L"),
             "weights after generalisation": (
                 after,
                 f"{ENTITIES} mentions a document: {form.group_size(ENTITIES)} documents change, "
@@ -123,10 +126,13 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
     return [PrivatePart(name, *found_parts[name]) for name in PARTS_ORDER]
 
 
-def _weights(epsilon: float, variant: TextVariant) -> Guarantee:
-    share = 1 - LENGTH_SHARE if variant == "corrected" else 1.0
-    delta = printed.DELTA * share
-    return Guarantee(epsilon, RELATION, delta=delta, model=TrustModel.CENTRAL)
+def _read(stored: Mapping[str, Any]) -> Guarantee:  # Any: JSON
+    if stored["epsilon"] is None:
+        return _none(stored["reason"])
+    delta, reason = stored["delta"], stored["reason"]
+    return Guarantee(
+        stored["epsilon"], RELATION, delta=delta, model=TrustModel.CENTRAL, reason=reason
+    )
 
 
 def _none(reason: str) -> Guarantee:
@@ -168,6 +174,7 @@ def privacy_claims(found: TextsFound, plan: TextRunPlan) -> list[PrintedClaim]:
     return [
         *(_whole_claim(found, plan, variant) for variant in VARIANTS),
         *(_weights_claim(found, plan, variant) for variant in VARIANTS),
+        _noise_claim(found, plan),
         *_script_claims(),
     ]
 
@@ -197,6 +204,13 @@ def _weights_claim(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -
         "(eps, delta)",
         _up_to("epsilon at delta 1e-5, known to proved", 0.0, high, plan.epsilon),
     )
+
+
+def _noise_claim(found: TextsFound, plan: TextRunPlan) -> PrintedClaim:
+    """Return the claim that duplicates need less noise: sigma follows from rates and epsilon."""
+    dp, dpvg = (found[cell_at(system, plan.epsilon, "inside")]["noise"] for system in PRIVATE_EDS)
+    test = exactly("sigma of DPvG E-D over that of DP E-D", dpvg / dp, most=0.999)
+    return _claim("less-noise", "generalised texts need less noise", "in words", test)
 
 
 def _up_to(name: str, low: float, high: float, most: float) -> ComputedTest:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text import Documents, TextTokeniser, shared_tokeniser
-from noisefloor.publication.text.entities import Mentions, load_tagger
+from noisefloor.publication.text.entities import (
+    EntityKind,
+    Mentions,
+    RecallCount,
+    gold_texts,
+    load_tagger,
+    recall_by_kind,
+)
 from noisefloor.randomness import SeededSource, new_run
 from noisefloor.tables import TextRecords, folds, load_texts
 from noisefloor_sim.papers.text.plans import CHARACTERS, PAPER_KINDS, PARTS, TextRunPlan
@@ -29,7 +36,7 @@ FULL_LENGTH = ("imdb",)
 """Data of which only texts of the full length are used, so that all are equally long."""
 
 PUBLIC_DATA = "rotten-tomatoes"
-LEAST_RECORDS = 50
+LEAST_RECORDS, GOLD_TEXTS = 50, 100
 LEAST_PIECES = 2
 _AT_ONCE = 256
 _PRIVATE, _PUBLIC = ("pieces", "offsets", "labels"), ("public_pieces", "public_offsets")
@@ -162,6 +169,15 @@ def corpus_sha256(texts: CorpusTexts) -> str:
     for array in (texts.public.pieces, texts.public.offsets):
         digest.update(np.ascontiguousarray(array.astype("<i8")).tobytes())
     return digest.hexdigest()
+
+
+def tagger_recall(plan: TextRunPlan) -> Mapping[EntityKind, RecallCount]:
+    """Return what the tagger finds of names in made-up texts whose names are known."""
+    with new_run():
+        gold = gold_texts(GOLD_TEXTS, SeededSource(plan.seed, "text", "gold"))
+    tagger = load_tagger(plan.tagger)
+    found = recall_by_kind(gold.mentions, tagger.tag(gold.texts))
+    return {kind: found[kind] for kind in PAPER_KINDS}
 
 
 def prepare(

@@ -15,7 +15,7 @@ from noisefloor_sim.papers.text.plans import (
     cell_at,
     systems_at,
 )
-from noisefloor_sim.papers.text.results import SHARES, TextFigure, TextsFound
+from noisefloor_sim.papers.text.results import SHARES, TextFigure, TextsFound, split_cells
 from noisefloor_sim.papers.text.score_tables import interval_of
 from noisefloor_sim.report import Cell, Curve, Figures, Plot, Reading, Table
 
@@ -98,7 +98,7 @@ def _heat_map(values: list[list[float]], cell: TextCell, most: float) -> Table:
     )
 
 
-def diversity_table(runs: Runs, plan: TextRunPlan) -> Table:
+def diversity_table(runs: Runs, found: TextsFound, plan: TextRunPlan) -> Table:
     """Return how varied corpora are."""
     rows: list[tuple[Cell, ...]] = []
     for cell in systems_at(plan.epsilon):
@@ -110,13 +110,17 @@ def diversity_table(runs: Runs, plan: TextRunPlan) -> Table:
                 continue
             mean, low, high = interval_of(values)
             row.append(f"{mean:.2f} ({low:.2f} to {high:.2f})")
+        nats = [found[one].get("nats") for one in split_cells(found, cell, plan)]
+        row.append("" if None in nats else f"{np.mean(np.array(nats, dtype=float)):.2f}")
         rows.append(tuple(row))
     header = ("system", "distinct 1", "distinct 2", "rare pieces", "self-BLEU")
     return Table(
         "Variety",
         "Percent, with 95 % intervals over splits; all corpora have as many texts. Rare pieces "
-        "are in at most one of 1,000 real texts. Counts of different pieces are means.",
-        (*header, "different pieces", "different rare pieces"),
+        "are in at most one of 1,000 real texts. Counts of different pieces "
+        "are means; so are the nats that a network needs for a piece of held-out texts. They are "
+        "of its own vocabulary: only those of one variant compare.",
+        (*header, "different pieces", "different rare pieces", "nats a piece"),
         rows,
         readings=((_rarer(runs, plan),),),
     )

@@ -5,13 +5,13 @@ that the order of cells, workers and interruptions change nothing. What is measu
 holder of the texts; nothing here is private.
 """
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noisefloor.privacy import Guarantee
 from noisefloor.publication.text import Documents, shared_tokeniser
 from noisefloor.publication.text.evaluation import (
     cosines,
@@ -19,16 +19,20 @@ from noisefloor.publication.text.evaluation import (
     measure_diversity,
     residual_idf,
 )
-from noisefloor.publication.text.generators import largest_chances, most_frequent_pieces
+from noisefloor.publication.text.generators import (
+    document_losses,
+    largest_chances,
+    most_frequent_pieces,
+)
 from noisefloor.randomness import SeededSource, Source, new_run
 from noisefloor_sim.papers.text import printed
+from noisefloor_sim.papers.text.budgets import CLASSES, seed_delta
 from noisefloor_sim.papers.text.corpora import PreparedCorpus, read_prepared, split_rows
 from noisefloor_sim.papers.text.plans import (
-    ENCODER_DECODERS,
     TextCell,
     TextRunPlan,
 )
-from noisefloor_sim.papers.text.systems import CLASSES, WrittenCorpus, write_corpus
+from noisefloor_sim.papers.text.systems import WrittenCorpus, write_corpus
 
 CellFigures = dict[str, Any]  # JSON
 HEAT = 12
@@ -55,11 +59,9 @@ def run_cell(cell: TextCell, plan: TextRunPlan, folder: Path) -> CellFigures:
         found |= _diversity(written.documents, train, size, plan, shared.child("diversity"))
         if cell.system != "original":
             found |= likeness(train, written.documents, size, plan, shared.child("cosines"))
-        found |= _chances(written, cell, plan, prepared)
-    found["proved"] = {
-        name: one.epsilon if one.is_finite else None for name, one in written.parts.items()
-    }
-    found["reasons"] = {name: one.reason for name, one in written.parts.items() if one.reason}
+        found |= _generator_figures(written, plan, prepared, held_out)
+    found["proved"] = {name: _as_json(one) for name, one in written.parts.items()}
+    found["noise"] = written.noise
     found["seeds"] = seed_facts(train)
     found["samples"] = _samples(written, cell)
     return found
@@ -119,16 +121,21 @@ def likeness(
     }
 
 
-def _chances(
-    written: WrittenCorpus, cell: TextCell, plan: TextRunPlan, prepared: PreparedCorpus
+def _generator_figures(
+    written: WrittenCorpus, plan: TextRunPlan, prepared: PreparedCorpus, held_out: Documents
 ) -> CellFigures:
-    """Return the largest output probabilities after the same public pieces, label by label."""
-    if cell.system not in ENCODER_DECODERS or written.generator is None:
+    """Return what is measured of a network: how likely it finds held-out texts, how sure it is.
+
+    Largest output probabilities are those after the same public pieces, label by label.
+    """
+    if written.generator is None:
         return {}
     inputs = most_frequent_pieces(prepared.public.pieces, plan.inputs, is_public=True).pieces
     generator = written.generator
     found = [largest_chances(generator, label, inputs) for label in range(CLASSES)]
-    return {"largest": _rounded(np.concatenate(found), 9)}
+    losses = document_losses(generator, held_out)
+    nats = float(losses.sum() / (held_out.lengths - 1).sum())
+    return {"largest": _rounded(np.concatenate(found), 9), "nats": round(nats, _DIGITS)}
 
 
 def seed_facts(train: Documents) -> CellFigures:
@@ -143,19 +150,6 @@ def seed_facts(train: Documents) -> CellFigures:
     return {"labels": facts, "delta": max(one["delta"] for one in facts)}
 
 
-def seed_delta(pieces: int, texts: int, count: int = 1) -> float:
-    """Return 1 - (1 - c/n)**d: the chance that a piece of one document is a seed.
-
-    Without the document it is none, so no epsilon holds at a smaller delta.
-
-    Args:
-        pieces: Of all documents, n.
-        texts: That are written, d.
-        count: How often the piece stands in the one document, c.
-    """
-    return -math.expm1(texts * math.log1p(-count / pieces)) if pieces > count else 1.0
-
-
 def _samples(written: WrittenCorpus, cell: TextCell) -> list[str]:
     """Return the first words of the first texts of an encoder-decoder's or n-grams' corpus."""
     if cell.system == "original":
@@ -163,6 +157,11 @@ def _samples(written: WrittenCorpus, cell: TextCell) -> list[str]:
     some = written.documents[:SAMPLES]
     texts = shared_tokeniser().written(some.pieces, some.offsets)
     return [text[:SAMPLE_CHARACTERS] for text in texts]
+
+
+def _as_json(proved: Guarantee) -> CellFigures:
+    epsilon = proved.epsilon if proved.is_finite else None
+    return {"epsilon": epsilon, "delta": proved.delta, "reason": proved.reason}
 
 
 def _percent(share: float) -> float:

@@ -1,9 +1,10 @@
 """The page of generated texts: scores, likeness, variety, privacy, verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from noisefloor.publication.text.entities import EntityKind, RecallCount
 from noisefloor_sim.papers import intervals, verdicts
 from noisefloor_sim.papers.output import claims_table, tests_table
 from noisefloor_sim.papers.text import claims, printed
@@ -52,6 +53,7 @@ class TextOutcome:
         judged: Every claim.
         title: Of the texts.
         count: How many there are.
+        recall: Of the tagger, on made-up texts.
     """
 
     plan: TextRunPlan
@@ -59,6 +61,7 @@ class TextOutcome:
     judged: verdicts.Judged
     title: str
     count: int
+    recall: Mapping[EntityKind, RecallCount]
 
     @cached_property
     def runs(self) -> intervals.Runs:
@@ -92,7 +95,7 @@ def page_of(outcome: TextOutcome, card: Sequence[tuple[str, str]]) -> Page:
             _likeness_section(outcome),
             _variety_section(outcome),
             _loss_section(outcome),
-            privacy_section(outcome.found, outcome.plan),
+            privacy_section(outcome.found, outcome.plan, outcome.recall),
             _verdict_section(outcome),
         ],
         run_card=RunCard(card),
@@ -143,7 +146,7 @@ def _likeness_section(outcome: TextOutcome) -> Section:
 
 def _variety_section(outcome: TextOutcome) -> Section:
     items = [
-        diversity_table(outcome.runs, outcome.plan),
+        diversity_table(outcome.runs, outcome.found, outcome.plan),
         sample_table(outcome.found, outcome.plan),
     ]
     return Section("Variety and rare words", "What systems write.", items)

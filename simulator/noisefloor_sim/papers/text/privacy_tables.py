@@ -1,7 +1,11 @@
 """Privacy on the page: each part of the pipeline, and recomputed figures of scripts."""
 
+from collections.abc import Mapping
+
 from noisefloor.privacy import Claim, Guarantee
+from noisefloor.publication.text.entities import EntityKind, RecallCount
 from noisefloor_sim.papers.text import printed
+from noisefloor_sim.papers.text.budgets import seed_delta
 from noisefloor_sim.papers.text.computed import (
     PARTS_ORDER,
     claimed,
@@ -9,7 +13,6 @@ from noisefloor_sim.papers.text.computed import (
     script_epsilon,
     script_sigma,
 )
-from noisefloor_sim.papers.text.measuring import seed_delta
 from noisefloor_sim.papers.text.plans import (
     VARIANT_WORDS,
     VARIANTS,
@@ -49,7 +52,9 @@ def claim_rows(found: TextsFound, plan: TextRunPlan) -> list[ClaimRow]:
     return rows
 
 
-def privacy_section(found: TextsFound, plan: TextRunPlan) -> Section:
+def privacy_section(
+    found: TextsFound, plan: TextRunPlan, recall: Mapping[EntityKind, RecallCount]
+) -> Section:
     """Return the section on what is proved."""
     return Section(
         "Privacy",
@@ -61,6 +66,7 @@ def privacy_section(found: TextsFound, plan: TextRunPlan) -> Section:
             _reasons_table(found, plan),
             _noise_table(),
             _seed_table(found, plan),
+            _recall_table(recall),
         ],
     )
 
@@ -175,6 +181,26 @@ def _seed_table(found: TextsFound, plan: TextRunPlan) -> Table:
         rows,
         readings=((Reading("At least {times} times the delta of {delta}.", _times),),),
     )
+
+
+def _recall_table(recall: Mapping[EntityKind, RecallCount]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (kind.name.lower(), one.known, one.covered, one.recall, one.named_recall)
+        for kind, one in recall.items()
+    ]
+    return Table(
+        "Names that the tagger finds",
+        "In made-up texts whose names are known; real texts are harder. What it misses stays in "
+        "the texts, whatever k is.",
+        ("kind", "names", "found", "recall", "recall by kind"),
+        rows,
+        readings=((Reading("{missed} of {n} names are missed.", _missed),),),
+    )
+
+
+def _missed(table: Table) -> Figures | None:
+    known, covered = (sum(int(str(row[at])) for row in table.rows) for at in (1, 2))
+    return {"missed": known - covered, "n": known}
 
 
 def _times(table: Table) -> Figures | None:

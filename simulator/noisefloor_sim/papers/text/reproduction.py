@@ -17,7 +17,6 @@ from noisefloor_sim.papers.output import check_folder, reproduction_document, wr
 from noisefloor_sim.papers.text import claims, corpora, plans
 from noisefloor_sim.papers.text.computed import accounting_facts, computed_variants
 from noisefloor_sim.papers.text.corpora import CorpusTexts
-from noisefloor_sim.papers.text.measuring import run_cell
 from noisefloor_sim.papers.text.page import (
     DIGITS,
     READINGS,
@@ -85,9 +84,11 @@ def reproduce_text(
     start, spent = time.monotonic(), _cpu_s()
     found = run_all(plan, corpus, store, jobs)
     judge, judged = judge_all(plan, found)
-    outcome = TextOutcome(plan, found, judged, TITLES.get(data, Path(data).name), corpus.count)
+    title, recall = TITLES.get(data, Path(data).name), corpora.tagger_recall(plan)
+    outcome = TextOutcome(plan, found, judged, title, corpus.count, recall)
     document = reproduction_document("generated texts", READINGS, judge, judged, {}, seed=seed)
     document["accounting"] = dict(accounting_facts())
+    document["tagger_recall"] = {kind.name: asdict(one) for kind, one in recall.items()}
     document["cells"] = cell_rows(found)
     card = [(name, str(value)) for name, value in _card(plan, corpus).items()]
     took = {"wall_s": time.monotonic() - start, "cpu_s": _cpu_s() - spent, "peak_mb": peak_mb()}
@@ -124,6 +125,8 @@ def run_all(
     plan: TextRunPlan, corpus: CorpusTexts, store: CellStore, jobs: int
 ) -> Mapping[TextCell, dict[str, Any]]:
     """Run the cells that are missing, each stored as it ends; return all of them in order."""
+    from noisefloor_sim.papers.text.measuring import run_cell  # lazy: needs torch
+
     cells = plans.cells_of(plan)
     missing = [one for one in cells if not store.has(one)]
     with progress() as bar:

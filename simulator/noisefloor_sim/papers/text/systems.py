@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.accounting import noise_multiplier_for
-from noisefloor.privacy import Guarantee, Neighbours, TrustModel
+from noisefloor.privacy import Guarantee
 from noisefloor.publication.private_sgd import Flat, SgdPlan
 from noisefloor.publication.synthesis import NoiseBudget, table_change
 from noisefloor.publication.text import Documents, shared_tokeniser
@@ -17,6 +17,7 @@ from noisefloor.publication.text.generalisation import (
     GeneralisationForm,
     KAnonymous,
     Ladders,
+    NoisyPlacesPlan,
     generalise,
     shared_place_graph,
 )
@@ -41,19 +42,20 @@ from noisefloor.publication.text.ngrams import (
 )
 from noisefloor.randomness import Source
 from noisefloor_sim.papers.text import printed
+from noisefloor_sim.papers.text.budgets import CLASSES, RELATION, budget_of
 from noisefloor_sim.papers.text.corpora import PreparedCorpus, Rows
 from noisefloor_sim.papers.text.plans import (
     LENGTH_SHARE,
     LEVELS,
+    MOST_PLACES,
     PARTS,
+    PLACE_SHARE,
     PUBLIC_WEIGHT,
     K,
     TextCell,
     TextRunPlan,
 )
 
-RELATION = Neighbours.RECORD_ADD_REMOVE
-CLASSES = 2
 Parts = Mapping[str, Guarantee]
 
 
@@ -65,17 +67,13 @@ class WrittenCorpus:
         documents: The texts as pieces.
         parts: What is proved of each part that was released; empty without any privacy.
         generator: What wrote it, if a network did.
+    noise: The multiplier that its trainings claim, if they are private.
     """
 
     documents: Documents
     parts: Parts
     generator: TextGenerator | None = None
-
-
-def budget_of(epsilon: float, share: float = 1.0) -> Guarantee:
-    """Return a part of what a corpus may cost."""
-    delta = printed.DELTA * share
-    return Guarantee(epsilon * share, RELATION, delta=delta, model=TrustModel.CENTRAL)
+    noise: float | None = None
 
 
 def declared_sizes(labels: NDArray[np.integer]) -> tuple[int, ...]:
@@ -106,7 +104,8 @@ def generator_plan(
 ) -> GeneratorPlan:
     """Return the private training of an encoder-decoder."""
     if not cell.is_paper:
-        return _corrected_plan(cell.epsilon, plan, shape, sizes)
+        share = 1 - LENGTH_SHARE - (PLACE_SHARE if cell.system == "dpvg-ed" else 0)
+        return _corrected_plan(budget_of(cell.epsilon, share), plan, shape, sizes)
     sigmas = [_sigma(cell.epsilon, size, plan.batch, plan.epochs) for size in sizes]
     if cell.variant == "printed":
         return GeneratorPlan.as_printed(
@@ -144,10 +143,10 @@ def generator_plan(
 
 @lru_cache(maxsize=32)
 def _corrected_plan(
-    epsilon: float, plan: TextRunPlan, shape: GeneratorShape, sizes: tuple[int, ...]
+    cost: Guarantee, plan: TextRunPlan, shape: GeneratorShape, sizes: tuple[int, ...]
 ) -> GeneratorPlan:
     return GeneratorPlan.for_budget(
-        budget_of(epsilon, 1 - LENGTH_SHARE),
+        cost,
         shape,
         sizes,
         expected_batch=plan.batch,
@@ -175,27 +174,31 @@ def length_budget(epsilon: float) -> NoiseBudget:
     return NoiseBudget.of(cost, {"lengths": table_change(1, RELATION)}, {"lengths": 1.0})
 
 
-def form_of(cell: TextCell) -> GeneralisationForm | None:
-    """Return how far names are generalised, or None where they are not."""
-    if cell.system != "dpvg-ed":
-        return None
-    return KAnonymous(K) if cell.is_paper else FixedLevels(LEVELS)
+def generalised(
+    prepared: PreparedCorpus, rows: Rows, cell: TextCell, longest: int, source: Source
+) -> tuple[Documents, Parts]:
+    """Return the texts that a cell learns from, generalised if it says so, and what that costs.
 
-
-def generalised(prepared: PreparedCorpus, rows: Rows, cell: TextCell, longest: int) -> Documents:
-    """Return the texts that a cell learns from, generalised if it says so.
-
-    Climbing to k counts the documents that are learnt from, and no others.
+    Only documents that are learnt from are counted.
     """
-    form = form_of(cell)
-    if form is None:
-        return prepared.documents[rows]
-    texts = [prepared.texts[row] for row in rows]
-    ladders = Ladders(shared_place_graph())
-    done = generalise(texts, prepared.mentions.of_documents(rows), form, ladders)
+    if cell.system != "dpvg-ed":
+        return prepared.documents[rows], {}
+    texts, ladders = [prepared.texts[row] for row in rows], Ladders(shared_place_graph())
+    mentions = prepared.mentions.of_documents(rows)
+    form: GeneralisationForm = KAnonymous(K)
+    if not cell.is_paper:
+        plan = NoisyPlacesPlan.of(
+            budget_of(cell.epsilon, PLACE_SHARE),
+            ladders.places,
+            k=K,
+            most_places=MOST_PLACES,
+            others=FixedLevels(LEVELS),
+        )
+        form = plan.release(mentions, ladders, source)
+    done = generalise(texts, mentions, form, ladders)
     pieces, offsets = shared_tokeniser().cut(done.texts, longest)
     found = Documents(pieces, offsets, prepared.documents.labels[rows])
-    return found[np.flatnonzero(found.lengths > 1)]
+    return found[np.flatnonzero(found.lengths > 1)], {"generalisation": form.proved}
 
 
 def write_corpus(
@@ -205,10 +208,11 @@ def write_corpus(
     longest = int(max(prepared.documents.lengths.max(), prepared.public.lengths.max()))
     if cell.system == "original":
         return WrittenCorpus(prepared.documents[rows], {})
-    train = generalised(prepared, rows, cell, longest)
+    train, parts = generalised(prepared, rows, cell, longest, source.child("names"))
     if cell.system in ("ngrams", "crossed"):
         return _ngrams(cell, prepared, train, longest, source)
-    return _encoder_decoder(cell, plan, prepared, train, longest, source)
+    made = _encoder_decoder(cell, plan, prepared, train, longest, source)
+    return replace(made, parts={**parts, **made.parts})
 
 
 def _ngrams(
@@ -241,6 +245,7 @@ def _encoder_decoder(
     shape = shape_of(cell, plan, vocabulary.size, longest)
     labels, draws = tuple(range(CLASSES)), source.child("learning")
     parts: dict[str, Guarantee] = {}
+    noise = None
     if cell.system == "plain":
         generator = learn_without_privacy(
             shape,
@@ -256,6 +261,7 @@ def _encoder_decoder(
         sizes = declared_sizes(prepared.documents.labels)
         planned = generator_plan(cell, plan, shape, sizes)
         parts |= planned.parts
+        noise = planned.noise_multiplier
         generator = learn_generator(
             planned,
             train,
@@ -273,7 +279,7 @@ def _encoder_decoder(
             parts["lengths"] = budget.guarantee
             prompts = noisy_prompts(train, seeds, longest, budget, source.child("lengths"))
     pieces, offsets = generate(generator, *prompts, source.child("writing"))
-    return WrittenCorpus(Documents(pieces, offsets, prompts.labels), parts, generator)
+    return WrittenCorpus(Documents(pieces, offsets, prompts.labels), parts, generator, noise)
 
 
 def public_seeds(vocabulary: PieceVocabulary, count: int, source: Source) -> NDArray[np.int32]:
