@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from generalisation_cases import small_graph
@@ -15,7 +16,7 @@ from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
 from noisefloor.publication.text import Documents, shared_tokeniser
 from noisefloor.publication.text.entities import Mentions
 from noisefloor.publication.text.generators import PieceVocabulary
-from noisefloor.randomness import SeededSource, new_run
+from noisefloor.randomness import SeededSource, Source, new_run
 from noisefloor.tables import load_texts
 from noisefloor_sim.cli import commands
 from noisefloor_sim.papers import cell_store, verdicts
@@ -63,6 +64,8 @@ TINY = replace(
     sample=10,
 )
 MORE = ("anna", "smith", "paris", "london", "in", "with", "but", "not")
+Pair = tuple[str, str]
+Counts = NDArray[np.int64]
 GOOD, BAD = ("good", "great", "fine", "warm"), ("bad", "poor", "dull", "cold")
 
 
@@ -180,7 +183,7 @@ def verdicts_of(found: dict[TextCell, Any], variant: str) -> dict[str, str]:
 
 def test_orders_are_judged_for_each_variant_by_its_own_corpora() -> None:
     dp, dpvg = (cell_at(one, 8.0, "inside") for one in plans.PRIVATE_EDS)
-    better = {
+    better: dict[TextCell, dict[str, Any]] = {
         ORIGINAL: {"f1": scores(80.0, 78.0)},
         cell_at("plain", 0.0, "printed"): {"f1": scores(50.0, 48.0)},
         dpvg: {
@@ -199,7 +202,7 @@ def test_orders_are_judged_for_each_variant_by_its_own_corpora() -> None:
     assert inside["negative"] == NOT  # MLR of DPvG E-D
     assert inside["largest-gain"] == REPRODUCED
     assert inside["smallest-gain"] == REPRODUCED
-    assert inside["less-alike"] == UNDECIDED or inside["less-alike"] == REPRODUCED
+    assert inside["less-alike"] == REPRODUCED
     assert inside["rare-words"] == REPRODUCED
     assert verdicts_of(found, "Corrected")["generalised"] == UNDECIDED
 
@@ -287,8 +290,13 @@ def test_noisy_lengths_without_noise_are_the_lengths_that_there_are() -> None:
     seeds = np.arange(6, dtype=np.int32)
 
     class Silent:
-        def add(self, values: Any, source: object) -> Any:
+        variance = 0.0
+
+        def add(self, values: Counts, source: Source) -> Counts:
             return values
+
+        def log_likelihood(self, released: Counts, values: Counts) -> float:
+            return 0.0
 
     budget = systems.length_budget(8.0)
     silent = replace(budget, noises={"lengths": Silent()})
@@ -335,7 +343,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
     """Run the tiny plan with the tiny tokeniser; return private and public texts."""
     graph = small_graph()
     for module in (systems, reproduction):
@@ -343,12 +351,10 @@ def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(plans, "QUICK", TINY)
     monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(folder / "tiny"))
     corpora.read_prepared.cache_clear()
-    return [str(folder / "own.tsv"), str(folder / "public.tsv")]
+    return str(folder / "own.tsv"), str(folder / "public.tsv")
 
 
-def test_texts_are_read_once_each_without_marks_and_by_label(
-    tiny: list[str], folder: Path
-) -> None:
+def test_texts_are_read_once_each_without_marks_and_by_label(tiny: Pair, folder: Path) -> None:
     found = corpora.load_corpus(*tiny, TINY)
     texts = load_texts(tiny[0]).texts["text"].tolist()
     assert len(set(texts)) == found.count < len(texts)
@@ -369,8 +375,8 @@ def test_texts_are_cut_after_a_word_by_themselves() -> None:
     assert corpora._shortened("x" * 2_000, 60) == "x" * 720
 
 
-def test_names_are_generalised_by_documents_that_are_learnt_from_alone(
-    tiny: list[str],
+def test_names_are_generalised_by_training_documents_alone(
+    tiny: Pair,
 ) -> None:
     texts = ["a film in Paris", "the story in Paris"] * 4
     starts = [text.index("Paris") for text in texts]
@@ -428,11 +434,12 @@ def test_a_score_table_has_printed_numbers_beside_ours() -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_and_ends_with_the_same_bytes(
-    tiny: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["reproduce", "text", "--quick", "--jobs", "1", "--data", tiny[0], "--public", tiny[1]]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    real, done = measuring.run_cell, []
+    real = measuring.run_cell
+    done: list[TextCell] = []
 
     def interrupted(cell: TextCell, plan: TextRunPlan, frozen: Path) -> dict[str, Any]:
         if len(done) == 5:
@@ -499,7 +506,7 @@ def test_missing_data_are_named_before_anything_is_written(
 
 
 def test_few_texts_many_classes_and_private_public_texts_are_refused(
-    tiny: list[str], tmp_path: Path
+    tiny: Pair, tmp_path: Path
 ) -> None:
     own = Path(tiny[0]).read_text().splitlines()
     schema = json.loads(Path(tiny[0]).with_name("own.schema.json").read_text())
@@ -509,11 +516,15 @@ def test_few_texts_many_classes_and_private_public_texts_are_refused(
     (tmp_path / "three.tsv").write_text("\n".join([*own, ""]))
     (tmp_path / "three.schema.json").write_text(json.dumps(schema))
 
-    def run(data: str, public: str, **more: int) -> None:
-        out = tmp_path / "run"
-        jobs = more.pop("jobs", 1)
+    def run(data: str, public: str, splits: int = 0, jobs: int = 1) -> None:
         reproduce_text(
-            quick=True, jobs=jobs, out=out, force=False, data=data, public=public, **more
+            quick=True,
+            jobs=jobs,
+            out=tmp_path / "run",
+            force=False,
+            data=data,
+            public=public,
+            splits=splits,
         )
 
     with pytest.raises(BadParameter, match="at least 50 different texts"):
