@@ -421,6 +421,14 @@ def test_likeness_of_texts_with_themselves_is_complete() -> None:
     assert sum(one > 99 for one in less["row_maxima"]) == 10
 
 
+def test_pieces_are_left_out_of_their_own_documents() -> None:
+    texts = Documents(np.array([5, 1, 1, 7, 5], np.int32), np.array([0, 2, 3, 3, 5]), np.arange(4))
+    found = measuring.without(texts, np.array([5, 9]))
+    assert found.pieces.tolist() == [1, 1, 7]
+    assert found.offsets.tolist() == [0, 1, 2, 2, 3]
+    assert found.labels.tolist() == [0, 1, 2, 3]
+
+
 def test_a_score_table_has_printed_numbers_beside_ours() -> None:
     found = found_with(MANY, {cell_at("dpvg-ed", 8.0, "inside"): {"f1": scores(70.0, 50.0)}})
     table = score_table(runs_of(found, MANY), MANY, "inside")

@@ -34,6 +34,7 @@ READINGS = (
     "Three epochs of small networks, where the paper has 500; reviews of at least 60 pieces, cut "
     "to 60; a fifth of the real texts judges in each split.",
     "Settings were fixed on a split that is not reported; nothing was chosen on these texts.",
+    "How many texts of each label there are counts as public, to two digits.",
     "'Original' is read both as the texts themselves and as E-D without privacy.",
     "The encoder reads the text that the decoder writes, as printed; corrected, it reads the word "
     "that it is given when texts are written.",
