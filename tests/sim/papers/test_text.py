@@ -283,31 +283,45 @@ def test_declared_sizes_are_two_digits_of_four_fifths() -> None:
     assert systems.declared_sizes(labels) == (9_800, 9_700)
 
 
-def test_noisy_lengths_without_noise_are_the_lengths_that_there_are() -> None:
-    lengths = np.array([3, 3, 8, 5, 8, 8])
+class PlannedNoise:
+    """Adds what it is given, for a deviation of one."""
+
+    variance = 1.0
+
+    def __init__(self, drawn: Counts) -> None:
+        self.drawn = drawn
+
+    def add(self, values: Counts, source: Source) -> Counts:
+        return values + self.drawn
+
+    def log_likelihood(self, released: Counts, values: Counts) -> float:
+        return 0.0
+
+
+def test_lengths_follow_cells_well_above_the_noise_and_no_others() -> None:
+    lengths = np.repeat([3, 8, 5, 8], [40, 20, 20, 20])
     offsets = np.append(0, np.cumsum(lengths))
-    train = Documents(np.zeros(offsets[-1], np.int32), offsets, np.array([0, 0, 0, 1, 1, 1]))
-    seeds = np.arange(6, dtype=np.int32)
-
-    class Silent:
-        variance = 0.0
-
-        def add(self, values: Counts, source: Source) -> Counts:
-            return values
-
-        def log_likelihood(self, released: Counts, values: Counts) -> float:
-            return 0.0
-
+    train = Documents(np.zeros(offsets[-1], np.int32), offsets, np.repeat([0, 1], [60, 40]))
+    seeds = np.arange(100, dtype=np.int32)
     budget = systems.length_budget(8.0)
-    silent = replace(budget, noises={"lengths": Silent()})
-    with new_run():
-        source = SeededSource(1, "lengths")
-        found = systems.noisy_prompts(train, seeds, 8, silent, source)
-        empty = systems.noisy_prompts(train[:0], seeds, 8, silent, source)
-    assert sorted(zip(found.labels.tolist(), found.lengths.tolist(), strict=True)) == [
-        *((0, 3), (0, 3), (0, 8), (1, 5), (1, 8), (1, 8))
-    ]
-    assert set(empty.lengths.tolist()) == {8}
+    found = []
+    # Two deviations in every cell; then nothing is left of what there is.
+    for noise in (np.full(16, 2), np.full(16, -50)):
+        planned = replace(budget, noises={"lengths": PlannedNoise(noise)})
+        with new_run():
+            source = SeededSource(1, "lengths")
+            found.append(systems.noisy_prompts(train, seeds, 8, planned, source))
+    pairs = list(zip(found[0].labels.tolist(), found[0].lengths.tolist(), strict=True))
+    assert {one: pairs.count(one) for one in pairs} == {
+        (0, 3): 39,
+        (0, 8): 20,
+        (1, 5): 21,  # 42 + 22 + 22 of 108 is 79.6 of 100
+        (1, 8): 20,
+    }
+    assert pairs != sorted(pairs)
+    assert found[0].seeds.tolist() == seeds.tolist()
+    assert set(found[1].lengths.tolist()) == {8}
+    assert set(found[1].labels.tolist()) == {0, 1}
     assert budget.guarantee.epsilon <= 0.4
 
 

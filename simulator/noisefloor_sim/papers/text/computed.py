@@ -98,7 +98,7 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
         steps = 2 * form.group_size(ENTITIES) - 1
         facts = found[cell]["seeds"]
         none = {name: _none(reason) for name, reason in PRIVATE_PARTS.items()}
-        whole = sequential([after, form.proved, *none.values()])
+        whole = sequential([form.proved, *none.values()])  # after it, nothing is left to add
         place = "outside" if variant == "printed" else "inside"
         found_parts = {
             "generalisation": (form.proved, f"k = {K}"),

@@ -25,8 +25,11 @@ SHOWN: tuple[TextVariant, ...] = ("inside", "corrected")
 
 def name_of(cell: TextCell) -> str:
     """Return a system with its variant, if it has several."""
-    has_variants = cell.system in ENCODER_DECODERS
-    return f"{cell.title}, {VARIANT_WORDS[cell.variant]}" if has_variants else cell.title
+    if cell.system not in ENCODER_DECODERS:
+        return cell.title
+    # Without privacy there is no noise that could stand anywhere.
+    is_plain = cell.system == "plain" and cell.is_paper
+    return f"{cell.title}, {'as printed' if is_plain else VARIANT_WORDS[cell.variant]}"
 
 
 def cosine_table(runs: Runs, found: TextsFound, plan: TextRunPlan) -> Table:
@@ -62,7 +65,12 @@ def _less_alike(runs: Runs, plan: TextRunPlan, variant: TextVariant) -> Reading[
         for one in PRIVATE_EDS
     )
     order = "less" if dpvg < dp else "more"
-    figures = {"variant": VARIANT_WORDS[variant], "order": order, "gap": f"{abs(dp - dpvg):.2f}"}
+    words = VARIANT_WORDS[variant]
+    figures = {
+        "variant": words[0].upper() + words[1:],
+        "order": order,
+        "gap": f"{abs(dp - dpvg):.2f}",
+    }
     sentence = (
         "{variant}: DPvG E-D is {order} like real texts than DP E-D, nearest by {gap} points."
     )
@@ -149,7 +157,7 @@ def loss_plot(runs: Runs, plan: TextRunPlan, variant: TextVariant) -> Plot:
         mean, low, high = (list(column) for column in zip(*ends, strict=True))
         curves.append(Curve(cells[0].title, plan.epsilons, mean, low, high))
     return Plot(
-        f"Privacy loss as printed, {VARIANT_WORDS[variant]}: no audit",
+        f"The paper's privacy loss, {VARIANT_WORDS[variant]}: no audit",
         "Mean size of ln of the ratio of two generators' largest output probabilities after the "
         f"same {plan.inputs} public pieces, for two corpora of the same kind, with 95 % intervals "
         "over these pieces. It measures how sure generators are; no epsilon follows from it, and "

@@ -66,6 +66,9 @@ PAPER_KINDS = (EntityKind.PERSON, EntityKind.LOCATION, EntityKind.ORGANISATION)
 LENGTH_SHARE, PLACE_SHARE = 0.05, 0.05
 """Of epsilon and delta of a corrected encoder-decoder: for lengths of texts, and for places."""
 
+LENGTH_DEVIATIONS = 3.0
+"""Of the noise, below which a cell of lengths counts as empty."""
+
 MOST_PLACES = 5
 """That one document is counted at, regions above a place included."""
 

@@ -59,8 +59,8 @@ def privacy_section(
     return Section(
         "Privacy",
         "One document added or removed, central model, unless a line says otherwise. Claimed is "
-        f"epsilon {plan.epsilon:g} at delta {printed.DELTA:g} for each part; the paper prints no "
-        "epsilon, sigma or delta. Where nothing is proved the reason stands beside it.",
+        f"epsilon {plan.epsilon:g} at delta {number(printed.DELTA)} for each part; the paper prints "
+        "no epsilon, sigma or delta. Where nothing is proved the reason stands beside it.",
         [
             _parts_table(found, plan),
             _reasons_table(found, plan),
@@ -146,8 +146,8 @@ def _noise_table() -> Table:
     return Table(
         "Noise and epsilon, recomputed",
         f"{printed.SCRIPT_DOCUMENTS:,} documents, batches of {printed.SCRIPT_BATCH}, delta "
-        f"{printed.DELTA:g}. Noise of sigma C on a mean whose sensitivity is C / L is L times "
-        "what sigma says.",
+        f"{number(printed.DELTA)}. Noise of sigma C on a mean whose sensitivity is C / L is L "
+        "times what sigma says.",
         ("figure", "epochs", "independent script", "Renyi accounting", "PLD"),
         rows,
         readings=(
@@ -205,4 +205,4 @@ def _missed(table: Table) -> Figures | None:
 
 def _times(table: Table) -> Figures | None:
     least = min(float(str(row[3])) for row in table.rows) / printed.DELTA
-    return {"times": f"{least:,.0f}", "delta": f"{printed.DELTA:g}"} if least >= 1 else None
+    return {"times": f"{least:,.0f}", "delta": number(printed.DELTA)} if least >= 1 else None

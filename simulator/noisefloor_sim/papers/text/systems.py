@@ -1,5 +1,6 @@
 """What writes the corpora that are compared, each with what is proved of its parts."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -45,6 +46,7 @@ from noisefloor_sim.papers.text import printed
 from noisefloor_sim.papers.text.budgets import CLASSES, RELATION, budget_of
 from noisefloor_sim.papers.text.corpora import PreparedCorpus, Rows
 from noisefloor_sim.papers.text.plans import (
+    LENGTH_DEVIATIONS,
     LENGTH_SHARE,
     LEVELS,
     MOST_PLACES,
@@ -298,16 +300,20 @@ def noisy_prompts(
 ) -> Prompts:
     """Return labels and lengths by a noisy table of both, as many as there are seeds.
 
-    How many are drawn of each cell is what its share of all comes to, so nothing is random but the
-    noise; where no cell is above zero, all texts are of the longest length.
+    Cells below some deviations of the noise count as empty: most of them are, and positive noise
+    of many empty cells would make lengths up. Where no cell is left, all texts are of the longest
+    length. How many texts a cell gets is what its share comes to; their order is drawn.
     """
     cells = train.labels * longest + train.lengths - 1
     counts = np.bincount(cells, minlength=CLASSES * longest)
-    noisy = np.maximum(budget.noises["lengths"].add(counts, source), 0)
+    noise = budget.noises["lengths"]
+    noisy = noise.add(counts, source)
+    noisy[noisy < max(1.0, LENGTH_DEVIATIONS * math.sqrt(noise.variance))] = 0
     if not noisy.any():
         noisy[longest - 1 :: longest] = 1
     ends = np.round(np.cumsum(noisy) / noisy.sum() * len(seeds))
-    chosen = np.searchsorted(ends, np.arange(len(seeds)), side="right")
+    places = source.child("order").permutation(len(seeds))
+    chosen = np.searchsorted(ends, places, side="right")
     labels, lengths = np.divmod(chosen, longest)
     return Prompts(labels.astype(np.int64), seeds, (lengths + 1).astype(np.int64))
 
