@@ -175,7 +175,8 @@ def reproduce_text(
     F1 of four classifiers on original and generated texts, likeness, rare words, the curve that
     the paper calls privacy loss, and what is proved of each part. Each claim is reproduced, not
     reproduced or undecided: as printed, with the noise where accountants have it, and corrected.
-    The full run takes some hours on two cores; what is finished is kept, and --resume goes on.
+    The full run takes about seven hours on two cores, --records 5000 two; what is finished is
+    kept, and --resume goes on.
     Needs `noisefloor data fetch imdb rotten-tomatoes minilm-l6 places countries`.
     """
     from noisefloor_sim.papers import reproduce_text

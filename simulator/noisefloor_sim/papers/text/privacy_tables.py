@@ -59,8 +59,8 @@ def privacy_section(
     return Section(
         "Privacy",
         "One document added or removed, central model, unless a line says otherwise. Claimed is "
-        f"epsilon {plan.epsilon:g} at delta {number(printed.DELTA)} for each part; the paper prints "
-        "no epsilon, sigma or delta. Where nothing is proved the reason stands beside it.",
+        f"epsilon {plan.epsilon:g} at delta {number(printed.DELTA)} for each part; the paper "
+        "prints no epsilon, sigma or delta. Where nothing is proved the reason stands beside it.",
         [
             _parts_table(found, plan),
             _reasons_table(found, plan),
