@@ -161,6 +161,7 @@ def found_with(plan: TextRunPlan, more: dict[TextCell, dict[str, Any]]) -> dict[
             "largest": [0.5, 0.25, 0.125] * 60,
             "proved": proved,
             "noise": 2.0,
+            "different_lengths": 1,
             "samples": [],
             "seeds": {
                 "delta": 0.0165,
@@ -234,6 +235,7 @@ def test_the_parts_of_privacy_are_infinite_as_printed_and_add_up_corrected() -> 
     for name in ("seeds", "lengths", "vocabulary", "generalisation", "whole"):
         assert not parts[name].guarantee.is_finite
         assert parts[name].guarantee.reason
+    assert "equally long here" in parts["lengths"].words
     after = parts["weights after generalisation"].guarantee
     # 5 mentions, (5 - 1)(4 + 1) others each: 101 documents, each but one in two steps.
     assert after.epsilon == pytest.approx(201 * 7.2)

@@ -109,8 +109,8 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
                 f"{steps} steps of adding or removing one",
             ),
             "seeds": (none["seeds"], f"infinite at any delta below {facts['delta']:.3g}"),
-            "lengths": (none["lengths"], ""),
-            "vocabulary": (none["vocabulary"], ""),
+            "lengths": (none["lengths"], _said_of_lengths(found[cell]["different_lengths"])),
+            "vocabulary": (none["vocabulary"], "counts of private pieces"),
         }
     found_parts |= {
         "labels may change": (
@@ -124,6 +124,12 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
         ),
     }
     return [PrivatePart(name, *found_parts[name]) for name in PARTS_ORDER]
+
+
+def _said_of_lengths(different: int) -> str:
+    if different == 1:
+        return "all texts are equally long here: they say how many there are, and no more"
+    return f"{different} different lengths here"
 
 
 def _read(stored: Mapping[str, Any]) -> Guarantee:  # Any: JSON

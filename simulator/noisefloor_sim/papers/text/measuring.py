@@ -64,6 +64,7 @@ def run_cell(cell: TextCell, plan: TextRunPlan, folder: Path) -> CellFigures:
     found["proved"] = {name: _as_json(one) for name, one in written.parts.items()}
     found["noise"] = written.noise
     found["seeds"] = seed_facts(train)
+    found["different_lengths"] = len(np.unique(train.lengths))
     found["samples"] = _samples(written, cell)
     return found
 
