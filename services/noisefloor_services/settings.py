@@ -17,7 +17,13 @@ from noisefloor_services.security import BadCredentials, Credentials
 
 PREFIX = "NOISEFLOOR_"
 OF_OTHERS = frozenset(
-    {"NOISEFLOOR_BACKBONE", "NOISEFLOOR_BUS", "NOISEFLOOR_DATA", "NOISEFLOOR_PROFILE"}
+    {
+        "NOISEFLOOR_BACKBONE",
+        "NOISEFLOOR_BUS",
+        "NOISEFLOOR_DATA",
+        "NOISEFLOOR_PROFILE",
+        "NOISEFLOOR_PUBLIC_TEXTS",
+    }
 )
 """Variables of the rest of the project, which a service leaves alone."""
 

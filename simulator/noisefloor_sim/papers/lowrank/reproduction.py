@@ -12,6 +12,7 @@ from typing import Any
 from noisefloor.checks import check_count, check_extra
 from noisefloor.publication.fine_tuning import Backbone, shared_backbone
 from noisefloor.tables import TextRecords
+from noisefloor_sim.papers.cell_store import KEPT_NAMES, CellStore
 from noisefloor_sim.papers.lowrank import claims, plans, texts
 from noisefloor_sim.papers.lowrank.computed import computed_variants
 from noisefloor_sim.papers.lowrank.page import (
@@ -23,7 +24,6 @@ from noisefloor_sim.papers.lowrank.page import (
 )
 from noisefloor_sim.papers.lowrank.plans import LowRankCell, LowRankPlan
 from noisefloor_sim.papers.lowrank.results import cell_rows, runs_of
-from noisefloor_sim.papers.lowrank.store import KEPT_NAMES, CellStore
 from noisefloor_sim.papers.output import check_folder, reproduction_document, write_files
 from noisefloor_sim.papers.verdict_table import print_verdicts, progress, versions
 from noisefloor_sim.papers.verdicts import Judge, Variants, tests_in

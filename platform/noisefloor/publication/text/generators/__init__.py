@@ -34,6 +34,7 @@ from noisefloor.publication.text.generators.vocabulary import (
 
 if TYPE_CHECKING:
     from noisefloor.publication.text.generators.likelihoods import document_losses
+    from noisefloor.publication.text.generators.next_pieces import largest_chances
     from noisefloor.publication.text.generators.plain_learning import learn_without_privacy
     from noisefloor.publication.text.generators.private_learning import (
         TrainedGenerator,
@@ -55,6 +56,7 @@ __all__ = [
     "copied_prompts",
     "document_losses",
     "generate",
+    "largest_chances",
     "learn_generator",
     "learn_without_privacy",
     "most_frequent_pieces",
@@ -64,6 +66,7 @@ _WITH_TORCH = {
     "TrainedGenerator": "private_learning",
     "document_losses": "likelihoods",
     "generate": "sampling",
+    "largest_chances": "next_pieces",
     "learn_generator": "private_learning",
     "learn_without_privacy": "plain_learning",
 }

@@ -1,7 +1,7 @@
 """The run directory of a reproduction that can be interrupted: one file for each finished cell.
 
-``plan.json`` says whose cells these are: plan, texts, backbone, versions. A directory of another
-plan is refused. Every file appears whole or not at all, so that after a kill -9 what is missing is
+``plan.json`` says whose cells these are: plan, texts, versions. A directory of another plan is
+refused. Every file appears whole or not at all, so that after a kill -9 what is missing is
 run, and nothing else.
 """
 
@@ -10,15 +10,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from noisefloor.errors import BadRunDirectory
-from noisefloor_sim.papers.lowrank.plans import LowRankCell
 
 Json = dict[str, Any]  # JSON
 
 PLAN, CELLS, FROZEN = "plan.json", "cells", "frozen"
 KEPT_NAMES = (PLAN, CELLS, FROZEN, f"{FROZEN}.part")
+
+
+class StoredCell(Protocol):
+    """What is run by itself, and found again by its key."""
+
+    @property
+    def key(self) -> str:
+        """The name of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class CellStore:
         """Begin a new run directory, or go on with one of the same plan.
 
         Raises:
-            BadRunDirectory: It is of another plan, data, backbone or version, or has no plan.
+            BadRunDirectory: It is of another plan, data or version, or has no plan.
         """
         path = self.folder / PLAN
         said = json.loads(json.dumps(identity))
@@ -58,21 +65,21 @@ class CellStore:
 
     @property
     def frozen(self) -> Path:
-        """Where outputs of frozen layers are kept while cells are missing."""
+        """Where what all cells read is kept while cells are missing."""
         return self.folder / FROZEN
 
-    def _path(self, cell: LowRankCell) -> Path:
+    def _path(self, cell: StoredCell) -> Path:
         return self.folder / CELLS / f"{cell.key}.json"
 
-    def has(self, cell: LowRankCell) -> bool:
+    def has(self, cell: StoredCell) -> bool:
         """Whether a cell is finished."""
         return self._path(cell).is_file()
 
-    def read(self, cell: LowRankCell) -> Json:
+    def read(self, cell: StoredCell) -> Json:
         """Return a finished cell."""
         return _read(self._path(cell), "delete it, and resume")
 
-    def write(self, cell: LowRankCell, found: Mapping[str, object]) -> None:
+    def write(self, cell: StoredCell, found: Mapping[str, object]) -> None:
         """Keep a finished cell."""
         write_whole(self._path(cell), json.dumps(found, allow_nan=False) + "\n")
 
