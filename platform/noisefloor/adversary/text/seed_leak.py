@@ -75,7 +75,7 @@ def attack_seeds(
     if controls is not None and len(controls):
         seen = int(np.count_nonzero(search_pieces(published, controls)))
         false = seen / len(controls)
-        highest = float(upper_limit(seen, len(controls), _MISSED)) if seen else 0.0
+        highest = float(upper_limit(seen, len(controls), _MISSED))
     removal = of_removal(guarantee)
     most = true_positive_rate(highest, removal.epsilon, removal.delta)
     return AttackOutcome(found, len(planted), false, float(most), closed_form=chance)

@@ -100,7 +100,6 @@ def _add_seeds(
     )
     seen = int(np.count_nonzero(adversary.search_pieces(firsts, controls)))
     rate = float(upper_limit(seen, len(controls), _MISSED))
-    outcome = replace(outcome, bound=_true_positives(rate, setting.stated))
     setting.add(found, name, outcome, _true_positives(rate, setting.cost))
 
 

@@ -95,20 +95,29 @@ class NgramPlan:
             raise BadParameter("delta", cost.delta, rule)
         pairs = min(0.47, max(0.1, 0.12 + 0.12 * math.log2(cost.epsilon)))
         shares = {"lengths": _LENGTH_SHARE, "pieces": 1 - pairs - _LENGTH_SHARE, "pairs": pairs}
-        # A little of delta is left for the tails that integer noise is cut at.
-        whole = noise_multiplier_for(
-            cost.epsilon, cost.delta * 0.999, method="rdp", neighbours=cost.neighbours
+        least = noise_multiplier_for(
+            cost.epsilon, cost.delta, method="rdp", neighbours=cost.neighbours
         )
-        multipliers = {name: whole / math.sqrt(share) for name, share in shares.items()}
-        return cls(cost, documents, classes, longest, vocabulary, MappingProxyType(multipliers))
+        first = cls(cost, documents, classes, longest, vocabulary, _multipliers(least, shares))
+        # More noise has wider tables; what this one needs of delta grows by far less than half.
+        left = cost.delta - 1.5 * first._cut_off
+        if left < cost.delta / 2:
+            rule = f"at least {3 * first._cut_off:.1g}: integer noise is cut at its tails"
+            raise BadParameter("delta", cost.delta, f"{rule} at epsilon {cost.epsilon:g}")
+        enough = noise_multiplier_for(cost.epsilon, left, method="rdp", neighbours=cost.neighbours)
+        return replace(first, multipliers=_multipliers(enough, shares))
 
     @property
     def guarantee(self) -> Guarantee:
         """What is proved of all tables together."""
-        # Delta grows by the variation on one side, and by e**epsilon times it on the other.
-        slack = self.loss.variation * (1 + math.exp(self.cost.epsilon))
-        found = epsilon_at(self.loss.events, self.cost.delta - slack, "rdp", self.cost.neighbours)
+        left = self.cost.delta - self._cut_off
+        found = epsilon_at(self.loss.events, left, "rdp", self.cost.neighbours)
         return replace(found, delta=self.cost.delta)
+
+    @property
+    def _cut_off(self) -> float:
+        """What cut tails take of delta: on one side, and e**epsilon times on the other."""
+        return self.loss.variation * (1 + math.exp(self.cost.epsilon))
 
     @property
     def loss(self) -> ReleaseLoss:
@@ -158,6 +167,11 @@ class NgramPlan:
             }
             for name in TABLES
         }
+
+
+def _multipliers(whole: float, shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Divide a multiplier among tables: what they cost together is what it costs."""
+    return MappingProxyType({name: whole / math.sqrt(share) for name, share in shares.items()})
 
 
 def noise_of(plan: NgramPlan, name: str) -> tuple[GaussianTable, int]:

@@ -1,6 +1,7 @@
 """Tables of documents: what a neighbour changes, what is counted, what the plan proves."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,18 @@ def test_a_plan_keeps_to_its_cost_and_wastes_little(
     added = epsilon_at(plan.loss.events, 1e-5, "rdp", neighbours)
     assert added.epsilon <= plan.guarantee.epsilon
     assert 0 < plan.loss.variation < 1e-9
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(8.0, 1e-6), (4.0, 1e-7), (0.5, 1e-8)])
+def test_a_small_delta_is_kept_though_tails_are_cut(epsilon: float, delta: float) -> None:
+    cost = replace(a_plan(epsilon).cost, delta=delta)
+    plan = NgramPlan.of(cost, 2_000, 2, LENGTH, number_tokeniser().size)
+    assert 0.99 * epsilon < plan.guarantee.epsilon <= epsilon
+
+
+def test_a_delta_that_tails_use_up_is_refused() -> None:
+    with pytest.raises(BadParameter, match="integer noise is cut at its tails at epsilon 18"):
+        a_plan(18.0)
 
 
 def test_substitution_takes_twice_the_noise() -> None:
