@@ -212,15 +212,15 @@ def main() -> None:
     bench = Bench(tokeniser, load_backbone(), public, reviews(tokeniser))
     if arguments.part == "speed":
         return print(speed(bench))
-    splits = []
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    splits: list[list[Judged]] = []
     for split in arguments.splits:
         splits.append(bench.judge(split))
         print(f"{len(splits)} of {len(arguments.splits)} splits, {time.process_time():.0f} CPU s")
-    print(printed(splits))
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    content = [[asdict(row) for row in rows] for rows in splits]
-    # Infinity is no JSON: the originals have no epsilon.
-    arguments.out.write_text(json.dumps(content, indent=1).replace("Infinity", "null") + "\n")
+        print(printed(splits), flush=True)
+        content = [[asdict(row) for row in rows] for rows in splits]
+        # Infinity is no JSON: the originals have no epsilon.
+        arguments.out.write_text(json.dumps(content).replace("Infinity", "null") + "\n")
 
 
 if __name__ == "__main__":
