@@ -106,7 +106,12 @@ class PrintedTextsPlan(TextNgramsPlan):
         levels = made_up_posts.place_hierarchy().height - 1
         rewritten = _PLACES * most_rewritten(self.k, levels)
         # A text that is rewritten is one that goes and one that comes.
-        return group(self.guarantee, 1 + 2 * rewritten, self.spec.cost.neighbours)
+        cost, steps = self.spec.cost, 1 + 2 * rewritten
+        left = group(self.guarantee, steps, cost.neighbours)
+        if left.delta < 1:
+            return left
+        reason = f"Removing a post takes up to {steps} steps: what is left of delta is 1"
+        return Guarantee.none(reason, cost.neighbours, cost.model)
 
     def written(
         self, documents: Documents, source: Source, residuals: ResidualObserver | None = None
