@@ -105,7 +105,7 @@ def made_up(
 ) -> tuple[Documents, float]:
     """Return made-up texts, and the epsilon that is proved of them."""
     cost = Guarantee(epsilon, Neighbours.RECORD_ADD_REMOVE, delta=DELTA, model=TrustModel.CENTRAL)
-    plan = NgramPlan.of(cost, learned.count, 2, LENGTH, public.size)
+    plan = NgramPlan.of(cost, 2, LENGTH, public.size)
     counts = count_ngrams(learned, plan, public, source.child("counts"))
     model = fit_pairs(counts, public.tokeniser.continuations)
     writer = NgramWriter(model, plan.bin_width, LENGTH, public, weight)

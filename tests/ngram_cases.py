@@ -44,11 +44,10 @@ def public_texts(count: int = 600) -> PublicCorpus:
 
 def a_plan(
     epsilon: float = 4.0,
-    documents: int = 2_000,
     neighbours: Neighbours = Neighbours.RECORD_ADD_REMOVE,
     classes: int = 2,
     longest: int = LENGTH,
 ) -> NgramPlan:
     """Return a plan for made-up documents."""
     cost = Guarantee(epsilon, neighbours, delta=1e-5, model=TrustModel.CENTRAL)
-    return NgramPlan.of(cost, documents, classes, longest, number_tokeniser().size)
+    return NgramPlan.of(cost, classes, longest, number_tokeniser().size)

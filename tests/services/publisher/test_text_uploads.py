@@ -112,7 +112,7 @@ def test_texts_of_an_upload_and_of_the_operator_are_published_from(
 def test_made_up_texts_come_from_the_running_publisher_and_nothing_else_does(
     app: Live, caplog: pytest.LogCaptureFixture
 ) -> None:
-    parameters = {"size": 120, "texts": 30, "public": "own"}
+    parameters = {"texts": 30, "public": "own"}
     assert publish(app, "own", method="text-ngrams", parameters=parameters).status_code in (
         200,
         202,

@@ -16,7 +16,7 @@ from tiny_backbones import WIDTH, write_piece_file, write_tiny_bert
 
 HEAD = ("--method", "text-head", "--set", "size=300", "--delta", "1e-5")
 LAYERS = ("--method", "text-layers", "--set", "size=300", "--delta", "1e-5")
-NGRAMS = ("--method", "text-ngrams", "--set", "size=300", "--delta", "1e-5")
+NGRAMS = ("--method", "text-ngrams", "--delta", "1e-5")
 LORA = (*LAYERS, "--set", "trains=lora")
 SCHEMA = {
     "record": "one review",
@@ -143,8 +143,7 @@ BAD_REQUESTS = [
     ((*NGRAMS, "--set", "public=reviews"), "public='<text>' one of rotten-tomatoes, imdb"),
     ((*NGRAMS, "--set", "public_weight=2"), "public_weight"),
     ((*NGRAMS, "--set", "texts=0"), "texts"),
-    (("--method", "text-ngrams", "--delta", "1e-5"), "size"),
-    (("--method", "text-ngrams", "--set", "size=300"), "delta"),
+    (("--method", "text-ngrams"), "delta"),
     ((*LAYERS, "--set", "trains=plain"), "there is no noise in the model), so that no cost"),
 ]
 

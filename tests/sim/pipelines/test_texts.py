@@ -102,7 +102,8 @@ def test_as_printed_nothing_is_proved_and_each_part_says_why() -> None:
     assert len(reasons) == 4
     counts = seen.claim("counts")
     rewritten = 1 + 2 * 4 * 3  # k = 5 on a ladder of cities, regions and countries
-    assert counts.proved.epsilon == pytest.approx(rewritten * 2.0, rel=1e-3)
+    assert not counts.proved.is_finite, "of a group that large, delta is 1"
+    assert f"up to {rewritten} steps" in counts.proved.reason
     assert seen.value("spent.debited") == 2.0, "the ledger debits what is claimed"
     assert seen.found.flows[0].verdict == "consistent", "its counts have the noise declared"
 

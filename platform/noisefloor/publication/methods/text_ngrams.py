@@ -72,8 +72,8 @@ class TextNgramsPlan(TextPlan):
 pairs of pieces. Parameters: `texts`, how many (default {DEFAULT_TEXTS:,}); `public`, the public
 texts that say what is frequent (default `{DEFAULT_PUBLIC_TEXTS}`; `own`: a file of the
 publisher's); `public_weight`, the chance that a piece is taken from what follows in public text
-(default 0; at 0.5 and above it reads like text, and copies some); `size`, the number of records,
-declared in public: needed where the relation is record-add-remove. The cost needs a delta."""
+(default 0; at 0.5 and above it reads like text, and copies some). How many records there are is
+counted, and need not be declared. The cost needs a delta."""
     MEDIA_TYPE = TEXTS_MEDIA_TYPE
 
     spec: TextSpec
@@ -99,9 +99,7 @@ declared in public: needed where the relation is record-add-remove. The cost nee
         texts = reader.whole("texts", min(DEFAULT_TEXTS, most), 1, most)
         public_weight = reader.number("public_weight", 0.0, 0.0, 1.0)
         tokeniser = shared_tokeniser()
-        counting = NgramPlan.of(
-            spec.cost, spec.declared_size, spec.schema.classes.size, longest, tokeniser.size
-        )
+        counting = NgramPlan.of(spec.cost, spec.schema.classes.size, longest, tokeniser.size)
         name = spec.parameters.get("public", DEFAULT_PUBLIC_TEXTS)
         return cls(
             spec,

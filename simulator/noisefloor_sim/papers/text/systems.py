@@ -222,8 +222,7 @@ def _ngrams(
 ) -> WrittenCorpus:
     tokeniser = shared_tokeniser()
     public = PublicCorpus("public", prepared.public, tokeniser)
-    declared = sum(declared_sizes(prepared.documents.labels))
-    made = NgramPlan.of(budget_of(cell.epsilon), declared, CLASSES, longest, tokeniser.size)
+    made = NgramPlan.of(budget_of(cell.epsilon), CLASSES, longest, tokeniser.size)
     counts = count_ngrams(train, made, public, source.child("counts"))
     model = fit_pairs(counts, tokeniser.continuations)
     writer = NgramWriter(model, made.bin_width, longest)

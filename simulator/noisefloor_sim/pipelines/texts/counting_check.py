@@ -68,7 +68,7 @@ def check_counting(plan: TextNgramsPlan, source: SeededSource) -> CountingCheck:
         source: Of the noise, which is not looked at.
     """
     norms: dict[str, list[float]] = {name: [] for name in plan.counting.multipliers}
-    copies = max(1, min(plan.counting.documents, _MOST_COPIES))
+    copies = max(1, min(plan.spec.size or _MOST_COPIES, _MOST_COPIES))
     for number, text in enumerate(_texts(plan)):
 
         def watch(vector: NoisedVector) -> None:

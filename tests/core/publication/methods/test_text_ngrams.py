@@ -54,7 +54,7 @@ def a_plan(
     **parameters: Parameter,
 ) -> TextNgramsPlan:
     cost = Guarantee(epsilon, neighbours, delta=1e-5, model=TrustModel.CENTRAL)
-    asked = {"public": "own", "texts": 60, "size": 400, **parameters}
+    asked = {"public": "own", "texts": 60, **parameters}
     return TextNgramsPlan.of(TextSpec.read(schema, cost, asked))
 
 
@@ -143,7 +143,7 @@ REFUSED: list[tuple[dict[str, Parameter], str]] = [
 def test_bad_requests_are_refused(parameters: dict[str, Parameter], rule: str) -> None:
     cost = a_plan().spec.cost
     with pytest.raises(BadParameter, match=rule):
-        TextNgramsPlan.of(TextSpec.read(SCHEMA, cost, {"public": "own", "size": 9, **parameters}))
+        TextNgramsPlan.of(TextSpec.read(SCHEMA, cost, {"public": "own", **parameters}))
 
 
 def test_long_texts_and_many_classes_are_refused() -> None:
@@ -178,7 +178,7 @@ def test_strange_texts_are_published_from() -> None:
         "<script>x</script>",
     ]
     records = TextRecords.of({"review": texts, "mood": ["good", "bad"] * 3}, SCHEMA, "strange")
-    content = a_plan(size=6).release(records, SeededSource(7, "strange"))
+    content = a_plan().release(records, SeededSource(7, "strange"))
     assert PseudoTexts.read(content, SCHEMA).count == 60
 
 

@@ -1,6 +1,6 @@
 """Made-up texts from noisy counts of pieces and pairs, the baseline that networks have to beat.
 
-    plan = NgramPlan.of(cost, documents=20_000, classes=2, longest=60, vocabulary=30_522)
+    plan = NgramPlan.of(cost, classes=2, longest=60, vocabulary=30_522)
     counts = count_ngrams(documents, plan, public, source)      # every table once, with noise
     writer = NgramWriter(fit_pairs(counts, tokeniser.continuations), plan.bin_width, plan.longest)
     writer.write(100_000, source.child("texts"))

@@ -64,7 +64,6 @@ class NgramPlan:
 
     Attributes:
         cost: What all tables together may cost; needs a delta.
-        documents: How many there are, as declared in public: for floors, not for the guarantee.
         classes: Of the label.
         longest: Of a document, in pieces.
         vocabulary: How many pieces there are.
@@ -72,22 +71,18 @@ class NgramPlan:
     """
 
     cost: Guarantee
-    documents: int
     classes: int
     longest: int
     vocabulary: int
     multipliers: Mapping[str, float]
 
     @classmethod
-    def of(
-        cls, cost: Guarantee, documents: int, classes: int, longest: int, vocabulary: int
-    ) -> "NgramPlan":
+    def of(cls, cost: Guarantee, classes: int, longest: int, vocabulary: int) -> "NgramPlan":
         """Divide a cost among the tables, or refuse it.
 
         The less may be spent, the less of it goes to pairs: differences between labels are what a
         classifier learns from, and pairs of little noise are what makes a text look like one.
         """
-        check_count(documents, "size")
         check_count(classes, "classes", least=1, most=MOST_CLASSES)
         check_count(longest, "text", most=4096)
         if cost.delta < LEAST_DELTA:
@@ -98,7 +93,7 @@ class NgramPlan:
         least = noise_multiplier_for(
             cost.epsilon, cost.delta, method="rdp", neighbours=cost.neighbours
         )
-        first = cls(cost, documents, classes, longest, vocabulary, _multipliers(least, shares))
+        first = cls(cost, classes, longest, vocabulary, _multipliers(least, shares))
         # More noise has wider tables; what this one needs of delta grows by far less than half.
         left = cost.delta - 1.5 * first._cut_off
         if left < cost.delta / 2:

@@ -96,7 +96,7 @@ def test_a_plan_keeps_to_its_cost_and_wastes_little(
 @pytest.mark.parametrize(("epsilon", "delta"), [(8.0, 1e-6), (4.0, 1e-7), (0.5, 1e-8)])
 def test_a_small_delta_is_kept_though_tails_are_cut(epsilon: float, delta: float) -> None:
     cost = replace(a_plan(epsilon).cost, delta=delta)
-    plan = NgramPlan.of(cost, 2_000, 2, LENGTH, number_tokeniser().size)
+    plan = NgramPlan.of(cost, 2, LENGTH, number_tokeniser().size)
     assert 0.99 * epsilon < plan.guarantee.epsilon <= epsilon
 
 
@@ -205,7 +205,7 @@ def test_costs_that_cannot_be_met_are_refused(change: dict[str, float], rule: st
         model=TrustModel.CENTRAL,
     )
     with pytest.raises(BadParameter, match=rule):
-        plan = NgramPlan.of(cost, 100, 2, 20, 205)
+        plan = NgramPlan.of(cost, 2, 20, 205)
         plan.bound("pairs")
 
 
