@@ -154,6 +154,13 @@ class Source(ABC):
                 return order.astype(np.int64, copy=False)
         raise NoisefloorError(f"{_MOST_TIES} ties in a row: the source is not random.")
 
+    def uniforms(self, count: int) -> NDArray[np.float64]:
+        """Return ``count`` numbers in [0, 1), each one of 2**53 equal steps.
+
+        For what is made of numbers that are released already: no guarantee rests on them.
+        """
+        return np.asarray((self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
     def normals(self, count: int) -> NDArray[np.float32]:
         """Return ``count`` standard normal numbers, none of them NaN or infinite.
 

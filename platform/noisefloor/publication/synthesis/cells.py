@@ -39,8 +39,7 @@ class CellRecordModel:
     def sample(self, count: int, source: Source) -> Records:
         """Return ``count`` records."""
         check_count(count, "count", most=MOST_ROWS)
-        words = source.stage("sample").words(count)
-        uniforms = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        uniforms = source.stage("sample").uniforms(count)
         cells = record_model.sample_rows(
             self.counts.reshape(1, -1), np.zeros(count, dtype=np.int64), uniforms
         )

@@ -155,7 +155,7 @@ class Forest:
         stream = source.stage("sample")
         codes: dict[str, Codes] = {}
         codes[self.label] = sample_rows(
-            self.totals[None], np.zeros(count, dtype=np.int64), _uniforms(stream, count)
+            self.totals[None], np.zeros(count, dtype=np.int64), stream.uniforms(count)
         )
         for name, parent in self.parents.items():
             table = self.chances[name]
@@ -163,7 +163,7 @@ class Forest:
             if parent is not None:
                 given = given * table.shape[1] + codes[parent]
             rows = table.reshape(-1, table.shape[-1])
-            codes[name] = sample_rows(rows, given, _uniforms(stream, count))
+            codes[name] = sample_rows(rows, given, stream.uniforms(count))
         return decode_records(self.schema, codes)
 
 
@@ -224,10 +224,6 @@ def decode_records(schema: Schema, codes: Mapping[str, Codes]) -> Records:
 
 def _values(column: ColumnDomain) -> NDArray[np.generic]:
     return np.array(column.values if isinstance(column, Categories) else column.edges[:-1])
-
-
-def _uniforms(source: Source, count: int) -> Floats:
-    return (source.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _shares(table: Floats) -> Floats:

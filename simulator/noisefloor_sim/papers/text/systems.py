@@ -286,7 +286,7 @@ def _encoder_decoder(
 def public_seeds(vocabulary: PieceVocabulary, count: int, source: Source) -> NDArray[np.int32]:
     """Return first pieces by how frequent they are in public: nothing is spent on them."""
     running = np.cumsum(vocabulary.shares[:-1])
-    places = np.searchsorted(running, uniform(source, count) * running[-1], side="right")
+    places = np.searchsorted(running, source.uniforms(count) * running[-1], side="right")
     return np.asarray(vocabulary.pieces[np.minimum(places, len(running) - 1)])
 
 
@@ -315,8 +315,3 @@ def noisy_prompts(
     chosen = np.searchsorted(ends, places, side="right")
     labels, lengths = np.divmod(chosen, longest)
     return Prompts(labels.astype(np.int64), seeds, (lengths + 1).astype(np.int64))
-
-
-def uniform(source: Source, count: int) -> NDArray[np.float64]:
-    """Return numbers in [0, 1) of 53 bits."""
-    return np.asarray((source.words(count) >> np.uint64(11)) * 2.0**-53, dtype=np.float64)

@@ -52,18 +52,13 @@ class PromptedChains:
         for place in range(1, longest):
             step = source.child(place)
             own = running[starts[last + 1]] - running[starts[last]]
-            drawn = _uniform(step.stage("pairs"), len(last)) * (own + chain.rests[last])
+            drawn = step.stage("pairs").uniforms(len(last)) * (own + chain.rests[last])
             at = np.searchsorted(running, running[starts[last]] + np.minimum(drawn, own), "right")
             low, high = starts[last], np.maximum(starts[last + 1] - 1, starts[last])
             chosen = model.pieces[np.clip(np.clip(at - 1, low, high), 0, len(model.pieces) - 1)]
             is_other = (drawn >= own) | (own <= 0)
-            uniform = _uniform(step.stage("others"), int(is_other.sum())) * other[-1]
+            uniform = step.stage("others").uniforms(int(is_other.sum())) * other[-1]
             picked = np.searchsorted(other, uniform, "right")
             chosen[is_other] = np.minimum(picked, model.size - 1)
             table[:, place] = last = chosen
         return table
-
-
-def _uniform(source: Source, count: int) -> Floats:
-    """Return numbers in [0, 1) of 53 bits."""
-    return np.asarray((source.words(count) >> np.uint64(11)) * 2.0**-53)

@@ -42,11 +42,11 @@ def attack_rare_words(setting: AttackSetting, found: FoundAttacks) -> None:
     scores = (
         seen
         + 0.1 * adversary.search_pieces(last, pieces)
-        + 0.05 * _uniform(source.child("ties"), len(seen))
+        + 0.05 * source.child("ties").uniforms(len(seen))
     )
     made = _audited(scores, is_in, setting.stated)
     found.metrics += setting.area("rare_word", made)
-    other = _uniform(source.child("other tosses"), len(seen)) < 0.5
+    other = source.child("other tosses").uniforms(len(seen)) < 0.5
     if made.bound is not None and other.any() and not other.all():
         null = _audited(scores, other, setting.stated).bound
         if null is not None:
@@ -124,7 +124,3 @@ def _audited(
 ) -> adversary.TextMembership:
     """Return how well tosses of a coin are told, and the epsilon that it proves."""
     return adversary.attack_membership(seen, tosses, guarantee, is_fair=True, alpha=ALPHA)
-
-
-def _uniform(source: SeededSource, count: int) -> NDArray[np.float64]:
-    return np.asarray((source.words(count) >> np.uint64(11)) * 2.0**-53)

@@ -61,5 +61,5 @@ class WithinSteps:
                 f"lengths: a table has {total} documents without noise, of {self.count} that "
                 "were collected"
             )
-        words = self.source.child(vector.part).words(len(vector.clean))
-        return vector.clean + ((words >> np.uint64(11)) * 2.0**-53 - 0.5), ""
+        steps = self.source.child(vector.part).uniforms(len(vector.clean))
+        return vector.clean + (steps - 0.5), ""

@@ -98,9 +98,9 @@ class NgramWriter:
     def _lengths(self, labels: Counts, source: Source) -> Counts:
         running = np.cumsum(self.model.lengths, axis=1)
         running /= running[:, -1:]
-        drawn = _uniform(source.stage("bins"), len(labels))
+        drawn = source.stage("bins").uniforms(len(labels))
         bins = (drawn[:, None] >= running[labels]).sum(axis=1)
-        inside = _uniform(source.stage("inside"), len(labels)) * self.bin_width
+        inside = source.stage("inside").uniforms(len(labels)) * self.bin_width
         found = bins * self.bin_width + inside.astype(np.int64) + 1
         return np.asarray(np.minimum(found, self.longest))
 
@@ -118,11 +118,11 @@ class NgramWriter:
         for place in range(length):
             step = source.child(place)
             own = rows.totals(last)
-            drawn = _uniform(step.stage("pairs"), count) * (own + chain.rests[last])
+            drawn = step.stage("pairs").uniforms(count) * (own + chain.rests[last])
             chosen = rows.draw(last, np.minimum(drawn, own))
             open_ = np.flatnonzero(drawn >= own)
             for again in range(_TRIES):
-                uniform = _uniform(step.stage("others", again), open_.size) * other[-1]
+                uniform = step.stage("others", again).uniforms(open_.size) * other[-1]
                 picked = np.minimum(np.searchsorted(other, uniform, "right"), size - 1)
                 chosen[open_] = picked
                 open_ = open_[_is_known(known, last[open_] * size + picked)]
@@ -152,18 +152,13 @@ class NgramWriter:
         step: Source,
     ) -> Counts:
         triples, rows = crossed
-        is_public = _uniform(step.stage("source"), len(last)) < self.public_weight
+        is_public = step.stage("source").uniforms(len(last)) < self.public_weight
         found, is_seen = triples.find(twice * (self.model.size + 1) + last)
         take = np.flatnonzero(is_public & is_seen)
-        uniform = _uniform(step.stage("public"), take.size) * rows.totals(found[take])
+        uniform = step.stage("public").uniforms(take.size) * rows.totals(found[take])
         chosen = chosen.copy()
         chosen[take] = rows.draw(found[take], uniform)
         return chosen
-
-
-def _uniform(source: Source, count: int) -> Floats:
-    """Return numbers in [0, 1) of 53 bits."""
-    return (source.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _is_known(known: Counts, keys: Counts) -> NDArray[np.bool_]:

@@ -53,7 +53,10 @@ def test_a_text_without_a_second_piece_says_nothing() -> None:
     """Empty texts and texts of one piece have no target, and stop no training."""
     plan = a_plan(SHAPES["encoder-decoder"])
     documents = documents_of([[], [100], [], [101]], [0, 0, 1, 1])
-    learn_generator(plan, documents, a_vocabulary(), SeededSource(1, "empty"), **ABOUT)  # type: ignore[arg-type]
+    source = SeededSource(1, "empty")
+    made = learn_generator(plan, documents, a_vocabulary(), source, **ABOUT)  # type: ignore[arg-type]
+    assert all(report.steps == report.plan.steps > 0 for report in made.reports)
+    assert all(report.moved > 0 for report in made.reports), "noise moves weights all the same"
 
 
 @pytest.mark.parametrize(("share", "spread"), [(0.0, 1e-3), (0.5, 0.1)])
