@@ -36,7 +36,6 @@ from noisefloor.publication.methods import (
     INTEGER_NOISE,
     MODEL_METHODS,
     TEXT_METHODS,
-    WHOLE_MODEL,
     Canary,
     CanaryBounds,
     CurveTest,
@@ -246,7 +245,7 @@ def _loading(plan: ClassifierPlan, *, is_model: bool) -> tuple[str, ...]:
 
 def _with_audit(row: ReleaseClaim, found: CanaryBounds | None) -> Claim:
     """Return the claim of a row with what was audited, if it is about all that is released."""
-    if found is None or row.about != WHOLE_MODEL:
+    if found is None or not row.is_whole:
         return row.claim
     return replace(row.claim, audited=found.audited, null=found.null, planted=found.planted)
 

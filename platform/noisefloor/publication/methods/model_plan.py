@@ -18,6 +18,7 @@ from noisefloor.randomness import Source
 from noisefloor.tables import Records
 
 WHOLE_MODEL = "whole model"
+WHOLE_CORPUS = "whole corpus"
 ONE_PARAMETER = "one parameter"
 ONE_PARAMETER_NOTE = (
     "It is about one parameter, looked at alone. It is not the model's: whoever fetches the model "
@@ -43,7 +44,7 @@ class ReleaseClaim:
     """What is claimed and proved of a release, or of a part of it.
 
     Attributes:
-        about: ``whole model`` or ``one parameter``.
+        about: ``whole model``, ``whole corpus`` or ``one parameter``.
         claim: Claimed and proved.
         note: What has to be said with it.
     """
@@ -51,6 +52,11 @@ class ReleaseClaim:
     about: str
     claim: Claim
     note: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about all that is released."""
+        return self.about in (WHOLE_MODEL, WHOLE_CORPUS)
 
 
 class Canary(Protocol):

@@ -15,6 +15,7 @@ from noisefloor.privacy import Claim, Guarantee
 from noisefloor.publication.fine_tuning import Backbone, TextModelFile
 from noisefloor.publication.methods.model_plan import (
     FLOAT_NOISE,
+    WHOLE_CORPUS,
     WHOLE_MODEL,
     Canary,
     ReleaseClaim,
@@ -97,7 +98,8 @@ class TextPlan(ABC):
     @property
     def claims(self) -> tuple[ReleaseClaim, ...]:
         """What is claimed and what is proved of the whole."""
-        return (ReleaseClaim(WHOLE_MODEL, Claim(self.spec.cost, self.proved)),)
+        about = WHOLE_MODEL if self.MEDIA_TYPE == MEDIA_TYPE else WHOLE_CORPUS
+        return (ReleaseClaim(about, Claim(self.spec.cost, self.proved)),)
 
     @property
     @abstractmethod

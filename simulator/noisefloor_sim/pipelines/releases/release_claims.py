@@ -24,7 +24,6 @@ def model_metrics(plans: Sequence[AnyPlan], parameters: int) -> list[Metric]:
 
 
 RELEASE, PARAMETER, EVERY, MEMBERS = "release", "parameter", "all_releases", "members"
-_WHOLE = "whole model"
 
 
 def claims_of(
@@ -47,7 +46,7 @@ def claims_of(
     first = plans[0]
     seen = () if evidence is None else (evidence,)
     rows = [NamedClaim(RELEASE, _release_claim(first, games, seen))]
-    rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if part.about != _WHOLE]
+    rows += [NamedClaim(PARAMETER, part.claim) for part in first.claims if not part.is_whole]
     if len(plans) > 1:
         claimed = budget or accounting.sequential([plan.spec.cost for plan in plans])
         proved = all_releases_guarantee(plans, budget)

@@ -82,6 +82,7 @@ def test_labels_can_be_learned_from_what_is_published() -> None:
 def test_the_card_says_what_was_used() -> None:
     plan = a_plan(public_weight=0.9)
     content = plan.release(reviews(), SeededSource(3, "card"))
+    assert [one.about for one in plan.claims] == ["whole corpus"]
     said = plan.describe(content)
     assert said["text_count"] == 60 and said["column"] == "review"
     assert said["public_texts"]["name"] == "own"
