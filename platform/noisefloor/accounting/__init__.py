@@ -39,6 +39,12 @@ from noisefloor.accounting.entries import (
     total_as_written,
 )
 from noisefloor.accounting.file_ledger import FileLedger
+from noisefloor.accounting.integer_noise import (
+    continuous_multiplier_for,
+    continuous_part,
+    integer_guarantee,
+    integer_sigma,
+)
 from noisefloor.accounting.ledger import Ledger, conflict
 from noisefloor.accounting.ledger_copy import LedgerCopy
 from noisefloor.accounting.lower_bound import epsilon_at_least
@@ -97,6 +103,8 @@ __all__ = [
     "carried",
     "check_text",
     "conflict",
+    "continuous_multiplier_for",
+    "continuous_part",
     "decode_ledger",
     "encode_ledger",
     "epsilon_at",
@@ -107,6 +115,8 @@ __all__ = [
     "gaussian_delta",
     "gaussian_true_positive_rate",
     "group",
+    "integer_guarantee",
+    "integer_sigma",
     "noise_multiplier_for",
     "parallel",
     "product_up",

@@ -46,8 +46,8 @@ _BYTES_A_PIECE = 8
 _BYTES_A_LINE = 128
 
 _FLOATS = (
-    "Nothing: the noise is of integers, drawn by exact integer weights. The guarantee bounds "
-    "their Renyi divergences; what was cut off their tails is part of delta."
+    "Nothing: the noise is of integers, drawn by exact integer weights. The guarantee is that of "
+    "continuous noise which they are a rounding of; what was cut off their tails is part of delta."
 )
 _VERBATIM = 8
 """Pieces in a row that a card counts as copied from public text."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from noisefloor.accounting import GaussianNoise, epsilon_at, group
+from noisefloor.accounting import group, integer_guarantee
 from noisefloor.privacy import Claim, FlowEvidence, Guarantee, Neighbours
 from noisefloor.publication.methods import TextNgramsPlan
 from noisefloor_sim.pipelines import releases
@@ -88,10 +88,8 @@ def part_claims(plan: TextNgramsPlan) -> dict[str, Claim]:
     """
     if isinstance(plan, PrintedTextsPlan):
         return plan.part_claims
-    cost = plan.spec.cost
+    cost, left = plan.spec.cost, plan.spec.cost.delta - plan.counting.cut_off
     return {
-        name: Claim(
-            cost, epsilon_at([GaussianNoise(multiplier)], cost.delta, neighbours=cost.neighbours)
-        )
-        for name, multiplier in plan.counting.multipliers.items()
+        name: Claim(cost, integer_guarantee([part], left, cost.neighbours))
+        for name, part in plan.counting.continuous.items()
     }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor import roles
-from noisefloor.accounting import epsilon_at
+from noisefloor.accounting import integer_guarantee
 from noisefloor.errors import BadTable
 from noisefloor.privacy import Guarantee
 from noisefloor.publication import ResidualObserver, fine_tuning
@@ -147,10 +147,10 @@ def accountant_guarantee(plans: Iterable[TextNgramsPlan], delta: float) -> Guara
     made = list(plans)
     if not all(plan.proved.is_finite for plan in made):
         return None
-    events = [event for plan in made for event in plan.loss.events]
+    parts = [part for plan in made for part in plan.counting.continuous.values()]
     # What integer noise is cut by moves delta on one side, and e**epsilon times that on the other.
     claimed = math.fsum(plan.spec.cost.epsilon for plan in made)
     cut = math.fsum(plan.loss.variation for plan in made) * (1 + math.exp(min(claimed, 700.0)))
     if cut >= delta:
         return None
-    return epsilon_at(events, delta - cut, neighbours=made[0].spec.cost.neighbours)
+    return integer_guarantee(parts, delta - cut, made[0].spec.cost.neighbours)

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import ReleaseLoss, epsilon_at, noise_multiplier_for
+from noisefloor.accounting import (
+    GaussianNoise,
+    ReleaseLoss,
+    continuous_multiplier_for,
+    continuous_part,
+    integer_guarantee,
+    integer_sigma,
+)
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import GaussianTable
@@ -50,6 +57,11 @@ _NORM_SQUARED = 8
 """Of a document in the tables of pieces and pairs: most reach it, so that all count alike."""
 
 _LENGTH_SHARE = 0.03
+_STEPS = MappingProxyType(
+    {name: GRID * math.sqrt(_NORM_SQUARED) for name in ("pieces", "pairs")} | {"lengths": 1.0}
+)
+"""How far a document moves a table, in units of its grid, where noise is least."""
+
 TABLES = ("lengths", "pieces", "pairs")
 
 
@@ -57,8 +69,8 @@ TABLES = ("lengths", "pieces", "pairs")
 class NgramPlan:
     """Noisy n-gram counts of documents.
 
-    Guarantee:  that of Gaussian noise of a multiplier for each table, one after the other; the
-                integer noise that is drawn is bounded by it in Renyi divergences. Per release.
+    Guarantee:  that of Gaussian noise of a multiplier for each table, one after the other, of
+                which the integer noise that is drawn is a rounding. Per release.
     Neighbours: one document added or removed, or one substituted.
     Domain:     documents of at most ``longest`` pieces of a public vocabulary.
 
@@ -90,27 +102,36 @@ class NgramPlan:
             raise BadParameter("delta", cost.delta, rule)
         pairs = min(0.47, max(0.1, 0.12 + 0.12 * math.log2(cost.epsilon)))
         shares = {"lengths": _LENGTH_SHARE, "pieces": 1 - pairs - _LENGTH_SHARE, "pairs": pairs}
-        least = noise_multiplier_for(
-            cost.epsilon, cost.delta, method="rdp", neighbours=cost.neighbours
-        )
-        first = cls(cost, classes, longest, vocabulary, _multipliers(least, shares))
+
+        def within(delta: float) -> "NgramPlan":
+            whole = continuous_multiplier_for(cost.epsilon, delta, len(TABLES), cost.neighbours)
+            return cls(cost, classes, longest, vocabulary, _multipliers(whole, shares))
+
+        first = within(cost.delta)
         # More noise has wider tables; what this one needs of delta grows by far less than half.
-        left = cost.delta - 1.5 * first._cut_off
+        left = cost.delta - 1.5 * first.cut_off
         if left < cost.delta / 2:
-            rule = f"at least {3 * first._cut_off:.1g}: integer noise is cut at its tails"
+            rule = f"at least {3 * first.cut_off:.1g}: integer noise is cut at its tails"
             raise BadParameter("delta", cost.delta, f"{rule} at epsilon {cost.epsilon:g}")
-        enough = noise_multiplier_for(cost.epsilon, left, method="rdp", neighbours=cost.neighbours)
-        return replace(first, multipliers=_multipliers(enough, shares))
+        return within(left)
 
     @property
     def guarantee(self) -> Guarantee:
         """What is proved of all tables together."""
-        left = self.cost.delta - self._cut_off
-        found = epsilon_at(self.loss.events, left, "rdp", self.cost.neighbours)
+        left = self.cost.delta - self.cut_off
+        found = integer_guarantee(list(self.continuous.values()), left, self.cost.neighbours)
         return replace(found, delta=self.cost.delta)
 
     @property
-    def _cut_off(self) -> float:
+    def continuous(self) -> Mapping[str, GaussianNoise]:
+        """The continuous noise that the noise of each table is a rounding of."""
+        return {
+            name: continuous_part(self.multipliers[name] * step, step)
+            for name, step in _STEPS.items()
+        }
+
+    @property
+    def cut_off(self) -> float:
         """What cut tails take of delta: on one side, and e**epsilon times on the other."""
         return self.loss.variation * (1 + math.exp(self.cost.epsilon))
 
@@ -165,8 +186,12 @@ class NgramPlan:
 
 
 def _multipliers(whole: float, shares: Mapping[str, float]) -> Mapping[str, float]:
-    """Divide a multiplier among tables: what they cost together is what it costs."""
-    return MappingProxyType({name: whole / math.sqrt(share) for name, share in shares.items()})
+    """Divide noise among tables: what they cost together is what it costs, rounding included."""
+    made = {}
+    for name, share in shares.items():
+        step = _STEPS[name]
+        made[name] = integer_sigma(whole / math.sqrt(share) * step) / step
+    return MappingProxyType(made)
 
 
 def noise_of(plan: NgramPlan, name: str) -> tuple[GaussianTable, int]:
