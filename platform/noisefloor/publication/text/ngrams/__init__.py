@@ -11,7 +11,12 @@ changes; ``count_tables`` says which cells there are, ``counting`` counts; ``shr
 without them, ``public_texts`` where it comes from; ``writing`` writes.
 """
 
-from noisefloor.publication.text.ngrams.counting import NgramCounts, count_ngrams
+from noisefloor.publication.text.ngrams.counting import (
+    NgramCounts,
+    PieceCounts,
+    count_ngrams,
+    count_pieces,
+)
 from noisefloor.publication.text.ngrams.ngram_plan import MOST_CLASSES, NgramPlan, noise_of
 from noisefloor.publication.text.ngrams.noisy_counts import (
     CellCounts,
@@ -20,6 +25,7 @@ from noisefloor.publication.text.ngrams.noisy_counts import (
     counting_loss,
 )
 from noisefloor.publication.text.ngrams.pair_model import PairModel, fit_pairs
+from noisefloor.publication.text.ngrams.piece_estimates import LengthEstimates, PieceEstimates
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
 from noisefloor.publication.text.ngrams.public_texts import DEFAULT as DEFAULT_PUBLIC_TEXTS
 from noisefloor.publication.text.ngrams.public_texts import OWN_TEXTS_VARIABLE, public_corpus
@@ -31,13 +37,17 @@ __all__ = [
     "OWN_TEXTS_VARIABLE",
     "CellCounts",
     "CountingBound",
+    "LengthEstimates",
     "NgramCounts",
     "NgramPlan",
     "NgramWriter",
     "NoisyCounting",
     "PairModel",
+    "PieceCounts",
+    "PieceEstimates",
     "PublicCorpus",
     "count_ngrams",
+    "count_pieces",
     "counting_loss",
     "fit_pairs",
     "noise_of",
