@@ -1,0 +1,105 @@
+"""By how much a language model is to prefer each piece under each label: from noisy counts alone.
+
+What a piece's share is to be lies between what the model itself writes (strength 0) and the noisy
+counts (strength 1), as a geometric mean. The first shift is the logarithm of the ratio of the two.
+Whatever is written shifts what comes next, so that shares do not become exactly what they are to
+be: a few rounds of writing and correcting bring them closer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisefloor.checks import check_count, check_finite
+from noisefloor.errors import BadParameter
+from noisefloor.publication.text.ngrams import PieceEstimates
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_LEAST = 1e-9
+"""A share below this is taken for this: a logarithm needs one."""
+
+_MOST_STEP = 2.0
+"""By which a round corrects a piece at most, in nats: its shares are those of a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """How a model is led towards noisy counts.
+
+    Attributes:
+        strength: 0 leaves the model as it is, 1 aims at the shares of the noisy counts.
+        most: The largest shift of a piece, in nats.
+        rounds: Of writing and correcting.
+        texts: That are written in each round, and before them to see what the model writes by
+            itself.
+    """
+
+    strength: float = 1.0
+    most: float = 5.0
+    rounds: int = 2
+    texts: int = 128
+
+    def __post_init__(self) -> None:
+        if not 0 <= check_finite(self.strength, "strength") <= 1:
+            raise BadParameter("strength", self.strength, "in [0, 1]")
+        if check_finite(self.most, "most") < 0:
+            raise BadParameter("most", self.most, ">= 0")
+        check_count(self.rounds, "rounds", least=0, most=16)
+        check_count(self.texts, "texts", least=1)
+
+    def wanted(self, own: Floats, by_label: Floats) -> Floats:
+        """Return the shares that each label's pieces are to have; they add up to 1.
+
+        Args:
+            own: The share of each piece in what the model writes by itself.
+            by_label: The share of each piece by noisy counts, [labels, vocabulary].
+        """
+        logs = self.strength * np.log(np.maximum(by_label, _LEAST))
+        logs = logs + (1 - self.strength) * np.log(np.maximum(own, _LEAST))
+        # A piece that the model never writes is a mark, and stays one.
+        shares = np.where(own > 0, np.exp(logs), 0.0)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def corrected(
+        self, shifts: Floats, shares: Floats, wanted: Floats, counted: Counts, step: float
+    ) -> Floats:
+        """Return shifts that move shares towards those that are wanted.
+
+        Pieces that were not counted move together, by what is wanted of all of them: of one of
+        them nothing is known but what the model says.
+
+        Args:
+            shifts: So far, [labels, vocabulary].
+            shares: Of each piece with these shifts.
+            wanted: As ``wanted`` returns them.
+            counted: The pieces that have noisy counts of their own.
+            step: The largest change of a shift.
+        """
+        moved = np.empty_like(shifts)
+        others = np.ones(shifts.shape[1], dtype=np.bool_)
+        others[counted] = False
+        for label, (has, aim) in enumerate(zip(shares, wanted, strict=True)):
+            change = _log_ratio(aim, has)
+            change[others] = _log_ratio(aim[others].sum(), has[others].sum())
+            moved[label] = shifts[label] + np.clip(change, -step, step)
+        return np.clip(moved, -self.most, self.most)
+
+    def first(self, own: Floats, wanted: Floats, counted: Counts) -> Floats:
+        """Return the shifts before any correction: logarithms of ratios, clipped."""
+        shares = np.broadcast_to(own, wanted.shape)
+        return self.corrected(np.zeros_like(wanted), shares, wanted, counted, self.most)
+
+    def again(self, shifts: Floats, shares: Floats, wanted: Floats, counted: Counts) -> Floats:
+        """Return the shifts of the next round."""
+        return self.corrected(shifts, shares, wanted, counted, min(_MOST_STEP, self.most))
+
+    def aimed(self, own: Floats, estimates: PieceEstimates) -> Floats:
+        """Return the shares that are wanted, from noisy counts."""
+        return self.wanted(own, estimates.by_label)
+
+
+def _log_ratio(aim: Floats, has: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(aim, _LEAST) / np.maximum(has, _LEAST)))
