@@ -1,6 +1,6 @@
 """Made-up texts of a pretrained language model whose chances are shifted by noisy counts."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from noisefloor.accounting import ReleaseLoss
@@ -21,7 +21,9 @@ from noisefloor.publication.text import (
 )
 from noisefloor.publication.text.language_models import (
     DEFAULT_MODEL,
+    Decoding,
     LanguageModel,
+    LanguageWriter,
     Steering,
     shared_language_model,
 )
@@ -34,7 +36,7 @@ MOST_PIECES = 1_000_000
 """Of all texts together: a tenth of a second to half a second of a processor for 60 of them."""
 
 MOST_PROMPT = 200
-DEFAULT_STRENGTH, DEFAULT_TEMPERATURE = 1.0, 0.8
+DEFAULT_STRENGTH, DEFAULT_TEMPERATURE, PLAUSIBLE = 1.0, 1.0, 0.02
 """Chosen on the tuning split of ``bench/language_texts.py``."""
 
 
@@ -51,8 +53,7 @@ class TextLanguageModelPlan(TextPlan):
     Attributes:
         spec: The request.
         model: The language model; it is public.
-        prompt: What it is asked for; public.
-        temperature: What its logits are divided by.
+        decoding: What it is asked for and how it draws; public.
         steering: How the counts lead it.
         counting: What is counted, with how much noise.
         texts: How many are published.
@@ -72,8 +73,7 @@ is counted, and need not be declared. The cost needs a delta."""
 
     spec: TextSpec
     model: LanguageModel
-    prompt: str
-    temperature: float
+    decoding: Decoding
     steering: Steering
     counting: NgramPlan
     texts: int
@@ -105,8 +105,7 @@ is counted, and need not be declared. The cost needs a delta."""
         return cls(
             spec,
             model,
-            prompt,
-            temperature,
+            Decoding(prompt, temperature, PLAUSIBLE),
             Steering(strength),
             counting,
             texts,
@@ -151,10 +150,7 @@ is counted, and need not be declared. The cost needs a delta."""
         self, documents: Documents, source: Source, residuals: ResidualObserver | None = None
     ) -> Documents:
         """Return what is published as pieces; each call is a release of its own."""
-        from noisefloor.publication.text.language_models import Decoding, LanguageWriter
-
-        decoding = Decoding(self.prompt, self.temperature)
-        writer = LanguageWriter(self.model, decoding, self.steering)
+        writer = LanguageWriter(self.model, self.decoding, self.steering)
         return writer.write(documents, self.counting, self.texts, source, residuals)
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
@@ -175,8 +171,7 @@ is counted, and need not be declared. The cost needs a delta."""
                 "name": self.model.name,
                 "weights_sha256": self.model.weights_sha256,
                 "precision": self.model.precision,
-                "prompt": self.prompt,
-                "temperature": self.temperature,
+                **asdict(self.decoding),
                 "strength": self.steering.strength,
                 "largest_shift": self.steering.most,
                 "rounds": self.steering.rounds,

@@ -1,12 +1,15 @@
 """Draws texts from a language model whose chances of pieces are shifted, many texts at once.
 
 A piece is drawn with chances proportional to exp(logit / temperature + shift): a shift of s
-multiplies the odds of a piece by exp(s) wherever it might come. The prompt is read once, and its
+multiplies the odds of a piece by exp(s) wherever it might come. Pieces that the model itself holds
+for next to impossible at a place may be left out there, whatever their shift: a shift is the same
+everywhere, and is to choose among what can be read. The prompt is read once, and its
 cache of keys and values is shared by all texts. Draws are made for each text and place beforehand,
 so that a text depends on its own draws and not on the texts beside it, up to the rounding of
 matrix products.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from noisefloor.checks import check_count, check_finite
+from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text.documents import Documents
 from noisefloor.publication.text.generators import draw_places
 from noisefloor.publication.text.language_models.language_model import LanguageModel
+from noisefloor.publication.text.language_models.piece_shifts import Decoding
 from noisefloor.randomness import Source
 
 Counts = NDArray[np.int64]
@@ -30,23 +34,6 @@ TEXTS_AT_ONCE = 128
 
 _WORTH_SHRINKING = 0.75
 """A batch gives up its finished rows once no more than this part is left: it copies the cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decoding:
-    """How a model writes.
-
-    Attributes:
-        prompt: What it is asked for; public, and the same for all texts.
-        temperature: What logits are divided by.
-    """
-
-    prompt: str
-    temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        if check_finite(self.temperature, "temperature") <= 0:
-            raise BadParameter("temperature", self.temperature, "> 0")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +101,9 @@ class _Writing:
 
     module: Any  # transformers has a class for each family
     prompt: Tensor
-    temperature: float
+    decoding: Decoding
     shifts: Tensor
+    barred: Tensor
     sums: Tensor
 
     @classmethod
@@ -123,9 +111,10 @@ class _Writing:
         cls, model: LanguageModel, decoding: Decoding, shifts: Floats, prompt: list[int]
     ) -> "_Writing":
         added = torch.from_numpy(shifts.astype(np.float32))
-        added[:, torch.from_numpy(model.tokeniser.marks)] = -torch.inf
+        barred = torch.zeros(added.shape[1])
+        barred[torch.from_numpy(model.tokeniser.marks)] = -torch.inf
         sums = torch.zeros(added.shape, dtype=torch.float64)
-        return cls(model.module, torch.tensor([prompt]), decoding.temperature, added, sums)
+        return cls(model.module, torch.tensor([prompt]), decoding, added, barred, sums)
 
     def write(self, labels: Counts, lengths: Counts, drawn: Floats) -> NDArray[np.int32]:
         """Write a batch, the longest texts first."""
@@ -160,8 +149,12 @@ class _Writing:
 
     def _chances(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the chances of all pieces of the tokeniser; a model may have more rows."""
-        own = logits[:, : self.shifts.shape[1]].float() / self.temperature
-        return torch.softmax(own + self.shifts[labels], dim=1)
+        own = logits[:, : len(self.barred)].float() / self.decoding.temperature + self.barred
+        shifted = own + self.shifts[labels]
+        if self.decoding.plausible:
+            floor = own.amax(1, keepdim=True) + math.log(self.decoding.plausible)
+            shifted.masked_fill_(own < floor, -torch.inf)
+        return torch.softmax(shifted, dim=1)
 
 
 def _checked_prompt(

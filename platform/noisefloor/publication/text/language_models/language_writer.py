@@ -1,11 +1,12 @@
 """Writes made-up documents with a language model that noisy counts lead.
 
-First the model writes by itself: that is public, and says which pieces are worth a count and how
+First the model writes by itself: that is public, and says which pieces are worth a count, and how
 frequent each is without any shift. Then lengths and pieces are counted, with noise, once.
 Everything after that is made of the noisy counts: it is post-processing, and costs nothing.
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 from noisefloor.checks import check_count
 from noisefloor.publication.noised_vectors import ResidualObserver
 from noisefloor.publication.text.documents import Documents
-from noisefloor.publication.text.language_models.decoding import Decoded, Decoding, decode
 from noisefloor.publication.text.language_models.language_model import LanguageModel
-from noisefloor.publication.text.language_models.piece_shifts import Steering
+from noisefloor.publication.text.language_models.piece_shifts import Decoding, Steering
 from noisefloor.publication.text.ngrams import (
     NgramPlan,
     PieceCounts,
@@ -25,8 +25,14 @@ from noisefloor.publication.text.ngrams import (
 )
 from noisefloor.randomness import Source
 
+if TYPE_CHECKING:
+    from noisefloor.publication.text.language_models.decoding import Decoded
+
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_PLAIN_PART = 0.01
+"""Of the model's own shares that is taken from its chances as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class LanguageWriter:
 
     Attributes:
         model: What writes.
-        decoding: Its prompt and temperature; public.
+        decoding: Its prompt and how it draws; public.
         steering: How it is led; public.
     """
 
@@ -61,18 +67,22 @@ class LanguageWriter:
             residuals: For simulations alone: gets each table before and after its noise.
         """
         check_count(count, "texts")
-        own = self.own_shares(plan.longest, source.child("own"))
-        counts = count_pieces(documents, plan, own, source.child("counts"), residuals)
+        plain = self.own_shares(self.decoding.plain, plan.longest, source.child("plain"))
+        counts = count_pieces(documents, plan, plain, source.child("counts"), residuals)
+        own = self.own_shares(self.decoding, plan.longest, source.child("own"))
+        # A piece that was plausible nowhere is rare, not absent.
+        own = (1 - _PLAIN_PART) * own + _PLAIN_PART * plain
         shifts = self.shifts(counts, plan, own, source.child("rounds"))
         return self.written(counts, plan, shifts, count, source.child("texts"))
 
-    def own_shares(self, longest: int, source: Source) -> Floats:
-        """Return the share of each piece in what the model writes without any shift."""
+    def own_shares(self, decoding: Decoding, longest: int, source: Source) -> Floats:
+        """Return the share of each piece in what the model writes without any shift: public."""
+        from noisefloor.publication.text.language_models.decoding import decode
+
         count = self.steering.texts
         labels, lengths = np.zeros(count, np.int64), np.full(count, longest, np.int64)
         shifts = np.zeros((1, self.model.tokeniser.size))
-        found = decode(self.model, self.decoding, shifts, labels, lengths, source)
-        return np.asarray(found.shares[0])
+        return np.asarray(decode(self.model, decoding, shifts, labels, lengths, source).shares[0])
 
     def shifts(self, counts: PieceCounts, plan: NgramPlan, own: Floats, source: Source) -> Floats:
         """Return by how much each piece is preferred under each label: post-processing."""
@@ -95,7 +105,9 @@ class LanguageWriter:
 
     def _decoded(
         self, counts: PieceCounts, plan: NgramPlan, shifts: Floats, labels: Counts, source: Source
-    ) -> Decoded:
+    ) -> "Decoded":
+        from noisefloor.publication.text.language_models.decoding import decode
+
         lengths = draw_lengths(
             counts.lengths.chances, labels, plan.bin_width, plan.longest, source.child("lengths")
         )

@@ -1,6 +1,7 @@
-"""By how much a language model is to prefer each piece under each label: from noisy counts alone.
+"""How a language model draws, and by how much it is to prefer each piece under each label.
 
-What a piece's share is to be lies between what the model itself writes (strength 0) and the noisy
+Shifts are made of noisy counts alone, and of what the model writes: they cost nothing. What a
+piece's share is to be lies between what the model itself writes (strength 0) and the noisy
 counts (strength 1), as a geometric mean. The first shift is the logarithm of the ratio of the two.
 Whatever is written shifts what comes next, so that shares do not become exactly what they are to
 be: a few rounds of writing and correcting bring them closer.
@@ -23,6 +24,35 @@ _LEAST = 1e-9
 
 _MOST_STEP = 2.0
 """By which a round corrects a piece at most, in nats: its shares are those of a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a model writes.
+
+    Attributes:
+        prompt: What it is asked for; public, and the same for all texts.
+        temperature: What logits are divided by.
+        plausible: Pieces are left out where their chance before the shift is less than this part
+            of the largest one; 0 leaves none out.
+
+    Reference: Nguyen and others 2024, arXiv 2407.01082 (min-p, before any shift).
+    """
+
+    prompt: str
+    temperature: float = 1.0
+    plausible: float = 0.0
+
+    def __post_init__(self) -> None:
+        if check_finite(self.temperature, "temperature") <= 0:
+            raise BadParameter("temperature", self.temperature, "> 0")
+        if not 0 <= check_finite(self.plausible, "plausible") <= 1:
+            raise BadParameter("plausible", self.plausible, "in [0, 1]")
+
+    @property
+    def plain(self) -> "Decoding":
+        """The same prompt, and the chances of the model as they are."""
+        return Decoding(self.prompt)
 
 
 @dataclass(frozen=True, slots=True)
