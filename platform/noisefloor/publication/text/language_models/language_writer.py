@@ -87,12 +87,12 @@ class LanguageWriter:
     def shifts(self, counts: PieceCounts, plan: NgramPlan, own: Floats, source: Source) -> Floats:
         """Return by how much each piece is preferred under each label: post-processing."""
         steering, counted = self.steering, counts.estimates.counted
-        wanted = steering.aimed(own, counts.estimates)
-        shifts = steering.first(own, wanted, counted)
+        targets = steering.targets(own, counts.estimates.by_label)
+        shifts = steering.first(own, targets, counted)
         labels = np.arange(max(steering.texts, plan.classes), dtype=np.int64) % plan.classes
         for number in range(steering.rounds):
             found = self._decoded(counts, plan, shifts, labels, source.child(number))
-            shifts = steering.again(shifts, found.shares, wanted, counted)
+            shifts = steering.again(shifts, found.shares, targets, counted)
         return shifts
 
     def written(

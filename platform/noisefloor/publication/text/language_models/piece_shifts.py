@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from noisefloor.checks import check_count, check_finite
 from noisefloor.errors import BadParameter
-from noisefloor.publication.text.ngrams import PieceEstimates
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,7 +79,7 @@ class Steering:
         check_count(self.rounds, "rounds", least=0, most=16)
         check_count(self.texts, "texts", least=1)
 
-    def wanted(self, own: Floats, by_label: Floats) -> Floats:
+    def targets(self, own: Floats, by_label: Floats) -> Floats:
         """Return the shares that each label's pieces are to have; they add up to 1.
 
         Args:
@@ -94,41 +93,37 @@ class Steering:
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def corrected(
-        self, shifts: Floats, shares: Floats, wanted: Floats, counted: Counts, step: float
+        self, shifts: Floats, shares: Floats, targets: Floats, counted: Counts, step: float
     ) -> Floats:
-        """Return shifts that move shares towards those that are wanted.
+        """Return shifts that move shares towards their targets.
 
-        Pieces that were not counted move together, by what is wanted of all of them: of one of
+        Pieces that were not counted move together, by what all of them are to have: of one of
         them nothing is known but what the model says.
 
         Args:
             shifts: So far, [labels, vocabulary].
             shares: Of each piece with these shifts.
-            wanted: As ``wanted`` returns them.
+            targets: As ``targets`` returns them.
             counted: The pieces that have noisy counts of their own.
             step: The largest change of a shift.
         """
         moved = np.empty_like(shifts)
         others = np.ones(shifts.shape[1], dtype=np.bool_)
         others[counted] = False
-        for label, (has, aim) in enumerate(zip(shares, wanted, strict=True)):
+        for label, (has, aim) in enumerate(zip(shares, targets, strict=True)):
             change = _log_ratio(aim, has)
             change[others] = _log_ratio(aim[others].sum(), has[others].sum())
             moved[label] = shifts[label] + np.clip(change, -step, step)
         return np.clip(moved, -self.most, self.most)
 
-    def first(self, own: Floats, wanted: Floats, counted: Counts) -> Floats:
+    def first(self, own: Floats, targets: Floats, counted: Counts) -> Floats:
         """Return the shifts before any correction: logarithms of ratios, clipped."""
-        shares = np.broadcast_to(own, wanted.shape)
-        return self.corrected(np.zeros_like(wanted), shares, wanted, counted, self.most)
+        shares = np.broadcast_to(own, targets.shape)
+        return self.corrected(np.zeros_like(targets), shares, targets, counted, self.most)
 
-    def again(self, shifts: Floats, shares: Floats, wanted: Floats, counted: Counts) -> Floats:
+    def again(self, shifts: Floats, shares: Floats, targets: Floats, counted: Counts) -> Floats:
         """Return the shifts of the next round."""
-        return self.corrected(shifts, shares, wanted, counted, min(_MOST_STEP, self.most))
-
-    def aimed(self, own: Floats, estimates: PieceEstimates) -> Floats:
-        """Return the shares that are wanted, from noisy counts."""
-        return self.wanted(own, estimates.by_label)
+        return self.corrected(shifts, shares, targets, counted, min(_MOST_STEP, self.most))
 
 
 def _log_ratio(aim: Floats, has: Floats) -> Floats:

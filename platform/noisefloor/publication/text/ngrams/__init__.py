@@ -27,7 +27,6 @@ from noisefloor.publication.text.ngrams.noisy_counts import (
     counting_loss,
 )
 from noisefloor.publication.text.ngrams.pair_model import PairModel, fit_pairs
-from noisefloor.publication.text.ngrams.piece_estimates import LengthEstimates, PieceEstimates
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
 from noisefloor.publication.text.ngrams.public_texts import DEFAULT as DEFAULT_PUBLIC_TEXTS
 from noisefloor.publication.text.ngrams.public_texts import OWN_TEXTS_VARIABLE, public_corpus
@@ -39,14 +38,12 @@ __all__ = [
     "OWN_TEXTS_VARIABLE",
     "CellCounts",
     "CountingBound",
-    "LengthEstimates",
     "NgramCounts",
     "NgramPlan",
     "NgramWriter",
     "NoisyCounting",
     "PairModel",
     "PieceCounts",
-    "PieceEstimates",
     "PublicCorpus",
     "count_ngrams",
     "count_pieces",

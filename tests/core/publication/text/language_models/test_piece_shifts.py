@@ -21,9 +21,9 @@ def shares_with(shifts: Floats) -> Floats:
 
 def test_the_first_shift_gives_the_counted_shares_exactly() -> None:
     steering = Steering(1.0, most=20.0)
-    wanted = steering.wanted(OWN, BY_LABEL)
-    assert wanted == pytest.approx(BY_LABEL)
-    found = shares_with(steering.first(OWN, wanted, COUNTED))
+    targets = steering.targets(OWN, BY_LABEL)
+    assert targets == pytest.approx(BY_LABEL)
+    found = shares_with(steering.first(OWN, targets, COUNTED))
     assert found[:, COUNTED] == pytest.approx(BY_LABEL[:, COUNTED])
     # The others together have their share; among them the model decides.
     assert found[:, 4:].sum(axis=1) == pytest.approx(BY_LABEL[:, 4:].sum(axis=1))
@@ -32,41 +32,41 @@ def test_the_first_shift_gives_the_counted_shares_exactly() -> None:
 
 def test_strength_zero_leaves_the_model_as_it_is() -> None:
     steering = Steering(0.0)
-    wanted = steering.wanted(OWN, BY_LABEL)
-    assert wanted == pytest.approx(np.stack([OWN, OWN]))
-    assert steering.first(OWN, wanted, COUNTED) == pytest.approx(np.zeros((2, 6)))
+    targets = steering.targets(OWN, BY_LABEL)
+    assert targets == pytest.approx(np.stack([OWN, OWN]))
+    assert steering.first(OWN, targets, COUNTED) == pytest.approx(np.zeros((2, 6)))
 
 
 def test_half_the_strength_is_half_the_shift_up_to_a_constant() -> None:
     full, half = (Steering(one, most=20.0) for one in (1.0, 0.5))
     every = np.arange(1, 6)
-    shifts = [one.first(OWN, one.wanted(OWN, BY_LABEL), every)[:, 1:] for one in (full, half)]
+    shifts = [one.first(OWN, one.targets(OWN, BY_LABEL), every)[:, 1:] for one in (full, half)]
     gaps = shifts[1] - shifts[0] / 2
     assert np.ptp(gaps, axis=1) == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_shifts_are_clipped() -> None:
-    wanted = Steering().wanted(OWN, BY_LABEL)
-    assert np.abs(Steering(most=0.1).first(OWN, wanted, COUNTED)).max() == 0.1
-    assert np.abs(Steering(most=0.0).first(OWN, wanted, COUNTED)).max() == 0.0
+    targets = Steering().targets(OWN, BY_LABEL)
+    assert np.abs(Steering(most=0.1).first(OWN, targets, COUNTED)).max() == 0.1
+    assert np.abs(Steering(most=0.0).first(OWN, targets, COUNTED)).max() == 0.0
 
 
 def test_a_round_moves_by_no_more_than_a_step_and_ends_where_shares_are_right() -> None:
     steering = Steering(most=20.0)
-    wanted = np.array([[0.0, 1e-8, 0.3, 0.6, 0.05, 0.05]])
+    targets = np.array([[0.0, 1e-8, 0.3, 0.6, 0.05, 0.05]])
     shifts = np.zeros((1, 6))
-    after = steering.again(shifts, shares_with(shifts), wanted, COUNTED)
+    after = steering.again(shifts, shares_with(shifts), targets, COUNTED)
     assert np.abs(after).max() == 2.0
     for _ in range(30):
-        shifts = steering.again(shifts, shares_with(shifts), wanted, COUNTED)
-    assert shares_with(shifts)[0, COUNTED] == pytest.approx(wanted[0, COUNTED], rel=1e-3)
+        shifts = steering.again(shifts, shares_with(shifts), targets, COUNTED)
+    assert shares_with(shifts)[0, COUNTED] == pytest.approx(targets[0, COUNTED], rel=1e-3)
 
 
 def test_empty_shares_do_no_harm() -> None:
     """Labels without texts in a round, and pieces that are nowhere."""
     steering = Steering()
-    wanted = steering.wanted(OWN, BY_LABEL)
-    found = steering.again(np.zeros((2, 6)), np.zeros((2, 6)), wanted, COUNTED)
+    targets = steering.targets(OWN, BY_LABEL)
+    found = steering.again(np.zeros((2, 6)), np.zeros((2, 6)), targets, COUNTED)
     assert np.isfinite(found).all()
 
 
