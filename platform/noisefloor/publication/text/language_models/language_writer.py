@@ -88,11 +88,12 @@ class LanguageWriter:
         """Return by how much each piece is preferred under each label: post-processing."""
         steering, counted = self.steering, counts.estimates.counted
         targets = steering.targets(own, counts.estimates.by_label)
-        shifts = steering.first(own, targets, counted)
+        shifts = steering.first(own, targets, counted, steering.texts * plan.longest)
         labels = np.arange(max(steering.texts, plan.classes), dtype=np.int64) % plan.classes
         for number in range(steering.rounds):
             found = self._decoded(counts, plan, shifts, labels, source.child(number))
-            shifts = steering.again(shifts, found.shares, targets, counted)
+            places = np.bincount(found.documents.labels, found.documents.lengths, plan.classes)
+            shifts = steering.again(shifts, found.shares, targets, counted, places)
         return shifts
 
     def written(

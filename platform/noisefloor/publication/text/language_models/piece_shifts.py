@@ -24,6 +24,9 @@ _LEAST = 1e-9
 _MOST_STEP = 2.0
 """By which a round corrects a piece at most, in nats: its shares are those of a sample."""
 
+_DOUBTED = 3.0
+"""Of so many expected pieces, what a sample says of a share is believed by half."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
@@ -92,39 +95,63 @@ class Steering:
         shares = np.where(own > 0, np.exp(logs), 0.0)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
-    def corrected(
-        self, shifts: Floats, shares: Floats, targets: Floats, counted: Counts, step: float
+    def first(self, own: Floats, targets: Floats, counted: Counts, places: float) -> Floats:
+        """Return the shifts before any correction: logarithms of ratios, clipped.
+
+        How labels differ follows from the counts alone. How all of them differ from the model is
+        believed of a piece as far as the model wrote enough to tell.
+
+        Args:
+            own: The share of each piece in what the model writes by itself.
+            targets: As ``targets`` returns them.
+            counted: The pieces that have noisy counts of their own. All others move together, by
+                what they are to have: of one of them nothing is known but what the model says.
+            places: How many pieces ``own`` is of.
+        """
+        pooled = targets.mean(axis=0)
+        between = _log_ratio(targets, pooled)
+        from_model = _log_ratio(pooled, own) * _trust(pooled, places)
+        others = _others(counted, targets.shape[1])
+        between[:, others] = _log_ratio(
+            targets[:, others].sum(axis=1, keepdims=True), own[others].sum()
+        )
+        from_model[others] = 0.0
+        return np.clip(between + from_model, -self.most, self.most)
+
+    def again(
+        self, shifts: Floats, shares: Floats, targets: Floats, counted: Counts, places: Floats
     ) -> Floats:
         """Return shifts that move shares towards their targets.
-
-        Pieces that were not counted move together, by what all of them are to have: of one of
-        them nothing is known but what the model says.
 
         Args:
             shifts: So far, [labels, vocabulary].
             shares: Of each piece with these shifts.
             targets: As ``targets`` returns them.
             counted: The pieces that have noisy counts of their own.
-            step: The largest change of a shift.
+            places: How many pieces of each label ``shares`` are of.
         """
-        moved = np.empty_like(shifts)
-        others = np.ones(shifts.shape[1], dtype=np.bool_)
-        others[counted] = False
-        for label, (has, aim) in enumerate(zip(shares, targets, strict=True)):
-            change = _log_ratio(aim, has)
-            change[others] = _log_ratio(aim[others].sum(), has[others].sum())
-            moved[label] = shifts[label] + np.clip(change, -step, step)
+        change = _log_ratio(targets, shares) * _trust(targets, places[:, None])
+        others = _others(counted, targets.shape[1])
+        change[:, others] = _log_ratio(
+            targets[:, others].sum(axis=1, keepdims=True),
+            shares[:, others].sum(axis=1, keepdims=True),
+        )
+        change[places == 0] = 0.0
+        moved = shifts + np.clip(change, -_MOST_STEP, _MOST_STEP)
         return np.clip(moved, -self.most, self.most)
 
-    def first(self, own: Floats, targets: Floats, counted: Counts) -> Floats:
-        """Return the shifts before any correction: logarithms of ratios, clipped."""
-        shares = np.broadcast_to(own, targets.shape)
-        return self.corrected(np.zeros_like(targets), shares, targets, counted, self.most)
 
-    def again(self, shifts: Floats, shares: Floats, targets: Floats, counted: Counts) -> Floats:
-        """Return the shifts of the next round."""
-        return self.corrected(shifts, shares, targets, counted, min(_MOST_STEP, self.most))
+def _trust(shares: Floats, places: Floats | float) -> Floats:
+    """Return how far a share of so many pieces is believed: half, where few are expected."""
+    expected = shares * places
+    return np.asarray(expected / (expected + _DOUBTED))
 
 
-def _log_ratio(aim: Floats, has: Floats) -> Floats:
+def _others(counted: Counts, size: int) -> NDArray[np.bool_]:
+    found = np.ones(size, dtype=np.bool_)
+    found[counted] = False
+    return found
+
+
+def _log_ratio(aim: Floats, has: Floats | float) -> Floats:
     return np.asarray(np.log(np.maximum(aim, _LEAST) / np.maximum(has, _LEAST)))
