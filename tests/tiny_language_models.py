@@ -72,8 +72,8 @@ def write_tiny_llama(folder: Path, seed: int = 1, **config: Any) -> Path:
     }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        kind: Any = LlamaConfig
-        model: Any = LlamaForCausalLM(kind(**settings | config))
+        kinds: Any = (LlamaForCausalLM, LlamaConfig)  # transformers types half of them
+        model = kinds[0](kinds[1](**settings | config))
         for parameter in model.parameters():
             parameter.data.normal_(0.0, 0.4)  # larger than at a start: layers have to matter
     model.save_pretrained(folder)

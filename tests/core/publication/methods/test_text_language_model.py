@@ -125,8 +125,10 @@ REFUSED: list[tuple[dict[str, Parameter], str]] = [
 
 @pytest.mark.parametrize(("parameters", "rule"), REFUSED)
 def test_bad_requests_are_refused(parameters: dict[str, Parameter], rule: str) -> None:
+    cost = a_plan().spec.cost
+    asked = {"language_model": "own", **parameters}
     with pytest.raises(BadParameter, match=rule):
-        a_plan(**parameters)
+        TextLanguageModelPlan.of(TextSpec.read(SCHEMA, cost, asked))
 
 
 def test_a_cost_without_delta_long_texts_and_many_classes_are_refused() -> None:

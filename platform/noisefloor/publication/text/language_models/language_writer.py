@@ -92,7 +92,8 @@ class LanguageWriter:
         labels = np.arange(max(steering.texts, plan.classes), dtype=np.int64) % plan.classes
         for number in range(steering.rounds):
             found = self._decoded(counts, plan, shifts, labels, source.child(number))
-            places = np.bincount(found.documents.labels, found.documents.lengths, plan.classes)
+            written = found.documents
+            places = np.bincount(labels, written.lengths, plan.classes).astype(np.float64)
             shifts = steering.again(shifts, found.shares, targets, counted, places)
         return shifts
 

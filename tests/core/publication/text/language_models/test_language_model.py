@@ -1,6 +1,7 @@
 """Directories of language models: what is loaded, and what is refused."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def with_code(folder: Path) -> None:
     changed(folder, model_type="own", auto_map={"AutoConfig": "own.C", "AutoModel": "own.M"})
 
 
-FAULTS = {
+FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no tokeniser": (lambda it: without("tokenizer.json", it), "expected a tokeniser"),
     "no configuration": (lambda it: without("config.json", it), "config.json"),
     "no weights": (lambda it: without("model.safetensors", it), "expected weights"),
