@@ -57,7 +57,7 @@ lock: $(SUPPLY)/installed
 	$(LOCK) locks/supply.in -o $(LOCKS)/supply.txt
 	$(LOCK) pyproject.toml --extra services -o $(LOCKS)/services.txt
 	$(LOCK) pyproject.toml --extra services --extra collection --extra models \
-		--extra text-models --extra text -o $(LOCKS)/shipped.txt
+		--extra text-models --extra text --extra text-lm -o $(LOCKS)/shipped.txt
 	$(LOCK) pyproject.toml --extra dev -o $(LOCKS)/dev.txt
 
 supply: $(SUPPLY)/installed

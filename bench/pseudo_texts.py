@@ -25,9 +25,11 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 # `python bench/pseudo_texts.py` puts bench/ on the path, not its parent.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -55,7 +57,7 @@ from noisefloor.publication.text.ngrams import (
     public_corpus,
 )
 from noisefloor.randomness import SeededSource
-from noisefloor.tables import PUBLIC_TEXT_SCHEMAS, load_texts
+from noisefloor.tables import PUBLIC_TEXT_SCHEMAS, TextRecords, load_texts
 
 OUT = ROOT / "bench/results/pseudo_texts.json"
 SEED, LENGTH, LEARNED, TESTED = 40, 60, 20_000, 4_468
@@ -80,19 +82,21 @@ class Judged:
     copied: float
 
 
-def reviews(tokeniser: TextTokeniser) -> Documents:
-    """Return the distinct reviews of at least 60 pieces, cut to 60."""
+def reviews(tokeniser: TextTokeniser) -> tuple[TextRecords, Documents]:
+    """Return the distinct reviews of at least 60 pieces, and these cut to 60."""
     schema = replace(PUBLIC_TEXT_SCHEMAS["imdb"], texts={"text": LENGTH})
     records = load_texts("imdb", schema)
     _, first = np.unique(records.texts["text"].astype(str), return_index=True)
-    documents = read_documents(records[np.sort(first)], tokeniser)
-    return documents[documents.lengths >= LENGTH]
+    records = records[np.sort(first)]
+    documents = read_documents(records, tokeniser)
+    is_long = np.flatnonzero(documents.lengths >= LENGTH)
+    return records[is_long], documents[is_long]
 
 
-def split_of(documents: Documents, split: int) -> tuple[Documents, Documents]:
-    """Return the reviews to learn from and those to test on."""
-    order = SeededSource(SEED, "split", split).permutation(documents.count)
-    return documents[order[:LEARNED]], documents[order[LEARNED : LEARNED + TESTED]]
+def split_of(count: int, split: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of the reviews to learn from and of those to test on."""
+    order = SeededSource(SEED, "split", split).permutation(count)
+    return order[:LEARNED], order[LEARNED : LEARNED + TESTED]
 
 
 def made_up(
@@ -119,44 +123,74 @@ class Bench:
     tokeniser: TextTokeniser
     backbone: Backbone
     public: PublicCorpus
+    records: TextRecords
     documents: Documents
+
+    @classmethod
+    def loaded(cls) -> "Bench":
+        """Load data sets and models."""
+        tokeniser = load_tokeniser()
+        public = public_corpus("rotten-tomatoes", tokeniser)
+        return cls(tokeniser, load_backbone(), public, *reviews(tokeniser))
+
+    def split(self, split: int) -> "Split":
+        """Return a split, with the language models that judge its texts."""
+        rows, others = split_of(self.documents.count, split)
+        learned, tested = self.documents[rows], self.documents[others]
+        size = self.public.size
+        models = tuple(TrigramModel.train(one, size) for one in (self.public.documents, learned))
+        return Split(self, rows, learned, tested, models)
 
     def judge(self, split: int) -> list[Judged]:
         """Judge every way on one split, and the originals."""
-        learned, tested = split_of(self.documents, split)
-        models = (
-            TrigramModel.train(self.public.documents, self.public.size),
-            TrigramModel.train(learned, self.public.size),
-        )
-        real = [_nats(model, tested[:1_000]) for model in models]
-        first = evaluate_utility(learned, tested, self.public.size, 2, BENCHMARK)
-        f1 = [first[name].macro_f1 for name in BENCHMARK]
-        copied = verbatim_runs(tested[:2_000], self.public.documents).share(COPIED)
-        rows = [Judged("originals", np.inf, f1[0], f1[1], 0.5, 0.5, 0.0, 0.0, copied)]
+        found = self.split(split)
+        rows = [found.originals(found.learned)]
         for way, epsilon, weight in WAYS:
             source = SeededSource(SEED, "texts", split, way, f"{epsilon:g}")
-            texts, proved = made_up(learned, self.public, epsilon, weight, source)
-            found = evaluate_utility(texts, tested, self.public.size, 2, BENCHMARK)
-            pairs = discriminate_pairs(tested, texts, self.public.size, source.child("pairs"))
-            meaning = discriminate_meaning(
-                tested, texts, self.backbone, source.child("meaning"), MEANING_TEXTS,
-                is_scaled=False,
-            )  # fmt: skip
-            nats = [_nats(model, texts[:1_000]) for model in models]
-            rows.append(
-                Judged(
-                    way,
-                    proved,
-                    found["naive-bayes"].macro_f1,
-                    found["logistic-presence"].macro_f1,
-                    pairs.auc,
-                    meaning.auc,
-                    nats[0] - real[0],
-                    nats[1] - real[1],
-                    verbatim_runs(texts[:2_000], self.public.documents).share(COPIED),
-                )
-            )
+            texts, proved = made_up(found.learned, self.public, epsilon, weight, source)
+            rows.append(found.judged(way, proved, texts, source))
         return rows
+
+
+@dataclass(frozen=True)
+class Split:
+    """Reviews to learn from and to test on, and what judges made-up ones."""
+
+    bench: Bench
+    rows: NDArray[np.int64]
+    learned: Documents
+    tested: Documents
+    models: tuple[TrigramModel, ...]
+
+    @cached_property
+    def real_nats(self) -> list[float]:
+        """Of a piece of real reviews, under both models."""
+        return [_nats(model, self.tested[:1_000]) for model in self.models]
+
+    def originals(self, texts: Documents) -> Judged:
+        """Judge real reviews: classifiers alone."""
+        scores = self._scores(texts)
+        copied = verbatim_runs(self.tested[:2_000], self.bench.public.documents).share(COPIED)
+        return Judged("originals", np.inf, *scores, 0.5, 0.5, 0.0, 0.0, copied)
+
+    def judged(self, way: str, epsilon: float, texts: Documents, source: SeededSource) -> Judged:
+        """Judge made-up texts."""
+        bench, tested = self.bench, self.tested
+        pairs = discriminate_pairs(tested, texts, bench.public.size, source.child("pairs"))
+        meaning = discriminate_meaning(
+            tested, texts, bench.backbone, source.child("meaning"), MEANING_TEXTS, is_scaled=False
+        )
+        nats = [
+            _nats(model, texts[:1_000]) - real
+            for model, real in zip(self.models, self.real_nats, strict=True)
+        ]
+        copied = verbatim_runs(texts[:2_000], bench.public.documents).share(COPIED)
+        scores = self._scores(texts)
+        return Judged(way, epsilon, *scores, pairs.auc, meaning.auc, nats[0], nats[1], copied)
+
+    def _scores(self, texts: Documents) -> tuple[float, float]:
+        found = evaluate_utility(texts, self.tested, self.bench.public.size, 2, BENCHMARK)
+        return found["naive-bayes"].macro_f1, found["logistic-presence"].macro_f1
 
 
 def _nats(model: TrigramModel, texts: Documents) -> float:
@@ -188,7 +222,7 @@ def printed(splits: Sequence[list[Judged]]) -> str:
 
 def speed(bench: Bench) -> str:
     """Return the CPU seconds of counting 20,000 reviews and of writing 100,000 texts."""
-    learned, _ = split_of(bench.documents, 0)
+    learned = bench.documents[split_of(bench.documents.count, 0)[0]]
     start = time.process_time()
     texts, _ = made_up(learned, bench.public, 8.0, 0.0, SeededSource(SEED, "speed"))
     made = time.process_time() - start
@@ -207,9 +241,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, nargs="+", default=COUNTED_SPLITS)
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
-    tokeniser = load_tokeniser()
-    public = public_corpus("rotten-tomatoes", tokeniser)
-    bench = Bench(tokeniser, load_backbone(), public, reviews(tokeniser))
+    bench = Bench.loaded()
     if arguments.part == "speed":
         return print(speed(bench))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

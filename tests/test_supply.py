@@ -9,7 +9,7 @@ import pytest
 from image_contents import ROOT, normal_name, pins, requirements
 
 LOCKS = ROOT / "locks"
-SHIPPED_EXTRAS = ("services", "collection", "models", "text-models", "text")
+SHIPPED_EXTRAS = ("services", "collection", "models", "text-models", "text", "text-lm")
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[\w.!+]+)")
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 GOOD = f"Some.Name==1.2 \\\n    --hash=sha256:{'0a' * 32} \\\n    --hash=sha256:{'1b' * 32}\n"

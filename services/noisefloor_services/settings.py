@@ -22,6 +22,7 @@ OF_OTHERS = frozenset(
         "NOISEFLOOR_BUS",
         "NOISEFLOOR_DATA",
         "NOISEFLOOR_PROFILE",
+        "NOISEFLOOR_LANGUAGE_MODEL",
         "NOISEFLOOR_PUBLIC_TEXTS",
     }
 )

@@ -8,7 +8,7 @@ package is installed for its data, and a missing data set is an error, never a s
 """
 
 from noisefloor.tables.adult import EVERY_COLUMN, LABEL, LEARNING_SCHEMA, load_adult
-from noisefloor.tables.cache import CacheState, cache_folder, cache_state
+from noisefloor.tables.cache import CacheState, cache_folder, cache_state, read_cached
 from noisefloor.tables.coded_records import decode_records, encode_records
 from noisefloor.tables.data_kinds import (
     DataRecords,
@@ -121,6 +121,7 @@ __all__ = [
     "load_schema",
     "load_table",
     "load_texts",
+    "read_cached",
     "read_schema",
     "schema_fields",
     "schema_of",

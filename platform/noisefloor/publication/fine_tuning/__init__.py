@@ -6,10 +6,11 @@
     model = load_text_model(content, card, keys)      # what was published, on its backbone
     model.predict(["a fine film"])
 
-``backbone`` reads a directory, ``tokens`` cuts texts into pieces, ``frozen_layers`` runs what is
-not trained, ``feature_scaling`` and ``public_scales`` have public scales, ``feature_cache`` keeps
-features of public texts, ``text_head`` trains a linear head alone, ``top_layers`` is what private
-SGD trains beyond it, ``published_text_model`` is the file and ``text_model`` what it predicts.
+``backbone`` reads a directory (``model_directory``: which files), ``tokens`` cuts texts into
+pieces, ``frozen_layers`` runs what is not trained, ``feature_scaling`` and ``public_scales`` have
+public scales, ``feature_cache`` keeps features of public texts, ``text_head`` trains a linear head
+alone, ``top_layers`` is what private SGD trains beyond it, ``published_text_model`` is the file
+and ``text_model`` what it predicts.
 torch and transformers are imported on first use.
 """
 
@@ -35,6 +36,12 @@ from noisefloor.publication.fine_tuning.frozen_layers import (
     states_bytes,
 )
 from noisefloor.publication.fine_tuning.frozen_store import FrozenStore
+from noisefloor.publication.fine_tuning.model_directory import (
+    CONFIG,
+    files_sha256,
+    quiet_transformers,
+    weight_files,
+)
 from noisefloor.publication.fine_tuning.public_scales import public_scaling
 from noisefloor.publication.fine_tuning.published_text_model import (
     TextModelFile,
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from noisefloor.publication.fine_tuning.top_layers import LayeredModule, TopLayers
 
 __all__ = [
+    "CONFIG",
     "DEFAULT_BACKBONE",
     "Backbone",
     "FeatureScaling",
@@ -65,6 +73,7 @@ __all__ = [
     "check_pooled",
     "check_release_bytes",
     "check_states_bytes",
+    "files_sha256",
     "is_text_model",
     "kept_by",
     "load_backbone",
@@ -72,6 +81,7 @@ __all__ = [
     "longest_row",
     "public_features",
     "public_scaling",
+    "quiet_transformers",
     "release_bytes",
     "run_frozen",
     "shared_backbone",
@@ -80,6 +90,7 @@ __all__ = [
     "tokenise",
     "train_head",
     "using_backbone",
+    "weight_files",
 ]
 
 

@@ -10,8 +10,6 @@ and refuses an encoder whose parts do not add up to it: BERT, RoBERTa and their 
 """
 
 import functools
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from noisefloor.checks import check_count, check_extra
 from noisefloor.errors import BadBackbone, MissingData
+from noisefloor.publication.fine_tuning.model_directory import (
+    CONFIG,
+    TOKENISER_FILES,
+    WEIGHTS,
+    files_sha256,
+    present_files,
+    quiet_transformers,
+    weight_files,
+)
 from noisefloor.tables import cache_folder, find_data_set
 
 if TYPE_CHECKING:
@@ -34,13 +41,6 @@ BACKBONE_VARIABLE = "NOISEFLOOR_BACKBONE"
 """Names the directory of another one."""
 
 EXTRA = "text-models"
-
-CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
-PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-TOKENISER_FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"),
-)
 
 _MOST_DIFFERENCE = 1e-4
 """Between our forward pass and transformers' own, over the largest number in it."""
@@ -173,8 +173,8 @@ def load_backbone(source: str | Path = DEFAULT_BACKBONE) -> Backbone:
     """
     check_extra("A text model", EXTRA, "torch", "transformers", "safetensors")
     folder = backbone_folder(source)
-    weights = _check_files(folder)
-    with _quiet():
+    weights = weight_files(folder)
+    with quiet_transformers():
         config, dropouts = _config(folder)
         model = _model(folder, config)
         tokenizer, padding = _tokenizer(folder)
@@ -187,76 +187,12 @@ def load_backbone(source: str | Path = DEFAULT_BACKBONE) -> Backbone:
         padding=padding,
         width=int(config.hidden_size),
         positions=_positions(config),
-        weights_sha256=_digest(folder, [CONFIG, *weights]),
-        tokeniser_sha256=_digest(folder, _present(folder, TOKENISER_FILES)),
+        weights_sha256=files_sha256(folder, [CONFIG, *weights]),
+        tokeniser_sha256=files_sha256(folder, present_files(folder, TOKENISER_FILES)),
         notes=tuple(f"{name} is {value:g} and was set to 0" for name, value in dropouts.items()),
     )
     _check_parts(backbone, model)
     return backbone
-
-
-def _check_files(folder: Path) -> list[str]:
-    """Return the files of the weights, or refuse a directory that is no model."""
-    if not folder.is_dir():
-        raise BadBackbone(folder, "expected a directory, there is none of that name")
-    if not (folder / CONFIG).is_file():
-        raise BadBackbone(folder, f"expected a model directory with {CONFIG}")
-    if (folder / WEIGHTS).is_file():
-        return [WEIGHTS]
-    if (folder / SHARDS).is_file():
-        return [SHARDS, *_shards(folder)]
-    pickled = sorted(one.name for one in folder.iterdir() if one.suffix in PICKLED)
-    if pickled:
-        raise BadBackbone(
-            folder,
-            f"has pickled weights alone ({pickled[0]}), which run code when they are read and are "
-            f"never loaded; save them as {WEIGHTS}",
-        )
-    raise BadBackbone(folder, f"expected weights in {WEIGHTS}")
-
-
-def _shards(folder: Path) -> list[str]:
-    """Return the files that an index names; none may lead outside of the directory."""
-    try:
-        index = json.loads((folder / SHARDS).read_text(encoding="utf-8"))
-        names = sorted({str(name) for name in index["weight_map"].values()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise BadBackbone(folder, f"expected {SHARDS} to list files of weights") from None
-    for name in names:
-        is_plain = Path(name).name == name and name.endswith(".safetensors")
-        if not is_plain or not (folder / name).is_file():
-            raise BadBackbone(folder, f"expected {SHARDS} to list safetensors that are there")
-    return names
-
-
-def _present(folder: Path, names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if (folder / name).is_file()]
-
-
-def _digest(folder: Path, names: list[str]) -> str:
-    """Return one hash for some files, by name and content."""
-    found = {}
-    for name in sorted(names):
-        with (folder / name).open("rb") as stream:
-            found[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars of its own and from logging what we check ourselves."""
-    from transformers.utils import logging as its_logging
-
-    logging: Any = its_logging  # transformers types half of it
-    verbosity, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if had_bars:
-            logging.enable_progress_bar()
 
 
 def _config(folder: Path) -> tuple[Any, dict[str, float]]:  # Any: transformers has one per family
@@ -312,7 +248,7 @@ def _tokenizer(folder: Path) -> tuple[Any, int]:
     """Return the fast tokeniser itself, and the piece that pads."""
     from transformers import AutoTokenizer
 
-    if not _present(folder, TOKENISER_FILES):
+    if not present_files(folder, TOKENISER_FILES):
         raise BadBackbone(folder, "expected the files of a tokeniser, such as tokenizer.json")
     try:
         tokenizer = AutoTokenizer.from_pretrained(

@@ -9,7 +9,7 @@
 ``model_spec`` reads a request and bounds it; ``model_plan`` is the interface; ``canaries`` are the
 games that audit a plan without any records; ``held_out`` adds an accuracy that is paid for;
 ``text_plan`` is the interface for texts, ``text_layers`` trains layers of an encoder,
-``text_ngrams`` writes made-up texts;
+``text_ngrams`` and ``text_language_model`` write made-up texts;
 ``registry`` lists the methods. Publisher and simulator plan by the same names and parameters.
 """
 
@@ -59,6 +59,7 @@ from noisefloor.publication.methods.registry import (
     TEXT_METHODS,
 )
 from noisefloor.publication.methods.text_head import TextHeadPlan
+from noisefloor.publication.methods.text_language_model import TextLanguageModelPlan
 from noisefloor.publication.methods.text_layers import TextLayersPlan
 from noisefloor.publication.methods.text_ngrams import TextNgramsPlan
 from noisefloor.publication.methods.text_plan import TextPlan, TextSpec
@@ -97,6 +98,7 @@ __all__ = [
     "StandInAccuracy",
     "SyntheticTablePlan",
     "TextHeadPlan",
+    "TextLanguageModelPlan",
     "TextLayersPlan",
     "TextNgramsPlan",
     "TextPlan",

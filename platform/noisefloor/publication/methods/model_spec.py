@@ -150,6 +150,14 @@ class ParameterReader:
             raise BadParameter(name, _shown(value), f"one of {', '.join(known)}")
         return value
 
+    def line(self, name: str, default: str, most: int) -> str:
+        """Return a text of one line, of printable characters."""
+        value = self._given.get(name, default)
+        if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= most:
+            rule = f"a line of at most {most} printable characters"
+            raise BadParameter(name, _shown(value), rule)
+        return value
+
     def flag(self, name: str, default: bool) -> bool:
         """Return a truth value."""
         value = self._given.get(name, default)

@@ -12,6 +12,7 @@ from noisefloor.publication.methods.noisy_networks import AnonymisedLearningPlan
 from noisefloor.publication.methods.plain_network import PlainPlan
 from noisefloor.publication.methods.private_sgd import PrivateSgdPlan
 from noisefloor.publication.methods.text_head import TextHeadPlan
+from noisefloor.publication.methods.text_language_model import TextLanguageModelPlan
 from noisefloor.publication.methods.text_layers import TextLayersPlan
 from noisefloor.publication.methods.text_ngrams import TextNgramsPlan
 from noisefloor.publication.methods.text_plan import TextPlan
@@ -32,7 +33,10 @@ MODEL_METHODS: Mapping[str, type[ModelPlan]] = MappingProxyType(
 """By the name that requests and scenarios use."""
 
 TEXT_METHODS: Mapping[str, type[TextPlan]] = MappingProxyType(
-    {kind.NAME: kind for kind in (TextHeadPlan, TextLayersPlan, TextNgramsPlan)}
+    {
+        kind.NAME: kind
+        for kind in (TextHeadPlan, TextLayersPlan, TextNgramsPlan, TextLanguageModelPlan)
+    }
 )
 """Those of labelled texts."""
 

@@ -35,7 +35,7 @@ from noisefloor.publication.text.ngrams import (
     public_corpus,
 )
 from noisefloor.randomness import Source
-from noisefloor.tables import TextRecords
+from noisefloor.tables import TextRecords, TextSchema
 
 MOST_LENGTH = 512
 DEFAULT_TEXTS = 10_000
@@ -45,12 +45,35 @@ _BYTES_A_PIECE = 8
 
 _BYTES_A_LINE = 128
 
-_FLOATS = (
+FLOATS = (
     "Nothing: the noise is of integers, drawn by exact integer weights. The guarantee is that of "
     "continuous noise which they are a rounding of; what was cut off their tails is part of delta."
 )
 _VERBATIM = 8
 """Pieces in a row that a card counts as copied from public text."""
+
+
+def counting_canary(counting: NgramPlan) -> TableCanary:
+    """Return the game about a document that moves every table as far as any can."""
+    is_substitute = counting.cost.neighbours is Neighbours.RECORD_SUBSTITUTE
+    groups = []
+    for name in counting.multipliers:
+        noise, step = noise_of(counting, name)
+        # Two documents are furthest apart where one has what the other has the negative of.
+        change = synthesis.RecordChange(1, 2 * step if is_substitute else step)
+        groups.append((synthesis.GaussianEntries(noise), change))
+    return TableCanary(groups)
+
+
+def check_shape(schema: TextSchema) -> int:
+    """Return the longest length of texts, or refuse texts too long or of too many classes."""
+    _, longest = text_column(schema)
+    if longest > MOST_LENGTH:
+        raise BadParameter("text", longest, f"at most {MOST_LENGTH} pieces for this method")
+    if schema.classes.size > MOST_CLASSES:
+        rule = f"at most {MOST_CLASSES} classes for this method"
+        raise BadParameter("label", schema.classes.size, rule)
+    return longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +112,7 @@ counted, and need not be declared. The cost needs a delta."""
         """Plan counts with the least noise that keeps to the cost."""
         reader = ParameterReader(spec.parameters, ("texts", "public", "public_weight"))
         spec.check_delta()
-        _, longest = text_column(spec.schema)
-        if longest > MOST_LENGTH:
-            raise BadParameter("text", longest, f"at most {MOST_LENGTH} pieces for this method")
-        if spec.schema.classes.size > MOST_CLASSES:
-            rule = f"at most {MOST_CLASSES} classes for this method"
-            raise BadParameter("label", spec.schema.classes.size, rule)
+        longest = check_shape(spec.schema)
         most = MOST_RELEASE_BYTES // (longest * _BYTES_A_PIECE + _BYTES_A_LINE)
         texts = reader.whole("texts", min(DEFAULT_TEXTS, most), 1, most)
         public_weight = reader.number("public_weight", 0.0, 0.0, 1.0)
@@ -124,19 +142,12 @@ counted, and need not be declared. The cost needs a delta."""
     @property
     def floats(self) -> str:
         """What floats leave open of this release, in words for the card."""
-        return _FLOATS
+        return FLOATS
 
     @property
     def canary(self) -> TableCanary:
         """A document that moves every table as far as any can."""
-        is_substitute = self.spec.cost.neighbours is Neighbours.RECORD_SUBSTITUTE
-        groups = []
-        for name in self.counting.multipliers:
-            noise, step = noise_of(self.counting, name)
-            # Two documents are furthest apart where one has what the other has the negative of.
-            change = synthesis.RecordChange(1, 2 * step if is_substitute else step)
-            groups.append((synthesis.GaussianEntries(noise), change))
-        return TableCanary(groups)
+        return counting_canary(self.counting)
 
     def release(
         self,

@@ -1,4 +1,9 @@
-"""The public tokeniser that texts are counted and written with: of a backbone, without weights."""
+"""The public tokeniser that texts are counted and written with: of a backbone, without weights.
+
+Two kinds are read from tokenizer.json: WordPiece of BERT, whose pieces go on with a word where
+they begin with ``##``, and byte-level BPE of GPT-2 and its successors, whose pieces begin a word
+where they begin with a space (written as ``Ġ``).
+"""
 
 import hashlib
 import json
@@ -22,6 +27,9 @@ from noisefloor.publication.fine_tuning import (
 
 _FILE = "tokenizer.json"
 _AT_ONCE = 1024
+_BYTE_LEVEL_SPACES = "ĠĊĉč"
+"""How byte-level vocabularies write a space, the two line ends and a tab; letters to Python."""
+
 EXTRA = "text"
 
 Pieces = NDArray[np.int32]
@@ -66,9 +74,19 @@ class TextTokeniser:
         return found
 
     @cached_property
+    def is_byte_level(self) -> bool:
+        """Whether pieces are of bytes, with the spaces before them."""
+        return "ByteLevel" in type(self.tokenizer.decoder).__name__
+
+    @cached_property
     def continuations(self) -> NDArray[np.int64]:
-        """Pieces that go on with a word: they never begin one, in the way BERT cuts words."""
-        return np.array([i for i, word in enumerate(self.words) if word[:2] == "##"], np.int64)
+        """Pieces that go on with a word: letters or digits that follow no space of their own.
+
+        At the start of a text, byte-level pieces of this kind begin a word as well.
+        """
+        goes_on = _goes_on_byte_level if self.is_byte_level else _goes_on_word_piece
+        found = [place for place, word in enumerate(self.words) if goes_on(word)]
+        return np.setdiff1d(np.array(found, dtype=np.int64), self.marks)
 
     def cut(self, texts: Sequence[str] | NDArray[Any], longest: int) -> tuple[Pieces, Offsets]:
         """Return the first pieces of each text, all in one row, and where each text begins.
@@ -93,7 +111,16 @@ class TextTokeniser:
         for start in range(0, len(rows), _AT_ONCE):
             some = [row.tolist() for row in rows[start : start + _AT_ONCE]]
             texts += self.tokenizer.decode_batch(some, skip_special_tokens=True)
-        return texts
+        # Byte-level pieces have their spaces within, the first one of a text too.
+        return [text.strip() for text in texts] if self.is_byte_level else texts
+
+
+def _goes_on_word_piece(word: str) -> bool:
+    return word[:2] == "##"
+
+
+def _goes_on_byte_level(word: str) -> bool:
+    return word[:1].isalnum() and word[:1] not in _BYTE_LEVEL_SPACES
 
 
 def shared_tokeniser() -> TextTokeniser:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         TrainedGenerator,
         learn_generator,
     )
-    from noisefloor.publication.text.generators.sampling import generate
+    from noisefloor.publication.text.generators.sampling import draw_places, generate
 
 __all__ = [
     "PRIVATE_PARTS",
@@ -55,6 +55,7 @@ __all__ = [
     "TrainedGenerator",
     "copied_prompts",
     "document_losses",
+    "draw_places",
     "generate",
     "largest_chances",
     "learn_generator",
@@ -65,6 +66,7 @@ __all__ = [
 _WITH_TORCH = {
     "TrainedGenerator": "private_learning",
     "document_losses": "likelihoods",
+    "draw_places": "sampling",
     "generate": "sampling",
     "largest_chances": "next_pieces",
     "learn_generator": "private_learning",

@@ -143,15 +143,25 @@ def _write(
 
 
 def _chosen(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
-    """Return a piece of each row by the inverse of its distribution function, never the last.
-
-    Sums of blocks of probabilities come first, then single ones within a block: a running sum
-    over all of them takes as long as the matrix product that they came from.
-    """
+    """Return a piece of each row, never the last one."""
     logits[:, -1] = -math.inf
     if temperature == 0:
         return logits.argmax(1)
-    chances = torch.softmax(logits if temperature == 1 else logits / temperature, 1)
+    return draw_places(
+        torch.softmax(logits if temperature == 1 else logits / temperature, 1), uniform
+    )
+
+
+def draw_places(chances: Tensor, uniform: Tensor) -> Tensor:
+    """Return a place of each row by the inverse of its distribution function.
+
+    Sums of blocks of probabilities come first, then single ones within a block: a running sum
+    over all of them takes as long as the matrix product that they came from.
+
+    Args:
+        chances: Of each place, by row; they add up to about 1.
+        uniform: A number in [0, 1) for each row.
+    """
     size = chances.shape[1]
     whole = size // _BLOCK * _BLOCK
     sums = chances[:, :whole].view(len(chances), -1, _BLOCK).sum(2)
@@ -159,8 +169,8 @@ def _chosen(logits: Tensor, uniform: Tensor, temperature: float) -> Tensor:
         sums = torch.cat([sums, chances[:, whole:].sum(1, keepdim=True)], 1)
     block, rest = _found(sums, uniform)
     places = block.unsqueeze(1) * _BLOCK + torch.arange(_BLOCK)
-    # Beyond the last place there is the last one again: the unknown piece, of probability zero.
-    own = chances.gather(1, places.clamp_(max=size - 1))
+    # Beyond the last place there is the last one again, with probability zero.
+    own = chances.gather(1, places.clamp(max=size - 1)).masked_fill_(places >= size, 0.0)
     return block * _BLOCK + _found(own, rest)[0]
 
 

@@ -8,10 +8,17 @@
 ``ngram_plan`` says what is counted with how much noise; ``noisy_counts`` bounds what a document
 changes; ``count_tables`` says which cells there are, ``counting`` counts; ``shrinkage``,
 ``piece_estimates`` and ``pair_model`` use noisy tables alone; ``public_corpus`` is what is known
-without them, ``public_texts`` where it comes from; ``writing`` writes.
+without them, ``public_texts`` where it comes from; ``document_shapes`` draws labels and lengths,
+``writing`` writes.
 """
 
-from noisefloor.publication.text.ngrams.counting import NgramCounts, count_ngrams
+from noisefloor.publication.text.ngrams.counting import (
+    NgramCounts,
+    PieceCounts,
+    count_ngrams,
+    count_pieces,
+)
+from noisefloor.publication.text.ngrams.document_shapes import draw_lengths, spread_labels
 from noisefloor.publication.text.ngrams.ngram_plan import MOST_CLASSES, NgramPlan, noise_of
 from noisefloor.publication.text.ngrams.noisy_counts import (
     CellCounts,
@@ -36,10 +43,14 @@ __all__ = [
     "NgramWriter",
     "NoisyCounting",
     "PairModel",
+    "PieceCounts",
     "PublicCorpus",
     "count_ngrams",
+    "count_pieces",
     "counting_loss",
+    "draw_lengths",
     "fit_pairs",
     "noise_of",
     "public_corpus",
+    "spread_labels",
 ]

@@ -79,16 +79,16 @@ def length_table(documents: Documents, plan: NgramPlan) -> CountedTable:
     return CountedTable(plan.counting("lengths", exponents), found)
 
 
-def counted_pieces(plan: NgramPlan, public: PublicCorpus, lengths: LengthEstimates) -> Counts:
+def counted_pieces(plan: NgramPlan, frequencies: Floats, lengths: LengthEstimates) -> Counts:
     """Return the pieces that have cells of their own: those that are frequent in public."""
     floor = _PIECE_FLOOR * plan.deviation("pieces")
-    return np.flatnonzero(public.frequencies * lengths.pieces >= floor)
+    return np.flatnonzero(frequencies * lengths.pieces >= floor)
 
 
 def piece_table(
     documents: Documents,
     plan: NgramPlan,
-    public: PublicCorpus,
+    frequencies: Floats,
     lengths: LengthEstimates,
     counted: Counts,
 ) -> CountedTable:
@@ -97,8 +97,8 @@ def piece_table(
     Cells are the counted pieces and the others; then, label by label, the counted pieces again.
     """
     classes, floor = plan.classes, _PIECE_FLOOR * plan.deviation("pieces")
-    expected = public.frequencies * lengths.pieces
-    place = np.full(public.size, counted.size, dtype=np.int64)
+    expected = frequencies * lengths.pieces
+    place = np.full(len(frequencies), counted.size, dtype=np.int64)
     place[counted] = np.arange(counted.size)
     at = np.append(expected[counted], expected.sum() - expected[counted].sum())
     top = plan.bound("pieces").top

@@ -18,6 +18,19 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PieceCounts:
+    """What was counted without pairs, after its noise.
+
+    Attributes:
+        lengths: How long documents are.
+        estimates: How frequent pieces are.
+    """
+
+    lengths: LengthEstimates
+    estimates: PieceEstimates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NgramCounts:
     """What was counted, after its noise.
 
@@ -56,19 +69,45 @@ def count_ngrams(
         source: Of the noise.
         residuals: For simulations alone: gets each table before and after its noise.
     """
-    if documents.count and documents.lengths.max() > plan.longest:
-        raise BadParameter("documents", "<documents>", f"of at most {plan.longest} pieces")
     watch = _Watched(source, residuals)
-    noisy, _ = watch.release("lengths", tables.length_table(documents, plan))
-    by_label = noisy.astype(np.int64).reshape(plan.classes, plan.bins)
-    lengths = LengthEstimates.of(by_label, plan.bin_width, plan.longest)
-    estimates = _estimated(documents, plan, public, lengths, watch)
+    found = _counted(documents, plan, public.frequencies, watch)
+    lengths, estimates = found.lengths, found.estimates
     cells = tables.pair_cells(plan, public, lengths, estimates)
     noisy, noise = watch.release("pairs", tables.pair_table(documents, plan, cells))
     count = int(cells.is_counted.sum())
     return NgramCounts(
         lengths, estimates, cells, noisy[:count], noise[:count], noisy[count:], noise[count:]
     )
+
+
+def count_pieces(
+    documents: Documents,
+    plan: NgramPlan,
+    frequencies: Floats,
+    source: Source,
+    residuals: ResidualObserver | None = None,
+) -> PieceCounts:
+    """Count lengths and pieces alone; as ``count_ngrams``, of a plan without pairs.
+
+    Args:
+        documents: None longer than the plan's longest.
+        plan: What is counted, with how much noise.
+        frequencies: The public share of each piece of the vocabulary.
+        source: Of the noise.
+        residuals: For simulations alone.
+    """
+    return _counted(documents, plan, frequencies, _Watched(source, residuals))
+
+
+def _counted(
+    documents: Documents, plan: NgramPlan, frequencies: Floats, watch: "_Watched"
+) -> PieceCounts:
+    if documents.count and documents.lengths.max() > plan.longest:
+        raise BadParameter("documents", "<documents>", f"of at most {plan.longest} pieces")
+    noisy, _ = watch.release("lengths", tables.length_table(documents, plan))
+    by_label = noisy.astype(np.int64).reshape(plan.classes, plan.bins)
+    lengths = LengthEstimates.of(by_label, plan.bin_width, plan.longest)
+    return PieceCounts(lengths, _estimated(documents, plan, frequencies, lengths, watch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +135,12 @@ class _Watched:
 def _estimated(
     documents: Documents,
     plan: NgramPlan,
-    public: PublicCorpus,
+    frequencies: Floats,
     lengths: LengthEstimates,
     watch: _Watched,
 ) -> PieceEstimates:
-    counted = tables.counted_pieces(plan, public, lengths)
-    table = tables.piece_table(documents, plan, public, lengths, counted)
+    counted = tables.counted_pieces(plan, frequencies, lengths)
+    table = tables.piece_table(documents, plan, frequencies, lengths, counted)
     noisy, noise = watch.release("pieces", table)
     cut, shape = counted.size + 1, (plan.classes, counted.size)
     return PieceEstimates.of(
@@ -110,6 +149,6 @@ def _estimated(
         noise[:cut],
         noisy[cut:].reshape(shape),
         noise[cut:].reshape(shape),
-        public.frequencies,
+        frequencies,
         lengths.documents,
     )

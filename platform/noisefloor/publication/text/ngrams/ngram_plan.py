@@ -62,8 +62,6 @@ _STEPS = MappingProxyType(
 )
 """How far a document moves a table, in units of its grid, where noise is least."""
 
-TABLES = ("lengths", "pieces", "pairs")
-
 
 @dataclass(frozen=True, slots=True)
 class NgramPlan:
@@ -89,8 +87,16 @@ class NgramPlan:
     multipliers: Mapping[str, float]
 
     @classmethod
-    def of(cls, cost: Guarantee, classes: int, longest: int, vocabulary: int) -> "NgramPlan":
-        """Divide a cost among the tables, or refuse it.
+    def of(
+        cls,
+        cost: Guarantee,
+        classes: int,
+        longest: int,
+        vocabulary: int,
+        *,
+        has_pairs: bool = True,
+    ) -> "NgramPlan":
+        """Divide a cost among the tables, or refuse it; without pairs, all of theirs is of pieces.
 
         The less may be spent, the less of it goes to pairs: differences between labels are what a
         classifier learns from, and pairs of little noise are what makes a text look like one.
@@ -100,11 +106,10 @@ class NgramPlan:
         if cost.delta < LEAST_DELTA:
             rule = f"at least {LEAST_DELTA:g}: the noise is Gaussian"
             raise BadParameter("delta", cost.delta, rule)
-        pairs = min(0.47, max(0.1, 0.12 + 0.12 * math.log2(cost.epsilon)))
-        shares = {"lengths": _LENGTH_SHARE, "pieces": 1 - pairs - _LENGTH_SHARE, "pairs": pairs}
+        shares = _table_shares(cost.epsilon, has_pairs=has_pairs)
 
         def within(delta: float) -> "NgramPlan":
-            whole = continuous_multiplier_for(cost.epsilon, delta, len(TABLES), cost.neighbours)
+            whole = continuous_multiplier_for(cost.epsilon, delta, len(shares), cost.neighbours)
             return cls(cost, classes, longest, vocabulary, _multipliers(whole, shares))
 
         first = within(cost.delta)
@@ -126,8 +131,8 @@ class NgramPlan:
     def continuous(self) -> Mapping[str, GaussianNoise]:
         """The continuous noise that the noise of each table is a rounding of."""
         return {
-            name: continuous_part(self.multipliers[name] * step, step)
-            for name, step in _STEPS.items()
+            name: continuous_part(multiplier * _STEPS[name], _STEPS[name])
+            for name, multiplier in self.multipliers.items()
         }
 
     @property
@@ -140,7 +145,8 @@ class NgramPlan:
         """What is known of the loss of all tables."""
         cells = {"lengths": 1, "pieces": (self.classes + 1) * self.longest, "pairs": self.longest}
         parts = [
-            counting_loss(self.multipliers[name], self.bound(name), cells[name]) for name in TABLES
+            counting_loss(multiplier, self.bound(name), cells[name])
+            for name, multiplier in self.multipliers.items()
         ]
         events = tuple(event for part in parts for event in part.events)
         return ReleaseLoss(events, variation=math.fsum(part.variation for part in parts))
@@ -178,11 +184,19 @@ class NgramPlan:
         """Return what a card says of the tables."""
         return {
             name: {
-                "noise_multiplier": self.multipliers[name],
+                "noise_multiplier": multiplier,
                 "largest_squared_norm": self.bound(name).norm_squared,
             }
-            for name in TABLES
+            for name, multiplier in self.multipliers.items()
         }
+
+
+def _table_shares(epsilon: float, *, has_pairs: bool) -> dict[str, float]:
+    """Return what part of a cost each table has; they add up to 1."""
+    if not has_pairs:
+        return {"lengths": _LENGTH_SHARE, "pieces": 1 - _LENGTH_SHARE}
+    pairs = min(0.47, max(0.1, 0.12 + 0.12 * math.log2(epsilon)))
+    return {"lengths": _LENGTH_SHARE, "pieces": 1 - pairs - _LENGTH_SHARE, "pairs": pairs}
 
 
 def _multipliers(whole: float, shares: Mapping[str, float]) -> Mapping[str, float]:

@@ -58,10 +58,12 @@ class PieceEstimates:
     Attributes:
         pooled: The share of each piece of the vocabulary, in all labels together.
         by_label: The share of each piece among those of a label: [classes, vocabulary].
+        counted: The pieces that had cells of their own.
     """
 
     pooled: Floats
     by_label: Floats
+    counted: Counts
 
     @classmethod
     def of(
@@ -100,7 +102,8 @@ class PieceEstimates:
         )
         gaps -= gaps.mean(axis=0)
         parts = np.maximum(counts + gaps, _LEAST_SHARE * counts) / classes
-        return cls(*_shares(counted, parts, max(float(pooled[-1]), 0.0), public, documents))
+        others = max(float(pooled[-1]), 0.0)
+        return cls(*_shares(counted, parts, others, public, documents), counted)
 
 
 def _shares(

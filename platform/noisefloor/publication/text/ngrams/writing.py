@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.checks import check_count, check_finite
+from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text.documents import Documents
+from noisefloor.publication.text.ngrams.document_shapes import draw_lengths, spread_labels
 from noisefloor.publication.text.ngrams.pair_model import LabelChain, PairModel
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus, Rows
 from noisefloor.randomness import Source
@@ -74,18 +75,15 @@ class NgramWriter:
         if self.public_weight and self.public is None:
             raise BadParameter("public", "<none>", "a public corpus, to take pieces from")
 
-    def labels(self, count: int) -> Counts:
-        """Return labels in the proportions that were estimated, spread evenly."""
-        check_count(count, "texts")
-        ends = np.round(np.cumsum(self.model.documents) / self.model.documents.sum() * count)
-        return np.searchsorted(ends, np.arange(count), side="right").astype(np.int64)
-
     def write(self, count: int, source: Source) -> Documents:
         """Write documents; the order of labels is drawn last."""
-        labels = self.labels(count)
-        lengths = self._lengths(labels, source.child("lengths"))
+        model = self.model
+        labels = spread_labels(model.documents, count)
+        lengths = draw_lengths(
+            model.lengths, labels, self.bin_width, self.longest, source.child("lengths")
+        )
         table = np.zeros((count, int(lengths.max())), dtype=np.int32)
-        for label, chain in enumerate(self.model.chains):
+        for label, chain in enumerate(model.chains):
             rows = np.flatnonzero(labels == label)
             if rows.size:
                 stream = source.child("pieces", label)
@@ -94,15 +92,6 @@ class NgramWriter:
         lengths, labels, table = lengths[order], labels[order], table[order]
         is_in = np.arange(table.shape[1]) < lengths[:, None]
         return Documents(table[is_in], np.append(0, np.cumsum(lengths)), labels)
-
-    def _lengths(self, labels: Counts, source: Source) -> Counts:
-        running = np.cumsum(self.model.lengths, axis=1)
-        running /= running[:, -1:]
-        drawn = source.stage("bins").uniforms(len(labels))
-        bins = (drawn[:, None] >= running[labels]).sum(axis=1)
-        inside = source.stage("inside").uniforms(len(labels)) * self.bin_width
-        found = bins * self.bin_width + inside.astype(np.int64) + 1
-        return np.asarray(np.minimum(found, self.longest))
 
     def _written(
         self, chain: LabelChain, label: int, count: int, length: int, source: Source

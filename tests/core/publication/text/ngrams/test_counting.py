@@ -32,10 +32,10 @@ def three_tables(
 ) -> list[tables.CountedTable]:
     """Return all tables of documents, with the cells that a release chose."""
     public = public_texts()
-    pieces = tables.counted_pieces(plan, public, released.lengths)
+    pieces = tables.counted_pieces(plan, public.frequencies, released.lengths)
     return [
         tables.length_table(documents, plan),
-        tables.piece_table(documents, plan, public, released.lengths, pieces),
+        tables.piece_table(documents, plan, public.frequencies, released.lengths, pieces),
         tables.pair_table(documents, plan, released.cells),
     ]
 
