@@ -243,10 +243,10 @@ class Engine:
         return self.aggregator.release_rows(kind, epoch)
 
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder, method: str
     ) -> PublicationServer:
         """Return the server that publishes from a data set."""
-        return self.hosted.publisher(data_set, source, methods)
+        return self.hosted.publisher(data_set, source, methods, method)
 
     @property
     def ad_world(self) -> AdWorld:

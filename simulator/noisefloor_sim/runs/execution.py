@@ -6,7 +6,7 @@ from pathlib import Path
 
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.deploy.hosting import MEMORY, open_bus
-from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.pipelines import BLOCKS, experiment_settings
 from noisefloor_sim.report import write
 from noisefloor_sim.runs.answers import check_findings
 from noisefloor_sim.runs.gating import check_gates
@@ -60,7 +60,8 @@ def execute(
     directory = RunDirectory(
         out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     )
-    with open_bus(bus) as opened:  # before anything is written: it may not be there
+    # Before anything is written: the bus may not be there.
+    with open_bus(bus, experiment_settings) as opened:
         for point in loaded.points:
             if any(block.is_experiment(point.scenario.variant) for block in _blocks(point)):
                 opened.check_experiments(point.id)

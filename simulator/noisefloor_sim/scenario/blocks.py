@@ -125,7 +125,10 @@ class PipelineBlock(BaseModel):
         """Raise BadTable if a file that these settings name is missing or breaks a rule."""
 
     def is_experiment(self, variant: str) -> bool:
-        """Say whether a publisher has to publish something that has no guarantee."""
+        """Say whether a publisher has to be started for experiments.
+
+        It does where what it has to publish has no guarantee, or needs something made up.
+        """
         return False
 
 

@@ -205,8 +205,11 @@ class TextsBlock(PipelineBlock):
             load_source(self)
 
     def is_experiment(self, variant: str) -> bool:
-        """Say whether more may be claimed than is proved."""
-        return variant == "paper"
+        """Say whether more may be claimed than is proved, or the publisher has to be prepared.
+
+        Public texts that are made up are known to publishers that are started for experiments.
+        """
+        return variant == "paper" or self.is_made_up
 
 
 def block_of(scenario: Scenario) -> TextsBlock:

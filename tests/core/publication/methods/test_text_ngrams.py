@@ -70,6 +70,15 @@ def test_a_release_is_a_file_of_texts_with_labels() -> None:
         assert plan.release(reviews(), SeededSource(1, "release")) == content
 
 
+def test_own_public_texts_may_bring_a_vocabulary_of_their_own(tmp_path: Path) -> None:
+    by_backbone = a_plan().tokeniser
+    write_piece_file(tmp_path, ("the", "story"))
+    plan = a_plan()
+    assert plan.tokeniser.size < by_backbone.size
+    card = plan.describe(plan.release(reviews(), SeededSource(3, "own words")))
+    assert card["tokeniser_sha256"] == plan.tokeniser.sha256 != by_backbone.sha256
+
+
 def test_labels_can_be_learned_from_what_is_published() -> None:
     plan = a_plan(8.0, texts=400)
     found = PseudoTexts.read(plan.release(reviews(), SeededSource(2, "learn")), SCHEMA)
