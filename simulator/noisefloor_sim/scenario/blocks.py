@@ -110,6 +110,8 @@ class PipelineBlock(BaseModel):
     """Whether users pay for releases from their own budgets; a data set may have one instead."""
     metric_names: ClassVar[tuple[str, ...]] = ("*",)
     """The metrics that the pipeline can produce, for gates; ``*`` stands for anything."""
+    unseen_names: ClassVar[tuple[str, ...]] = ()
+    """Those that are measured only where the publisher runs in the run's own process."""
     claim_names: ClassVar[tuple[str, ...]] = ("*",)
     """The mechanisms that it makes claims about, likewise."""
 

@@ -49,6 +49,7 @@ class TextsBlock(PipelineBlock):
     """A publisher that collects its users' posts, and publishes made-up texts like them."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    unseen_names: ClassVar[tuple[str, ...]] = ("residuals.*", "counting.*")
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
     spends_budgets: ClassVar[bool] = False  # the data set has a budget, and its ledger
     attacks: ClassVar[Attacks] = ATTACKS
