@@ -277,6 +277,10 @@ class SimulationContext(Protocol):
         """Return the rows that the aggregator collected in a closed epoch, sorted by content."""
         ...
 
+    def retire(self, kind: str, epoch: int) -> None:
+        """Have the aggregator drop what it keeps of a closed epoch."""
+        ...
+
     def publisher(
         self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder, method: str
     ) -> PublicationServer:
