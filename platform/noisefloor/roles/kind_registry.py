@@ -13,7 +13,7 @@ from typing import Any
 from noisefloor.ads import auction, clicks, delivery, training
 from noisefloor.collection import collecting, encoding
 from noisefloor.errors import BadParameter
-from noisefloor.publication.text import POSTED_TEXTS, posted_texts_kind
+from noisefloor.publication.text import POSTED_TEXTS, PostedText, posted_texts_kind
 from noisefloor.roles.ad_server import IMPRESSIONS, impressions_kind
 from noisefloor.wire import Bits, Column, Integers, Kind, Reduction, Symbols, Text
 
@@ -53,6 +53,7 @@ COLUMN_TYPES: Mapping[str, Callable[..., Column]] = MappingProxyType(
         "symbols": Symbols,
         "integers": Integers,
         "text": Text,
+        "posted-text": PostedText,
         "slate-rows": delivery.SlateRows,
         "sign-pairs": training.SignPairs,
         "gradient-rows": training.GradientRows,

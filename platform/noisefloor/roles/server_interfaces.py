@@ -41,6 +41,10 @@ class Aggregation(EpochReleases, Protocol):
         """Freeze an epoch, once or again, after everything that came before."""
         ...
 
+    def retire(self, kind: str, epoch: int) -> None:
+        """Drop what is kept of a closed epoch; its frames stay refused for ever."""
+        ...
+
     def summary(self, kind: str, epoch: int) -> EpochSummary:
         """Return an epoch in numbers."""
         ...

@@ -288,8 +288,9 @@ class Text:
             array = pa.array(list(values), type=self.type)
         except UnicodeEncodeError:
             raise OutOfDomain(f"Expected {domain}; one is not Unicode.") from None
-        if self.broken_rule(array):
-            raise OutOfDomain(f"Expected {domain}; one is longer.")
+        rule = self.broken_rule(array)
+        if rule:
+            raise OutOfDomain(f"Expected {domain}; the column {rule}.")
         return array
 
     def broken_rule(self, array: pa.Array) -> str:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -31,6 +31,7 @@ from noisefloor_sim.deploy import (
     anchor_warning,
     empty_status,
     found,
+    no_settings,
     read_status,
     repair,
     running,
@@ -143,6 +144,7 @@ def up(
                 data_sets=data_sets,
                 anchor=anchor,
                 settings={"experiments": "on"} if experiments else None,
+                more_settings=_of_experiments if experiments else no_settings,
                 tell=lambda text: bar.update(task, description=text),
             )
         _warn(topology)
@@ -150,6 +152,13 @@ def up(
             return _stay(topology)
     _tell_up(topology, f"noisefloor down --folder {shlex.quote(str(folder))}")
     return 0
+
+
+def _of_experiments(folder: Path) -> Mapping[str, str]:
+    """Return what pipelines want services to be told that are started for experiments."""
+    from noisefloor_sim.pipelines import experiment_settings  # lazy: slow to import
+
+    return experiment_settings(folder)
 
 
 def restore_ledger(folder: Path, *, redis_url: str | None, anchor: Path | None) -> int:

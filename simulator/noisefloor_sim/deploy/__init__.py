@@ -13,7 +13,7 @@ from noisefloor_sim.deploy.service_client import (
     ServiceResponse,
     bearer,
 )
-from noisefloor_sim.deploy.starting import restore_ledger, start
+from noisefloor_sim.deploy.starting import ServiceSettings, no_settings, restore_ledger, start
 from noisefloor_sim.deploy.state import EMBEDDED
 from noisefloor_sim.deploy.status import (
     DeploymentStatus,
@@ -34,11 +34,13 @@ __all__ = [
     "ServiceAddresses",
     "ServiceClient",
     "ServiceResponse",
+    "ServiceSettings",
     "StopReport",
     "anchor_warning",
     "bearer",
     "empty_status",
     "found",
+    "no_settings",
     "read_status",
     "repair",
     "restore_ledger",

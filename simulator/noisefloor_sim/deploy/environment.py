@@ -12,7 +12,7 @@ _OURS = (
     *("HOST", "PORT", "REDIS_URL", "REDIS_URL_FILE", "DURABILITY", "TOKENS", "TOKENS_FILE"),
     *("DATA_FOLDER", "LEDGER_ANCHOR"),
 )
-_PREFIX = "NOISEFLOOR_"
+PREFIX = "NOISEFLOOR_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class ProcessEnvironment:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name not in {_PREFIX + ours for ours in _OURS}
+            if name not in {PREFIX + ours for ours in _OURS}
         }
-        given = {_PREFIX + name.upper(): value for name, value in self.settings.items()}
-        ours = {_PREFIX + name: value for name, value in variables.items()}
+        given = {PREFIX + name.upper(): value for name, value in self.settings.items()}
+        ours = {PREFIX + name: value for name, value in variables.items()}
         # Several processes share the machine: threads of linear algebra would only get in the way.
         return {**kept, "OPENBLAS_NUM_THREADS": "1", **given, **ours}
 

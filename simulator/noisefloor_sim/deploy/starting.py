@@ -5,6 +5,7 @@ What has to hold before anything is started: an address, a collection, libraries
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from noisefloor_sim.deploy import anchors, pids
 from noisefloor_sim.deploy import state as states
 from noisefloor_sim.deploy.anchors import anchor_of
 from noisefloor_sim.deploy.deployment import Deployment, is_any_running, stop_process
-from noisefloor_sim.deploy.environment import ProcessEnvironment
+from noisefloor_sim.deploy.environment import PREFIX, ProcessEnvironment
 from noisefloor_sim.deploy.errors import FolderBusy, NotRunning, ServicesMissing, StartFailed
 from noisefloor_sim.deploy.paths import DeploymentPaths, make_signing_key, write_tokens
 from noisefloor_sim.deploy.probe import probe
@@ -92,6 +93,14 @@ _STORE_OF = {AD_SERVER: STREAM_STORE, AGGREGATOR: STREAM_STORE, PUBLISHER: LEDGE
 
 Found = TypeVar("Found")
 
+ServiceSettings = Callable[[Path], Mapping[str, str]]
+"""Returns settings of services by their names; files that they name are written in the folder."""
+
+
+def no_settings(folder: Path) -> Mapping[str, str]:
+    """Return no further settings."""
+    return {}
+
 
 def start(
     folder: Path,
@@ -102,6 +111,7 @@ def start(
     data_sets: Sequence[str] = (),
     anchor: Path | None = None,
     settings: Mapping[str, str] | None = None,
+    more_settings: ServiceSettings = no_settings,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Deployment:
     """Start every service on this machine, and return once all of them are ready.
@@ -120,6 +130,8 @@ def start(
         anchor: The file that says what was spent at least of the ledger; without it the one of
             the variable, of the last start in the folder, or one in the user's own state folder.
         settings: Further settings of the services, by their names: ``{"rate": "100"}``.
+        more_settings: Returns more of them, once the folder is there; those of the environment
+            and of ``settings`` win.
         tell: Called with what is waited for.
 
     Raises:
@@ -135,9 +147,10 @@ def start(
     check_installed(is_embedded=redis_url is None)
     paths = DeploymentPaths.of(folder)
     paths.make()
-    environment = ProcessEnvironment(paths, settings or {}, redis_url)
     with paths.locked():
         check_free(paths, folder)
+        given = {**_not_set(more_settings(paths.folder)), **(settings or {})}
+        environment = ProcessEnvironment(paths, given, redis_url)
         write_tokens(paths.tokens)
         make_signing_key(paths.signing_key)
         redis = EMBEDDED if address is None else str(address)
@@ -147,7 +160,7 @@ def start(
             durability,
             first_epoch,
             anchor=str(file or ""),
-            settings=dict(settings or {}),
+            settings=given,
         )
         options = ["--collection", str(collection.resolve())] if collection else []
         start = StartSequence(paths, environment, options, state, tell)
@@ -156,6 +169,11 @@ def start(
         except BaseException:
             start.undo()
             raise
+
+
+def _not_set(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that our own environment does not have."""
+    return {name: of for name, of in settings.items() if PREFIX + name.upper() not in os.environ}
 
 
 def restore_ledger(

@@ -13,7 +13,7 @@ from noisefloor_sim.pipelines.api import (
     SentRequests,
     ServedAds,
 )
-from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES
+from noisefloor_sim.pipelines.registry import BLOCKS, PIPELINES, experiment_settings
 from noisefloor_sim.pipelines.scoring import formula_coverage
 from noisefloor_sim.pipelines.user_budgets import ledger_section
 
@@ -31,6 +31,7 @@ __all__ = [
     "SentBidRequests",
     "SentRequests",
     "ServedAds",
+    "experiment_settings",
     "formula_coverage",
     "ledger_section",
 ]

@@ -21,6 +21,7 @@ from noisefloor.roles import FrameCounters, PublicationServer, TrainingServer
 from noisefloor.tasks import TrainingTask
 from noisefloor.wire import Kind, SealedFrame
 from noisefloor.wire.messages import DataSetMessage
+from noisefloor_sim.deploy import ServiceSettings, no_settings
 from noisefloor_sim.deploy.hosting import MethodBuilder, Receiver, Servers
 from noisefloor_sim.inspection import DeviceFrame, Flow, Transcript
 from noisefloor_sim.report import Section
@@ -276,8 +277,12 @@ class SimulationContext(Protocol):
         """Return the rows that the aggregator collected in a closed epoch, sorted by content."""
         ...
 
+    def retire(self, kind: str, epoch: int) -> None:
+        """Have the aggregator drop what it keeps of a closed epoch."""
+        ...
+
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder, method: str
     ) -> PublicationServer:
         """Return the server that publishes from a data set; see ``HostedServers.publisher``."""
         ...
@@ -387,9 +392,12 @@ class PipelineType:
         block: The model of its settings there.
         build: Makes the pipeline for a scenario.
         section: Describes its part of the report from the findings at all points.
+        service_settings: What services that are started for experiments have to be told, by the
+            names of their settings; files are written in the folder that is given.
     """
 
     name: str
     block: type[PipelineBlock]
     build: Callable[[Scenario], Pipeline]
     section: Callable[[Sequence[PointFindings]], Section]
+    service_settings: ServiceSettings = no_settings

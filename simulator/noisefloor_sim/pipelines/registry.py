@@ -1,6 +1,7 @@
 """Every pipeline, in one line each. Nothing else in the simulator names a pipeline."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from noisefloor_sim.pipelines.ads import ADS
 from noisefloor_sim.pipelines.api import PipelineType
@@ -21,3 +22,12 @@ PIPELINES: Mapping[str, PipelineType] = {
 
 BLOCKS = {name: kind.block for name, kind in PIPELINES.items()}
 """What the scenario reader needs to know of them."""
+
+
+def experiment_settings(folder: Path) -> dict[str, str]:
+    """Return what services that are started for experiments have to be told; see PipelineType."""
+    return {
+        name: value
+        for kind in PIPELINES.values()
+        for name, value in kind.service_settings(folder).items()
+    }

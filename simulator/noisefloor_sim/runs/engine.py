@@ -242,11 +242,16 @@ class Engine:
         """Return the rows that the aggregator collected in a closed epoch, sorted by content."""
         return self.aggregator.release_rows(kind, epoch)
 
+    def retire(self, kind: str, epoch: int) -> None:
+        """Have the aggregator drop what it keeps of a closed epoch."""
+        self.tap.compare(kind, epoch)  # nothing is released of it any more
+        self.aggregator.retire(kind, epoch)
+
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder, method: str
     ) -> PublicationServer:
         """Return the server that publishes from a data set."""
-        return self.hosted.publisher(data_set, source, methods)
+        return self.hosted.publisher(data_set, source, methods, method)
 
     @property
     def ad_world(self) -> AdWorld:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from noisefloor.errors import BadRunDirectory
 from noisefloor_sim.deploy.hosting import MEMORY, open_bus
-from noisefloor_sim.pipelines import BLOCKS
+from noisefloor_sim.pipelines import BLOCKS, experiment_settings
 from noisefloor_sim.report import write
 from noisefloor_sim.runs.answers import check_findings
-from noisefloor_sim.runs.gating import check_gates
+from noisefloor_sim.runs.gating import NO_POINT, check_gates
 from noisefloor_sim.runs.pages import page_of
 from noisefloor_sim.runs.results import RunDirectory
 from noisefloor_sim.runs.runner import Done, Run, run_scenario
@@ -60,15 +60,17 @@ def execute(
     directory = RunDirectory(
         out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     )
-    with open_bus(bus) as opened:  # before anything is written: it may not be there
+    # Before anything is written: the bus may not be there.
+    with open_bus(bus, experiment_settings) as opened:
         for point in loaded.points:
             if any(block.is_experiment(point.scenario.variant) for block in _blocks(point)):
                 opened.check_experiments(point.id)
                 break
         directory.create(scenario_text(scenario), force=force, resume=resume)
         with directory.kept_if_begun():
+            skipped = dict.fromkeys(loaded.skipped, NO_POINT)
             found = run_scenario(
-                scenario, directory, jobs=jobs, bus=opened, done=done, skipped=loaded.skipped
+                scenario, directory, jobs=jobs, bus=opened, done=done, skipped=skipped
             )
     directory.write("manifest.json", json.dumps(found.card, indent=1, allow_nan=False) + "\n")
     write(page_of(found), directory.path / "report.html")
@@ -100,7 +102,7 @@ def read_run(directory: RunDirectory) -> Run:
         card = json.loads(directory.read("manifest.json"))
     except ValueError:
         raise BadRunDirectory(f"{directory.path}: manifest.json is damaged.") from None
-    skipped = [gate["gate"] for gate in card["gates"] if gate.get("skipped")]
+    skipped = {gate["gate"]: gate["detail"] for gate in card["gates"] if gate.get("skipped")}
     gates = tuple(check_gates(scenario.gates, points, results, skipped))
     findings = tuple(check_findings(scenario.findings, points, results))
     return Run(scenario, points, results, gates, findings, card)

@@ -2,12 +2,23 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import chain
+from types import MappingProxyType
 
 from noisefloor.privacy import ClaimVerdict
 from noisefloor_sim import scenario
+from noisefloor_sim.deploy.hosting import MEMORY
 from noisefloor_sim.runs.results import PointResult
+
+NO_POINT = "no point matches"
+"""Why a gate is skipped whose points settings took away."""
+
+NONE_SKIPPED: Mapping[str, str] = MappingProxyType({})
+
+_NOTHING = "selects nothing that was measured"
+_UNSEEN = "running services hand out no noise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +29,8 @@ class GateResult:
         gate: Its text.
         passed: Whether it held.
         detail: Where it did not.
-        skipped: Whether it was not checked, because settings took away the points it is about.
+        skipped: Whether it was not checked, because settings took away the points it is about, or
+            services hand out to nobody what it is about.
     """
 
     gate: str
@@ -69,7 +81,8 @@ def check_gates(
     texts: Sequence[str],
     points: Sequence[scenario.SweepPoint],
     results: Mapping[str, PointResult],
-    skipped: Collection[str] = (),
+    skipped: Mapping[str, str] = NONE_SKIPPED,
+    unseen: Collection[str] = (),
 ) -> list[GateResult]:
     """Check every gate; one that selects nothing has not been shown, and fails.
 
@@ -77,15 +90,39 @@ def check_gates(
         texts: Of the gates.
         points: Of the sweep.
         results: By the id of a point.
-        skipped: Gates about points that settings took away: they neither pass nor fail.
+        skipped: Gates that are not checked, and why: they neither pass nor fail.
+        unseen: Metrics, or forms of names, that are not measured where services publish; a gate
+            on one of them is skipped if none of its points has it.
     """
     data = point_data(points)
-    return [
-        GateResult(text, False, "no point matches", skipped=True)
-        if text in skipped
-        else check_gate(text, scenario.parse_gate(text), data, results)
-        for text in texts
-    ]
+    found = []
+    for text in texts:
+        if text in skipped:
+            found.append(GateResult(text, False, skipped[text], skipped=True))
+            continue
+        gate = scenario.parse_gate(text)
+        one = check_gate(text, gate, data, results)
+        is_unseen = one.detail == _NOTHING and _is_on(gate, unseen)
+        found.append(replace(one, detail=_UNSEEN, skipped=True) if is_unseen else one)
+    return found
+
+
+def unseen_metrics(blocks: Mapping[str, scenario.PipelineBlock], bus: object) -> tuple[str, ...]:
+    """Return the metrics that are measured only where the publisher runs in the run's process.
+
+    Args:
+        blocks: The settings of pipelines, by name.
+        bus: As the run card names it.
+    """
+    if bus == MEMORY:
+        return ()
+    return tuple(f"{name}.{form}" for name, it in blocks.items() for form in it.unseen_names)
+
+
+def _is_on(gate: scenario.Gate, names: Collection[str]) -> bool:
+    return isinstance(gate, scenario.MetricGate) and any(
+        fnmatchcase(gate.metric, form) for form in names
+    )
 
 
 def point_data(points: Sequence[scenario.SweepPoint]) -> dict[str, Mapping[str, object]]:
@@ -115,7 +152,7 @@ def check_gate(
         outcomes = [outcome for result in chosen for outcome in _outcomes(gate, result)]
     failed = [where for where, is_met in outcomes if not is_met]
     if not outcomes:
-        return GateResult(text, False, "selects nothing that was measured")
+        return GateResult(text, False, _NOTHING)
     if failed:
         return GateResult(text, False, f"fails at {len(failed)} of {len(outcomes)}: {failed[0]}")
     return GateResult(text, True, f"holds at all {len(outcomes)}")

@@ -11,7 +11,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -20,11 +20,18 @@ from pathlib import Path
 from noisefloor.checks import check_count
 from noisefloor.randomness import new_run
 from noisefloor_sim.deploy import ServiceAddresses
-from noisefloor_sim.deploy.hosting import BusConnection, RemoteHost
+from noisefloor_sim.deploy.hosting import MEMORY, BusConnection, RemoteHost
 from noisefloor_sim.pipelines import BLOCKS, PIPELINES
 from noisefloor_sim.runs.answers import FindingResult, check_findings
 from noisefloor_sim.runs.engine import Engine, Progress
-from noisefloor_sim.runs.gating import GateResult, RunFault, check_gates, faults_of
+from noisefloor_sim.runs.gating import (
+    NONE_SKIPPED,
+    GateResult,
+    RunFault,
+    check_gates,
+    faults_of,
+    unseen_metrics,
+)
 from noisefloor_sim.runs.results import PointResult, RunDirectory
 from noisefloor_sim.runs.tables import write_tables
 from noisefloor_sim.scenario import (
@@ -113,7 +120,7 @@ def run_scenario(
     jobs: int,
     bus: BusConnection | None = None,
     done: Done | None = None,
-    skipped: Collection[str] = (),
+    skipped: Mapping[str, str] = NONE_SKIPPED,
 ) -> Run:
     """Run all points that the directory does not hold yet, then write the tables.
 
@@ -123,7 +130,7 @@ def run_scenario(
         jobs: Worker processes.
         bus: Where the server's roles run; in this process if left out.
         done: Called with the progress.
-        skipped: Gates that are not checked, because settings took away their points.
+        skipped: Gates that are not checked, and why.
     """
     start = time.monotonic()
     points = expand(scenario, BLOCKS)
@@ -145,11 +152,12 @@ def run_scenario(
         results[result.id] = result
         if done:
             done(len(results), len(points))
-    gates = tuple(check_gates(scenario.gates, points, results, skipped))
+    named = {"bus": MEMORY} if bus is None else bus.card
+    unseen = unseen_metrics(scenario.pipelines, named["bus"])
+    gates = tuple(check_gates(scenario.gates, points, results, skipped, unseen))
     findings = tuple(check_findings(scenario.findings, points, results))
     card = _card(scenario, points, results, gates) | {"wall_s": time.monotonic() - start}
-    card |= {"findings": [asdict(one) for one in findings]}
-    card |= {"bus": "memory"} if bus is None else bus.card
+    card |= {"findings": [asdict(one) for one in findings], **named}
     run = Run(scenario, points, results, gates, findings, card)
     write_tables(directory, run.in_order(), points)
     return run

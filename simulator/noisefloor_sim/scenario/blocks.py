@@ -110,6 +110,8 @@ class PipelineBlock(BaseModel):
     """Whether users pay for releases from their own budgets; a data set may have one instead."""
     metric_names: ClassVar[tuple[str, ...]] = ("*",)
     """The metrics that the pipeline can produce, for gates; ``*`` stands for anything."""
+    unseen_names: ClassVar[tuple[str, ...]] = ()
+    """Those that are measured only where the publisher runs in the run's own process."""
     claim_names: ClassVar[tuple[str, ...]] = ("*",)
     """The mechanisms that it makes claims about, likewise."""
 
@@ -125,7 +127,10 @@ class PipelineBlock(BaseModel):
         """Raise BadTable if a file that these settings name is missing or breaks a rule."""
 
     def is_experiment(self, variant: str) -> bool:
-        """Say whether a publisher has to publish something that has no guarantee."""
+        """Say whether a publisher has to be started for experiments.
+
+        It does where what it has to publish has no guarantee, or needs something made up.
+        """
         return False
 
 

@@ -7,14 +7,13 @@ raises with the input in its text, so that tracebacks are looked at as well.
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
-from redis import Redis
 
 from live_apps import LINES, TOKENS, Process, prepared, process
 from noisefloor.roles.collection_config import example_collection
@@ -28,6 +27,7 @@ from noisefloor_services.store.keys import Layout
 from noisefloor_services.store.server import Server
 from noisefloor_services.streams.write_path import Producer
 from own_tables import write_visits
+from word_search import files_with, keys_with, texts_with
 
 SENTINEL = "sentinel-7f3a9c"
 NAMES = ("ad-server", "aggregator", "model-publisher")
@@ -119,20 +119,10 @@ class Topology:
 
     def hits(self) -> set[str]:
         """Name the places where the sentinel is; the store is made to write all it has."""
-        with Redis.from_url(self.valkey.url) as client:
-            client.save()
-            _, keys = client.execute_command("SCAN", 0, "COUNT", 10**6)
-            kept = b"".join(key + client.execute_command("DUMP", key) for key in keys)
-        files = [path for path in self.valkey.folder.rglob("*") if path.is_file()]
-        assert {path.suffix for path in files} >= {".rdb", ".aof", ".log"}
-        places: dict[str, bytes] = {}
-        for path in files:  # the log on disk has a base of the other form: two files of a suffix
-            name = f"{path.suffix[1:]} of the store"
-            with suppress(FileNotFoundError):  # a rewrite of the log has just taken its place
-                places[name] = places.get(name, b"") + path.read_bytes()
-        places |= {f"log of {name}": one.log.read_bytes() for name, one in self.processes.items()}
-        places |= {"keys": kept, "answers": "\n".join(self.answers).encode()}
-        return {name for name, content in places.items() if SENTINEL.encode() in content.lower()}
+        texts = {f"log of {name}": one.log.read_text() for name, one in self.processes.items()}
+        places = texts_with({**texts, "answers": "\n".join(self.answers)}, SENTINEL)
+        places |= {f"{suffix} of the store" for suffix in files_with(self.valkey, SENTINEL)}
+        return places | ({"keys"} if keys_with(self.valkey, SENTINEL) else set())
 
 
 def started(

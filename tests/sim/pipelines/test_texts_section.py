@@ -1,12 +1,20 @@
 """The report's section on published texts: whatever was swept or not measured, it is drawn."""
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from noisefloor_sim.pipelines.api import Findings, PointFindings
+from noisefloor_sim.pipelines.texts import posts
 from noisefloor_sim.pipelines.texts.section import report_section
 from noisefloor_sim.report import readings
 from noisefloor_sim.report.spec import Plot, Section, Table
-from text_worlds import run_texts, texts_world
+from noisefloor_sim.runs import execute
+from text_worlds import CHEAP, SMALL, run_texts, texts_world
+from word_search import folder_with
 
 GUESSED: dict[str, Any] = {"attacks": ["texts.lengths", "texts.rare-word", "texts.exposure"]}
 
@@ -55,3 +63,31 @@ def test_a_world_in_which_nothing_was_published_has_a_section() -> None:
     empty = Findings((), ())
     found = report_section([PointFindings(swept, texts_world(), empty)])
     assert found.title == "Published texts"
+
+
+HTML = "<script>alert(1)</script> sentinel7f3a9c"
+
+
+def test_nothing_of_a_post_is_in_any_file_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No report shows a text: what is in a post cannot run, since it is not there."""
+    posted: list[str] = []
+
+    def with_html(texts: Sequence[str], most_bytes: int) -> list[str]:
+        posted.extend(f"{HTML} {text}" for text in texts)
+        return posted
+
+    monkeypatch.setattr(posts, "cut_to_bytes", with_html)
+    path = tmp_path / "html.yaml"
+    attacks = ["texts.lengths", "texts.members", "texts.exposure", "texts.rare-word"]
+    scenario = {**SMALL, "attacks": attacks, "pipelines": {"texts": CHEAP}}
+    path.write_text(json.dumps(scenario), encoding="utf-8")
+    options: dict[str, Any] = {"seed": None, "jobs": 1, "force": False, "resume": False}
+    _, found = execute(path, settings=[], out=tmp_path / "run", **options)
+    assert found.passed and len(posted) > 100
+    for part in ("sentinel7f3a9c", "alert(1)"):
+        assert folder_with(tmp_path / "run", part) == set()
+    assert "sentinel" not in "".join(capsys.readouterr())
+    (tmp_path / "run" / "planted.txt").write_text(posted[0], encoding="utf-8")
+    assert folder_with(tmp_path / "run", "alert(1)") == {"planted.txt"}

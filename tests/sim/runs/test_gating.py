@@ -12,10 +12,11 @@ from noisefloor.errors import BadScenario
 from noisefloor_sim.cli import commands
 from noisefloor_sim.pipelines import BLOCKS
 from noisefloor_sim.pipelines.api import Findings, Metric
-from noisefloor_sim.runs.gating import check_gate
+from noisefloor_sim.runs.gating import check_gate, check_gates, unseen_metrics
 from noisefloor_sim.runs.results import PointResult
 from noisefloor_sim.scenario import load_points, parse_gate
 from scenario_gates import uneven_secrets
+from text_worlds import texts_world
 
 SCENARIO = """
 name: gated
@@ -112,6 +113,27 @@ def curve(*values: tuple[float, float, float] | None) -> dict[str, PointResult]:
         )
         for place, one in enumerate(values)
     }
+
+
+def test_a_gate_on_what_services_hand_out_to_nobody_is_skipped(scenario: Path) -> None:
+    points = load_points(scenario, BLOCKS).points
+    (measured,) = curve((1.0, math.nan, math.nan)).values()
+    results = {one.id: replace(measured, id=one.id) for one in points}
+    gates = ["clicks.noise.found == 1", "clicks.right == 1", "clicks.wrong == 1"]
+    found = check_gates(gates, points, results, unseen=("clicks.noise.*", "clicks.right"))
+    assert [(one.passed, one.skipped) for one in found] == [
+        (False, True),
+        (True, False),  # it was measured: the gate is checked
+        (False, False),  # it is measured nowhere: a misspelt name is no excuse
+    ]
+    assert found[0].detail == "running services hand out no noise"
+    assert not check_gates(gates, points, results)[0].skipped
+
+
+def test_what_is_unseen_follows_from_the_bus() -> None:
+    blocks = texts_world().pipelines
+    assert unseen_metrics(blocks, "memory") == ()
+    assert unseen_metrics(blocks, "services") == ("texts.residuals.*", "texts.counting.*")
 
 
 @pytest.mark.parametrize(

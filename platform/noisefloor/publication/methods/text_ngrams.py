@@ -19,7 +19,6 @@ from noisefloor.publication.text import (
     PseudoTexts,
     TextTokeniser,
     read_documents,
-    shared_tokeniser,
     text_column,
 )
 from noisefloor.publication.text.evaluation import verbatim_runs
@@ -30,6 +29,7 @@ from noisefloor.publication.text.ngrams import (
     NgramWriter,
     PublicCorpus,
     count_ngrams,
+    counting_tokeniser,
     fit_pairs,
     noise_of,
     public_corpus,
@@ -82,7 +82,7 @@ class TextNgramsPlan(TextPlan):
 
     Attributes:
         spec: The request.
-        tokeniser: Of this publisher's backbone; it is public.
+        tokeniser: Of this publisher's backbone, or of its own public texts; it is public.
         public: The public corpus that says what is frequent.
         counting: What is counted, with how much noise.
         texts: How many are published.
@@ -116,13 +116,14 @@ counted, and need not be declared. The cost needs a delta."""
         most = MOST_RELEASE_BYTES // (longest * _BYTES_A_PIECE + _BYTES_A_LINE)
         texts = reader.whole("texts", min(DEFAULT_TEXTS, most), 1, most)
         public_weight = reader.number("public_weight", 0.0, 0.0, 1.0)
-        tokeniser = shared_tokeniser()
+        named = spec.parameters.get("public", DEFAULT_PUBLIC_TEXTS)
+        public = named if isinstance(named, str) else ""
+        tokeniser = counting_tokeniser(public)
         counting = NgramPlan.of(spec.cost, spec.schema.classes.size, longest, tokeniser.size)
-        name = spec.parameters.get("public", DEFAULT_PUBLIC_TEXTS)
         return cls(
             spec,
             tokeniser,
-            public_corpus(name if isinstance(name, str) else "", tokeniser),
+            public_corpus(public, tokeniser),
             counting,
             texts,
             public_weight,

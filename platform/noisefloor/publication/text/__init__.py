@@ -17,6 +17,7 @@ from noisefloor.publication.text.documents import (
 )
 from noisefloor.publication.text.posted_texts import (
     POSTED_TEXTS,
+    PostedText,
     cut_to_bytes,
     posted_records,
     posted_texts_kind,
@@ -37,6 +38,7 @@ __all__ = [
     "POSTED_TEXTS",
     "TEXTS_MEDIA_TYPE",
     "Documents",
+    "PostedText",
     "PseudoTexts",
     "TextTokeniser",
     "cut_to_bytes",

@@ -25,7 +25,7 @@ from noisefloor.publication.fine_tuning import (
     shared_folder,
 )
 
-_FILE = "tokenizer.json"
+TOKENISER_FILE = "tokenizer.json"
 _AT_ONCE = 1024
 _BYTE_LEVEL_SPACES = "ĠĊĉč"
 """How byte-level vocabularies write a space, the two line ends and a tab; letters to Python."""
@@ -126,8 +126,12 @@ def _goes_on_byte_level(word: str) -> bool:
 def shared_tokeniser() -> TextTokeniser:
     """Return the tokeniser of this machine's backbone, loaded once while its file is the same."""
     check_extra("Publishing texts", EXTRA, "tokenizers")
-    folder = shared_folder()
-    file = folder / _FILE
+    return tokeniser_in(shared_folder())
+
+
+def tokeniser_in(folder: Path) -> TextTokeniser:
+    """Return the tokeniser of a directory, loaded once while its file is the same."""
+    file = folder / TOKENISER_FILE
     return _loaded(folder, file.stat().st_mtime_ns if file.is_file() else 0)
 
 
@@ -151,15 +155,17 @@ def load_tokeniser(source: str | os.PathLike[str] = DEFAULT_BACKBONE) -> TextTok
     from tokenizers import Tokenizer
 
     folder = backbone_folder(Path(source) if isinstance(source, os.PathLike) else source)
-    file = folder / _FILE
+    file = folder / TOKENISER_FILE
     if not file.is_file():
-        raise BadBackbone(folder, f"expected a tokeniser in {_FILE}")
+        raise BadBackbone(folder, f"expected a tokeniser in {TOKENISER_FILE}")
     content = file.read_bytes()
     try:
         json.loads(content)
         tokenizer: Any = Tokenizer.from_buffer(content)
     except Exception as error:  # whatever its parser raises on a file of somebody else's
-        raise BadBackbone(folder, f"{_FILE} cannot be read ({type(error).__name__})") from None
+        raise BadBackbone(
+            folder, f"{TOKENISER_FILE} cannot be read ({type(error).__name__})"
+        ) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return TextTokeniser(folder.name, tokenizer, hashlib.sha256(content).hexdigest())

@@ -11,7 +11,7 @@ from noisefloor.errors import BadParameter
 from noisefloor_sim.deploy.deployment import Deployment, running
 from noisefloor_sim.deploy.hosting.remote_publisher import takes_experiments
 from noisefloor_sim.deploy.service_client import ServiceAddresses, ServiceClient
-from noisefloor_sim.deploy.starting import start
+from noisefloor_sim.deploy.starting import ServiceSettings, no_settings, start
 
 MEMORY, SERVICES = "memory", "services"
 FOLDER = Path(".noisefloor")
@@ -45,19 +45,20 @@ class BusConnection:
         """
         if self.services is not None and not takes_experiments(self.services):
             rule = (
-                f"started by noisefloor up --experiments: {point} publishes a model without a "
-                "guarantee, which a publisher refuses otherwise"
+                f"started by noisefloor up --experiments: {point} publishes without a guarantee, "
+                "or made-up texts, which a publisher refuses otherwise"
             )
             raise BadParameter("bus", SERVICES, rule)
 
 
 @contextmanager
-def open_bus(named: str) -> Iterator[BusConnection]:
+def open_bus(named: str, more_settings: ServiceSettings = no_settings) -> Iterator[BusConnection]:
     """Open a bus for the time of a run.
 
     Args:
         named: ``memory``; ``services`` or ``services:FOLDER`` for services that run; or the
             address of a Redis server, on which services are started and stopped again.
+        more_settings: Of services that are started here; see ``start``.
     """
     kind, _, folder = named.partition(":")
     if named == MEMORY:
@@ -67,7 +68,13 @@ def open_bus(named: str) -> Iterator[BusConnection]:
     elif named.startswith(_SCHEMES):
         with tempfile.TemporaryDirectory(prefix="noisefloor-") as made:
             anchor = Path(made) / "anchor"  # it ends with the run, and so does its ledger's use
-            topology = start(Path(made), redis_url=named, anchor=anchor, settings=_SETTINGS)
+            topology = start(
+                Path(made),
+                redis_url=named,
+                anchor=anchor,
+                settings=_SETTINGS,
+                more_settings=more_settings,
+            )
             try:
                 yield _bus_of(topology)
             finally:

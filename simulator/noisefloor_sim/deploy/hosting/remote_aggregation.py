@@ -72,6 +72,10 @@ class RemoteAggregation:
         """Close an epoch: what was taken before counts. It is repeated until that is counted."""
         self._operator.call("POST", f"/epochs/{kind}/{epoch}/close", b"", self._admin)
 
+    def retire(self, kind: str, epoch: int) -> None:
+        """Drop what is kept of a closed epoch; its frames stay refused for ever."""
+        self._operator.call("POST", f"/epochs/{kind}/{epoch}/retire", b"", self._admin)
+
     def release(self, kind: str, epoch: int) -> tuple[Tally, int]:
         """Return the sums of a closed epoch and the number of rows behind them."""
         reply = self._get(f"/statistics/{kind}/{epoch}")

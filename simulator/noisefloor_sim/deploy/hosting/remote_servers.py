@@ -137,9 +137,15 @@ class RemoteServers:
         return RemoteLearner(self._aggregation, task)
 
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: servers.MethodBuilder
+        self,
+        data_set: DataSetMessage,
+        source: SeededSource,
+        methods: servers.MethodBuilder,
+        method: str,
     ) -> roles.PublicationServer:
         """Register a data set at the publisher; noise and methods are the service's own."""
+        if method not in roles.methods_of({}, is_experiment=True):
+            return servers.InProcessPublisher(data_set, source, methods)
         publisher = RemotePublisher(self._addresses, data_set)
         self._opened.callback(publisher.close)
         return publisher

@@ -64,7 +64,7 @@ class HostedServers(Protocol):
         ...
 
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder, method: str
     ) -> roles.PublicationServer:
         """Return the server that publishes from a data set, which has no records yet.
 
@@ -72,6 +72,8 @@ class HostedServers(Protocol):
             data_set: Schema, budget, and whether it is an experiment.
             source: Of the noise in this process; a service draws from the operating system.
             methods: Of a publisher in this process; a service has its own.
+            method: That is requested. Services have all but what a pipeline made for comparison
+                alone: that is published in this process, wherever frames are counted.
         """
         ...
 
@@ -128,7 +130,7 @@ class InProcessServers:
         return roles.TrainingCoordinator(task, terms=self._terms)
 
     def publisher(
-        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder
+        self, data_set: DataSetMessage, source: SeededSource, methods: MethodBuilder, method: str
     ) -> roles.PublicationServer:
         """Return a publisher with a ledger of its own."""
         return InProcessPublisher(data_set, source, methods)

@@ -47,6 +47,7 @@ class FinetuningBlock(PipelineBlock):
     """A data holder that publishes a classifier of its users' texts, once or again and again."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    unseen_names: ClassVar[tuple[str, ...]] = ("residuals.*", "clipping.*")
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
     spends_budgets: ClassVar[bool] = False  # the data set has a budget, and its ledger
     attacks: ClassVar[Attacks] = ATTACKS

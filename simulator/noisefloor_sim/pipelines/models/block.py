@@ -50,6 +50,7 @@ class ModelsBlock(PipelineBlock):
     """A data holder that publishes a classifier of its users' records, again and again."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    unseen_names: ClassVar[tuple[str, ...]] = ("residuals.*",)
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
     spends_budgets: ClassVar[bool] = False  # the data set has a budget, and its ledger
     attacks: ClassVar[Attacks] = ATTACKS

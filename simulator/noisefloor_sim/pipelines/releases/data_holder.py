@@ -115,7 +115,8 @@ class DataHolder(Generic[PlanT]):
 
     def open(self, context: SimulationContext) -> None:
         """Open the publisher of this data set, in process or at a service."""
-        self.publisher = context.publisher(self.terms.message, self.source, self._methods)
+        terms = self.terms
+        self.publisher = context.publisher(terms.message, self.source, self._methods, terms.method)
 
     def publish(self, day: int, owners: NDArray[np.bool_]) -> None:
         """Publish a model of the records that arrived, or note that it was refused."""

@@ -49,6 +49,7 @@ class TextsBlock(PipelineBlock):
     """A publisher that collects its users' posts, and publishes made-up texts like them."""
 
     metric_names: ClassVar[tuple[str, ...]] = METRIC_NAMES
+    unseen_names: ClassVar[tuple[str, ...]] = ("residuals.*", "counting.*")
     claim_names: ClassVar[tuple[str, ...]] = CLAIM_NAMES
     spends_budgets: ClassVar[bool] = False  # the data set has a budget, and its ledger
     attacks: ClassVar[Attacks] = ATTACKS
@@ -205,8 +206,11 @@ class TextsBlock(PipelineBlock):
             load_source(self)
 
     def is_experiment(self, variant: str) -> bool:
-        """Say whether more may be claimed than is proved."""
-        return variant == "paper"
+        """Say whether more may be claimed than is proved, or the publisher has to be prepared.
+
+        Public texts that are made up are known to publishers that are started for experiments.
+        """
+        return variant == "paper" or self.is_made_up
 
 
 def block_of(scenario: Scenario) -> TextsBlock:

@@ -89,9 +89,13 @@ class CollectedPosts:
         self.has = np.zeros(self.posts.count, dtype=np.bool_)
 
     def take(self, context: SimulationContext, day: int) -> None:
-        """Take what was collected by the end of a day, whose epoch is closed."""
+        """Take what was collected by the end of a day, whose epoch is closed.
+
+        What was taken is dropped where it was collected: posts are raw, and kept in one place.
+        """
         for epoch in range(len(self.batches), day + 1):
             self.batches.append(context.collected(self.kind.name, epoch))
+            context.retire(self.kind.name, epoch)
         self.records = posted_records(self.kind, self.batches, self.posts.records.schema)
         self.has = self._places()
 

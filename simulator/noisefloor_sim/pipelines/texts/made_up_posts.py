@@ -13,14 +13,15 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.publication.text.generalisation import SUPPRESSED, Hierarchy
-from noisefloor.randomness import SeededSource
-from noisefloor.tables import Categories, TextSchema
+from noisefloor.randomness import SeededSource, new_run
+from noisefloor.tables import Categories, TextSchema, text_schema_fields
 
 Numbers = NDArray[np.int64]
 
@@ -45,6 +46,7 @@ _COUNTRIES, _REGIONS, _CITIES = 3, 9, 45
 _RARE = 1_200
 _PUBLIC = 2_400
 _SEED = 23
+_PUBLIC_FILE = "public.tsv"
 
 NAME = "made-up"
 """Of the tokeniser."""
@@ -131,32 +133,47 @@ def place_hierarchy() -> Hierarchy:
 @lru_cache(maxsize=1)
 def made_up_folder() -> Path:
     """Return the directory of the made-up tokeniser, which is removed when the process ends."""
-    from tokenizers import BertWordPieceTokenizer
-
     kept = tempfile.TemporaryDirectory(prefix="noisefloor-posts-")
     atexit.register(kept.cleanup)
-    folder = Path(kept.name) / NAME
-    folder.mkdir()
+    return write_public(Path(kept.name)).parent
+
+
+def made_up_public() -> Path:
+    """Return the file of the made-up public posts, beside their schema and tokeniser."""
+    return made_up_folder() / _PUBLIC_FILE
+
+
+def write_public(parent: Path) -> Path:
+    """Write the made-up public posts, their schema and tokeniser, and return the posts' file.
+
+    Args:
+        parent: Gets a directory with all of it; the same bytes whoever writes them.
+    """
+    from tokenizers import BertWordPieceTokenizer
+
+    folder = parent / NAME
+    folder.mkdir(exist_ok=True)
     words = {word: place for place, word in enumerate(VOCABULARY)}
     BertWordPieceTokenizer(words).save(str(folder / "tokenizer.json"))
-    return folder
-
-
-@lru_cache(maxsize=1)
-def made_up_public() -> Path:
-    """Return the file of the made-up public posts, beside their schema."""
     source = SeededSource(_SEED, "public posts")
-    nobody = Styles.of(1, 0.0, source.child("styles"))
-    texts, moods = nobody.write(np.zeros(_PUBLIC, dtype=np.int64), source.child("texts"))
+    with new_run():
+        nobody = Styles.of(1, 0.0, source.child("styles"))
+        texts, moods = nobody.write(np.zeros(_PUBLIC, dtype=np.int64), source.child("texts"))
     schema = schema_of(60)
     values = schema.classes.values
-    path = made_up_folder() / "public.tsv"
+    path = folder / _PUBLIC_FILE
     rows = [f"{text}\t{values[mood]}" for text, mood in zip(texts, moods.tolist(), strict=True)]
     path.write_text("\n".join([f"{COLUMN}\t{LABEL}", *rows, ""]), encoding="utf-8")
-    declared = {
-        "record": schema.record,
-        "columns": {COLUMN: {"text": 60}, LABEL: {"categories": list(values)}},
-        "label": LABEL,
-    }
-    path.with_suffix(".schema.json").write_text(json.dumps(declared), encoding="utf-8")
+    path.with_suffix(".schema.json").write_text(json.dumps(text_schema_fields(schema)))
     return path
+
+
+def public_setting(folder: Path) -> dict[str, str]:
+    """Let a publisher that is started for experiments count by the made-up public posts.
+
+    Args:
+        folder: Where they are written.
+    """
+    if find_spec("tokenizers") is None:  # without them no texts are published at all
+        return {}
+    return {"public_texts": str(write_public(folder))}

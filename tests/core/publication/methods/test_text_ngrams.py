@@ -70,6 +70,35 @@ def test_a_release_is_a_file_of_texts_with_labels() -> None:
         assert plan.release(reviews(), SeededSource(1, "release")) == content
 
 
+def test_own_public_texts_may_bring_a_vocabulary_of_their_own(tmp_path: Path) -> None:
+    by_backbone = a_plan().tokeniser
+    write_piece_file(tmp_path, ("the", "story"))
+    plan = a_plan()
+    assert plan.tokeniser.size < by_backbone.size
+    card = plan.describe(plan.release(reviews(), SeededSource(3, "own words")))
+    assert card["tokeniser_sha256"] == plan.tokeniser.sha256 != by_backbone.sha256
+
+
+def test_texts_without_a_piece_and_tags_are_counted_and_none_comes_out() -> None:
+    odd = [
+        "\0",
+        "\a\x1b",
+        "\U0001f600" * 9,
+        "<br>",
+        "<script>alert(1)</script>",
+        "\u200b",
+        "x" * 10**6,
+    ]
+    moods = ["bad", "good"] * 100
+    rows = {"review": [odd[row % len(odd)] for row in range(200)], "mood": moods}
+    records = TextRecords.of(rows, SCHEMA, "reviews")
+    plan = a_plan(8.0)
+    content = plan.release(records, SeededSource(4, "odd"))
+    assert PseudoTexts.read(content, SCHEMA).count == 60
+    assert b"<" not in content and b"\\u" not in content and content.isascii()
+    assert plan.describe(content)["text_count"] == 60
+
+
 def test_labels_can_be_learned_from_what_is_published() -> None:
     plan = a_plan(8.0, texts=400)
     found = PseudoTexts.read(plan.release(reviews(), SeededSource(2, "learn")), SCHEMA)

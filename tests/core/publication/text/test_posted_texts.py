@@ -11,8 +11,9 @@ from noisefloor.publication.text import (
     posts_of,
 )
 from noisefloor.randomness import SeededSource
+from noisefloor.roles.kind_registry import kind_description, kinds_from_sizes
 from noisefloor.tables import Categories, TextSchema
-from noisefloor.wire import Reduction, decode_frame, encode_frame
+from noisefloor.wire import Reduction, Symbols, Text, decode_frame, encode_frame, record_kind
 
 SCHEMA = TextSchema("one post", {"post": 20}, "mood", Categories(("bad", "good")))
 TEXTS = ["a fine day", "schön\u2028 & <b>bold</b>", "\U0001f600 yes", "a fine day"]
@@ -49,9 +50,65 @@ def test_a_post_that_is_too_long_or_of_no_class_is_refused() -> None:
     assert "thirteen byte" not in str(broken.value)
 
 
+HOSTILE = {
+    "an empty text": ("", "has an empty text"),
+    "white space alone": (" \t\n\u2028\u3000\x1c", "has an empty text"),
+    "a document of a megabyte": ("a secret " * 120_000, "has a text of more than 64 bytes"),
+    "65 bytes": ("ä" * 32 + "a", "has a text of more than 64 bytes"),
+    "half of a surrogate pair": ("a secret \ud800", "one is not Unicode"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_post_is_refused_on_the_device_by_one_line(what: str) -> None:
+    text, rule = HOSTILE[what]
+    with pytest.raises(OutOfDomain) as refused:
+        posted_texts_kind(2, 64).encode(posts_of(["a fine day", text], np.zeros(2, dtype=int)))
+    said = str(refused.value)
+    assert rule in said
+    assert "\n" not in said and "secret" not in said and "fine" not in said
+
+
+@pytest.mark.parametrize("old", [b"a secret post", b"secret"])
+@pytest.mark.parametrize("new", [b" ", b"\xff", b"\xc0\x80", b"\xed\xa0\x80"])
+def test_an_empty_post_and_broken_utf_8_are_refused_where_frames_are_taken(
+    old: bytes, new: bytes
+) -> None:
+    kind = posted_texts_kind(2, 64)
+    posts = posts_of(["a secret post"], np.zeros(1, dtype=np.int64))
+    good = encode_frame(kind, 3, posts, SeededSource(2, "frame"))
+    changed = good.replace(old, (new * len(old))[: len(old)])
+    assert changed != good
+    if new == b" " and old == b"secret":
+        decode_frame(changed, {kind.name: kind})  # white space in between is text
+        return
+    with pytest.raises(BadFrame) as refused:
+        decode_frame(changed, {kind.name: kind})
+    assert "secret" not in str(refused.value)
+
+
+def test_control_characters_emoji_and_tags_travel_as_they_are() -> None:
+    kind = posted_texts_kind(2, 64)
+    texts = ["\0", "\a\x1b[31m", "\u202e\u200b", "\U0001f600" * 16, "<script>alert(1)</script>"]
+    posts = posts_of(texts, np.zeros(len(texts), dtype=np.int64))
+    data = encode_frame(kind, 0, posts, SeededSource(3, "frame"))
+    found = decode_frame(data, {kind.name: kind}).batch["text"].to_pylist()
+    assert sorted(found) == sorted(texts)
+
+
+def test_a_kind_that_is_described_by_its_columns_refuses_the_same() -> None:
+    kind = posted_texts_kind(2, 64)
+    again = kinds_from_sizes({kind.name: kind_description(kind)})[kind.name]
+    assert again == kind
+    with pytest.raises(OutOfDomain):
+        again.encode(posts_of([" "], np.zeros(1, dtype=np.int64)))
+
+
 def test_an_empty_post_is_refused_without_its_neighbours_texts() -> None:
     kind = posted_texts_kind(2, 64)
-    batch = kind.encode(posts_of(["a secret", " "], np.array([0, 1])))
+    batch = record_kind(kind.name, {"text": Text(64), "label": Symbols(2)}).encode(
+        posts_of(["a secret", " "], np.array([0, 1]))
+    )
     with pytest.raises(BadTable) as refused:
         posted_records(kind, [batch], SCHEMA)
     assert "secret" not in str(refused.value)

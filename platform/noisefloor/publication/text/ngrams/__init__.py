@@ -29,7 +29,11 @@ from noisefloor.publication.text.ngrams.noisy_counts import (
 from noisefloor.publication.text.ngrams.pair_model import PairModel, fit_pairs
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
 from noisefloor.publication.text.ngrams.public_texts import DEFAULT as DEFAULT_PUBLIC_TEXTS
-from noisefloor.publication.text.ngrams.public_texts import OWN_TEXTS_VARIABLE, public_corpus
+from noisefloor.publication.text.ngrams.public_texts import (
+    OWN_TEXTS_VARIABLE,
+    counting_tokeniser,
+    public_corpus,
+)
 from noisefloor.publication.text.ngrams.writing import NgramWriter
 
 __all__ = [
@@ -48,6 +52,7 @@ __all__ = [
     "count_ngrams",
     "count_pieces",
     "counting_loss",
+    "counting_tokeniser",
     "draw_lengths",
     "fit_pairs",
     "noise_of",

@@ -9,11 +9,19 @@ import numpy as np
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text.documents import Documents, plain_text, text_column
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
-from noisefloor.publication.text.tokeniser import TextTokeniser
+from noisefloor.publication.text.tokeniser import (
+    TOKENISER_FILE,
+    TextTokeniser,
+    shared_tokeniser,
+    tokeniser_in,
+)
 from noisefloor.tables import PUBLIC_TEXT_SCHEMAS, load_texts
 
 OWN_TEXTS_VARIABLE = "NOISEFLOOR_PUBLIC_TEXTS"
-"""Names a table of texts, with its schema beside it, that this publisher knows to be public."""
+"""Names a table of texts, with its schema beside it, that this publisher knows to be public.
+
+If a tokenizer.json lies beside them as well, texts are cut by it where these are the public texts.
+"""
 
 OWN = "own"
 DEFAULT = "rotten-tomatoes"
@@ -25,6 +33,18 @@ _LONGEST = 512
 def public_names() -> tuple[str, ...]:
     """Return what a request may name as public texts."""
     return (*PUBLIC_TEXT_SCHEMAS, *((OWN,) if os.environ.get(OWN_TEXTS_VARIABLE) else ()))
+
+
+def counting_tokeniser(name: str) -> TextTokeniser:
+    """Return what texts are cut by: the vocabulary of own public texts, or the backbone's.
+
+    Args:
+        name: Of the public corpus.
+    """
+    table = Path(os.environ.get(OWN_TEXTS_VARIABLE, ""))
+    if name == OWN and table.is_file() and (table.parent / TOKENISER_FILE).is_file():
+        return tokeniser_in(table.parent.resolve())
+    return shared_tokeniser()
 
 
 def public_corpus(name: str, tokeniser: TextTokeniser) -> PublicCorpus:
