@@ -23,13 +23,14 @@ from noisefloor.publication.text.ngrams.pair_model import PairModel, fit_pairs
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus
 from noisefloor.publication.text.ngrams.public_texts import DEFAULT as DEFAULT_PUBLIC_TEXTS
 from noisefloor.publication.text.ngrams.public_texts import OWN_TEXTS_VARIABLE, public_corpus
-from noisefloor.publication.text.ngrams.writing import NgramWriter
+from noisefloor.publication.text.ngrams.writing import ChainSampler, NgramWriter
 
 __all__ = [
     "DEFAULT_PUBLIC_TEXTS",
     "MOST_CLASSES",
     "OWN_TEXTS_VARIABLE",
     "CellCounts",
+    "ChainSampler",
     "CountingBound",
     "NgramCounts",
     "NgramPlan",
