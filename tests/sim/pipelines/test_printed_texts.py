@@ -16,8 +16,7 @@ from noisefloor_sim.pipelines.texts.bare_plan import bare_plan
 from noisefloor_sim.pipelines.texts.block import block_of
 from noisefloor_sim.pipelines.texts.boundary_game import play_boundary
 from noisefloor_sim.pipelines.texts.counting_check import CountingCheck, check_counting
-from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
-from noisefloor_sim.pipelines.texts.prompted_chains import PromptedChains
+from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan, continued
 from noisefloor_sim.pipelines.texts.text_noise import WithinSteps, declared_noise
 from noisefloor_sim.pipelines.texts.text_terms import used_texts
 from text_worlds import texts_world
@@ -50,7 +49,7 @@ def test_texts_begin_with_their_seeds_and_have_their_lengths_and_known_pieces_al
     model = fit_pairs(counts, plan.tokeniser.continuations)
     is_known = np.bincount(own.pieces, minlength=plan.tokeniser.size) > 0
     prompts = copied_prompts(own, source.child("prompts"))
-    made = PromptedChains(model, is_known).write(prompts, source.child("texts"))
+    made = continued(model, is_known, prompts, source.child("texts"))
     assert np.array_equal(made.pieces[made.offsets[:-1]], prompts.seeds)
     assert np.array_equal(made.lengths, own.lengths)
     assert np.array_equal(made.labels, own.labels)
@@ -65,7 +64,7 @@ def test_a_chain_with_next_to_no_noise_goes_on_as_the_posts_do(plan: PrintedText
     model = fit_pairs(counts, plan.tokeniser.continuations)
     is_known = np.bincount(own.pieces, minlength=plan.tokeniser.size) > 0
     prompts = copied_prompts(own, source.child("prompts"))
-    made = PromptedChains(model, is_known).write(prompts, source.child("texts"))
+    made = continued(model, is_known, prompts, source.child("texts"))
 
     def pairs(documents: Documents) -> set[tuple[int, int]]:
         inside = np.diff(documents.owners) == 0

@@ -19,10 +19,14 @@ from noisefloor.publication.methods import TextNgramsPlan, TextSpec
 from noisefloor.publication.text import Documents, TextTokeniser
 from noisefloor.publication.text.generalisation import climb_to_k, most_rewritten
 from noisefloor.publication.text.generators import Prompts, copied_prompts
-from noisefloor.publication.text.ngrams import count_ngrams, fit_pairs
+from noisefloor.publication.text.ngrams import (
+    ChainSampler,
+    PairModel,
+    count_ngrams,
+    fit_pairs,
+)
 from noisefloor.randomness import Source
 from noisefloor_sim.pipelines.texts import made_up_posts
-from noisefloor_sim.pipelines.texts.prompted_chains import PromptedChains
 
 GENERALISATION, VOCABULARY = "generalisation", "vocabulary"
 SEEDS, COPIED_LENGTHS, COUNTS = "seeds", "copied_lengths", "counts"
@@ -123,7 +127,7 @@ class PrintedTextsPlan(TextNgramsPlan):
         is_known = np.bincount(posts.pieces, minlength=self.tokeniser.size) > 0
         drawn = [copied_prompts(posts, source.child("prompts", at)) for at in range(self.repeats)]
         prompts = Prompts(*(np.concatenate(part) for part in zip(*drawn, strict=True)))
-        return PromptedChains(model, is_known).write(prompts, source.child("texts"))
+        return continued(model, is_known, prompts, source.child("texts"))
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""
@@ -134,6 +138,30 @@ class PrintedTextsPlan(TextNgramsPlan):
             "made_by": "posts' own first pieces, lengths and vocabulary; chains of noisy pairs",
             "without_guarantee": {name: REASONS[name] for name in self.parts},
         }
+
+
+def continued(
+    model: PairModel, is_known: NDArray[np.bool_], prompts: Prompts, source: Source
+) -> Documents:
+    """Return a text for each prompt, continued by the chain of its label.
+
+    Args:
+        model: The chains.
+        is_known: Which pieces the vocabulary has; no others follow.
+        prompts: Labels, first pieces and lengths.
+        source: Draws.
+    """
+    longest = int(prompts.lengths.max(initial=1))
+    table = np.empty((len(prompts.seeds), longest), dtype=np.int32)
+    table[:, 0] = prompts.seeds
+    for label in range(len(model.chains)):
+        rows = np.flatnonzero(prompts.labels == label)
+        chain, stream = ChainSampler.of(model, label, is_known), source.child("pieces", label)
+        for place in range(1, longest):
+            last = table[rows, place - 1].astype(np.int64)
+            table[rows, place] = chain.draw(last, stream.child(place))
+    is_in = np.arange(longest) < prompts.lengths[:, None]
+    return Documents(table[is_in], np.append(0, np.cumsum(prompts.lengths)), prompts.labels)
 
 
 def generalised(documents: Documents, tokeniser: TextTokeniser, k: int) -> Documents:

@@ -34,13 +34,14 @@ from noisefloor.publication.text.ngrams.public_texts import (
     counting_tokeniser,
     public_corpus,
 )
-from noisefloor.publication.text.ngrams.writing import NgramWriter
+from noisefloor.publication.text.ngrams.writing import ChainSampler, NgramWriter
 
 __all__ = [
     "DEFAULT_PUBLIC_TEXTS",
     "MOST_CLASSES",
     "OWN_TEXTS_VARIABLE",
     "CellCounts",
+    "ChainSampler",
     "CountingBound",
     "NgramCounts",
     "NgramPlan",

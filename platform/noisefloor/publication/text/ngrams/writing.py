@@ -14,7 +14,7 @@ from noisefloor.checks import check_finite
 from noisefloor.errors import BadParameter
 from noisefloor.publication.text.documents import Documents
 from noisefloor.publication.text.ngrams.document_shapes import draw_lengths, spread_labels
-from noisefloor.publication.text.ngrams.pair_model import LabelChain, PairModel
+from noisefloor.publication.text.ngrams.pair_model import PairModel
 from noisefloor.publication.text.ngrams.public_corpus import PublicCorpus, Rows
 from noisefloor.randomness import Source
 
@@ -48,7 +48,52 @@ class _Rows:
         """Return a piece of each row, for a number between 0 and the row's sum."""
         at = np.searchsorted(self.running, self.running[self.starts[rows]] + uniform, "right") - 1
         first, last = self.starts[rows], self.starts[rows + 1] - 1
-        return self.pieces[np.clip(at, first, np.maximum(last, first))]
+        last = np.minimum(np.maximum(last, first), len(self.pieces) - 1)
+        return self.pieces[np.clip(at, first, last)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainSampler:
+    """Draws next pieces from the chain of a label; made by ``of``."""
+
+    _rows: _Rows
+    _rests: Floats
+    _others: Floats
+    _known: Counts
+
+    @classmethod
+    def of(
+        cls, model: PairModel, label: int, is_written: NDArray[np.bool_] | None = None
+    ) -> "ChainSampler":
+        """Return a sampler of a chain.
+
+        Args:
+            model: The chains.
+            label: Of the chain.
+            is_written: Which pieces may be drawn; all if left out.
+        """
+        chain, size = model.chains[label], model.size
+        allowed = np.ones(size, dtype=np.bool_) if is_written is None else is_written
+        starts = np.searchsorted(model.before, np.arange(size + 2))
+        rows = _Rows.of(chain.pairs * allowed[model.pieces], starts, model.pieces)
+        others = np.cumsum(chain.others * allowed)
+        return cls(rows, chain.rests, others, model.before * size + model.pieces)
+
+    def draw(self, last: Counts, source: Source) -> Counts:
+        """Return a next piece after each last one; ``size`` stands for the start of a text."""
+        size = len(self._others)
+        own = self._rows.totals(last)
+        drawn = source.stage("pairs").uniforms(len(last)) * (own + self._rests[last])
+        chosen = self._rows.draw(last, np.minimum(drawn, own))
+        open_ = np.flatnonzero(drawn >= own)
+        for again in range(_TRIES):
+            uniform = source.stage("others", again).uniforms(open_.size) * self._others[-1]
+            picked = np.minimum(np.searchsorted(self._others, uniform, "right"), size - 1)
+            chosen[open_] = picked
+            open_ = open_[_is_known(self._known, last[open_] * size + picked)]
+            if not open_.size:
+                break
+        return chosen
 
 
 @dataclass(frozen=True)
@@ -83,40 +128,23 @@ class NgramWriter:
             model.lengths, labels, self.bin_width, self.longest, source.child("lengths")
         )
         table = np.zeros((count, int(lengths.max())), dtype=np.int32)
-        for label, chain in enumerate(model.chains):
+        for label in range(len(model.chains)):
             rows = np.flatnonzero(labels == label)
             if rows.size:
                 stream = source.child("pieces", label)
-                table[rows] = self._written(chain, label, rows.size, table.shape[1], stream)
+                table[rows] = self._written(label, rows.size, table.shape[1], stream)
         order = np.argsort(source.child("order").words(count), kind="stable")
         lengths, labels, table = lengths[order], labels[order], table[order]
         is_in = np.arange(table.shape[1]) < lengths[:, None]
         return Documents(table[is_in], np.append(0, np.cumsum(lengths)), labels)
 
-    def _written(
-        self, chain: LabelChain, label: int, count: int, length: int, source: Source
-    ) -> NDArray[np.int32]:
-        size = self.model.size
-        starts = np.searchsorted(self.model.before, np.arange(size + 2))
-        rows = _Rows.of(chain.pairs, starts, self.model.pieces)
-        other = np.cumsum(chain.others)
-        known = self.model.before * size + self.model.pieces
-        crossed = self._crossed(label)
+    def _written(self, label: int, count: int, length: int, source: Source) -> NDArray[np.int32]:
+        chain, crossed = ChainSampler.of(self.model, label), self._crossed(label)
         table = np.empty((count, length), dtype=np.int32)
-        twice = last = np.full(count, size, dtype=np.int64)
+        twice = last = np.full(count, self.model.size, dtype=np.int64)
         for place in range(length):
             step = source.child(place)
-            own = rows.totals(last)
-            drawn = step.stage("pairs").uniforms(count) * (own + chain.rests[last])
-            chosen = rows.draw(last, np.minimum(drawn, own))
-            open_ = np.flatnonzero(drawn >= own)
-            for again in range(_TRIES):
-                uniform = step.stage("others", again).uniforms(open_.size) * other[-1]
-                picked = np.minimum(np.searchsorted(other, uniform, "right"), size - 1)
-                chosen[open_] = picked
-                open_ = open_[_is_known(known, last[open_] * size + picked)]
-                if not open_.size:
-                    break
+            chosen = chain.draw(last, step)
             if crossed is not None:
                 chosen = self._cross(crossed, twice, last, chosen, step)
             table[:, place] = chosen
