@@ -1,17 +1,13 @@
 """Work on many tasks in a pool of processes."""
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from typing import TypeVar, TypeVarTuple
+
+from noisefloor.worker_processes import worker_pool
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
-
-_ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-}
 
 
 def run_in_pool(
@@ -28,9 +24,7 @@ def run_in_pool(
         for task in tasks:
             yield task, work(*task)
         return
-    os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context) as pool:
+    with worker_pool(min(jobs, len(tasks))) as pool:
         waiting = {pool.submit(work, *task): task for task in tasks}
         try:
             for future in as_completed(waiting):

