@@ -15,6 +15,20 @@ TEXTS = scenario(
     """,
 )
 
+POSTS = scenario(
+    "posts",
+    """
+    days: 2
+    population: {users: 300, cohort: 256, churn_per_day: 0.0}
+    attacks: [texts.lengths]
+    pipelines:
+      texts:
+        {epsilon: 1.0, texts: 100, release_every_days: 2, post_over_days: 2, canaries: 500,
+         judged: 40, rare_words: 20, secrets: 4, candidates: 4}
+    """,
+)
+"""What devices post, with little else."""
+
 MANY_WORDS = (
     "population.users=860",
     "pipelines.texts.epsilon=0.5",
@@ -29,12 +43,22 @@ COUNTING = "platform/noisefloor/publication/text/ngrams/counting.py"
 COUNTS = "platform/noisefloor/publication/text/ngrams/noisy_counts.py"
 METHOD = "platform/noisefloor/publication/methods/text_ngrams.py"
 PRINTED = "simulator/noisefloor_sim/pipelines/texts/printed_plan.py"
+POSTED = "platform/noisefloor/publication/text/posted_texts.py"
+COLLECTED = "simulator/noisefloor_sim/pipelines/texts/collected_posts.py"
+FRAMES = "platform/noisefloor/wire/frames.py"
 PUBLISHER = "platform/noisefloor/roles/model_publisher.py"
 
-RELEASE = "published texts"
+RELEASE, POST = "published texts", "posted text"
 
 _NOISY = "noisy = clean + counting.noise(self.source.child(name))"
 _WRITE = 'return writer.write(self.texts, source.child("texts"))'
+
+_KIND_AND_REPORTS = """{_TEXT: PostedText(most_bytes), _CLASS: Symbols(classes)})
+
+
+def posts_of(texts: Sequence[str] | NDArray[np.object_], labels: NDArray[np.int64]) -> object:
+    \"\"\"Return texts and labels as the columns of the kind.\"\"\"
+    return {_TEXT: list(texts), _CLASS: labels}"""
 
 TEXT_MUTANTS = (
     Mutant(
@@ -121,5 +145,52 @@ TEXT_MUTANTS = (
         TEXTS,
         RELEASE,
         (UNACCOUNTED,),
+    ),
+    Mutant(
+        "texts-post-says-who",
+        "A device adds the number of its row, which says who it is, to the text of a post.",
+        POSTED,
+        "return {_TEXT: list(texts), _CLASS: labels}",
+        'return {_TEXT: [f"{it} user {at}" for at, it in enumerate(texts)], _CLASS: labels}',
+        POSTS,
+        POST,
+        on_device=True,
+        in_suite=True,
+    ),
+    Mutant(
+        "texts-one-more-column",
+        "A frame of posts has one more column, which says who posted.",
+        POSTED,
+        _KIND_AND_REPORTS,
+        _KIND_AND_REPORTS.replace(
+            "Symbols(classes)}", 'Symbols(classes), "who": Symbols(256)}'
+        ).replace("_CLASS: labels}", '_CLASS: labels, "who": np.arange(len(texts)) % 256}'),
+        POSTS,
+        POST,
+        (UNACCOUNTED,),
+        on_device=True,
+    ),
+    Mutant(
+        "texts-posts-in-order",
+        "The posts of a frame come in the order of the users.",
+        FRAMES,
+        '    order = source.stage("order").permutation(batch.num_rows)\n    for place, start',
+        "    order = np.arange(batch.num_rows)\n    for place, start",
+        POSTS,
+        POST,
+        (UNACCOUNTED,),
+        on_device=True,
+    ),
+    Mutant(
+        "texts-posted-every-day",
+        "A device sends a post again every day, so that an author has more texts than the cap.",
+        COLLECTED,
+        "        self.day[rows] = day\n",
+        "        self.day[rows] = np.where(rows % 2, day, _NOT_YET)\n",
+        POSTS,
+        RELEASE,
+        (UNACCOUNTED,),
+        on_device=True,
+        in_suite=True,
     ),
 )

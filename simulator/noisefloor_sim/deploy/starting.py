@@ -149,7 +149,7 @@ def start(
     paths.make()
     with paths.locked():
         check_free(paths, folder)
-        given = {**_not_set(more_settings(paths.folder)), **(settings or {})}
+        given = {**not_set(more_settings(paths.folder)), **(settings or {})}
         environment = ProcessEnvironment(paths, given, redis_url)
         write_tokens(paths.tokens)
         make_signing_key(paths.signing_key)
@@ -171,7 +171,7 @@ def start(
             raise
 
 
-def _not_set(settings: Mapping[str, str]) -> dict[str, str]:
+def not_set(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that our own environment does not have."""
     return {name: of for name, of in settings.items() if PREFIX + name.upper() not in os.environ}
 

@@ -1,12 +1,13 @@
 """Published texts in the world: what was posted, collected and published, and what attacks say."""
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from noisefloor.errors import BadScenario, BadTable
+from noisefloor.errors import BadParameter, BadScenario, BadTable
 from noisefloor.privacy import Neighbours
 from noisefloor.publication.text import Documents, PseudoTexts
 from noisefloor_sim.pipelines.texts import made_up_posts
@@ -52,6 +53,22 @@ def test_what_is_published_was_collected_over_the_bus() -> None:
     (posted,) = (one for one in seen.outcome.flows if one.flow == "posted text")
     assert (posted.misfit, posted.faults) == ("", ())
     assert posted.rows == seen.value("data.collected")
+
+
+def test_a_row_that_is_no_post_or_a_second_one_is_a_fault() -> None:
+    collected = copy(run_texts().pipeline.collected)
+    assert collected.faults() == ()
+    collected.has = collected.has & (np.cumsum(collected.has) > 2)
+    (fault,) = collected.faults()
+    assert fault.startswith("2 rows were collected that are no post")
+
+
+def test_posts_are_dropped_where_they_were_collected_once_they_are_taken() -> None:
+    seen = run_texts(TWO_WEEKS, days=14)
+    servers, kind = seen.engine.hosted.servers, seen.pipeline.kind.name
+    for day in range(14):
+        with pytest.raises(BadParameter, match="it was retired"):
+            servers.aggregator.release_rows(kind, day)
 
 
 def test_a_release_waits_for_what_is_on_its_way() -> None:

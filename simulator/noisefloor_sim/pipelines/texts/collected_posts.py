@@ -59,11 +59,13 @@ class PostSending:
         if not rows.size:
             return
         (texts,) = posts.records[rows].texts.values()
-        truth = posts_of(texts, posts.records.labels[rows])
-        frames = self.source.child(cohort.number, day)
+        labels = posts.records.labels[rows]
+        # Of the posts themselves, and not of what devices make of them.
+        truth = {"text": texts, "label": labels}
+        reports, frames = posts_of(texts, labels), self.source.child(cohort.number, day)
         unpaid = np.zeros(len(rows), dtype=np.bool_)
         yield from device_frames(
-            FLOW, cohort.number, self.kind, day, truth, frames, truth=truth, paid=unpaid
+            FLOW, cohort.number, self.kind, day, reports, frames, truth=truth, paid=unpaid
         )
 
 
@@ -99,6 +101,14 @@ class CollectedPosts:
         self.records = posted_records(self.kind, self.batches, self.posts.records.schema)
         self.has = self._places()
 
+    def faults(self) -> tuple[str, ...]:
+        """Say whether more was collected than each post once: an author is counted by posts."""
+        found = 0 if self.records is None else self.records.count
+        more = found - int(np.count_nonzero(self.has))
+        if not more:
+            return ()
+        return (f"{more} rows were collected that are no post, or one that was collected before",)
+
     def _places(self) -> Flags:
         """Find the collected texts among those of the users, for scoring."""
         found = np.zeros(self.posts.count, dtype=np.bool_)
@@ -125,5 +135,6 @@ def posting_kind(posts: UserPosts, text_bytes: int) -> Kind:
 
 def posting_flow(kind: Kind, days: int) -> PlainFlow:
     """Declare the flow: texts as they are, since noise comes after the publisher."""
-    columns = {field.name: str(field.type) for field in kind.schema}
+    # Written out, not read from the kind: a column more would otherwise be declared as well.
+    columns = {"text": "string", "label": "uint8"}
     return PlainFlow(FLOW, kind, range(days), columns)

@@ -178,5 +178,5 @@ class TextsPipeline(api.Pipeline):
         residuals = [one.residuals for one in self.holder.releases]
         for number, cause in enumerate(checked.causes()):
             residuals[0].causes[f"text {number}"] = cause
-        faults = self.holder.ledger_faults()
+        faults = (*self.holder.ledger_faults(), *self.collected.faults())
         return releases.fit_releases(residuals, faults, self.source.child("residuals"), FLOW)
