@@ -123,7 +123,7 @@ class TextsBlock(PipelineBlock):
         default=60,
         ge=20,
         le=500,
-        description="Posts with a word that nobody else uses, each there by the toss of a coin.",
+        description="Posts with a word that nobody else uses, each posted with probability 1/2.",
     )
     searched: int = Field(
         default=0,
