@@ -79,8 +79,10 @@ def _work(texts: Sequence[str], processes: int) -> list[Spent]:
         generalise,
         shared_place_graph,
     )
+    from noisefloor.publication.text.generalisation.spelling import spelling_key
 
     ladders = Ladders(shared_place_graph())
+    spelling_key.cache_clear()  # or the second run would find the spellings of the first
     patterns = PatternTagger([EntityKind.EMAIL, EntityKind.HANDLE])
     levels = FixedLevels({EntityKind.LOCATION: 3, EntityKind.PERSON: 1})
     spent = []

@@ -55,8 +55,9 @@ def execute(
     # A bad sweep is refused before anything is written.
     loaded = load_points(find_scenario(path), BLOCKS, settings)
     scenario = loaded.scenario
-    for block in [one for point in loaded.points for one in _blocks(point)]:
-        block.check_extras()
+    for point in loaded.points:
+        for name, block in point.scenario.pipelines.items():
+            block.check_extras(name)
     directory = RunDirectory(
         out or Path("runs") / f"{scenario.name}-{scenario_hash(scenario)[:8]}"
     )

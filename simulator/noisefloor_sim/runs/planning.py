@@ -84,7 +84,7 @@ def plan_point(point: SweepPoint) -> PlannedPoint:
 def _pipelines(scenario: Scenario) -> Iterator[PlannedPipeline]:
     for name, block in sorted(scenario.pipelines.items()):
         try:
-            block.check_extras()
+            block.check_extras(name)
             pipeline = PIPELINES[name].build(scenario)
             claims = pipeline.planned_claims()
         except (MissingData, MissingExtra) as error:

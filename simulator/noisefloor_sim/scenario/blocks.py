@@ -20,6 +20,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from noisefloor.checks import check_extra
 from noisefloor.tables import is_table_file
 
 FROZEN = ConfigDict(
@@ -120,8 +121,10 @@ class PipelineBlock(BaseModel):
         """Libraries that these settings need, by the extra of noisefloor that brings them."""
         return {}
 
-    def check_extras(self) -> None:
-        """Raise MissingExtra if these settings need a library that is not installed."""
+    def check_extras(self, pipeline: str) -> None:
+        """Raise MissingExtra if these settings, of a pipeline, need a library that is missing."""
+        for extra, libraries in self.libraries.items():
+            check_extra(f"The pipeline {pipeline}", extra, *libraries)
 
     def open_files(self) -> None:
         """Raise BadTable if a file that these settings name is missing or breaks a rule."""

@@ -69,7 +69,7 @@ def train_stylometry(
         known: Texts of the candidates, their labels the authors.
         authors: How many candidates there are; each has a text at least.
         size: Of the vocabulary.
-        frequent: Look at so many of the most frequent pieces alone: style rather than topics.
+        frequent: How many of the most frequent pieces are features: style rather than topics.
     """
     from scipy.sparse import csr_matrix
 

@@ -27,7 +27,7 @@ TextScore: TypeAlias = Callable[[Documents], Floats]
 """A generator's log-likelihood of each text, or anything else that is higher for likelier ones."""
 
 DEFAULT_REACH = 5
-"""Runs of up to so many pieces are looked for."""
+"""The longest runs that are searched for, in pieces."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +144,7 @@ def occurrence_scores(
     Args:
         candidates: One text for each.
         published: All texts that were published.
-        reach: Runs of 1 to so many pieces count.
+        reach: The longest runs that count, in pieces.
         reference: Texts of the same kind of which none holds a secret.
     """
     check_count(reach, "reach")

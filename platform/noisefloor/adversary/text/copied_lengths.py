@@ -42,7 +42,7 @@ def attack_lengths(
     rest: Lengths | None = None,
     prior: float = 0.5,
 ) -> LengthAttack:
-    """Tell members by whether the published texts have one more of their length than is known.
+    """Infer membership from one more published text of the target's length than is known.
 
     Sees:      the lengths of the published texts.
     Knows:     the lengths of the target's text and of some of the others, all of them at best.

@@ -1,8 +1,8 @@
 """The boundary of k-anonymity: one document decides how an entity is written in all others.
 
-An entity in k - 1 documents is generalised, in k it is kept. Who knows k - 1 of them reads off
-the published form whether there is one more: deterministically, whatever k is. So k-anonymity of
-entities is no differential privacy; counts with noise are.
+An entity in k - 1 documents is generalised, in k it is kept. An adversary who knows k - 1 of them
+reads off the published form whether there is one more: deterministically, for every k. So
+k-anonymity of entities is no differential privacy; counts with noise are.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a guarantee for texts says of two corpora that an attack tells apart.
+"""What a guarantee for texts says of two corpora that an attack distinguishes.
 
 A guarantee is for one document that is there or not, or for everything of one user. An author of
 r texts is r documents, and one who takes another's place is 2 r: group privacy, or a guarantee for

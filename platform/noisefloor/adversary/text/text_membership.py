@@ -27,7 +27,7 @@ from noisefloor.publication.text.evaluation import area_interval, ridf_vectors
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextMembership:
-    """How well members of a corpus are told from others.
+    """How well a score separates members of a corpus from others.
 
     Attributes:
         roc: The curve of all scores.
@@ -90,7 +90,7 @@ def attack_membership(
     alpha: float = 1e-3,
     mu: float | None = None,
 ) -> TextMembership:
-    """Tell members by a score.
+    """Infer membership from a score.
 
     Sees:      what was published.
     Knows:     each target's text; with a reference, other texts of the population.

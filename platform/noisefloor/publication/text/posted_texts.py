@@ -1,7 +1,7 @@
 """Posts on their way to a publisher: a frame kind for labelled texts, bounded in bytes.
 
 Texts travel as they are. Frames hide who sent which row and in which order, and nothing else: what
-is written in a text is seen by whoever collects them, who has to be trusted. Noise is added where
+is written in a text is seen by their collector, who has to be trusted. Noise is added where
 the collected texts are published, and not before.
 """
 
@@ -19,7 +19,7 @@ from noisefloor.wire import Kind, Symbols, Text, joined, record_kind
 
 POSTED_TEXTS = "posted-texts"
 MOST_POST_BYTES = 1 << 16
-"""Of a post: a frame has room for some of the longest."""
+"""Of a post: a frame fits several of the longest."""
 
 _TEXT, _CLASS = "text", "label"
 
@@ -58,7 +58,7 @@ def posts_of(texts: Sequence[str] | NDArray[np.object_], labels: NDArray[np.int6
 
 
 def cut_to_bytes(texts: Iterable[str], most_bytes: int) -> list[str]:
-    """Return each text cut to so many bytes of UTF-8, between two characters."""
+    """Return each text cut to at most ``most_bytes`` of UTF-8, between two characters."""
     return [_cut(text, most_bytes) for text in texts]
 
 

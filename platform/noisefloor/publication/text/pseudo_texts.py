@@ -2,7 +2,7 @@
 
     {"mood": "good", "review": "a fine film and a clever story"}
 
-Whoever reads it needs nothing of this package. Line ends inside of texts are written as escapes,
+Reading it needs nothing of this package. Line ends inside of texts are written as escapes,
 so that a line is a text.
 """
 

@@ -160,8 +160,8 @@ def loss_plot(runs: Runs, plan: TextRunPlan, variant: TextVariant) -> Plot:
         f"The paper's privacy loss, {VARIANT_WORDS[variant]}: no audit",
         "Mean size of ln of the ratio of two generators' largest output probabilities after the "
         f"same {plan.inputs} public pieces, for two corpora of the same kind, with 95 % intervals "
-        "over these pieces. It measures how sure generators are; no epsilon follows from it, and "
-        "one that always writes the same has 0.",
+        "over these pieces. It measures the confidence of generators; no epsilon follows from "
+        "it, and one that always writes the same has 0.",
         "epsilon claimed",
         "mean size of ln of the ratio",
         curves,

@@ -145,7 +145,7 @@ def run_all(
 def judge_all(
     plan: TextRunPlan, found: Mapping[TextCell, Mapping[str, Any]]
 ) -> tuple[Judge, Judged]:
-    """Return a judge that knows how many tests there are, and every claim, judged.
+    """Return a judge for all tests together, and every claim, judged.
 
     Splits share texts to learn from, which widens intervals over them.
     """

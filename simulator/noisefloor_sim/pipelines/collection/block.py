@@ -5,7 +5,6 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from noisefloor.checks import check_extra
 from noisefloor_sim.pipelines.collection.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
     Attack,
@@ -163,11 +162,6 @@ class CollectionBlock(PipelineBlock):
         # Naive Bayes is learnt by counting; WDBC comes with the library.
         is_light = self.is_bayes and self.source != "wdbc"
         return {} if is_light else {"collection": ("scikit-learn",)}
-
-    def check_extras(self) -> None:
-        """Raise MissingExtra if these settings need a library that is not installed."""
-        for extra, libraries in self.libraries.items():
-            check_extra("The pipeline collection", extra, *libraries)
 
     def open_files(self) -> None:
         """Raise BadTable if the own table or its schema is missing or breaks a rule."""

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from noisefloor.checks import check_extra
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication.fine_tuning import DEFAULT_BACKBONE
 from noisefloor.publication.fine_tuning.methods import METHODS
@@ -212,11 +211,6 @@ class FinetuningBlock(PipelineBlock):
     def libraries(self) -> Mapping[str, tuple[str, ...]]:
         """Libraries that these settings need, by the extra of noisefloor that brings them."""
         return {"text-models": ("safetensors", "tokenizers", "torch", "transformers")}
-
-    def check_extras(self) -> None:
-        """Raise MissingExtra if these settings need a library that is not installed."""
-        for extra, libraries in self.libraries.items():
-            check_extra("The pipeline finetuning", extra, *libraries)
 
     def open_files(self) -> None:
         """Raise BadTable or BadBackbone if an own file is missing or breaks a rule."""

@@ -5,7 +5,6 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from noisefloor.checks import check_extra
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_sim.pipelines.models.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
@@ -194,11 +193,6 @@ class ModelsBlock(PipelineBlock):
         """Libraries that these settings need, by the extra of noisefloor that brings them."""
         needs_torch = self.method == "private-sgd"
         return {"models": ("safetensors", "torch") if needs_torch else ("safetensors",)}
-
-    def check_extras(self) -> None:
-        """Raise MissingExtra if these settings need a library that is not installed."""
-        for extra, libraries in self.libraries.items():
-            check_extra("The pipeline models", extra, *libraries)
 
     def open_files(self) -> None:
         """Raise BadTable if the own table or its schema is missing or breaks a rule."""

@@ -1,4 +1,4 @@
-"""What attacks on published texts share: what was published, bounds, and how figures are told."""
+"""What attacks on published texts share: what was published, bounds, and metrics of figures."""
 
 from dataclasses import dataclass, field, replace
 
@@ -28,7 +28,7 @@ class FoundAttacks:
     Attributes:
         metrics: Figures of all.
         games: Games with a canary through the noise of the plans.
-        corpus: The epsilon that posts with rare words prove, and the same against other coins.
+        corpus: The epsilon that posts with rare words prove, and the same against other draws.
         boundary: The epsilon that games on the boundary of k-anonymity prove.
     """
 

@@ -26,7 +26,7 @@ OTHERS = 40
 """Posts of other people in each corpus."""
 
 _BACKGROUND = 4
-"""Corpora of other people alone, from which the analyst knows what is usual."""
+"""Corpora of other people alone, from which the analyst estimates what is usual."""
 
 Numbers = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ class AuthorGames:
 
     Attributes:
         block: The settings.
-        plan: Of a release of so many posts.
+        plan: Of a release of as many posts as a corpus has.
         tokeniser: Cuts posts.
         source: Of all draws.
     """

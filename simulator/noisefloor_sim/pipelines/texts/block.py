@@ -5,7 +5,6 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from noisefloor.checks import check_extra
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor_sim.pipelines.texts.result_names import CLAIM_NAMES, METRIC_NAMES
 from noisefloor_sim.scenario import (
@@ -125,7 +124,7 @@ class TextsBlock(PipelineBlock):
         default=60,
         ge=20,
         le=500,
-        description="Posts with a word that nobody else uses, each there by the toss of a coin.",
+        description="Posts with a word that nobody else uses, each posted with probability 1/2.",
     )
     searched: int = Field(
         default=0,
@@ -191,11 +190,6 @@ class TextsBlock(PipelineBlock):
     def libraries(self) -> Mapping[str, tuple[str, ...]]:
         """Libraries that these settings need, by the extra of noisefloor that brings them."""
         return {"text": ("scikit-learn", "tokenizers")}
-
-    def check_extras(self) -> None:
-        """Raise MissingExtra if these settings need a library that is not installed."""
-        for extra, libraries in self.libraries.items():
-            check_extra("The pipeline texts", extra, *libraries)
 
     def open_files(self) -> None:
         """Raise BadTable if an own file is missing or breaks a rule."""

@@ -23,7 +23,7 @@ def play_boundary(
         k: Of the climb.
         claimed: Of the generalised posts.
         alpha: The probability that the proved epsilon is wrong.
-        source: Of cities and coins.
+        source: Of cities and draws.
 
     Returns:
         How often the guess is right, and the epsilon that the games prove.
@@ -51,7 +51,7 @@ def play_boundary(
 
 
 def _form(city: int, count: int, k: int, tokeniser: TextTokeniser) -> dict[str, str]:
-    """Return how a city is written that so many posts name; no other place is named."""
+    """Return how a city is written that ``count`` posts name; no other place is named."""
     pieces = np.full(count, city, dtype=np.int32)
     offsets, labels = np.arange(count + 1), np.zeros(count, dtype=np.int64)
     done = generalised(Documents(pieces, offsets, labels), tokeniser, k)

@@ -33,8 +33,8 @@ class PostSending:
         posts: Of all users.
         kind: Of the frames.
         source: Of order and ids of frames.
-        day: On which each post was sent, or would have been if its coin had said so; below 0
-            so far for the others.
+        day: On which each post was sent, or would have been if it had been drawn as posted;
+            below 0 for posts that are still to come.
     """
 
     posts: UserPosts

@@ -56,7 +56,7 @@ COLUMN, LABEL = "post", "mood"
 
 
 def schema_of(pieces: int) -> TextSchema:
-    """Return what is public of made-up posts, each counted to so many pieces."""
+    """Return what is public of made-up posts, each counted up to ``pieces``."""
     return TextSchema("one post", {COLUMN: pieces}, LABEL, Categories(("bad", "good")))
 
 

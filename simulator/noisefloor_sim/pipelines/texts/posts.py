@@ -1,8 +1,8 @@
 """Who writes which texts when: several of a user, some kept back, some planted for attacks.
 
-A post with a rare word has a word that nobody else uses; it is there or not by the toss of a coin.
+A post with a rare word has a word that nobody else uses; it is posted with probability one half.
 A secret is one of many phrases of frequent words in no order, each as likely. Both are posts like
-others on their way, and only scoring knows of them.
+others on their way, and only scoring reads which they are.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class RareWords:
     Attributes:
         rows: The posts.
         pieces: The word of each, as a piece.
-        is_posted: Whether the coin says that it is posted.
+        is_posted: Whether it is posted, drawn for each.
     """
 
     rows: Numbers
@@ -142,7 +142,7 @@ class UserPosts:
 
     @property
     def expected(self) -> int:
-        """How many are to be posted: a public figure, since coins are left out of it."""
+        """How many are to be posted: a public figure, since these draws are left out of it."""
         return int(np.count_nonzero(~self.is_test))
 
     @property

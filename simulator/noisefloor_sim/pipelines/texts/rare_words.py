@@ -1,6 +1,6 @@
-"""Who posted a rare word: posts with a word of their own, each there by the toss of a coin.
+"""Who posted a rare word: posts with a word of their own, each posted with probability 1/2.
 
-The analyst knows the words. A text that begins with one tells that its post is there, unless such
+The analyst knows the words. A text that begins with one shows that its post is there, unless such
 words come up without it: those whose post is not there say how often.
 """
 
@@ -38,7 +38,7 @@ def attack_rare_words(setting: AttackSetting, found: FoundAttacks) -> None:
         return
     last, source = setting.corpora.last, setting.source.child("rare words")
     seen = adversary.search_pieces(first_pieces(last), pieces)
-    # Ties are broken by a coin of their own: a bound counts guesses in an order.
+    # Ties are broken by draws of their own: a bound counts guesses in an order.
     scores = (
         seen
         + 0.1 * adversary.search_pieces(last, pieces)
@@ -64,7 +64,7 @@ def attack_rare_words(setting: AttackSetting, found: FoundAttacks) -> None:
 
 
 def searched_texts(setting: AttackSetting, most: int, source: SeededSource) -> Documents:
-    """Return so many texts, or a few more, made as those of the last release were."""
+    """Return at least ``most`` texts, made as those of the last release were."""
     plan, posts = setting.corpora.plan, setting.corpora.collected()
     if isinstance(plan, PrintedTextsPlan):
         plan = replace(plan, repeats=-(-most // posts.count))
@@ -88,7 +88,7 @@ def _add_seeds(
     pieces: Pieces,
     is_in: Flags,
 ) -> None:
-    """Tell how many of the words that were posted are the first of a published text.
+    """Count how many of the words that were posted are the first of a published text.
 
     The bound is at the rate of words that were not posted, or what that could be at most.
     """
@@ -122,5 +122,5 @@ def _leak_chance(setting: AttackSetting, published: Documents) -> float:
 def _audited(
     seen: NDArray[np.float64], tosses: NDArray[np.bool_], guarantee: Guarantee
 ) -> adversary.TextMembership:
-    """Return how well tosses of a coin are told, and the epsilon that it proves."""
+    """Return how well fair draws are guessed, and the epsilon that it proves."""
     return adversary.attack_membership(seen, tosses, guarantee, is_fair=True, alpha=ALPHA)

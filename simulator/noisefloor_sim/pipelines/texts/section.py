@@ -43,7 +43,7 @@ def report_section(points: Sequence[PointFindings]) -> Section:
     plots = [*text_figures.along_axis(groups, axis)] if is_swept else []
     return Section(
         "Published texts",
-        "Users post texts, which travel as they are: whoever collects them sees them, and is "
+        "Users post texts, which travel as they are: their collector sees them, and is "
         "trusted. The trust boundary is the publisher: raw up to it, noisy after it. From what "
         "was collected it publishes made-up texts with labels. Utility and likeness are measured "
         "on texts that were never posted; the analyst sees what was published, and public texts."

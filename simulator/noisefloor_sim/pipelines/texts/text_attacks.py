@@ -33,7 +33,7 @@ AUTHOR_TEXTS = 1_000
 """Published in each game about an author, where their number is free."""
 
 _REACH = 5
-"""Runs of up to so many pieces are looked for."""
+"""The longest runs that are searched for, in pieces."""
 
 
 def _canary(setting: AttackSetting, found: FoundAttacks) -> None:
@@ -48,7 +48,7 @@ def _canary(setting: AttackSetting, found: FoundAttacks) -> None:
 
 
 def _members(setting: AttackSetting, found: FoundAttacks) -> None:
-    """Tell posted texts from texts that were not, by what lies near to them."""
+    """Infer whether texts were posted from what lies near to them."""
     for number, one in enumerate(setting.corpora.releases):
         published = setting.corpora.published[number]
         own = setting.corpora.posts.ordinary & one.owners

@@ -34,7 +34,7 @@ def along_axis(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Plot]:
     curves = plotting.measured_curves(groups, "likeness.pairs")
     if curves:
         yield Plot(
-            "How well made-up texts are told from real ones",
+            "AUC of classifiers of made-up against real texts",
             "Area of a discriminator that sees pieces and pairs; 0.5 is guessing. It rises with "
             "the number of texts, which the table below has.",
             axis.label,
@@ -89,7 +89,7 @@ def tables(groups: plotting.Groups, axis: plotting.Axis) -> Iterator[Table]:
         "What attacks and audits reached",
         "Areas of membership: by the nearest text, by shared runs, by runs in a corpus with next "
         "to no noise, and in a corpus that copies. Rare words: area of guesses who posted one, "
-        "and the epsilon that they prove; the null has other coins. Bits: of secrets, of which a "
+        "and the epsilon that they prove; the null has other draws. Bits: of secrets, of which a "
         "corpus that gives nothing away has those by chance. With next to no noise: right guesses "
         "of secrets and authors where nothing protects a text. Counted: what texts of the largest "
         "norm add to a table, over what is declared; 1 at most.",

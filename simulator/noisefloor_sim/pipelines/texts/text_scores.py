@@ -1,4 +1,4 @@
-"""How good published texts are: what classifiers learn of them, and how they are told from real.
+"""Utility and likeness: what classifiers learn of published texts, and AUC against real texts.
 
 All is measured on texts that were never posted. Nothing here is private or published.
 """
@@ -57,7 +57,7 @@ def _utility(corpora: PublishedCorpora) -> list[Metric]:
 
 
 def _likeness(corpora: PublishedCorpora, block: TextsBlock, source: SeededSource) -> list[Metric]:
-    """Return how well made-up texts are told from real ones, by pairs and by meaning."""
+    """Return AUCs of made-up against real texts, by pairs and by meaning."""
     made = [
         discriminate_pairs(
             corpora.held_out, corpora.last, corpora.size, source.child("pairs"), block.judged

@@ -1,7 +1,7 @@
 """Judging published texts against real ones that were kept out: for the holder of the data.
 
     evaluate_utility(published, held_out, size, classes=2)   # F1 of classifiers trained on them
-    discriminate_pairs(held_out, published, size, source)    # how well fakes are told, and n
+    discriminate_pairs(held_out, published, size, source)    # AUC against real texts, and n
     model = TrigramModel.train(public, size)                 # of public texts
     fluency_of(model.nats(published), published.lengths)     # nats a piece
 

@@ -1,4 +1,4 @@
-"""Discriminators: how well published texts are told from real ones that no generator has seen.
+"""Discriminators: how well a classifier separates published texts from unseen real ones.
 
 As many real texts as fake ones take part, half of each to learn from; the area under the curve
 is that of the other half, with its interval. The area rises with the number of texts, so it is
@@ -41,7 +41,7 @@ _LEAST_SPREAD = 1e-6  # some features of an encoder are the same for all texts
 
 @dataclass(frozen=True, slots=True)
 class Discrimination:
-    """How well fake texts are told from real ones.
+    """How well a classifier separates fake texts from real ones.
 
     Attributes:
         name: Of the discriminator.
@@ -68,7 +68,7 @@ class Discrimination:
 def discriminate_pairs(
     real: Documents, fake: Documents, size: int, source: Source, most: int | None = None
 ) -> Discrimination:
-    """Tell fake texts from real ones by the pieces and bigrams that they have.
+    """Classify texts as fake or real by the pieces and bigrams that they have.
 
     Args:
         real: Texts that no generator has seen.
@@ -97,7 +97,7 @@ def discriminate_meaning(
     *,
     is_scaled: bool = True,
 ) -> Discrimination:
-    """Tell fake texts from real ones by the mean of layers of a pretrained encoder.
+    """Classify texts as fake or real by the mean of layers of a pretrained encoder.
 
     Args:
         real: Texts that no generator has seen, in pieces of the backbone's own vocabulary.

@@ -17,7 +17,7 @@ from noisefloor.publication.text.evaluation.windows import number_windows
 from noisefloor.randomness import Source
 
 ORDERS = 4
-"""BLEU looks at runs of one to so many pieces."""
+"""The longest n-grams of BLEU."""
 
 SAMPLE = 500
 """Texts that are compared with one another, if not said otherwise."""

@@ -14,7 +14,7 @@ from noisefloor.publication.text.documents import Documents
 from noisefloor.publication.text.evaluation.windows import Numbers, number_prefixes
 
 LONGEST = 64
-"""Runs are counted up to so many pieces, if not said otherwise."""
+"""The longest runs that are counted by default, in pieces."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class VerbatimRuns:
     reach: int
 
     def share(self, least: int) -> float:
-        """Return the share of texts that share a run of at least so many pieces."""
+        """Return the share of texts with a copied run of at least ``least`` pieces."""
         check_count(least, "least", most=self.reach)
         return float(np.mean(self.longest >= least)) if len(self.longest) else 0.0
 

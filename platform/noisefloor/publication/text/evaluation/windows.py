@@ -57,7 +57,7 @@ def number_prefixes(pieces: Numbers, ends: Numbers, reach: int) -> Numbers:
     Args:
         pieces: Of all documents, none below 0.
         ends: Where the document of each piece ends; what follows it counts as below any piece.
-        reach: Positions are told apart by at least so many pieces.
+        reach: The least number of pieces by which positions are distinguished.
     """
     places, whole = np.arange(len(pieces)), 1
     numbers = _renumbered(pieces)

@@ -1,4 +1,4 @@
-"""Texts with their mentions replaced; what was done is for whoever holds the texts."""
+"""Texts with their mentions replaced; the log of changes is for the holder of the texts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class GeneralisationForm(Protocol):
 
     @property
     def proved(self) -> Guarantee:
-        """Of the choice: what the text of one document tells of the others."""
+        """Of the choice: what the text of one document reveals of the others."""
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@
     pieces, offsets = generate(trained.generator, labels, seeds, lengths, draws)
 
 Shapes, vocabularies, plans, files and the paper's prompts need no torch. Seeds and lengths are
-given to ``generate``: what they are drawn from is somebody else's release, with its own cost; the
+given to ``generate``: what they are drawn from is another release, with its own cost; the
 paper copies them from the private documents (``copied_prompts``), and nothing is guaranteed.
 """
 

@@ -24,7 +24,7 @@ def fresh_module(shape: GeneratorShape, vocabulary: PieceVocabulary, source: Sou
     """Return a module with first weights.
 
     If the vocabulary is public, the last layer starts at its shares: the module begins as the
-    public unigram, and no noise is spent on learning what anybody may know.
+    public unigram, and no noise is spent on learning what is public.
     """
     module = module_of(shape)
     initialise(module, source)

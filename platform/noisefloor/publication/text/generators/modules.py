@@ -2,7 +2,7 @@
 
 Each takes pieces and gives, at every position, the logits of the next piece. Nothing in them is
 random: what dropout leaves out is an input of the module (``keep``), drawn for each text by
-whoever trains it, so that a gradient is a function of one text and its own draws.
+the training, so that a gradient is a function of one text and its own draws.
 
 Besides ``forward`` over whole texts there is ``begin`` and ``advance``, one piece at a time for
 many texts at once.

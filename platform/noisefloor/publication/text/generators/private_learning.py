@@ -93,7 +93,7 @@ def learn_generator(
 
 
 def _named(residuals: ResidualObserver | None, place: int) -> ResidualObserver | None:
-    """Return an observer that is told of which model a vector is: their noise may differ."""
+    """Return an observer that gets the model of each vector: their noise may differ."""
     if residuals is None:
         return None
     return lambda vector: residuals(replace(vector, part=f"{vector.part} of model {place}"))

@@ -26,7 +26,7 @@ class GeneratorShape:
         kind: Which of them.
         vocabulary: Places of pieces, that of unknown ones included.
         longest: The most pieces of a text.
-        classes: How many labels one model tells apart; 0 if it is of one label.
+        classes: How many labels one model is conditioned on; 0 if it is of one label.
         embedding: Width of looked-up pieces; of all layers of a transformer.
         hidden: Width of an LSTM, or of the wide layer of a transformer's blocks.
         layers: Recurrent layers, or blocks.
