@@ -70,8 +70,8 @@ class Steering:
     """
 
     strength: float = 1.0
-    most: float = 5.0
-    rounds: int = 2
+    most: float = 3.0
+    rounds: int = 1
     texts: int = 128
 
     def __post_init__(self) -> None:
