@@ -71,7 +71,7 @@ class Steering:
 
     strength: float = 1.0
     most: float = 3.0
-    rounds: int = 1
+    rounds: int = 2
     texts: int = 128
 
     def __post_init__(self) -> None:
