@@ -1,6 +1,6 @@
 """How readable, how useful and how close are reviews that a language model writes under DP counts?
 
-    python bench/language_texts.py                        # split 1, 2,000 texts each way
+    python bench/language_texts.py                        # split 1, 1,000 texts each way
     python bench/language_texts.py --split 0 --texts 200 --strength 0.7    # tuning
 
 Reviews, splits, classifiers and measures of likeness are those of ``bench/pseudo_texts.py``; all
@@ -96,7 +96,7 @@ def main() -> None:
     """Write, judge, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--split", type=int, default=1)
-    parser.add_argument("--texts", type=int, default=2_000)
+    parser.add_argument("--texts", type=int, default=1_000)
     parser.add_argument("--prompt", default=PROMPT)
     parser.add_argument("--strength", type=float)
     parser.add_argument("--temperature", type=float)

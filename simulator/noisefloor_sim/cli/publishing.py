@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from noisefloor.errors import (
     BadPublicationStore,
     BadSnapshot,
     BadTable,
+    MissingData,
+    MissingExtra,
     UnknownKey,
     UnsignedCard,
 )
@@ -26,6 +29,8 @@ from noisefloor.publication.fine_tuning import (
     shared_backbone,
     tokenise,
 )
+from noisefloor.publication.text import load_tokeniser, read_documents, text_column
+from noisefloor.publication.text.language_models import language_model_folder
 from noisefloor.roles import Artefact, ReleaseRequest, has_failed, write_once
 from noisefloor.tables import TextRecords, TextSchema, check_texts, load_table
 from noisefloor_sim.cli.expected_accuracy import ExpectedAccuracy, expected_accuracy
@@ -65,7 +70,7 @@ def publish(
         print(json.dumps({"is_new": not was_there, "card": made.card}, indent=2))
     else:
         _tell_published(target, request, made, was_there=was_there)
-        _tell_cut(data)
+        _tell_cut(data, made)
     return 0
 
 
@@ -165,19 +170,33 @@ def _predict_texts(
     return 0
 
 
-def _tell_cut(data: PublishedData) -> None:
+def _tell_cut(data: PublishedData, made: Artefact) -> None:
     """Tell the holder of texts how many were cut; it is in no release."""
     if not data.is_file or not isinstance(data.schema, TextSchema):
         return
     records = data.records
     if not isinstance(records, TextRecords):
         return
-    for name, cut in tokenise(shared_backbone(), records.schema, records.texts).cut.items():
+    for name, cut in _cut_counts(records, made.card).items():
         longest = records.schema.texts[name]
         print(
             f"{name}: {cut:,} of {records.count:,} texts are longer than {longest} pieces and "
             "were cut (known to you alone)"
         )
+
+
+def _cut_counts(records: TextRecords, card: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return how many texts of each column were cut, by the tokeniser that a release names."""
+    if "language_model" not in card:
+        return tokenise(shared_backbone(), records.schema, records.texts).cut
+    try:
+        folder = language_model_folder(card["language_model"]["name"])
+    except (BadParameter, MissingData, MissingExtra):
+        return {}  # a publisher elsewhere has it, and this machine does not
+    name, longest = text_column(records.schema)
+    one_more = replace(records.schema, texts={name: longest + 1})
+    documents = read_documents(replace(records, schema=one_more), load_tokeniser(folder))
+    return {name: int((documents.lengths > longest).sum())}
 
 
 def _own_key(options: TargetOptions) -> TrustedKeys:

@@ -13,10 +13,12 @@ from noisefloor.publication.text import load_pseudo_texts
 from noisefloor.tables import text_schema_of
 from publishing_runs import run
 from tiny_backbones import WIDTH, write_piece_file, write_tiny_bert
+from tiny_language_models import write_tiny_llama
 
 HEAD = ("--method", "text-head", "--set", "size=300", "--delta", "1e-5")
 LAYERS = ("--method", "text-layers", "--set", "size=300", "--delta", "1e-5")
 NGRAMS = ("--method", "text-ngrams", "--delta", "1e-5")
+LANGUAGE_MODEL = ("--method", "text-language-model", "--delta", "1e-5")
 LORA = (*LAYERS, "--set", "trains=lora")
 SCHEMA = {
     "record": "one review",
@@ -99,6 +101,26 @@ def test_made_up_texts_are_published_and_fetched_as_lines(monkeypatch: pytest.Mo
     assert load_pseudo_texts(content, document, schema, key).count == 40
     with pytest.raises(BadSnapshot):
         load_pseudo_texts(content + b"\n", document, schema, key)
+
+
+def test_texts_of_a_language_model_are_published_without_a_backbone(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOISEFLOOR_BACKBONE", str(models / "none"))
+    words = ("publish", "reviews.tsv", *LANGUAGE_MODEL, "--epsilon", "4", "--id", "texts-1")
+    missing = run(*words)
+    assert missing.code == 1 and "noisefloor data fetch smollm2-135m" in missing.error
+    monkeypatch.setenv("NOISEFLOOR_LANGUAGE_MODEL", str(write_tiny_llama(models / "language")))
+    made = run(*words, "--set", "language_model=own", "--set", "texts=20")
+    assert made.code == 0, made.error
+    card = json.loads(run("cards", "texts-1").out)
+    assert "texts are longer than 6 pieces and were cut" in made.out
+    assert card["text_count"] == 20 and card["language_model"]["name"] == "own"
+    assert card["language_model"]["prompt"] == "Write one review."
+    assert card["guarantee"] and card["audit"]["is_audited"]
+    assert run("fetch", "texts-1", "--out", "here").code == 0
+    rows = [json.loads(line) for line in Path("here/texts-1.jsonl").read_text().splitlines()]
+    assert len(rows) == 20 and {row["mood"] for row in rows} == {"good", "bad"}
 
 
 def write_public(path: Path) -> None:

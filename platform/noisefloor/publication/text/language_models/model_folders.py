@@ -1,8 +1,8 @@
 """Where language models lie: fetched ones by name, and one directory of the publisher's own.
 
 A fetched model is a file in GGUF. It is turned into a directory of transformers beside it, once:
-the directory appears whole, with the SHA-256 of each of its files, which are checked when it is
-used for the first time in a process.
+the directory appears whole, with the SHA-256 of each of its files, which are checked each time
+that the model is named.
 """
 
 import hashlib

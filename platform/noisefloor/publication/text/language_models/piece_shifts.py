@@ -70,7 +70,7 @@ class Steering:
     """
 
     strength: float = 1.0
-    most: float = 5.0
+    most: float = 3.0
     rounds: int = 2
     texts: int = 128
 

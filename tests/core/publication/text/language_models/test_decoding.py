@@ -30,11 +30,12 @@ def drawn(
     temperature: float = 1.0,
     at_once: int = 128,
     seed: int = 1,
+    plausible: float = 0.0,
 ) -> Decoded:
     with new_run():
         return decode(
             tiny_model(),
-            Decoding(PROMPT, temperature),
+            Decoding(PROMPT, temperature, plausible),
             shifts_of({}) if shifts is None else shifts,
             np.array(labels or [0] * len(lengths), dtype=np.int64),
             np.array(lengths, dtype=np.int64),
@@ -77,6 +78,21 @@ def test_a_shift_multiplies_the_odds_of_its_piece_by_its_exponential(shift: floa
     # All other pieces keep their proportions.
     rest = [one[other] / (1 - one[piece]) for one in (before, after)]
     assert rest[1] == pytest.approx(rest[0], rel=1e-4)
+
+
+def test_what_the_model_holds_for_implausible_is_left_out_whatever_its_shift() -> None:
+    plain = drawn([1], temperature=0.8).shares[0]
+    is_kept = plain >= 0.2 * plain.max()
+    assert 1 < is_kept.sum() < len(plain) / 2
+    kept, left_out = (
+        int(np.flatnonzero(is_kept)[0]),
+        int(np.flatnonzero(~is_kept & (plain > 0))[0]),
+    )
+    shifts = shifts_of({kept: 1.5, left_out: 9.0})
+    found = drawn([1], shifts, temperature=0.8, plausible=0.2).shares[0]
+    expected = np.where(is_kept, plain, 0.0)
+    expected[kept] *= np.exp(1.5)
+    assert found == pytest.approx(expected / expected.sum(), abs=1e-6)
 
 
 def test_each_label_has_its_own_shift() -> None:
@@ -148,6 +164,12 @@ def test_bad_input_is_refused(
 def test_bad_temperatures_are_refused(temperature: float) -> None:
     with pytest.raises(BadParameter, match="temperature"):
         Decoding(PROMPT, temperature)
+
+
+@pytest.mark.parametrize("plausible", [-0.1, 1.1, float("nan")])
+def test_bad_parts_of_the_largest_chance_are_refused(plausible: float) -> None:
+    with pytest.raises(BadParameter, match="plausible"):
+        Decoding(PROMPT, 1.0, plausible)
 
 
 def test_private_documents_are_cut_by_the_tokeniser_that_writes() -> None:
