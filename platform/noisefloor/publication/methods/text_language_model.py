@@ -62,9 +62,10 @@ class TextLanguageModelPlan(TextPlan):
 
     NAME = "text-language-model"
     HELP = f"""Made-up texts with labels, as JSON Lines, of a pretrained language model whose
-chances of pieces are shifted by noisy counts of lengths and pieces: by far the most readable, and
-slow. Parameters: `language_model` (default `{DEFAULT_MODEL}`; `own`: a directory of the
-publisher's); `texts`, how many (default {DEFAULT_TEXTS:,}; at most {MOST_PIECES:,} pieces in all);
+chances of pieces are shifted by noisy counts of lengths and pieces: by far the most readable,
+slow, and worse to train on than those of `text-ngrams`. Parameters: `language_model` (default
+`{DEFAULT_MODEL}`; `own`: a directory of the publisher's); `texts`, how many (default
+{DEFAULT_TEXTS:,}; at most {MOST_PIECES:,} pieces in all);
 `prompt`, one line that the model is asked for, which is public (default `Write` and what a record
 is); `strength`, from 0 to 1, how far it is led towards the counts (default
 {DEFAULT_STRENGTH:g}); `temperature` (default {DEFAULT_TEMPERATURE:g}). How many records there are
