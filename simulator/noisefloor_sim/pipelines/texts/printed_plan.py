@@ -17,7 +17,7 @@ from noisefloor.privacy import Claim, Guarantee
 from noisefloor.publication import ResidualObserver
 from noisefloor.publication.methods import TextNgramsPlan, TextSpec
 from noisefloor.publication.text import Documents, TextTokeniser
-from noisefloor.publication.text.generalisation import climb_to_k, most_rewritten
+from noisefloor.publication.text.generalisation import climb_to_k, group_size
 from noisefloor.publication.text.generators import Prompts, copied_prompts
 from noisefloor.publication.text.ngrams import (
     ChainSampler,
@@ -108,9 +108,7 @@ class PrintedTextsPlan(TextNgramsPlan):
         if GENERALISATION not in self.parts:
             return self.guarantee
         levels = made_up_posts.place_hierarchy().height - 1
-        rewritten = _PLACES * most_rewritten(self.k, levels)
-        # A text that is rewritten is one that goes and one that comes.
-        cost, steps = self.spec.cost, 1 + 2 * rewritten
+        cost, steps = self.spec.cost, group_size(_PLACES, self.k, levels)
         left = group(self.guarantee, steps, cost.neighbours)
         if left.delta < 1:
             return left
