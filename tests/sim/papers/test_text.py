@@ -401,7 +401,7 @@ def test_names_are_generalised_by_training_documents_alone(
     mentions = Mentions.of(texts, range(8), starts, ends, [1] * 8)
     pieces, offsets = shared_tokeniser().cut(texts, 8)
     documents = Documents(pieces, offsets, np.arange(8) % 2)
-    prepared = corpora.PreparedCorpus(texts, documents, documents, mentions)
+    prepared = corpora.PreparedCorpus(texts, documents, documents, mentions, 8)
     cell = cell_at("dpvg-ed", 8.0, "inside")
     with new_run():
         source = SeededSource(1, "names")
@@ -431,7 +431,8 @@ def test_a_word_that_is_not_public_is_written_as_printed_and_never_corrected(tin
     word = int(pieces[0])
     public = measuring.without(documents, np.array([word]))
     none = np.empty(0, np.int64)
-    prepared = corpora.PreparedCorpus(texts, documents, public, Mentions.of(texts, *[none] * 4))
+    mentions = Mentions.of(texts, *[none] * 4)
+    prepared = corpora.PreparedCorpus(texts, documents, public, mentions, 8)
     found = {}
     for cell in (cell_at("dp-ed", 8.0, "inside"), cell_at("dp-ed", 8.0)):
         with new_run():
@@ -440,9 +441,31 @@ def test_a_word_that_is_not_public_is_written_as_printed_and_never_corrected(tin
         found[cell.variant] = int((written.documents.pieces == word).sum())
         has_reasons = [not part.is_finite for part in written.parts.values()]
         assert any(has_reasons) == cell.is_paper
-        assert written.documents.count == 60
+        assert written.documents.count == (60 if cell.is_paper else 48)
     assert found["inside"] > 0
     assert found["corrected"] == 0
+
+
+@pytest.mark.parametrize("system", ["ngrams", "crossed", "dp-ed", "dpvg-ed"])
+def test_neither_the_number_nor_the_longest_of_private_texts_shows(
+    system: plans.TextSystem, tiny: Pair
+) -> None:
+    """Not one document less, nor a longer one among those that are held out."""
+    none = np.empty(0, np.int64)
+    found = []
+    for count, held_out in ((60, "the film"), (59, "the film"), (60, "the good film was great")):
+        texts = ["the film was"] * 60 + [held_out]
+        pieces, offsets = shared_tokeniser().cut(texts, 8)
+        documents = Documents(pieces, offsets, np.arange(61) % 2)
+        mentions = Mentions.of(texts, *[none] * 4)
+        prepared = corpora.PreparedCorpus(texts, documents, documents[:9], mentions, 8)
+        with new_run():
+            written = systems.write_corpus(
+                cell_at(system, 8.0), TINY, prepared, np.arange(count), SeededSource(1, "same")
+            )
+        longest = written.generator.shape.longest if written.generator else 8
+        found.append((written.documents.count, longest))
+    assert found == [(sum(systems.declared_sizes(np.arange(61) % 2)), 8)] * 3
 
 
 def test_likeness_of_texts_with_themselves_is_complete() -> None:

@@ -89,7 +89,8 @@ def _diversity(
     """
     marks, _ = shared_tokeniser().cut([SUPPRESSED], plan.longest)
     written, train = (without(corpus, marks) for corpus in (written, train))
-    found = measure_diversity(written, train, size, source, max(2, min(plan.sample, train.count)))
+    sample = max(2, min(plan.sample, train.count, written.count))
+    found = measure_diversity(written, train, size, source, sample)
     return {
         "distinct_1": _percent(found.distinct_1),
         "distinct_2": _percent(found.distinct_2),
