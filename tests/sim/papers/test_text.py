@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from generalisation_cases import small_graph
+from noisefloor.accounting import epsilon_at_least
 from noisefloor.errors import BadParameter, BadRunDirectory, MissingData
+from noisefloor.privacy import Neighbours
 from noisefloor.publication.text import Documents, shared_tokeniser
 from noisefloor.publication.text.entities import Mentions
 from noisefloor.publication.text.generators import PieceVocabulary
@@ -160,6 +162,7 @@ def found_with(plan: TextRunPlan, more: dict[TextCell, dict[str, Any]]) -> dict[
             "heat": [[1.0, 2.0], [3.0, 4.0]],
             "largest": [0.5, 0.25, 0.125] * 60,
             "proved": proved,
+            "substituted": {"epsilon": 15.5, "delta": 1.8e-5, "reason": ""},
             "noise": 2.0,
             "different_lengths": 1,
             "samples": [],
@@ -245,7 +248,8 @@ def test_the_parts_of_privacy_are_infinite_as_printed_and_add_up_corrected() -> 
     assert right["whole"].epsilon == pytest.approx(7.2 + 0.4 + 0.4)
     assert right["whole"].delta == pytest.approx(1e-5)
     assert right["whole, for an author"].epsilon == pytest.approx(5 * 8.0)
-    assert right["labels may change"].epsilon == pytest.approx(14.4)
+    assert right["labels may change"].epsilon == pytest.approx(15.5)
+    assert right["labels may change"].neighbours is Neighbours.RECORD_SUBSTITUTE
     assert right["seeds"].epsilon == right["vocabulary"].epsilon == 0
 
 
@@ -279,6 +283,22 @@ def test_the_noise_of_the_printed_variant_is_a_batch_times_that_of_its_claim() -
     assert outside.claimed.epsilon == pytest.approx(inside.claimed.epsilon)
     assert outside.weights_guarantee.epsilon < 0.5
     assert not inside.guarantee.is_finite
+
+
+@pytest.mark.parametrize("batch", [16, 160])
+def test_a_substitution_costs_what_is_worse_of_keeping_and_changing_the_label(batch: int) -> None:
+    """In full batches two steps in one training cost more than one step in each of two."""
+    plan = replace(TINY, batch=batch, epochs=3.0)
+    shapes = systems.shape_of(cell_at("dp-ed", 8.0), plan, 24, 8)
+    made = systems.generator_plan(cell_at("dp-ed", 8.0), plan, shapes, (160, 160))
+    weights, found = made.weights_guarantee, systems.of_substitution(made)
+    assert found.neighbours is Neighbours.RECORD_SUBSTITUTE
+    assert found.delta == pytest.approx(2 * weights.delta)
+    (event,) = made.trainings[0].events
+    kept = epsilon_at_least(event, found.delta, Neighbours.RECORD_SUBSTITUTE)
+    assert found.epsilon >= max(kept, 2 * weights.epsilon)
+    if batch == 160:
+        assert found.epsilon > 2.05 * weights.epsilon
 
 
 def test_declared_sizes_are_two_digits_of_four_fifths() -> None:

@@ -114,8 +114,9 @@ def parts_of(found: TextsFound, plan: TextRunPlan, variant: TextVariant) -> list
         }
     found_parts |= {
         "labels may change": (
-            replace(sequential([weights, weights]), neighbours=Neighbours.RECORD_SUBSTITUTE),
-            "a document that changes its label is in both trainings",
+            replace(_read(found[cell]["substituted"]), neighbours=Neighbours.RECORD_SUBSTITUTE),
+            "of one document for another: if it changes its label it is in both trainings, if it "
+            "keeps it, in one with what it was and with what it becomes",
         ),
         "whole": (whole, "sum of the parts"),
         "whole, for an author": (

@@ -63,6 +63,8 @@ def run_cell(cell: TextCell, plan: TextRunPlan, folder: Path) -> CellFigures:
         found |= _generator_figures(written, plan, prepared, held_out)
     found["proved"] = {name: _as_json(one) for name, one in written.parts.items()}
     found["noise"] = written.noise
+    if written.substituted is not None:
+        found["substituted"] = _as_json(written.substituted)
     found["seeds"] = seed_facts(train)
     found["different_lengths"] = len(np.unique(train.lengths))
     found["samples"] = _samples(written, cell)

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import noise_multiplier_for
-from noisefloor.privacy import Guarantee
+from noisefloor.accounting import epsilon_at, noise_multiplier_for, parallel, sequential
+from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.private_sgd import Flat, SgdPlan
 from noisefloor.publication.synthesis import NoiseBudget, table_change
 from noisefloor.publication.text import Documents, shared_tokeniser
@@ -70,12 +70,14 @@ class WrittenCorpus:
         parts: What is proved of each part that was released; empty without any privacy.
         generator: What wrote it, if a network did.
         noise: The multiplier that its trainings claim, if they are private.
+        substituted: What is proved of its weights if a document becomes another, of any label.
     """
 
     documents: Documents
     parts: Parts
     generator: TextGenerator | None = None
     noise: float | None = None
+    substituted: Guarantee | None = None
 
 
 def declared_sizes(labels: NDArray[np.integer]) -> tuple[int, ...]:
@@ -144,6 +146,19 @@ def generator_plan(
         noise_multiplier=max(sigmas),
         dropout=printed.DROPOUT,
     )
+
+
+@lru_cache(maxsize=32)
+def of_substitution(plan: GeneratorPlan) -> Guarantee:
+    """Return what is proved of the weights of a model for each label if a document is substituted.
+
+    One that changes its label leaves one training and enters another: a step in each. One that
+    keeps it is two steps in one training, which can cost more: all of its noise is one training's.
+    """
+    relation = Neighbours.RECORD_SUBSTITUTE
+    moved = replace(sequential([plan.weights_guarantee] * 2), neighbours=relation)
+    stays = [epsilon_at(one.events, moved.delta, neighbours=relation) for one in plan.trainings]
+    return parallel([moved, *stays])
 
 
 @lru_cache(maxsize=32)
@@ -254,7 +269,7 @@ def _encoder_decoder(
     shape = shape_of(cell, plan, vocabulary.size, longest)
     labels, draws = tuple(range(CLASSES)), source.child("learning")
     parts: dict[str, Guarantee] = {}
-    noise = None
+    noise = substituted = None
     if cell.system == "plain":
         generator = learn_without_privacy(
             shape,
@@ -270,7 +285,7 @@ def _encoder_decoder(
         sizes = declared_sizes(prepared.documents.labels)
         planned = generator_plan(cell, plan, shape, sizes)
         parts |= planned.parts
-        noise = planned.noise_multiplier
+        noise, substituted = planned.noise_multiplier, of_substitution(planned)
         generator = learn_generator(
             planned,
             train,
@@ -287,7 +302,8 @@ def _encoder_decoder(
         seeds = public_seeds(vocabulary, texts, source.child("seeds"))
         prompts = noisy_prompts(train, seeds, longest, budget, source.child("lengths"))
     pieces, offsets = generate(generator, *prompts, source.child("writing"))
-    return WrittenCorpus(Documents(pieces, offsets, prompts.labels), parts, generator, noise)
+    documents = Documents(pieces, offsets, prompts.labels)
+    return WrittenCorpus(documents, parts, generator, noise, substituted)
 
 
 def _copied(
