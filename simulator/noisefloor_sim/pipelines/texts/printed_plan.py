@@ -40,7 +40,7 @@ REASONS = {
 """Why nothing is proved of a part."""
 
 _PLACES = 1
-"""Places that a made-up post names at most."""
+"""Places that a made-up post names at most; others of a post are suppressed before the climb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,9 @@ def continued(
 def generalised(documents: Documents, tokeniser: TextTokeniser, k: int) -> Documents:
     """Return documents whose places climbed until k documents share each; of made-up ones.
 
+    Of a document one place is counted, the first: what others a document can rewrite is bounded
+    by how many it names. Made-up posts name no more; any other place is suppressed.
+
     Args:
         documents: Posts as pieces.
         tokeniser: That cut them; of any but made-up posts no place is known.
@@ -177,7 +180,11 @@ def generalised(documents: Documents, tokeniser: TextTokeniser, k: int) -> Docum
     node_of[place_pieces(tokeniser)] = np.arange(hierarchy.size)
     nodes = node_of[documents.pieces]
     mentions = np.flatnonzero(nodes >= 0)
-    climbed = climb_to_k(hierarchy, nodes[mentions], documents.owners[mentions], k)
+    owners = documents.owners[mentions]
+    is_counted = np.arange(len(mentions)) - np.searchsorted(owners, owners) < _PLACES
+    climbed = np.zeros_like(mentions)  # the root
+    first = mentions[is_counted]
+    climbed[is_counted] = climb_to_k(hierarchy, nodes[first], owners[is_counted], k)
     pieces = documents.pieces.copy()
     pieces[mentions] = place_pieces(tokeniser)[climbed]
     return Documents(pieces, documents.offsets.copy(), documents.labels.copy())
