@@ -91,7 +91,7 @@ def load_corpus(data: str, public: str, plan: TextRunPlan) -> CorpusTexts:
     """Return the texts of a run: all of them, or as many of a seeded order as the plan says.
 
     Texts that stand twice are taken once; of IMDB those that are shorter than the longest length
-    are left out.
+    are left out. Which are chosen depends on how many there are: guarantees are of those chosen.
 
     Raises:
         BadParameter: They are too few, of one or of more than two classes, or not private.
