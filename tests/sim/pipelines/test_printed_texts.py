@@ -8,6 +8,7 @@ import pytest
 from noisefloor.publication import NoisedVector
 from noisefloor.publication.methods import Parameter, TextNgramsPlan, TextSpec
 from noisefloor.publication.text import Documents
+from noisefloor.publication.text.generalisation import most_rewritten
 from noisefloor.publication.text.generators import copied_prompts
 from noisefloor.publication.text.ngrams import count_ngrams, fit_pairs
 from noisefloor.randomness import SeededSource, new_run
@@ -16,7 +17,13 @@ from noisefloor_sim.pipelines.texts.bare_plan import bare_plan
 from noisefloor_sim.pipelines.texts.block import block_of
 from noisefloor_sim.pipelines.texts.boundary_game import play_boundary
 from noisefloor_sim.pipelines.texts.counting_check import CountingCheck, check_counting
-from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan, continued
+from noisefloor_sim.pipelines.texts.posts import UserPosts
+from noisefloor_sim.pipelines.texts.printed_plan import (
+    PrintedTextsPlan,
+    continued,
+    generalised,
+    place_pieces,
+)
 from noisefloor_sim.pipelines.texts.text_noise import WithinSteps, declared_noise
 from noisefloor_sim.pipelines.texts.text_terms import used_texts
 from text_worlds import texts_world
@@ -96,6 +103,32 @@ def test_nothing_is_proved_of_the_whole_and_what_is_claimed_is_charged(
         "copied_lengths",
         "counts",
     }
+
+
+def test_a_post_that_names_several_places_rewrites_no_more_than_its_group(
+    plan: PrintedTextsPlan,
+) -> None:
+    """One with a city of each region, beside k - 1 posts that name each."""
+    hierarchy, k = made_up_posts.place_hierarchy(), 3
+    cities = place_pieces(plan.tokeniser)[-len(made_up_posts.REGIONS) :]
+    pieces = np.concatenate([cities, *[cities] * (k - 1)])
+    lengths = np.append(len(cities), np.ones(len(cities) * (k - 1), dtype=np.int64))
+    documents = Documents(
+        pieces, np.append(0, np.cumsum(lengths)), np.zeros(len(lengths), dtype=np.int64)
+    )
+    whole = generalised(documents, plan.tokeniser, k)
+    left = generalised(documents[1:], plan.tokeniser, k)
+    changed = np.count_nonzero(whole.pieces[len(cities) :] != left.pieces)
+    assert 0 < changed <= most_rewritten(k, hierarchy.height - 1)
+    star = place_pieces(plan.tokeniser)[0]
+    assert (whole.pieces[1 : len(cities)] == star).all()
+    assert whole.pieces[0] == cities[0]
+
+
+def test_no_secret_names_a_place(plan: PrintedTextsPlan) -> None:
+    planted = UserPosts.of(texts_world(), plan.tokeniser).secrets
+    assert planted.phrases.size
+    assert not np.isin(planted.phrases, place_pieces(plan.tokeniser)).any()
 
 
 @pytest.mark.parametrize("k", [2, 5])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from noisefloor.adversary.text import authorship_bound
 from noisefloor.errors import BadParameter, BadScenario, BadTable
 from noisefloor.privacy import Neighbours
 from noisefloor.publication.text import Documents, PseudoTexts
@@ -14,6 +15,7 @@ from noisefloor_sim.pipelines.texts import made_up_posts
 from noisefloor_sim.pipelines.texts.block import block_of
 from noisefloor_sim.pipelines.texts.posts import UserPosts
 from noisefloor_sim.pipelines.texts.printed_plan import generalised, place_pieces
+from noisefloor_sim.pipelines.texts.text_attacks import mean_interval
 from noisefloor_sim.pipelines.texts.text_terms import used_texts
 from simulated_worlds import simulated
 from text_worlds import run_texts, texts_world
@@ -129,6 +131,8 @@ def test_as_printed_lengths_and_places_are_read_off_and_corrected_they_are_not()
     paper, corrected = (run_texts(variant=one, **GUESSED) for one in ("paper", "corrected"))
     assert paper.value("attack.length.success") == 1.0
     assert corrected.metric("attack.length.success").low < 0.6
+    # Made-up posts have a few lengths; guesses about one are one game.
+    assert corrected.metric("attack.length.success").n < 20
     assert paper.value("attack.boundary.success") == 1.0
     assert paper.claim("generalisation").audited is not None
     assert paper.value("attack.boundary.audited") > 2.0
@@ -159,6 +163,27 @@ def test_bounds_are_shown_where_something_is_proved() -> None:
         assert corrected.has(f"attack.{game}.bound")
         assert not paper.has(f"attack.{game}.bound")
         assert paper.has(f"attack.{game}.claimed_bound")
+
+
+def test_targets_of_one_length_are_one_game() -> None:
+    """All posts equally long: one release has one count, and an interval of it says nothing."""
+    assert mean_interval(0.8, np.array([1.0])) == (0.0, 1.0)
+    low, high = mean_interval(0.5, np.full(400, 1 / 400))
+    assert (low, high) == pytest.approx((0.5 - 0.0679, 0.5 + 0.0679), abs=1e-4)
+    unequal = mean_interval(0.5, np.array([0.5, *[0.5 / 399] * 399]))
+    assert unequal[0] < low
+
+
+def test_the_claimed_bound_of_authors_follows_what_is_claimed() -> None:
+    """Not what is proved, which may be less."""
+    settings = {"posts": 1, "author_games": 8, "epsilon": 0.5}
+    seen = run_texts(settings, attacks=["texts.author"])
+    claim = seen.claim("release")
+    authors = block_of(texts_world(settings)).authors
+    for name, guarantee in (("claimed_bound", claim.claimed), ("bound", claim.proved)):
+        expected = authorship_bound(guarantee, authors, 1)
+        assert seen.value(f"attack.author.{name}") == pytest.approx(expected, abs=1e-15)
+    assert claim.proved.epsilon < claim.claimed.epsilon
 
 
 def test_texts_with_next_to_no_noise_give_authors_away() -> None:

@@ -5,7 +5,12 @@ or who wrote it, is for scoring alone. Bounds are those of the guarantee that is
 document, or for all documents of a user.
 """
 
-from noisefloor.adversary.text.authorship import Stylometry, link_authors, train_stylometry
+from noisefloor.adversary.text.authorship import (
+    Stylometry,
+    authorship_bound,
+    link_authors,
+    train_stylometry,
+)
 from noisefloor.adversary.text.canary_exposure import (
     CanaryExposure,
     TextScore,
@@ -38,6 +43,7 @@ __all__ = [
     "attack_lengths",
     "attack_membership",
     "attack_seeds",
+    "authorship_bound",
     "guess_presence",
     "leak_chance",
     "likelihood_scores",

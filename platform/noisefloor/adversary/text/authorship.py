@@ -132,14 +132,19 @@ def link_authors(
         evidence = evidence - style.scores(background).mean(axis=0)
     summed = np.zeros((count, style.authors))
     np.add.at(summed, groups, evidence)
-    exchange = of_exchange(guarantee, check_count(texts, "texts"))
     return score(
         summed.argmax(axis=1),
         truth,
         baseline=1 / style.authors,
-        bound=float(success(exchange.epsilon, style.authors, exchange.delta)),
+        bound=authorship_bound(guarantee, style.authors, texts),
         candidates=style.authors,
     )
+
+
+def authorship_bound(guarantee: Guarantee, authors: int, texts: int = 1) -> float:
+    """Bound how often the author is named among equally likely ones with so many texts each."""
+    exchange = of_exchange(guarantee, check_count(texts, "texts"))
+    return float(success(exchange.epsilon, authors, exchange.delta))
 
 
 def _features(texts: Documents, size: int, kept: NDArray[np.int64] | None) -> Any:

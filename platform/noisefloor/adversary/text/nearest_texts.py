@@ -4,7 +4,8 @@ The cosine of residual-IDF vectors, as the paper compares corpora. A permutation
 published texts lie nearer to their own originals than to others of the same label: a generator
 of each label is no link to a person. If published texts depend on originals by their labels alone,
 every pairing within labels is as likely as another, and the test alarms with at most its level,
-exactly, whatever the texts are.
+exactly, whatever the texts are. For the same reason a text has as many candidates as its label has
+originals, and the bound of what is guessed right is the mean of those of the labels.
 """
 
 from dataclasses import dataclass
@@ -111,14 +112,12 @@ def link_nearest(
     found[~is_alike] = -np.inf
     order = source.child("ties").permutation(n)
     guessed = order[found[:, order].argmax(axis=1)]
-    # Two originals that change places are two texts that become others.
-    exchange = of_exchange(guarantee, 2)
     return TextLinkage(
         score(
             guessed,
             np.arange(n),
             baseline=len(np.unique(originals.labels)) / n,
-            bound=float(success(exchange.epsilon, n, exchange.delta)),
+            bound=_bound(originals.labels, guarantee),
             candidates=n,
         ),
         paired=float(own.mean()),
@@ -126,6 +125,15 @@ def link_nearest(
         p_value=(1 + as_large) / (1 + permutations),
         permutations=permutations,
     )
+
+
+def _bound(labels: NDArray[np.int64], guarantee: Guarantee) -> float:
+    """Bound how often the original is named, on average over texts of labels that are known."""
+    # Two originals that change places are two texts that become others.
+    exchange = of_exchange(guarantee, 2)
+    _, of_text, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    bounds = np.asarray(success(exchange.epsilon, counts, exchange.delta))
+    return min(1.0, float(bounds[of_text].mean()))
 
 
 def _within_labels(labels: NDArray[np.int64], source: Source) -> NDArray[np.int64]:

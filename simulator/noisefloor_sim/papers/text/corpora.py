@@ -41,6 +41,7 @@ LEAST_PIECES = 2
 _AT_ONCE = 256
 _PRIVATE, _PUBLIC = ("pieces", "offsets", "labels"), ("public_pieces", "public_offsets")
 _SPANS = ("documents", "starts", "ends", "kinds")
+_LONGEST = "longest"
 
 Rows = NDArray[np.int64]
 
@@ -76,19 +77,21 @@ class PreparedCorpus:
         documents: The same as pieces.
         public: As in ``CorpusTexts``.
         mentions: Of people, places and organisations, in all texts.
+        longest: As in ``CorpusTexts``: from the plan and the schema, and no text's own length.
     """
 
     texts: list[str]
     documents: Documents
     public: Documents
     mentions: Mentions
+    longest: int
 
 
 def load_corpus(data: str, public: str, plan: TextRunPlan) -> CorpusTexts:
     """Return the texts of a run: all of them, or as many of a seeded order as the plan says.
 
     Texts that stand twice are taken once; of IMDB those that are shorter than the longest length
-    are left out.
+    are left out. Which are chosen depends on how many there are: guarantees are of those chosen.
 
     Raises:
         BadParameter: They are too few, of one or of more than two classes, or not private.
@@ -207,6 +210,7 @@ def prepare(
         zip(_PRIVATE, (documents.pieces, documents.offsets, documents.labels), strict=True)
     )
     arrays |= dict(zip(_PUBLIC, (public.pieces, public.offsets), strict=True))
+    arrays[_LONGEST] = np.array(corpus.longest)
     spans = [(start + one.documents, one.starts, one.ends, one.kinds) for start, one in parts]
     for name, columns in zip(_SPANS, zip(*spans, strict=True), strict=True):
         arrays[name] = np.concatenate(columns)
@@ -221,7 +225,7 @@ def read_prepared(folder: Path) -> PreparedCorpus:
     """Return what was kept."""
     arrays = {
         name: np.load(folder / f"{name}.npy", allow_pickle=False)
-        for name in (*_PRIVATE, *_PUBLIC, *_SPANS)
+        for name in (*_PRIVATE, *_PUBLIC, *_SPANS, _LONGEST)
     }
     texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
     documents = Documents(*(arrays[name] for name in _PRIVATE))
@@ -229,7 +233,8 @@ def read_prepared(folder: Path) -> PreparedCorpus:
     public = Documents(pieces, offsets, np.zeros(len(offsets) - 1, dtype=np.int64))
     is_named = np.isin(arrays["kinds"], [int(kind) for kind in PAPER_KINDS])
     spans = [arrays[name][is_named] for name in _SPANS]
-    return PreparedCorpus(texts, documents, public, Mentions.of(texts, *spans))
+    mentions = Mentions.of(texts, *spans)
+    return PreparedCorpus(texts, documents, public, mentions, int(arrays[_LONGEST]))
 
 
 def split_rows(count: int, plan: TextRunPlan, split: int) -> tuple[Rows, Rows]:

@@ -124,7 +124,7 @@ def diversity_table(runs: Runs, found: TextsFound, plan: TextRunPlan) -> Table:
     header = ("system", "distinct 1", "distinct 2", "rare pieces", "self-BLEU")
     return Table(
         "Variety",
-        "Percent, with 95 % intervals over splits; all corpora have as many texts. The mark of "
+        "Percent, with 95 % intervals over splits; corpora are about equally large. The mark of "
         "a suppressed name is left out. Rare pieces "
         "are in at most one of 1,000 real texts. Counts of different pieces "
         "are means; so are the nats that a network needs for a piece of held-out texts. They are "

@@ -63,6 +63,8 @@ def run_cell(cell: TextCell, plan: TextRunPlan, folder: Path) -> CellFigures:
         found |= _generator_figures(written, plan, prepared, held_out)
     found["proved"] = {name: _as_json(one) for name, one in written.parts.items()}
     found["noise"] = written.noise
+    if written.substituted is not None:
+        found["substituted"] = _as_json(written.substituted)
     found["seeds"] = seed_facts(train)
     found["different_lengths"] = len(np.unique(train.lengths))
     found["samples"] = _samples(written, cell)
@@ -89,7 +91,8 @@ def _diversity(
     """
     marks, _ = shared_tokeniser().cut([SUPPRESSED], plan.longest)
     written, train = (without(corpus, marks) for corpus in (written, train))
-    found = measure_diversity(written, train, size, source, max(2, min(plan.sample, train.count)))
+    sample = max(2, min(plan.sample, train.count, written.count))
+    found = measure_diversity(written, train, size, source, sample)
     return {
         "distinct_1": _percent(found.distinct_1),
         "distinct_2": _percent(found.distinct_2),

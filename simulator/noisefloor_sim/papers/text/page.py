@@ -130,8 +130,8 @@ def _score_section(outcome: TextOutcome) -> Section:
     runs, plan = outcome.runs, outcome.plan
     tables = [score_table(runs, plan, variant) for variant in VARIANTS]
     intro = (
-        f"Classifiers learn from {outcome.title} texts or from what was written instead, as many, "
-        "and are tested on real texts that no system has seen."
+        f"Classifiers learn from {outcome.title} texts or from what was written instead, about as "
+        "many, and are tested on real texts that no system has seen."
     )
     return Section("Scores", intro, [*tables, score_plot(runs, outcome.found, plan)])
 

@@ -171,6 +171,7 @@ def identity_of(plan: TextRunPlan, corpus: CorpusTexts) -> dict[str, object]:
         "paper": "generated texts",
         "plan": asdict(plan),
         "texts": corpus.count,
+        "longest": corpus.longest,
         "texts_sha256": corpora.corpus_sha256(corpus),
         "tokeniser_sha256": shared_tokeniser().sha256,
         "versions": versions("numpy", "scipy", "torch", "scikit-learn", "spacy", "dp-accounting"),

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.accounting import noise_multiplier_for
-from noisefloor.privacy import Guarantee
+from noisefloor.accounting import epsilon_at, noise_multiplier_for, parallel, sequential
+from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.private_sgd import Flat, SgdPlan
 from noisefloor.publication.synthesis import NoiseBudget, table_change
 from noisefloor.publication.text import Documents, shared_tokeniser
@@ -69,19 +69,24 @@ class WrittenCorpus:
         documents: The texts as pieces.
         parts: What is proved of each part that was released; empty without any privacy.
         generator: What wrote it, if a network did.
-    noise: The multiplier that its trainings claim, if they are private.
+        noise: The multiplier that its trainings claim, if they are private.
+        substituted: What is proved of its weights if a document becomes another, of any label.
     """
 
     documents: Documents
     parts: Parts
     generator: TextGenerator | None = None
     noise: float | None = None
+    substituted: Guarantee | None = None
 
 
 def declared_sizes(labels: NDArray[np.integer]) -> tuple[int, ...]:
     """Return how many documents of each label are declared in public to be learnt from.
 
-    Two digits of four fifths of all: the same for all splits, so that they have one plan.
+    Two digits of four fifths of all: the same for all splits, so that they have one plan. Where
+    something is proved, their sum is how many texts are written: adding or removing a document
+    changes how many there are, and must not change that. These are declared figures: whoever
+    publishes chooses them, and guarantees are for what they are declared for.
     """
     counts = np.bincount(labels, minlength=CLASSES) * (PARTS - 1) / PARTS
     return tuple(max(1, int(float(f"{count:.1e}"))) for count in counts)
@@ -141,6 +146,19 @@ def generator_plan(
         noise_multiplier=max(sigmas),
         dropout=printed.DROPOUT,
     )
+
+
+@lru_cache(maxsize=32)
+def of_substitution(plan: GeneratorPlan) -> Guarantee:
+    """Return what is proved of the weights of a model for each label if a document is substituted.
+
+    One that changes its label leaves one training and enters another: a step in each. One that
+    keeps it is two steps in one training, which can cost more: all of its noise is one training's.
+    """
+    relation = Neighbours.RECORD_SUBSTITUTE
+    moved = replace(sequential([plan.weights_guarantee] * 2), neighbours=relation)
+    stays = [epsilon_at(one.events, moved.delta, neighbours=relation) for one in plan.trainings]
+    return parallel([moved, *stays])
 
 
 @lru_cache(maxsize=32)
@@ -206,8 +224,12 @@ def generalised(
 def write_corpus(
     cell: TextCell, plan: TextRunPlan, prepared: PreparedCorpus, rows: Rows, source: Source
 ) -> WrittenCorpus:
-    """Write one corpus from the texts of a split, as many as there are to learn from."""
-    longest = int(max(prepared.documents.lengths.max(), prepared.public.lengths.max()))
+    """Write one corpus from the texts of a split.
+
+    What is private writes as many texts as are declared; the paper, and what has no privacy, as
+    many as there are to learn from.
+    """
+    longest = prepared.longest
     if cell.system == "original":
         return WrittenCorpus(prepared.documents[rows], {})
     train, parts = generalised(prepared, rows, cell, longest, source.child("names"))
@@ -228,7 +250,8 @@ def _ngrams(
     writer = NgramWriter(model, made.bin_width, longest)
     if cell.system == "crossed":
         writer = replace(writer, public=public, public_weight=PUBLIC_WEIGHT)
-    written = writer.write(train.count, source.child("texts"))
+    texts = sum(declared_sizes(prepared.documents.labels))
+    written = writer.write(texts, source.child("texts"))
     return WrittenCorpus(written, {"counts": made.guarantee})
 
 
@@ -246,7 +269,7 @@ def _encoder_decoder(
     shape = shape_of(cell, plan, vocabulary.size, longest)
     labels, draws = tuple(range(CLASSES)), source.child("learning")
     parts: dict[str, Guarantee] = {}
-    noise = None
+    noise = substituted = None
     if cell.system == "plain":
         generator = learn_without_privacy(
             shape,
@@ -262,7 +285,7 @@ def _encoder_decoder(
         sizes = declared_sizes(prepared.documents.labels)
         planned = generator_plan(cell, plan, shape, sizes)
         parts |= planned.parts
-        noise = planned.noise_multiplier
+        noise, substituted = planned.noise_multiplier, of_substitution(planned)
         generator = learn_generator(
             planned,
             train,
@@ -271,16 +294,27 @@ def _encoder_decoder(
             labels=labels,
             tokeniser_sha256=tokeniser.sha256,
         ).generator
-    prompts = copied_prompts(train, source.child("prompts"))
-    if not cell.is_paper:
-        seeds = public_seeds(vocabulary, train.count, source.child("seeds"))
-        prompts = Prompts(prompts.labels, seeds, prompts.lengths)
-        if cell.epsilon:
-            budget = length_budget(cell.epsilon)
-            parts["lengths"] = budget.guarantee
-            prompts = noisy_prompts(train, seeds, longest, budget, source.child("lengths"))
+    if cell.is_paper or not cell.epsilon:
+        prompts = _copied(cell, train, vocabulary, source)
+    else:
+        texts, budget = sum(declared_sizes(prepared.documents.labels)), length_budget(cell.epsilon)
+        parts["lengths"] = budget.guarantee
+        seeds = public_seeds(vocabulary, texts, source.child("seeds"))
+        prompts = noisy_prompts(train, seeds, longest, budget, source.child("lengths"))
     pieces, offsets = generate(generator, *prompts, source.child("writing"))
-    return WrittenCorpus(Documents(pieces, offsets, prompts.labels), parts, generator, noise)
+    documents = Documents(pieces, offsets, prompts.labels)
+    return WrittenCorpus(documents, parts, generator, noise, substituted)
+
+
+def _copied(
+    cell: TextCell, train: Documents, vocabulary: PieceVocabulary, source: Source
+) -> Prompts:
+    """Return a prompt for each document, where nothing is proved of labels and lengths."""
+    prompts = copied_prompts(train, source.child("prompts"))
+    if cell.is_paper:
+        return prompts
+    seeds = public_seeds(vocabulary, len(prompts.labels), source.child("seeds"))
+    return Prompts(prompts.labels, seeds, prompts.lengths)
 
 
 def public_seeds(vocabulary: PieceVocabulary, count: int, source: Source) -> NDArray[np.int32]:

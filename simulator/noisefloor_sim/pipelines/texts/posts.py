@@ -242,8 +242,11 @@ def _words(texts: list[str], tokeniser: TextTokeniser) -> tuple[Numbers, Numbers
     seen = np.bincount(pieces, minlength=tokeniser.size)
     is_word = np.array([_is_word(str(one)) for one in tokeniser.words], dtype=np.bool_)
     if tokeniser.name == made_up_posts.NAME:
-        # Not the names of regions and countries, which generalised posts have.
-        is_word &= (seen > 0) | np.isin(tokeniser.words.astype(str), made_up_posts.RARE_WORDS)
+        # No names of places: a post names one at most, and secrets would name several. Regions
+        # and countries are what generalised posts have.
+        words = tokeniser.words.astype(str)
+        is_word &= ~np.isin(words, made_up_posts.place_hierarchy().labels.astype(str))
+        is_word &= (seen > 0) | np.isin(words, made_up_posts.RARE_WORDS)
     is_word[tokeniser.marks] = False
     by_count = np.argsort(-seen * is_word, kind="stable")[:_SECRET_VOCABULARY]
     return by_count[seen[by_count] * is_word[by_count] > 0], np.flatnonzero(is_word & (seen == 0))

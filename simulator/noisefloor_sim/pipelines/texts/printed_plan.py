@@ -17,7 +17,7 @@ from noisefloor.privacy import Claim, Guarantee
 from noisefloor.publication import ResidualObserver
 from noisefloor.publication.methods import TextNgramsPlan, TextSpec
 from noisefloor.publication.text import Documents, TextTokeniser
-from noisefloor.publication.text.generalisation import climb_to_k, most_rewritten
+from noisefloor.publication.text.generalisation import climb_to_k, group_size
 from noisefloor.publication.text.generators import Prompts, copied_prompts
 from noisefloor.publication.text.ngrams import (
     ChainSampler,
@@ -40,7 +40,7 @@ REASONS = {
 """Why nothing is proved of a part."""
 
 _PLACES = 1
-"""Places that a made-up post names at most."""
+"""Places that a made-up post names at most; others of a post are suppressed before the climb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,7 @@ class PrintedTextsPlan(TextNgramsPlan):
         if GENERALISATION not in self.parts:
             return self.guarantee
         levels = made_up_posts.place_hierarchy().height - 1
-        rewritten = _PLACES * most_rewritten(self.k, levels)
-        # A text that is rewritten is one that goes and one that comes.
-        cost, steps = self.spec.cost, 1 + 2 * rewritten
+        cost, steps = self.spec.cost, group_size(_PLACES, self.k, levels)
         left = group(self.guarantee, steps, cost.neighbours)
         if left.delta < 1:
             return left
@@ -167,6 +165,9 @@ def continued(
 def generalised(documents: Documents, tokeniser: TextTokeniser, k: int) -> Documents:
     """Return documents whose places climbed until k documents share each; of made-up ones.
 
+    Of a document one place is counted, the first: what others a document can rewrite is bounded
+    by how many it names. Made-up posts name no more; any other place is suppressed.
+
     Args:
         documents: Posts as pieces.
         tokeniser: That cut them; of any but made-up posts no place is known.
@@ -179,7 +180,11 @@ def generalised(documents: Documents, tokeniser: TextTokeniser, k: int) -> Docum
     node_of[place_pieces(tokeniser)] = np.arange(hierarchy.size)
     nodes = node_of[documents.pieces]
     mentions = np.flatnonzero(nodes >= 0)
-    climbed = climb_to_k(hierarchy, nodes[mentions], documents.owners[mentions], k)
+    owners = documents.owners[mentions]
+    is_counted = np.arange(len(mentions)) - np.searchsorted(owners, owners) < _PLACES
+    climbed = np.zeros_like(mentions)  # the root
+    first = mentions[is_counted]
+    climbed[is_counted] = climb_to_k(hierarchy, nodes[first], owners[is_counted], k)
     pieces = documents.pieces.copy()
     pieces[mentions] = place_pieces(tokeniser)[climbed]
     return Documents(pieces, documents.offsets.copy(), documents.labels.copy())

@@ -4,6 +4,7 @@ The analyst has what was published, the public texts, and the side knowledge tha
 declares. All stand beside the bound of what is proved, where anything is.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary import text as adversary
-from noisefloor.adversary.audit import score
+from noisefloor.adversary.audit import AttackOutcome, score
 from noisefloor.publication.text import Documents
 from noisefloor.publication.text.evaluation import residual_idf
 from noisefloor.randomness import SeededSource
@@ -93,7 +94,8 @@ def _members(setting: AttackSetting, found: FoundAttacks) -> None:
 def _lengths(setting: AttackSetting, found: FoundAttacks) -> None:
     """Guess presence from one more published text of a length than the others explain.
 
-    The analyst has all other texts of the corpus; published counts are brought to its size.
+    The analyst has all other texts of the corpus; published counts are brought to its size. All
+    guesses about one length follow from one published count: a length is a game, not a target.
     """
     owners = setting.corpora.releases[-1].owners
     corpus = setting.corpora.everything[owners].lengths
@@ -112,7 +114,34 @@ def _lengths(setting: AttackSetting, found: FoundAttacks) -> None:
         baseline=0.5,
         bound=adversary.membership_bound(setting.stated),
     )
-    setting.add(found, "length", outcome, adversary.membership_bound(setting.cost))
+    _add_games(setting, found, outcome, np.bincount(targets)[np.unique(targets)] / len(targets))
+
+
+def _add_games(
+    setting: AttackSetting,
+    found: FoundAttacks,
+    outcome: AttackOutcome,
+    shares: NDArray[np.float64],
+) -> None:
+    """Add the guesses by lengths as so many games, each of a share of the targets."""
+    own = FoundAttacks()
+    setting.add(own, "length", outcome, adversary.membership_bound(setting.cost))
+    low, high = mean_interval(outcome.success, shares)
+    for metric in own.metrics:
+        known = replace(metric, n=len(shares))
+        is_success = metric.name == "attack.length.success"
+        found.metrics.append(replace(known, low=low, high=high) if is_success else known)
+
+
+def mean_interval(mean: float, shares: NDArray[np.float64]) -> tuple[float, float]:
+    """Return a 95 % interval by Hoeffding's inequality for a mean of independent games.
+
+    Args:
+        mean: Of results in [0, 1].
+        shares: The weight of each game in it; they add up to 1.
+    """
+    half = math.sqrt(math.log(2 / 0.05) / 2 * float(np.sum(shares**2)))
+    return max(0.0, mean - half), min(1.0, mean + half)
 
 
 def _exposure(setting: AttackSetting, found: FoundAttacks) -> None:
@@ -156,7 +185,8 @@ def _author(setting: AttackSetting, found: FoundAttacks) -> None:
     tokeniser = setting.corpora.posts.tokeniser
     games = AuthorGames(setting.block, plan, tokeniser, setting.source.child("author"))
     outcome = games.play(setting.stated)
-    setting.add_game(found, "author", outcome, outcome.bound)
+    claimed = adversary.authorship_bound(setting.cost, setting.block.authors, setting.block.posts)
+    setting.add_game(found, "author", outcome, claimed)
     if setting.bare is not None:
         games = replace(games, plan=bare_plan(plan), source=setting.source.child("author bare"))
         bare = games.play(setting.stated)

@@ -31,9 +31,24 @@ def test_texts_that_share_half_of_their_pieces_are_linked() -> None:
     assert found.p_value == 1 / 200
     assert found.links.success > 0.3
     assert found.links.baseline == 2 / 200
-    assert found.links.bound == pytest.approx(np.exp(4) / (np.exp(4) + 199))
+    assert found.links.bound == pytest.approx(np.exp(4) / (np.exp(4) + 99))
     assert found.paired > found.unpaired
     assert found.as_json()["linked"] == found.links.success
+
+
+@pytest.mark.parametrize("counts", [(4, 4, 4), (1, 2, 30), (1, 1, 1)])
+def test_the_bound_is_never_below_chance_and_equals_it_at_no_loss(counts: tuple[int, ...]) -> None:
+    """Labels are known: of a text there are as many candidates as originals of its label."""
+    labels = np.repeat(np.arange(len(counts)), counts).tolist()
+    texts = documents_of([[1, 2]] * len(labels), labels)
+    for place, epsilon in enumerate((0.0, 0.01, 1.0)):
+        claimed, source = Guarantee(epsilon, Neighbours.DOCUMENT), SeededSource(1, "chance", place)
+        links = link_nearest(texts, texts, np.ones(SIZE), claimed, source, 1).links
+        assert links.baseline == pytest.approx(len(counts) / len(labels))
+        grown = np.exp(4 * epsilon)
+        expected = np.repeat([grown / (grown + one - 1) for one in counts], counts).mean()
+        assert links.bound == pytest.approx(expected)
+        assert links.bound >= links.baseline - 1e-12
 
 
 def test_a_link_is_found_where_no_text_is_named() -> None:

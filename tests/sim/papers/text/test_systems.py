@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from noisefloor.accounting import epsilon_at_least
+from noisefloor.privacy import Neighbours
 from noisefloor.publication.text import Documents, shared_tokeniser
 from noisefloor.publication.text.entities import Mentions
 from noisefloor.publication.text.generators import PieceVocabulary
@@ -32,6 +34,22 @@ def test_the_noise_of_the_printed_variant_is_a_batch_times_that_of_its_claim() -
     assert outside.claimed.epsilon == pytest.approx(inside.claimed.epsilon)
     assert outside.weights_guarantee.epsilon < 0.5
     assert not inside.guarantee.is_finite
+
+
+@pytest.mark.parametrize("batch", [16, 160])
+def test_a_substitution_costs_what_is_worse_of_keeping_and_changing_the_label(batch: int) -> None:
+    """In full batches two steps in one training cost more than one step in each of two."""
+    plan = replace(TINY, batch=batch, epochs=3.0)
+    shapes = systems.shape_of(cell_at("dp-ed", 8.0), plan, 24, 8)
+    made = systems.generator_plan(cell_at("dp-ed", 8.0), plan, shapes, (160, 160))
+    weights, found = made.weights_guarantee, systems.of_substitution(made)
+    assert found.neighbours is Neighbours.RECORD_SUBSTITUTE
+    assert found.delta == pytest.approx(2 * weights.delta)
+    (event,) = made.trainings[0].events
+    kept = epsilon_at_least(event, found.delta, Neighbours.RECORD_SUBSTITUTE)
+    assert found.epsilon >= max(kept, 2 * weights.epsilon)
+    if batch == 160:
+        assert found.epsilon > 2.05 * weights.epsilon
 
 
 def test_declared_sizes_are_two_digits_of_four_fifths() -> None:
@@ -100,7 +118,7 @@ def test_names_are_generalised_by_training_documents_alone(
     mentions = Mentions.of(texts, range(8), starts, ends, [1] * 8)
     pieces, offsets = shared_tokeniser().cut(texts, 8)
     documents = Documents(pieces, offsets, np.arange(8) % 2)
-    prepared = corpora.PreparedCorpus(texts, documents, documents, mentions)
+    prepared = corpora.PreparedCorpus(texts, documents, documents, mentions, 8)
     cell = cell_at("dpvg-ed", 8.0, "inside")
     with new_run():
         source = SeededSource(1, "names")
@@ -130,7 +148,8 @@ def test_a_word_that_is_not_public_is_written_as_printed_and_never_corrected(tin
     word = int(pieces[0])
     public = measuring.without(documents, np.array([word]))
     none = np.empty(0, np.int64)
-    prepared = corpora.PreparedCorpus(texts, documents, public, Mentions.of(texts, *[none] * 4))
+    mentions = Mentions.of(texts, *[none] * 4)
+    prepared = corpora.PreparedCorpus(texts, documents, public, mentions, 8)
     found = {}
     for cell in (cell_at("dp-ed", 8.0, "inside"), cell_at("dp-ed", 8.0)):
         with new_run():
@@ -139,6 +158,28 @@ def test_a_word_that_is_not_public_is_written_as_printed_and_never_corrected(tin
         found[cell.variant] = int((written.documents.pieces == word).sum())
         has_reasons = [not part.is_finite for part in written.parts.values()]
         assert any(has_reasons) == cell.is_paper
-        assert written.documents.count == 60
+        assert written.documents.count == (60 if cell.is_paper else 48)
     assert found["inside"] > 0
     assert found["corrected"] == 0
+
+
+@pytest.mark.parametrize("system", ["ngrams", "crossed", "dp-ed", "dpvg-ed"])
+def test_neither_the_number_nor_the_longest_of_private_texts_shows(
+    system: plans.TextSystem, tiny: Pair
+) -> None:
+    """Not one document less, nor a longer one among those that are held out."""
+    none = np.empty(0, np.int64)
+    found = []
+    for count, held_out in ((60, "the film"), (59, "the film"), (60, "the good film was great")):
+        texts = ["the film was"] * 60 + [held_out]
+        pieces, offsets = shared_tokeniser().cut(texts, 8)
+        documents = Documents(pieces, offsets, np.arange(61) % 2)
+        mentions = Mentions.of(texts, *[none] * 4)
+        prepared = corpora.PreparedCorpus(texts, documents, documents[:9], mentions, 8)
+        with new_run():
+            written = systems.write_corpus(
+                cell_at(system, 8.0), TINY, prepared, np.arange(count), SeededSource(1, "same")
+            )
+        longest = written.generator.shape.longest if written.generator else 8
+        found.append((written.documents.count, longest))
+    assert found == [(sum(systems.declared_sizes(np.arange(61) % 2)), 8)] * 3

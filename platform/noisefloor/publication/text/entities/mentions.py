@@ -43,6 +43,13 @@ class Mentions:
     kinds: NDArray[np.int8]
     surfaces: NDArray[np.object_]
 
+    def __post_init__(self) -> None:
+        # Names are replaced, merged and counted document by document: out of order some would
+        # stay in the texts, and a document would count more often than noise is drawn for.
+        columns = (self.documents, self.starts, self.ends)
+        if not np.array_equal(np.lexsort(columns[::-1]), np.arange(self.count)):
+            raise BadParameter("mentions", "<rows>", "in the order of documents, starts and ends")
+
     @classmethod
     def of(
         cls,

@@ -11,9 +11,15 @@ documents or both fewer, nothing more is rewritten here. Otherwise one has k doc
 stays, the other has at most k - 1 and climbs: of those in both, at most k - 1 are rewritten that
 were not before. There are h + 1 nodes below the root on a chain.
 
-So a document with E mentions reaches 1 + E(k - 1)(h + 1) documents, itself included, and whatever
-follows has the guarantee of a group of that size, if its neighbours substitute a document. If they
-add or remove one, each rewritten document is two steps: 1 + 2 E(k - 1)(h + 1).
+So removing a document with E mentions rewrites R = E(k - 1)(h + 1) others at most. Putting another
+in its place can rewrite as many once more, others than these: the new mentions change what stays
+as well. Both relations of documents are left at the same number of steps, 1 + 2R. Neighbours that
+add or remove a document differ in 1 + R documents after the climb, of which the R rewritten ones
+are two steps each, one that goes and one that comes. Neighbours that substitute a document differ
+in 1 + 2R, each of them one step. Whatever follows has the guarantee of a group of that size.
+
+Nothing of this is about documents as such: whoever is counted (authors, if the climb counts them)
+is whose neighbours these are, with all mentions that one of them has.
 """
 
 import numpy as np
@@ -66,7 +72,9 @@ def most_rewritten(k: int, parent_levels: int) -> int:
 
 
 def group_size(entities: int, k: int, parent_levels: int) -> int:
-    """Return by how many documents two corpora differ after the climb, if by one before it.
+    """Return by how many steps neighbours differ after the climb, if by one before it.
+
+    It is the same whether a step adds or removes a document or substitutes one.
 
     Args:
         entities: Distinct mentions of a document at most.
@@ -74,4 +82,4 @@ def group_size(entities: int, k: int, parent_levels: int) -> int:
         parent_levels: Levels between that of the mentions and the root.
     """
     check_count(entities, "entities", least=0)
-    return 1 + entities * most_rewritten(k, parent_levels)
+    return 1 + 2 * entities * most_rewritten(k, parent_levels)

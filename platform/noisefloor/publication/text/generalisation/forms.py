@@ -27,9 +27,15 @@ from noisefloor.publication.text.generalisation.rewriting import Replacements
 _NO_LEVELS: Mapping[EntityKind, int] = MappingProxyType({})
 
 _REASON = (
-    "whether a mention is generalised depends on how many other documents have it: one document "
+    "whether a mention is generalised depends on how many other {owner}s have it: one {owner} "
     "less can rewrite {most:,} others for each of its mentions, so what follows is private for "
     "groups of {group} alone, and the rewritten texts themselves have no guarantee"
+)
+
+_OF_DOCUMENTS = (
+    Neighbours.RECORD_ADD_REMOVE,
+    Neighbours.RECORD_SUBSTITUTE,
+    Neighbours.DOCUMENT,
 )
 
 
@@ -47,7 +53,8 @@ class KAnonymous:
         most_parents: Levels between a mention and the root, over all kinds that are climbed; 4
             with places as GeoNames has them, 5 where organisations climb through places.
         authors: Of each document. If given, authors are counted: one who writes k documents
-            makes nothing common.
+            makes nothing common. One document less can then rewrite any number of others, since
+            k - 1 authors may have any number; what is left is a guarantee for groups of authors.
     """
 
     k: int = 5
@@ -56,13 +63,22 @@ class KAnonymous:
 
     def __post_init__(self) -> None:
         climb.most_rewritten(self.k, self.most_parents)
+        if self.authors is not None and (self.authors < 0).any():
+            raise BadParameter("authors", "<authors>", "numbers from 0, one for each document")
+
+    @property
+    def neighbours(self) -> tuple[Neighbours, ...]:
+        """The relations that a group of what is counted is stated for."""
+        return _OF_DOCUMENTS if self.authors is None else (Neighbours.USER,)
 
     @property
     def proved(self) -> Guarantee:
         """None; the reason has the figures."""
         most = climb.most_rewritten(self.k, self.most_parents)
-        reason = _REASON.format(most=most, group=f"1 + {most:,} documents a mention")
-        return Guarantee.none(reason, Neighbours.RECORD_ADD_REMOVE, TrustModel.CENTRAL)
+        owner = "document" if self.authors is None else "author"
+        group = f"1 + {2 * most:,} {owner}s a mention"
+        reason = _REASON.format(most=most, owner=owner, group=group)
+        return Guarantee.none(reason, self.neighbours[0], TrustModel.CENTRAL)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -70,21 +86,22 @@ class KAnonymous:
         return {"form": "k-anonymous", "k": self.k, "counts_authors": self.authors is not None}
 
     def group_size(self, entities: int) -> int:
-        """Return by how many documents neighbours differ after the climb, with E mentions each."""
+        """Return by how many steps neighbours differ after the climb, with E mentions each."""
         return climb.group_size(entities, self.k, self.most_parents)
 
     def what_follows(self, guarantee: Guarantee, entities: int) -> Guarantee:
-        """Return what is left of a guarantee on documents for what is made of rewritten ones.
+        """Return what is left of a guarantee for what is made of rewritten documents.
 
         Args:
-            guarantee: Of whatever reads the rewritten documents.
-            entities: Distinct mentions that a document is cut to beforehand, for all alike.
+            guarantee: Of whatever reads the rewritten documents: for documents, or for users if
+                authors are counted. Others are refused.
+            entities: Distinct mentions that a document is cut to beforehand, for all alike; that
+                an author is cut to, in all documents together, if authors are counted.
         """
-        documents = self.group_size(entities)
-        # A rewritten document is one that goes and one that comes, where neighbours are those.
-        is_added = guarantee.neighbours is Neighbours.RECORD_ADD_REMOVE
-        steps = 2 * documents - 1 if is_added else documents
-        return group(guarantee, steps, guarantee.neighbours)
+        if guarantee.neighbours not in self.neighbours:
+            whose = "documents" if self.authors is None else "users: authors are counted"
+            raise BadParameter("neighbours", guarantee.neighbours.value, f"a relation of {whose}")
+        return group(guarantee, self.group_size(entities), guarantee.neighbours)
 
     def nodes(self, kind: EntityKind, placed: PlacedMentions) -> Nodes:
         """Return each mention's value once no value is in fewer than k documents."""

@@ -182,11 +182,11 @@ class NoisyPlacesPlan:
 def capped_counts(placed: PlacedMentions, most: int) -> Counts:
     """Return how many documents have each node among their first distinct ones.
 
-    A document's nodes are taken mention by mention as they are written, and of each from the
-    place itself upwards; the root is not counted.
+    A document's nodes are taken mention by mention as its rows are listed, and of each from the
+    place itself upwards; the root is not counted. The order of documents changes nothing.
 
     Args:
-        placed: The mentions of one kind, in the order of their documents and places.
+        placed: The mentions of one kind.
         most: Nodes that one document counts at.
     """
     chains = placed.hierarchy.chains(placed.nodes)
@@ -196,7 +196,8 @@ def capped_counts(placed: PlacedMentions, most: int) -> Counts:
     nodes, documents = nodes[is_counted], documents[is_counted]
     pairs = documents * placed.hierarchy.size + nodes
     _, firsts = np.unique(pairs, return_index=True)
-    firsts.sort()
+    # Document by document: what one changes is bounded by its ranks, in whatever order they are.
+    firsts = firsts[np.lexsort((firsts, documents[firsts]))]
     owners = documents[firsts]
     rank = np.arange(len(firsts)) - np.searchsorted(owners, owners)
     return np.bincount(nodes[firsts[rank < most]], minlength=placed.hierarchy.size)

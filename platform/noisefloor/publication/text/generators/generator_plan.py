@@ -39,7 +39,9 @@ class GeneratorPlan:
                 is in one part; under substitution a record may leave one part and enter another,
                 and the two trainings add up. The paper's variant as a whole: none.
     Neighbours: one document there or not, or one document for another.
-    Domain:     documents of at most the shape's longest; each label's count is public.
+    Domain:     documents of at most the shape's longest. How many there are of each label is a
+                declared figure that sets rates and steps: nobody's data changes it, a neighbour
+                that changes a label included, and true counts may differ from it.
     Reference:  Abadi and others 2016, arXiv 1607.00133; McSherry 2009 (parallel composition),
                 doi 10.1145/1559845.1559850.
 
@@ -90,7 +92,7 @@ class GeneratorPlan:
         Args:
             cost: Epsilon, a positive delta and the relation, in the central model.
             shape: Of each model; with classes, one model is for all labels.
-            documents: How many there are of each label, in public.
+            documents: How many are declared of each label, in public.
             expected_batch: Documents in a step, on average; of each model.
             epochs: How often each document is seen, on average.
             dropout: The share of values that a step leaves out.

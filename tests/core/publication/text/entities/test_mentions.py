@@ -97,6 +97,15 @@ def test_columns_of_unlike_lengths_and_unknown_kinds_are_refused() -> None:
         Mentions.of([TEXT], [0], [0], [1], [7])
 
 
+def test_mentions_out_of_order_are_refused() -> None:
+    """Names of them would stay in texts, and documents count more often than is paid for."""
+    found = table([(0, 0, 4, PERSON), (0, 5, 9, PERSON), (2, 0, 4, PLACE)])
+    assert found[np.array([0, 2])].documents.tolist() == [0, 2]
+    for rows in ([2, 0], [1, 0], [0, 2, 1]):
+        with pytest.raises(BadParameter, match="in the order of documents"):
+            found[np.array(rows)]
+
+
 def test_gold_mentions_stand_in_their_texts() -> None:
     gold = gold_texts(50, SeededSource(1), places=["Ulm"])
     assert len(gold.texts) == 50

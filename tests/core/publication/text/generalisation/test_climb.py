@@ -17,6 +17,7 @@ from noisefloor.publication.text.generalisation import (
     most_rewritten,
 )
 from noisefloor.randomness import SeededSource, new_run
+from properties import examples
 
 Nodes = NDArray[np.int64]
 
@@ -129,11 +130,54 @@ def test_removing_a_document_moves_no_more_than_its_group(
             kept = owners != document
             after = climb_to_k(hierarchy, nodes[kept], owners[kept], k)
             changed = set(owners[kept][before[kept] != after].tolist())
-            assert 1 + len(changed) <= group_size(entities, k, parent_levels=2)
+            # The document goes; each of the others goes and comes.
+            assert 1 + 2 * len(changed) <= group_size(entities, k, parent_levels=2)
+
+
+@given(
+    seed=st.integers(0, 1 << 32),
+    k=st.integers(1, 4),
+    entities=st.integers(1, 2),
+    height=st.integers(1, 3),
+)
+@examples(100, deadline=None)
+def test_substituting_a_document_moves_no_more_than_its_group(
+    seed: int, k: int, entities: int, height: int
+) -> None:
+    with new_run():
+        source = SeededSource(seed, "substituted")
+        hierarchy = random_hierarchy(height, 2, source)
+        owners = np.repeat(np.arange(12), entities)
+        drawn = source.stage("nodes").below(hierarchy.size - 1, len(owners) + 8 * entities)
+        nodes, others = 1 + drawn[: len(owners)].astype(np.int64), 1 + drawn[len(owners) :]
+        before = climb_to_k(hierarchy, nodes, owners, k)
+        for other in others.astype(np.int64).reshape(8, entities):
+            after = climb_to_k(hierarchy, np.append(other, nodes[entities:]), owners, k)
+            changed = set(owners[before != after].tolist()) | {0}
+            assert len(changed) <= group_size(entities, k, height - 1)
+
+
+@pytest.mark.parametrize(("k", "parents", "most"), ATTAINED)
+def test_the_group_of_a_substituted_document_is_attained(k: int, parents: int, most: int) -> None:
+    """On the chain that a document leaves and on the one that it enters, all that can change."""
+    one, nodes, _ = worst_case(k, parents)
+    below = one.size - 1
+    hierarchy = Hierarchy(
+        np.append(one.labels, one.labels[1:]),
+        np.append(one.parents, np.where(one.parents[1:] > 0, one.parents[1:] + below, 0)),
+        np.append(one.levels, one.levels[1:]),
+    )
+    rest = np.append(nodes[1:], nodes[1:] + below)
+    before, after = (
+        climb_to_k(hierarchy, np.append(leaf, rest), np.arange(len(rest) + 1), k)
+        for leaf in (nodes[0], nodes[0] + below)
+    )
+    changed = np.count_nonzero(before[1:] != after[1:])
+    assert 1 + changed == 1 + 2 * most == group_size(1, k, parents)
 
 
 def test_the_group_of_the_papers_setting_makes_its_guarantee_vacuous() -> None:
-    assert group_size(entities=5, k=5, parent_levels=3) == 81
+    assert group_size(entities=5, k=5, parent_levels=3) == 161
 
 
 def test_with_k_above_the_corpus_everything_is_suppressed() -> None:

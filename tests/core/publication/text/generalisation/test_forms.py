@@ -104,17 +104,41 @@ def test_the_papers_form_has_no_guarantee_and_says_for_which_groups_there_is_one
     assert form.proved.neighbours is ADDED
     assert form.proved.model is TrustModel.CENTRAL
     assert "can rewrite 16 others" in form.proved.reason
-    assert form.group_size(5) == 81
+    assert "groups of 1 + 32 documents a mention alone" in form.proved.reason
+    assert form.group_size(5) == 161
 
 
-@pytest.mark.parametrize(("neighbours", "steps"), [(ADDED, 161), (SUBSTITUTED, 81)])
-def test_what_follows_the_papers_form_has_the_guarantee_of_a_group(
-    neighbours: Neighbours, steps: int
-) -> None:
+@pytest.mark.parametrize("neighbours", [ADDED, SUBSTITUTED, Neighbours.DOCUMENT])
+def test_what_follows_the_papers_form_has_the_guarantee_of_a_group(neighbours: Neighbours) -> None:
+    steps = 161
     before = Guarantee(0.01, neighbours, delta=1e-9, model=TrustModel.CENTRAL)
     after = KAnonymous(5, most_parents=3).what_follows(before, entities=5)
     assert after.epsilon == pytest.approx(0.01 * steps)
     assert after.delta == pytest.approx(1e-9 * np.expm1(0.01 * steps) / np.expm1(0.01))
+
+
+def test_where_authors_are_counted_what_follows_is_stated_for_authors_alone() -> None:
+    """One document less rewrites a hundred others of one author: no bound in documents holds."""
+    documents: list[list[Part]] = [[("Houston", PLACE)]] * 101
+    ladders = Ladders(GRAPH)
+    form = KAnonymous(2, authors=np.array([0] + [1] * 100))
+    whole = rewritten(documents, form, ladders)
+    left = rewritten(documents[1:], KAnonymous(2, authors=np.ones(100, dtype=np.int64)), ladders)
+    assert whole == ["Houston"] * 101
+    assert left == ["*"] * 100
+    for neighbours in (ADDED, SUBSTITUTED, Neighbours.DOCUMENT):
+        with pytest.raises(BadParameter, match="users"):
+            form.what_follows(Guarantee(0.1, neighbours), 1)
+    after = form.what_follows(Guarantee(0.1, Neighbours.USER), 1)
+    # The author who leaves, and the one who is rewritten, for each of the five levels, twice.
+    assert after.epsilon == pytest.approx(0.1 * 11)
+    assert after.neighbours is Neighbours.USER
+    assert form.proved.neighbours is Neighbours.USER
+    assert "one author less can rewrite 5 others" in form.proved.reason
+    with pytest.raises(BadParameter, match="documents"):
+        KAnonymous(2).what_follows(Guarantee(0.1, Neighbours.USER), 1)
+    with pytest.raises(BadParameter, match="authors"):
+        KAnonymous(2, authors=np.array([0, -1]))
 
 
 @pytest.mark.parametrize("name", ["fixed levels", "placeholders", "public thresholds"])

@@ -1,6 +1,7 @@
 """Noisy counts of places: what one document changes, what it costs, what is kept."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,6 +49,23 @@ def test_a_removed_document_changes_no_more_counts_than_stated(
     assert change.min() >= 0
     assert change.max() <= 1
     assert change.sum() <= most
+
+
+@pytest.mark.parametrize("most", [1, 5, 12])
+def test_no_order_of_mentions_lets_a_document_count_more_often(most: int) -> None:
+    mentions = written(made_up(8, SeededSource(2, "counts"), most=8))[1]
+    placed = LADDERS.place(mentions)[PLACE]
+    with new_run():
+        order = SeededSource(1, "order").permutation(len(placed.rows))
+    turned = replace(placed, documents=placed.documents[order], nodes=placed.nodes[order])
+    whole = capped_counts(turned, most)
+    assert whole.sum() == capped_counts(placed, most).sum()
+    for document in range(8):
+        kept = np.flatnonzero(turned.documents != document)
+        left = replace(turned, documents=turned.documents[kept], nodes=turned.nodes[kept])
+        change = whole - capped_counts(left, most)
+        assert 0 <= change.min() <= change.max() <= 1
+        assert change.sum() <= most
 
 
 def test_a_document_counts_at_its_first_distinct_places_from_the_bottom_up() -> None:
