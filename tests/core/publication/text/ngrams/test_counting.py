@@ -214,6 +214,25 @@ def test_no_documents_at_all_give_noise_alone() -> None:
     assert np.isfinite(found.cells.expected).all()
 
 
+def test_where_no_piece_is_counted_and_noise_takes_the_rest_shares_are_the_public_ones() -> None:
+    """One document of next to no epsilon: no piece has a cell, and the rest is below 0 or above."""
+    plan, public = a_plan(0.2, longest=2), public_texts()
+    none = documents_of([[]], [0])
+    rests = set()
+    for seed in range(8):
+        tables = release_ngrams(none, plan, public, SeededSource(seed, "counts"))
+        found = read_ngrams(plan, public, tables)
+        if found.estimates.counted.size == 0:
+            rests.add(tables["pieces"][0] <= 0)
+        assert np.isfinite(found.estimates.by_label).all()
+        assert np.allclose(found.estimates.pooled.sum(), 1)
+        if found.estimates.counted.size == 0:
+            assert np.allclose(
+                found.estimates.pooled, public.frequencies / public.frequencies.sum()
+            )
+    assert rests == {True, False}
+
+
 def test_documents_longer_than_planned_are_refused() -> None:
     with pytest.raises(BadParameter, match="at most 5 pieces"):
         counted(private_texts(3), a_plan(longest=5))
