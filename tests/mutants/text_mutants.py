@@ -230,10 +230,8 @@ TEXT_MUTANTS = (
         "texts-pairs-not-in-loss",
         "The noise of pairs is left out of what the ledger's filter is charged.",
         PLAN,
-        "            for name, multiplier in self.multipliers.items()\n        ]\n",
-        "            for name, multiplier in self.multipliers.items()\n"
-        '            if name != "pairs"\n'
-        "        ]\n",
+        "for one in self.multipliers.values())\n        return ReleaseLoss(tuple(noise)",
+        "for one in list(self.multipliers.values())[:2])\n        return ReleaseLoss(tuple(noise)",
         TEXTS,
         RELEASE,
         (UNACCOUNTED,),

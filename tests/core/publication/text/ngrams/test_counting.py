@@ -103,7 +103,8 @@ def test_a_plan_keeps_to_its_cost_and_wastes_little(
     mean = step * math.hypot(*(1 / part.noise_multiplier for part in plan.continuous.values()))
     exact = gaussian_delta(plan.guarantee.epsilon, mean)
     assert 0.9 * 1e-5 < exact < 1e-5
-    assert 0 < plan.loss.variation < 1e-9
+    assert 0 < plan.variation < 1e-9
+    assert 0 < plan.loss.delta < 1e-7
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(8.0, 1e-6), (4.0, 1e-7), (0.5, 1e-8)])
@@ -215,7 +216,7 @@ def test_no_documents_at_all_give_noise_alone() -> None:
 
 
 def test_where_no_piece_is_counted_and_noise_takes_the_rest_shares_are_the_public_ones() -> None:
-    """One document of next to no epsilon: no piece has a cell, and the rest is below 0 or above."""
+    """Next to no epsilon: no piece has a cell, and the rest is below 0 or above."""
     plan, public = a_plan(0.2, longest=2), public_texts()
     none = documents_of([[]], [0])
     rests = set()
