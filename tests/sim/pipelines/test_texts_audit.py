@@ -129,7 +129,7 @@ def test_a_planner_that_takes_one_relation_for_the_other_is_found(
         other = replace(cost, neighbours=Neighbours.RECORD_ADD_REMOVE)
         return replace(honest(other, *shape), cost=cost)
 
-    monkeypatch.setattr(cost_check.NgramPlan, "of", by_removal)
+    monkeypatch.setattr(NgramPlan, "of", by_removal)
     (fault,) = cost_check.plan_faults(plan)
     assert fault.startswith(f"epsilon 2 is planned for {SWAP.value}")
 
