@@ -187,6 +187,7 @@ TEXT_MUTANTS = (
         TEXTS,
         RELEASE,
         (UNACCOUNTED,),
+        settings=("pipelines.texts.epsilon=8.0",),
         in_suite=True,
     ),
     Mutant(
