@@ -63,8 +63,8 @@ _LENGTH_SHARE = 0.03
 _ROUNDING_DELTA = 1e-3
 """Of a release's delta that its loss takes for rounding; a ledger has a hundredth of its own."""
 
-_MOST_SHARE = 0.05
-"""Of a release's divergence that rounding may cost beside that."""
+_MOST_SHARE = 0.25
+"""Of a release's divergence that rounding may cost beside that; else variation is charged."""
 
 _HAIR = 1 - 1e-12
 """A hair less noise than there is, for the rounding of floats."""
@@ -167,12 +167,12 @@ class NgramPlan:
         """
         rounding = functools.reduce(operator.add, map(self._rounding, self.multipliers))
         delta = _ROUNDING_DELTA * self.cost.delta
-        extra = rounding.cost(delta)
-        share = extra / math.fsum(1 / one**2 for one in self.multipliers.values())
+        whole = math.fsum(1 / one**2 for one in self.multipliers.values())
+        share = rounding.cost(delta) / whole
         if share > _MOST_SHARE:
             events = tuple(event for part in self._parts for event in part.events)
             return ReleaseLoss(events, variation=self.variation)
-        # Of order a, what less noise costs more is a / 2 times ``extra``, and a is 2 at least.
+        # Of order a, less noise costs a / 2 times ``share * whole`` more, and a is 2 at least.
         less = _HAIR / math.sqrt(1 + share)
         noise = (GaussianNoise(one * less) for one in self.multipliers.values())
         return ReleaseLoss(tuple(noise), delta=delta)

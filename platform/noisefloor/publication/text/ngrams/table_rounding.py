@@ -19,7 +19,9 @@ over sigma the squares of u add up to at most T = (moved / multiplier)**2.
    is largest where one cell has all of T: n - 1 + cosh(r sqrt(T)). By Markov's inequality the sum
    of 1 / w passes eta at either place with a chance of at most that mean over eta.
 4. A draw lies beyond the reach of the other table with a chance of at most
-   s (1 + a) exp((R + 1) u / sigma) / 2**64: s weights, each of which grows by that much at most.
+   s (1 + a) exp(r u) / 2**64, r = (R + 1) / sigma: s weights, each of which is that much larger at
+   most. Over all cells the first powers of u in u exp(r u) add up to at most sqrt(n T), and each
+   higher one to at most what it is where one cell has all of T.
 
 But for the chance ``delta`` of 3 and 4, divergences of every order a >= 2 are those of unrounded
 noise and at most ``eta + 2 (n log(1 + a) + 2 delta)`` more: conditioning costs a / (a - 1) times
@@ -73,7 +75,8 @@ class TableRounding:
         above = 2 * reach * widest * math.sqrt(2 * math.pi) * _HAIR / _ONE
         a_cell = (2 * reach + 1) / _ONE
         mean = a_cell * (cells + 2 * (1 + above) * (cells - 1 + math.cosh(power)))
-        missed = cells * widest * shift * (1 + above) * math.exp(power) / _ONE
+        at_ends = math.sqrt(cells) * shift + shift * math.expm1(power)
+        missed = widest * (1 + above) * at_ends / _ONE
         return cls(mean * _HAIR, 2 * missed * _HAIR, cells * math.log1p(above) * _HAIR)
 
     def delta(self, eta: float) -> float:

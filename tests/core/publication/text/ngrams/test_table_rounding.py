@@ -60,6 +60,11 @@ def test_cells_of_several_scales_are_within_the_bound_however_a_record_is_spread
             for sigma, shift in zip(widths, shifts, strict=True)
         ]
         assert sum(exact, Fraction(0)) <= bound.mean
+        missed = [
+            Fraction(sum(weights(sigma)[len(weights(sigma)) - shift :]), ONE)
+            for sigma, shift in zip(widths, shifts, strict=True)
+        ]
+        assert 2 * sum(missed, Fraction(0)) <= bound.missed
 
 
 @pytest.mark.parametrize("order", [2, 3, 16])
