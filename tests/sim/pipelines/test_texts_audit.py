@@ -14,6 +14,7 @@ from noisefloor.publication.methods import TextNgramsPlan
 from noisefloor.publication.text.ngrams import NgramPlan
 from noisefloor_sim.pipelines.releases import Release, charged_loss
 from noisefloor_sim.pipelines.texts import cost_check
+from noisefloor_sim.pipelines.texts.attack_setting import audit_alpha
 from noisefloor_sim.pipelines.texts.derivation_check import DerivationCheck, check_derivation
 from noisefloor_sim.pipelines.texts.release_audit import audit_releases, seen_tables
 from text_worlds import run_texts
@@ -144,3 +145,10 @@ def test_a_charge_without_one_of_the_tables_is_found() -> None:
         ledger = Ledger(8.0, 1e-4, neighbours=cost.neighbours, model=cost.model)
         entry = ledger.spend("users", "release-0", cost, plan.NAME, loss=loss)
         assert len(list(cost_check.charge_faults(plan, entry))) == faults, left_out
+
+
+@pytest.mark.parametrize(
+    ("delta", "alpha"), [(0.0, 1e-7), (1e-9, 1e-7), (1e-7, 1e-5), (1e-5, 1e-3), (1e-3, 1e-3)]
+)
+def test_an_audit_is_as_seldom_wrong_as_delta_lets_it_be(delta: float, alpha: float) -> None:
+    assert audit_alpha(delta) == pytest.approx(alpha)
