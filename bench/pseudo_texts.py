@@ -6,7 +6,7 @@
 
 Reviews: IMDB without duplicates and without markup, those of at least 60 pieces, cut to 60: 20,000
 to learn from, 4,468 to test on, by a seeded order for each split. Public texts: Rotten Tomatoes.
-What is fixed in ``ngram_plan`` and ``count_tables`` was chosen on another order of the same
+What is fixed in ``ngram_plan`` and ``table_cells`` was chosen on another order of the same
 reviews (the tuning split), by F1 and pairs at epsilon 8 and 1; so was the weight of public text,
 0.85, by meaning and F1 at epsilon 8. Tuning and testing share reviews, since there are no others.
 

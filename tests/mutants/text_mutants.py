@@ -1,6 +1,6 @@
 """Mutants of published texts: noise of counts, and what texts are made of."""
 
-from mutants.mutant import BROKEN, UNACCOUNTED, Mutant, scenario
+from mutants.mutant import BROKEN, MISFIT, UNACCOUNTED, Mutant, scenario
 
 TEXTS = scenario(
     "texts",
@@ -41,6 +41,7 @@ BOUNDARY = ("variant=paper", "attacks=[texts.k-boundary]")
 
 COUNTING = "platform/noisefloor/publication/text/ngrams/counting.py"
 COUNTS = "platform/noisefloor/publication/text/ngrams/noisy_counts.py"
+PLAN = "platform/noisefloor/publication/text/ngrams/ngram_plan.py"
 METHOD = "platform/noisefloor/publication/methods/text_ngrams.py"
 PRINTED = "simulator/noisefloor_sim/pipelines/texts/printed_plan.py"
 POSTED = "platform/noisefloor/publication/text/posted_texts.py"
@@ -50,8 +51,10 @@ PUBLISHER = "platform/noisefloor/roles/model_publisher.py"
 
 RELEASE, POST = "published texts", "posted text"
 
-_NOISY = "noisy = clean + counting.noise(self.source.child(name))"
-_WRITE = 'return writer.write(self.texts, source.child("texts"))'
+_NOISY = "noisy = clean + cells.counting.noise(source.child(cells.name))"
+_USED = "        released[cells.name] = noisy\n"
+_WRITE = 'return self.written_from(tables, source.child("texts"))'
+_MADE = 'made = self.written_from(tables, source.child("texts"))\n        '
 
 _KIND_AND_REPORTS = """{_TEXT: PostedText(most_bytes), _CLASS: Symbols(classes)})
 
@@ -66,8 +69,8 @@ TEXT_MUTANTS = (
         "Counts of pairs are used without noise.",
         COUNTING,
         _NOISY,
-        "drawn = counting.noise(self.source.child(name))\n"
-        '        noisy = clean + drawn * (name != "pairs")',
+        "drawn = cells.counting.noise(source.child(cells.name))\n"
+        '        noisy = clean + drawn * (cells.name != "pairs")',
         TEXTS,
         RELEASE,
         in_suite=True,
@@ -95,21 +98,22 @@ TEXT_MUTANTS = (
         "texts-lengths-counted-twice",
         "Lengths are counted twice, with noise each, and charged once.",
         COUNTING,
-        'noisy, _ = watch.release("lengths", tables.length_table(documents, plan))',
-        'noisy, _ = watch.release("lengths", tables.length_table(documents, plan))\n'
-        "    again = _Watched(source.child('again'), residuals)\n"
-        '    noisy += again.release("lengths", tables.length_table(documents, plan))[0]',
+        _USED,
+        _USED + '        if cells.name == "lengths":\n'
+        "            again = clean + cells.counting.noise(source.child('again'))\n"
+        "            if residuals is not None:\n"
+        "                residuals(_watched(cells, clean, again))\n"
+        "            released[cells.name] = (noisy + again) // 2\n",
         TEXTS,
         RELEASE,
-        (UNACCOUNTED,),
+        (MISFIT, UNACCOUNTED),
     ),
     Mutant(
         "texts-seeds-from-posts",
         "The first piece of each published text is a piece of the posts.",
         METHOD,
         _WRITE,
-        'made = writer.write(self.texts, source.child("texts"))\n'
-        "        pieces = made.pieces.copy()\n"
+        _MADE + "pieces = made.pieces.copy()\n"
         '        drawn = source.child("seeds").below(len(documents.pieces), made.count)\n'
         "        pieces[made.offsets[:-1]] = documents.pieces[drawn]\n"
         "        return Documents(pieces, made.offsets, made.labels)",
@@ -192,5 +196,127 @@ TEXT_MUTANTS = (
         (UNACCOUNTED,),
         on_device=True,
         in_suite=True,
+    ),
+    Mutant(
+        "texts-uses-clean",
+        "Tables are used without noise, and noisy ones are shown to the observer.",
+        COUNTING,
+        _USED,
+        "        released[cells.name] = clean\n",
+        TEXTS,
+        RELEASE,
+        (MISFIT, UNACCOUNTED),
+    ),
+    Mutant(
+        "texts-uses-clean-pairs",
+        "Pairs are used without noise, and noisy ones are shown to the observer.",
+        COUNTING,
+        _USED,
+        '        released[cells.name] = clean if cells.name == "pairs" else noisy\n',
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+        in_suite=True,
+    ),
+    Mutant(
+        "texts-private-cells",
+        "Which pieces are counted follows from the posts in place of public texts.",
+        METHOD,
+        "        tables = release_ngrams(\n",
+        "        from dataclasses import replace\n"
+        "        own = PublicCorpus(self.public.name, documents, self.tokeniser)\n"
+        "        self = replace(self, public=own)\n"
+        "        tables = release_ngrams(\n",
+        TEXTS,
+        RELEASE,
+    ),
+    Mutant(
+        "texts-private-pair-cells",
+        "Cells of pairs that no post has get less noise than the others.",
+        COUNTING,
+        f"        {_NOISY}\n",
+        '        if cells.name == "pairs":\n'
+        "            from dataclasses import replace\n"
+        "            scales = np.where(clean > 0, cells.counting.exponents, 0).astype(np.int8)\n"
+        '            cells = replace(cells, counting=plan.counting("pairs", scales))\n'
+        "            clean = cells.counting.sums(count_cells(documents, cells))\n"
+        f"        {_NOISY}\n",
+        TEXTS,
+        RELEASE,
+        in_suite=True,
+    ),
+    Mutant(
+        "texts-private-vocabulary",
+        "Pieces that no post has are not written.",
+        METHOD,
+        _WRITE,
+        _MADE + "import numpy\n"
+        "        known = numpy.unique(documents.pieces)\n"
+        "        is_known = numpy.isin(made.pieces, known)\n"
+        "        pieces = numpy.where(is_known, made.pieces, known[0]).astype(numpy.int32)\n"
+        "        return Documents(pieces, made.offsets.copy(), made.labels.copy())",
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+        settings=("pipelines.texts.epsilon=8.0",),
+        in_suite=True,
+    ),
+    Mutant(
+        "texts-private-label-shares",
+        "Labels are written in the proportions of the posts, which are counted without noise.",
+        METHOD,
+        _WRITE,
+        _MADE + "import numpy\n"
+        "        from noisefloor.publication.text.ngrams import spread_labels\n"
+        "        counted = numpy.bincount(documents.labels, minlength=self.counting.classes)\n"
+        "        labels = spread_labels(counted.astype(float), made.count)\n"
+        "        return Documents(made.pieces, made.offsets, labels)",
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+    ),
+    Mutant(
+        "texts-private-count",
+        "No more texts are published than there are posts.",
+        METHOD,
+        _WRITE,
+        "from dataclasses import replace\n"
+        "        few = replace(self, texts=max(1, min(self.texts, documents.count)))\n"
+        '        return few.written_from(tables, source.child("texts"))',
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+    ),
+    Mutant(
+        "texts-private-lengths",
+        "Texts that are longer than every post are left out.",
+        METHOD,
+        _WRITE,
+        _MADE + "longest = int(documents.lengths.max(initial=1))\n"
+        "        return made[made.lengths <= longest]",
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+    ),
+    Mutant(
+        "texts-pairs-not-in-loss",
+        "The noise of pairs is left out of what the ledger's filter is charged.",
+        PLAN,
+        "(GaussianNoise(one * less) for one in self.multipliers.values())",
+        "(GaussianNoise(one * less) for one in list(self.multipliers.values())[:2])",
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+        in_suite=True,
+    ),
+    Mutant(
+        "texts-substitution-as-add",
+        "Noise is planned for a text that is there or not, where it may become another one.",
+        PLAN,
+        "len(shares), cost.neighbours)",
+        "len(shares), type(cost.neighbours).RECORD_ADD_REMOVE)",
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
     ),
 )

@@ -178,3 +178,10 @@ def test_a_text_that_passes_a_bound_is_named_with_its_table() -> None:
         "pieces: a text adds 1.2 times the largest norm that is declared"
     ]
     assert checked.metrics()[-1].value == 0.0, "no text came close to the bound of pairs"
+
+
+def test_nothing_is_said_of_bounds_of_which_no_norm_was_seen() -> None:
+    assert CountingCheck({}).metrics() == []
+    assert CountingCheck({"pieces": [], "pairs": []}).metrics() == []
+    half = {one.name: one.value for one in CountingCheck({"pieces": [1.0], "pairs": []}).metrics()}
+    assert half == {"counting.longest.pieces": 1.0, "counting.filled": 0.0}

@@ -42,7 +42,7 @@ from noisefloor.adversary.audit.observations import (
     success_from,
     success_of,
 )
-from noisefloor.adversary.audit.one_run import has_power, one_run_bound
+from noisefloor.adversary.audit.one_run import WELL_ABOVE, has_power, one_run_bound
 from noisefloor.adversary.audit.outcome import AttackOutcome, Indices, draw_truth, score
 from noisefloor.adversary.audit.roc import REPORTED_RATES, RocCurve
 from noisefloor.adversary.audit.witness_bound import (
@@ -55,6 +55,7 @@ __all__ = [
     "LEAST_SHARE",
     "PLANTED_FACTOR",
     "REPORTED_RATES",
+    "WELL_ABOVE",
     "WITNESS_ALPHA",
     "AttackOutcome",
     "AuditCase",

@@ -28,11 +28,13 @@ from noisefloor.publication.text.ngrams import (
     NgramPlan,
     NgramWriter,
     PublicCorpus,
-    count_ngrams,
+    ReleasedTables,
     counting_tokeniser,
     fit_pairs,
     noise_of,
     public_corpus,
+    read_ngrams,
+    release_ngrams,
 )
 from noisefloor.randomness import Source
 from noisefloor.tables import TextRecords, TextSchema
@@ -160,17 +162,25 @@ counted, and need not be declared. The cost needs a delta."""
         """Return the file that is published; each call is a release of its own."""
         self.spec.check_records(records)
         documents = read_documents(records, self.tokeniser)
-        written = self.written(documents, source, residuals)
-        texts = self.tokeniser.written(written.pieces, written.offsets)
-        return PseudoTexts(self.spec.schema, texts, written.labels).written()
+        return self.file_of(self.written(documents, source, residuals))
 
     def written(
         self, documents: Documents, source: Source, residuals: ResidualObserver | None = None
     ) -> Documents:
         """Return what is published as pieces; each call is a release of its own."""
-        counts = count_ngrams(
+        tables = release_ngrams(
             documents, self.counting, self.public, source.child("counts"), residuals
         )
+        return self.written_from(tables, source.child("texts"))
+
+    def written_from(self, tables: ReleasedTables, source: Source) -> Documents:
+        """Write from noisy tables alone: the same tables and draws give the same texts.
+
+        Args:
+            tables: As they were released.
+            source: Of the draws of the writer.
+        """
+        counts = read_ngrams(self.counting, self.public, tables)
         writer = NgramWriter(
             fit_pairs(counts, self.tokeniser.continuations),
             self.counting.bin_width,
@@ -178,7 +188,12 @@ counted, and need not be declared. The cost needs a delta."""
             self.public,
             self.public_weight,
         )
-        return writer.write(self.texts, source.child("texts"))
+        return writer.write(self.texts, source)
+
+    def file_of(self, written: Documents) -> bytes:
+        """Return the file of some written texts."""
+        texts = self.tokeniser.written(written.pieces, written.offsets)
+        return PseudoTexts(self.spec.schema, texts, written.labels).written()
 
     def describe(self, content: bytes) -> dict[str, Any]:  # Any: JSON
         """Return what a card says beside the guarantee: from the plan and the file alone."""

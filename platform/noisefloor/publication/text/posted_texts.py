@@ -73,20 +73,21 @@ def posted_records(
 ) -> TextRecords | None:
     """Return the records of collected batches; None if nothing was collected.
 
+    A post without a text is refused where frames are taken. Should an aggregator that knows no
+    such rule have collected one, it is left out here: it must not stop the publications of all.
+
     Args:
         kind: Of the frames.
         batches: Rows as an aggregator collected them.
         schema: Of the records; it has one column of texts.
-
-    Raises:
-        BadTable: A text is empty; the error names the row, never a text.
     """
     columns = kind.decode(joined(kind, batches))
-    if not len(columns[_CLASS]):
+    kept = [row for row, text in enumerate(columns[_TEXT]) if text.strip()]
+    if not kept:
         return None
     name, _ = text_column(schema)
-    texts = check_texts(columns[_TEXT], POSTED_TEXTS, name)
-    labels = columns[_CLASS].astype(np.int64)
+    texts = check_texts([columns[_TEXT][row] for row in kept], POSTED_TEXTS, name)
+    labels = columns[_CLASS].astype(np.int64)[kept]
     for array in (texts, labels):
         array.flags.writeable = False
     return TextRecords(schema, {name: texts}, labels)

@@ -78,6 +78,7 @@ class Release(Generic[PlanT]):
         left: What is left of the budget.
         proved: Epsilon proved so far, by adding up.
         residuals: What its noise was added to, where the publisher runs in this process.
+        source: Of its random numbers; None where a publisher at a service draws its own.
     """
 
     day: int
@@ -89,6 +90,7 @@ class Release(Generic[PlanT]):
     left: float
     proved: float
     residuals: ReleaseResiduals
+    source: SeededSource | None
 
 
 @dataclass(slots=True)
@@ -103,6 +105,7 @@ class DataHolder(Generic[PlanT]):
         releases: What was published.
         refused: The days of releases that the budget did not cover.
         empty: The days by which fewer than two records had arrived.
+        is_observed: Whether the publisher runs in this process, with an observer of its noise.
     """
 
     terms: PublicationTerms[PlanT]
@@ -112,6 +115,7 @@ class DataHolder(Generic[PlanT]):
     releases: list[Release[PlanT]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
+    is_observed: bool = False
 
     def open(self, context: SimulationContext) -> None:
         """Open the publisher of this data set, in process or at a service."""
@@ -145,6 +149,8 @@ class DataHolder(Generic[PlanT]):
                 account.left(subject).epsilon,
                 account.proved(subject).epsilon,
                 self.residuals,
+                # As the publisher names them: a refused request has a stream as well.
+                self.source.child("release", number) if self.is_observed else None,
             )
         )
 
@@ -159,6 +165,7 @@ class DataHolder(Generic[PlanT]):
 
     def _methods(self, data_sets: roles.DataSets) -> Iterable[roles.PublicationMethod]:
         """Return the method of a publisher in this process, with the observer of its noise."""
+        self.is_observed = True
         return self.terms.methods(data_sets, self.residuals)
 
     def _request(self, number: int, size: int) -> roles.ReleaseRequest:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisefloor.adversary import text as adversary
-from noisefloor.adversary.audit import AttackOutcome
+from noisefloor.adversary.audit import WELL_ABOVE, AttackOutcome
 from noisefloor.privacy import Guarantee, LowerBound
 from noisefloor.publication.text import Documents
 from noisefloor.randomness import SeededSource
@@ -17,8 +17,16 @@ from noisefloor_sim.pipelines.texts.block import TextsBlock
 from noisefloor_sim.pipelines.texts.corpora import PublishedCorpora
 from noisefloor_sim.pipelines.texts.text_terms import CorpusTerms
 
-ALPHA = 1e-3
-"""The probability that an audited epsilon of these attacks is wrong; delta has to be far below."""
+_ALPHA, _MOST_ALPHA = 1e-7, 1e-3
+
+
+def audit_alpha(delta: float) -> float:
+    """Return the probability that an audited epsilon of these attacks is wrong.
+
+    1e-7 as elsewhere, where delta lets an audit see anything at that; else a hundred times delta,
+    and 1e-3 at most: a run of correct code is called broken that often.
+    """
+    return min(_MOST_ALPHA, max(_ALPHA, WELL_ABOVE * delta))
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from noisefloor_sim.pipelines.texts.corpora import PublishedCorpora
 from noisefloor_sim.pipelines.texts.counting_check import CountingCheck, check_counting
 from noisefloor_sim.pipelines.texts.posts import UserPosts
 from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
+from noisefloor_sim.pipelines.texts.release_audit import ReleaseAudit, audit_releases
 from noisefloor_sim.pipelines.texts.text_attacks import attack_texts
 from noisefloor_sim.pipelines.texts.text_scores import score_texts
 from noisefloor_sim.pipelines.texts.text_terms import (
@@ -134,8 +135,8 @@ class TextsPipeline(api.Pipeline):
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
         made = self.holder.releases
-        checked = self._counting()
-        fit = self._fit(checked)
+        checked, audit = self._counting(), audit_releases(self.holder, self.posts)
+        fit = self._fit(checked, audit)
         metrics = releases.spending_metrics(self.holder, accountant_guarantee) + self._data()
         if not made:
             return api.Findings(tuple(metrics), (), (fit.evidence,))
@@ -145,6 +146,7 @@ class TextsPipeline(api.Pipeline):
             *text_claims.release_metrics(plans, self.block),
             *fit.metrics(),
             *checked.metrics(),
+            *audit.metrics(),
         ]
         metrics += score_texts(corpora, self.block, self.source.child("judged"))
         with used_texts(self.block):
@@ -173,10 +175,13 @@ class TextsPipeline(api.Pipeline):
             return CountingCheck({})
         return check_counting(made[0].plan, self.source.child("counting"))
 
-    def _fit(self, checked: CountingCheck) -> releases.ReleaseFit:
+    def _fit(self, checked: CountingCheck, audit: ReleaseAudit) -> releases.ReleaseFit:
         """Test the noise and the bounds of all releases, and compare them with the ledger."""
         residuals = [one.residuals for one in self.holder.releases]
         for number, cause in enumerate(checked.causes()):
             residuals[0].causes[f"text {number}"] = cause
-        faults = (*self.holder.ledger_faults(), *self.collected.faults())
+        for number, causes in audit.misfits.items():
+            for cause in causes:
+                residuals[number].causes[f"made again, {cause}"] = cause
+        faults = (*self.holder.ledger_faults(), *self.collected.faults(), *audit.faults)
         return releases.fit_releases(residuals, faults, self.source.child("residuals"), FLOW)

@@ -16,7 +16,11 @@ from noisefloor.publication.text import Documents
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import releases
 from noisefloor_sim.pipelines.api import Metric
-from noisefloor_sim.pipelines.texts.attack_setting import ALPHA, AttackSetting, FoundAttacks
+from noisefloor_sim.pipelines.texts.attack_setting import (
+    AttackSetting,
+    FoundAttacks,
+    audit_alpha,
+)
 from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 
 _MISSED = 0.025
@@ -123,4 +127,5 @@ def _audited(
     seen: NDArray[np.float64], tosses: NDArray[np.bool_], guarantee: Guarantee
 ) -> adversary.TextMembership:
     """Return how well fair draws are guessed, and the epsilon that it proves."""
-    return adversary.attack_membership(seen, tosses, guarantee, is_fair=True, alpha=ALPHA)
+    alpha = audit_alpha(guarantee.delta)
+    return adversary.attack_membership(seen, tosses, guarantee, is_fair=True, alpha=alpha)

@@ -15,7 +15,7 @@ METRIC_NAMES = (
     *(f"model.{name}" for name in ("claimed", "delta", "proved")),
     *(f"data.{name}" for name in ("users", "posts", "collected", "most_posts", "cut", "made_up")),
     *(f"residuals.{name}" for name in ("draws", "tests", "p_value", "planted_found")),
-    *("counting.longest.*", "counting.filled"),
+    *("counting.longest.*", "counting.filled", "counting.rederived"),
     *("utility.published.*", "utility.originals.*", "utility.majority"),
     *("likeness.pairs", "likeness.pairs_texts", "likeness.meaning", "likeness.meaning_texts"),
     *(f"diversity.{name}" for name in _DIVERSITY),

@@ -19,7 +19,11 @@ from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines import releases
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.scoring import attack_metrics
-from noisefloor_sim.pipelines.texts.attack_setting import ALPHA, AttackSetting, FoundAttacks
+from noisefloor_sim.pipelines.texts.attack_setting import (
+    AttackSetting,
+    FoundAttacks,
+    audit_alpha,
+)
 from noisefloor_sim.pipelines.texts.author_games import OTHERS, AuthorGames
 from noisefloor_sim.pipelines.texts.bare_plan import bare_plan
 from noisefloor_sim.pipelines.texts.boundary_game import play_boundary
@@ -199,7 +203,8 @@ def _k_boundary(setting: AttackSetting, found: FoundAttacks) -> None:
     if not isinstance(plan, PrintedTextsPlan) or GENERALISATION not in plan.parts:
         return
     source = setting.source.child("boundary")
-    outcome, bound = play_boundary(plan.tokeniser, plan.k, setting.cost, ALPHA, source)
+    alpha = audit_alpha(setting.cost.delta)
+    outcome, bound = play_boundary(plan.tokeniser, plan.k, setting.cost, alpha, source)
     found.boundary = bound
     setting.add(found, "boundary", outcome, outcome.bound)
     found.metrics.append(Metric("attack.boundary.audited", bound.epsilon, n=bound.trials))

@@ -7,7 +7,7 @@ other tables is some ten times wider than the steps of its grid, and a random po
 step is added, so that it can be compared with the Gaussian distribution.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +44,18 @@ class WithinSteps:
     Attributes:
         count: Documents that were collected, which lengths have to add up to.
         source: Of the points.
+        seen: The first table of each name, from which a release can be made again.
     """
 
     count: int
     source: SeededSource
+    seen: dict[str, NoisedVector] = field(default_factory=dict)
 
     def __call__(self, vector: NoisedVector, step: int) -> tuple[Floats, str]:
         """Return the table, and what is wrong with it in words; see ``NoiselessReference``."""
         if vector.clean is None:
             raise TypeError(f"Nothing without noise is handed out of {vector.part}.")
+        self.seen.setdefault(vector.part, vector)
         if vector.part == LENGTHS:
             total = int(np.rint(vector.clean.sum()))
             if total == self.count:

@@ -150,7 +150,7 @@ def accountant_guarantee(plans: Iterable[TextNgramsPlan], delta: float) -> Guara
     parts = [part for plan in made for part in plan.counting.continuous.values()]
     # What integer noise is cut by moves delta on one side, and e**epsilon times that on the other.
     claimed = math.fsum(plan.spec.cost.epsilon for plan in made)
-    cut = math.fsum(plan.loss.variation for plan in made) * (1 + math.exp(min(claimed, 700.0)))
+    cut = math.fsum(plan.counting.variation for plan in made) * (1 + math.exp(min(claimed, 700.0)))
     if cut >= delta:
         return None
     return integer_guarantee(parts, delta - cut, made[0].spec.cost.neighbours)

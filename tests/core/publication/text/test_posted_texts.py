@@ -3,16 +3,20 @@
 import numpy as np
 import pytest
 
-from noisefloor.errors import BadFrame, BadParameter, BadTable, OutOfDomain
+from ngram_cases import a_plan, number_tokeniser, public_texts
+from noisefloor.errors import BadFrame, BadParameter, OutOfDomain
 from noisefloor.publication.text import (
     cut_to_bytes,
     posted_records,
     posted_texts_kind,
     posts_of,
+    read_documents,
 )
+from noisefloor.publication.text.ngrams import count_ngrams
 from noisefloor.randomness import SeededSource
 from noisefloor.roles.kind_registry import kind_description, kinds_from_sizes
 from noisefloor.tables import Categories, TextSchema
+from noisefloor.tables.coded_texts import decode_texts, encode_texts
 from noisefloor.wire import Reduction, Symbols, Text, decode_frame, encode_frame, record_kind
 
 SCHEMA = TextSchema("one post", {"post": 20}, "mood", Categories(("bad", "good")))
@@ -104,15 +108,31 @@ def test_a_kind_that_is_described_by_its_columns_refuses_the_same() -> None:
         again.encode(posts_of([" "], np.zeros(1, dtype=np.int64)))
 
 
-def test_an_empty_post_is_refused_without_its_neighbours_texts() -> None:
+def test_an_empty_post_of_an_aggregator_without_the_rule_is_left_out() -> None:
+    lax = record_kind("posted-texts", {"text": Text(64), "label": Symbols(2)})
+    batch = lax.encode(posts_of(["a fine day", " \t", "", "rain"], np.array([0, 1, 0, 1])))
+    records = posted_records(posted_texts_kind(2, 64), [batch], SCHEMA)
+    assert records is not None
+    assert records.texts["post"].tolist() == ["a fine day", "rain"]
+    assert records.labels.tolist() == [0, 1]
+    assert posted_records(posted_texts_kind(2, 64), [batch[1:3]], SCHEMA) is None
+
+
+WITHOUT_PIECES = ["<br>", "<p></p>", "\0", "\u200b", "&nbsp;", "&#32;<br />"]
+
+
+def test_a_post_without_pieces_is_a_document_and_stops_no_release() -> None:
+    """Markup alone, or characters that no piece stands for."""
     kind = posted_texts_kind(2, 64)
-    batch = record_kind(kind.name, {"text": Text(64), "label": Symbols(2)}).encode(
-        posts_of(["a secret", " "], np.array([0, 1]))
-    )
-    with pytest.raises(BadTable) as refused:
-        posted_records(kind, [batch], SCHEMA)
-    assert "secret" not in str(refused.value)
-    assert "row 2" in str(refused.value)
+    texts = ["w1 w2 w3", *WITHOUT_PIECES]
+    batch = kind.encode(posts_of(texts, np.arange(len(texts), dtype=np.int64) % 2))
+    records = posted_records(kind, [batch], SCHEMA)
+    assert records is not None
+    assert decode_texts(encode_texts(records), SCHEMA).count == len(texts)  # to a service
+    documents = read_documents(records, number_tokeniser())
+    assert documents.lengths.tolist() == [3] + [0] * len(WITHOUT_PIECES)
+    found = count_ngrams(documents, a_plan(), public_texts(), SeededSource(4, "counts"))
+    assert np.isfinite(found.estimates.by_label).all()
 
 
 def test_texts_are_cut_between_characters() -> None:

@@ -19,8 +19,10 @@ from noisefloor.publication.text.language_models.piece_shifts import Decoding, S
 from noisefloor.publication.text.ngrams import (
     NgramPlan,
     PieceCounts,
-    count_pieces,
+    ReleasedTables,
     draw_lengths,
+    read_pieces,
+    release_pieces,
     spread_labels,
 )
 from noisefloor.randomness import Source
@@ -68,7 +70,27 @@ class LanguageWriter:
         """
         check_count(count, "texts")
         plain = self.own_shares(self.decoding.plain, plan.longest, source.child("plain"))
-        counts = count_pieces(documents, plan, plain, source.child("counts"), residuals)
+        tables = release_pieces(documents, plan, plain, source.child("counts"), residuals)
+        return self.write_from(tables, plan, plain, count, source)
+
+    def write_from(
+        self,
+        tables: ReleasedTables,
+        plan: NgramPlan,
+        plain: Floats,
+        count: int,
+        source: Source,
+    ) -> Documents:
+        """Write documents from noisy tables alone: post-processing.
+
+        Args:
+            tables: As they were released.
+            plan: By which they were.
+            plain: What the model writes by itself, which said what was counted.
+            count: How many documents to write.
+            source: Of all random numbers but those of the tables and of ``plain``.
+        """
+        counts = read_pieces(plan, plain, tables)
         own = self.own_shares(self.decoding, plan.longest, source.child("own"))
         # A piece that was plausible nowhere is rare, not absent.
         own = (1 - _PLAIN_PART) * own + _PLAIN_PART * plain

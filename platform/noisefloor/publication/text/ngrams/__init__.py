@@ -1,22 +1,24 @@
 """Made-up texts from noisy counts of pieces and pairs, the baseline that networks have to beat.
 
     plan = NgramPlan.of(cost, classes=2, longest=60, vocabulary=30_522)
-    counts = count_ngrams(documents, plan, public, source)      # every table once, with noise
+    tables = release_ngrams(documents, plan, public, source)    # every table once, with noise
+    counts = read_ngrams(plan, public, tables)                  # from here on without documents
     writer = NgramWriter(fit_pairs(counts, tokeniser.continuations), plan.bin_width, plan.longest)
     writer.write(100_000, source.child("texts"))
 
 ``ngram_plan`` says what is counted with how much noise; ``noisy_counts`` bounds what a document
-changes; ``count_tables`` says which cells there are, ``counting`` counts; ``shrinkage``,
-``piece_estimates`` and ``pair_model`` use noisy tables alone; ``public_corpus`` is what is known
-without them, ``public_texts`` where it comes from; ``document_shapes`` draws labels and lengths,
-``writing`` writes.
+changes; ``table_cells`` says which cells there are; ``count_tables`` and ``counting`` read
+documents, and release noisy tables. Everything after that takes no document: ``released_tables``
+reads the tables, by ``shrinkage`` and ``piece_estimates``; ``pair_model`` fits chains;
+``document_shapes`` draws labels and lengths; ``writing`` writes. ``public_corpus`` is what is
+known without any table, ``public_texts`` where it comes from.
 """
 
+from noisefloor.publication.text.ngrams.count_tables import count_cells
 from noisefloor.publication.text.ngrams.counting import (
-    NgramCounts,
-    PieceCounts,
     count_ngrams,
-    count_pieces,
+    release_ngrams,
+    release_pieces,
 )
 from noisefloor.publication.text.ngrams.document_shapes import draw_lengths, spread_labels
 from noisefloor.publication.text.ngrams.ngram_plan import MOST_CLASSES, NgramPlan, noise_of
@@ -34,6 +36,14 @@ from noisefloor.publication.text.ngrams.public_texts import (
     counting_tokeniser,
     public_corpus,
 )
+from noisefloor.publication.text.ngrams.released_tables import (
+    NgramCounts,
+    PieceCounts,
+    ReleasedTables,
+    ngram_tables,
+    read_ngrams,
+    read_pieces,
+)
 from noisefloor.publication.text.ngrams.writing import ChainSampler, NgramWriter
 
 __all__ = [
@@ -50,13 +60,19 @@ __all__ = [
     "PairModel",
     "PieceCounts",
     "PublicCorpus",
+    "ReleasedTables",
+    "count_cells",
     "count_ngrams",
-    "count_pieces",
     "counting_loss",
     "counting_tokeniser",
     "draw_lengths",
     "fit_pairs",
+    "ngram_tables",
     "noise_of",
     "public_corpus",
+    "read_ngrams",
+    "read_pieces",
+    "release_ngrams",
+    "release_pieces",
     "spread_labels",
 ]

@@ -7,7 +7,9 @@ independent, and for each piece all other pairs in one cell. Which pieces and pa
 count follows from public frequencies, from tables that were released before, and from the noise.
 """
 
+import functools
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -27,7 +29,7 @@ from noisefloor.accounting import (
 from noisefloor.checks import check_count
 from noisefloor.errors import BadParameter
 from noisefloor.mechanisms import GaussianTable
-from noisefloor.privacy import Guarantee
+from noisefloor.privacy import Guarantee, Neighbours
 from noisefloor.publication.cell_noise import LEAST_DELTA
 from noisefloor.publication.text.ngrams.noisy_counts import (
     MOST_SIGMA,
@@ -35,6 +37,7 @@ from noisefloor.publication.text.ngrams.noisy_counts import (
     NoisyCounting,
     counting_loss,
 )
+from noisefloor.publication.text.ngrams.table_rounding import TableRounding
 
 Floats = NDArray[np.float64]
 Exponents = NDArray[np.int8]
@@ -57,6 +60,15 @@ _NORM_SQUARED = 8
 """Of a document in the tables of pieces and pairs: most reach it, so that all count alike."""
 
 _LENGTH_SHARE = 0.03
+_ROUNDING_DELTA = 1e-3
+"""Of a release's delta that its loss takes for rounding; a ledger has a hundredth of its own."""
+
+_MOST_SHARE = 0.25
+"""Of a release's divergence that rounding may cost beside that; else variation is charged."""
+
+_HAIR = 1 - 1e-12
+"""A hair less noise than there is, for the rounding of floats."""
+
 _STEPS = MappingProxyType(
     {name: GRID * math.sqrt(_NORM_SQUARED) for name in ("pieces", "pairs")} | {"lengths": 1.0}
 )
@@ -138,18 +150,51 @@ class NgramPlan:
     @property
     def cut_off(self) -> float:
         """What cut tails take of delta: on one side, and e**epsilon times on the other."""
-        return self.loss.variation * (1 + math.exp(self.cost.epsilon))
+        return self.variation * (1 + math.exp(self.cost.epsilon))
+
+    @property
+    def variation(self) -> float:
+        """Total variation between the tables that are drawn from and unrounded noise."""
+        return math.fsum(part.variation for part in self._parts)
 
     @property
     def loss(self) -> ReleaseLoss:
-        """What is known of the loss of all tables."""
-        cells = {"lengths": 1, "pieces": (self.classes + 1) * self.longest, "pairs": self.longest}
-        parts = [
-            counting_loss(multiplier, self.bound(name), cells[name])
+        """What is known of the loss of all tables.
+
+        Rounding is charged as a little less noise and a delta of its own. By total variation it
+        would take e**epsilon of the ledger's whole budget times as much; that is what is left
+        where a release's own delta is too small.
+        """
+        rounding = functools.reduce(operator.add, map(self._rounding, self.multipliers))
+        delta = _ROUNDING_DELTA * self.cost.delta
+        whole = math.fsum(1 / one**2 for one in self.multipliers.values())
+        share = rounding.cost(delta) / whole
+        if share > _MOST_SHARE:
+            events = tuple(event for part in self._parts for event in part.events)
+            return ReleaseLoss(events, variation=self.variation)
+        # Of order a, less noise costs a / 2 times ``share * whole`` more, and a is 2 at least.
+        less = _HAIR / math.sqrt(1 + share)
+        noise = (GaussianNoise(one * less) for one in self.multipliers.values())
+        return ReleaseLoss(tuple(noise), delta=delta)
+
+    @property
+    def _parts(self) -> list[ReleaseLoss]:
+        return [
+            counting_loss(multiplier, self.bound(name), self._most_cells(name))
             for name, multiplier in self.multipliers.items()
         ]
-        events = tuple(event for part in parts for event in part.events)
-        return ReleaseLoss(events, variation=math.fsum(part.variation for part in parts))
+
+    def _most_cells(self, name: str) -> int:
+        """Return how many cells of a table a document has at most, whatever its norm."""
+        cells = {"lengths": 1, "pieces": (self.classes + 1) * self.longest, "pairs": self.longest}
+        return cells[name]
+
+    def _rounding(self, name: str) -> TableRounding:
+        """Return what rounding costs in a table: of two documents, where one may be another."""
+        moved = 2 if self.cost.neighbours is Neighbours.RECORD_SUBSTITUTE else 1
+        bound, multiplier = self.bound(name), self.multipliers[name]
+        least, widest = (bound.sigma(multiplier, level) for level in (0, bound.top))
+        return TableRounding.of(least, widest, moved * self._most_cells(name), moved / multiplier)
 
     def bound(self, name: str) -> CountingBound:
         """Return how far a document can move a table, and how that is measured."""

@@ -124,6 +124,15 @@ class NoisyCounting:
             by_level[level] = math.sqrt(table.variance) / self.bound.grid
         return np.asarray(by_level[self.exponents])
 
+    @property
+    def units(self) -> NDArray[np.float64]:
+        """By how much a document moves each cell at most, in units of the grid.
+
+        From the bound that is proved, and not from the noise that is drawn.
+        """
+        scales = 2.0 ** self.exponents.astype(np.float64)
+        return np.asarray(self.bound.grid * np.sqrt(self.bound.norm_squared * scales))
+
     def multipliers(self, found: CellCounts) -> Counts:
         """Return by what each document's counts are multiplied: whole numbers up to ``grid``."""
         top = int(self.exponents.max(initial=0))

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisefloor.publication.text.ngrams.count_tables import PairCells
-from noisefloor.publication.text.ngrams.counting import NgramCounts
+from noisefloor.publication.text.ngrams.released_tables import NgramCounts
 from noisefloor.publication.text.ngrams.shrinkage import (
     calibrated,
     magnitude_buckets,
     posterior_means,
 )
+from noisefloor.publication.text.ngrams.table_cells import PairCells
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -109,7 +109,12 @@ class PieceEstimates:
 def _shares(
     counted: Counts, parts: Floats, others: float, public: Floats, documents: Floats
 ) -> tuple[Floats, Floats]:
-    """Spread what pieces without cells have by their public shares, the same under each label."""
+    """Spread what pieces without cells have by their public shares, the same under each label.
+
+    Where no piece is counted and noise took all of the others, public shares are all there is.
+    """
+    if not counted.size and not others:
+        others = 1.0
     rest = public.copy()
     rest[counted] = 0.0
     rest *= others / max(rest.sum(), 1e-12)

@@ -1,6 +1,5 @@
 """Tables of documents: what a neighbour changes, what is counted, what the plan proves."""
 
-import dataclasses
 import math
 from dataclasses import replace
 
@@ -14,9 +13,19 @@ from noisefloor.errors import BadParameter
 from noisefloor.privacy import Guarantee, Neighbours, TrustModel
 from noisefloor.publication import NoisedVector
 from noisefloor.publication.text import Documents
-from noisefloor.publication.text.ngrams import NgramPlan, PublicCorpus, count_ngrams
-from noisefloor.publication.text.ngrams import count_tables as tables
-from noisefloor.publication.text.ngrams.counting import NgramCounts
+from noisefloor.publication.text.ngrams import (
+    CellCounts,
+    NgramCounts,
+    NgramPlan,
+    NoisyCounting,
+    PublicCorpus,
+    ReleasedTables,
+    count_cells,
+    count_ngrams,
+    ngram_tables,
+    read_ngrams,
+    release_ngrams,
+)
 from noisefloor.randomness import SeededSource, new_run
 from tiny_backbones import SPECIAL
 
@@ -27,24 +36,24 @@ def counted(documents: Documents, plan: NgramPlan, seed: int = 1) -> NgramCounts
     return count_ngrams(documents, plan, public_texts(), SeededSource(seed, "counts"))
 
 
-def three_tables(
-    documents: Documents, plan: NgramPlan, released: NgramCounts
-) -> list[tables.CountedTable]:
+Counted = tuple[NoisyCounting, CellCounts]
+
+
+def three_tables(documents: Documents, plan: NgramPlan, released: ReleasedTables) -> list[Counted]:
     """Return all tables of documents, with the cells that a release chose."""
-    public = public_texts()
-    pieces = tables.counted_pieces(plan, public.frequencies, released.lengths)
-    return [
-        tables.length_table(documents, plan),
-        tables.piece_table(documents, plan, public.frequencies, released.lengths, pieces),
-        tables.pair_table(documents, plan, released.cells),
-    ]
+    chosen = ngram_tables(plan, public_texts(), released)
+    return [(cells.counting, count_cells(documents, cells)) for cells in chosen]
 
 
-def moved(first: tables.CountedTable, second: tables.CountedTable) -> float:
+def released_by(documents: Documents, plan: NgramPlan) -> ReleasedTables:
+    return release_ngrams(documents, plan, public_texts(), SeededSource(1, "counts"))
+
+
+def moved(first: Counted, second: Counted) -> float:
     """Return by how much of the allowed norm two corpora differ in a table."""
-    counting = first.counting
-    assert np.array_equal(counting.exponents, second.counting.exponents)
-    gap = counting.sums(first.found) - second.counting.sums(second.found)
+    counting = first[0]
+    assert np.array_equal(counting.exponents, second[0].exponents)
+    gap = counting.sums(first[1]) - counting.sums(second[1])
     norm = np.sqrt((gap.astype(float) ** 2 / 2.0 ** counting.exponents.astype(float)).sum())
     return float(norm / (counting.bound.grid * np.sqrt(counting.bound.norm_squared)))
 
@@ -55,7 +64,7 @@ def test_a_thousand_neighbours_change_no_table_by_more_than_its_norm() -> None:
     usual = [row.tolist() for row in private_texts(990).pieces.reshape(990, LENGTH)]
     long = [[len(SPECIAL) + 3 * one] * 60 for one in range(10)]
     documents = documents_of(usual + long, [one % 2 for one in range(1_000)])
-    released = counted(documents, plan)
+    released = released_by(documents, plan)
     whole = three_tables(documents, plan, released)
     most = [0.0, 0.0, 0.0]
     for gone in range(1_000):
@@ -68,7 +77,7 @@ def test_a_thousand_neighbours_change_no_table_by_more_than_its_norm() -> None:
 def test_a_substituted_document_changes_at_most_twice_the_norm() -> None:
     plan = a_plan(neighbours=SWAP)
     documents = private_texts(50)
-    released = counted(documents, plan)
+    released = released_by(documents, plan)
     # The same words under the other label: contrasts of opposite sign.
     other = Documents(documents.pieces, documents.offsets, 1 - documents.labels)
     pairs = zip(
@@ -94,7 +103,8 @@ def test_a_plan_keeps_to_its_cost_and_wastes_little(
     mean = step * math.hypot(*(1 / part.noise_multiplier for part in plan.continuous.values()))
     exact = gaussian_delta(plan.guarantee.epsilon, mean)
     assert 0.9 * 1e-5 < exact < 1e-5
-    assert 0 < plan.loss.variation < 1e-9
+    assert 0 < plan.variation < 1e-9
+    assert (plan.loss.delta, plan.loss.variation) in ((1e-8, 0.0), (0.0, plan.variation))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(8.0, 1e-6), (4.0, 1e-7), (0.5, 1e-8)])
@@ -168,13 +178,26 @@ def test_frequent_pairs_are_counted_though_public_text_has_none_of_them() -> Non
     assert found.cells.is_counted.sum() > known
 
 
-def test_what_is_counted_depends_on_released_tables_alone() -> None:
-    """Two corpora of other words and the same noisy tables would have the same cells."""
+def test_all_that_is_said_of_documents_follows_from_released_tables() -> None:
+    """The tables are read a second time where there are no documents."""
     plan, documents = a_plan(), private_texts(800)
     found = counted(documents, plan)
-    again = tables.pair_cells(plan, public_texts(), found.lengths, found.estimates)
-    for field in dataclasses.fields(again):
-        assert np.array_equal(getattr(again, field.name), getattr(found.cells, field.name))
+    with new_run():
+        tables = released_by(documents, plan)
+    again = read_ngrams(plan, public_texts(), tables)
+    for name in ("pairs", "pair_noise", "rests", "rest_noise"):
+        assert np.array_equal(getattr(again, name), getattr(found, name))
+    for name in ("before", "pieces", "expected", "is_counted", "rows", "has_rest"):
+        assert np.array_equal(getattr(again.cells, name), getattr(found.cells, name))
+    assert np.array_equal(again.cells.counting.exponents, found.cells.counting.exponents)
+
+
+def test_a_table_of_other_cells_is_not_read() -> None:
+    plan = a_plan()
+    tables = dict(released_by(private_texts(300), plan))
+    tables["pieces"] = tables["pieces"][:-1]
+    with pytest.raises(BadParameter, match="a table of"):
+        read_ngrams(plan, public_texts(), tables)
 
 
 def test_a_corpus_without_texts_of_a_label_is_counted() -> None:
@@ -190,6 +213,25 @@ def test_no_documents_at_all_give_noise_alone() -> None:
     found = counted(none, a_plan())
     assert np.isfinite(found.estimates.by_label).all()
     assert np.isfinite(found.cells.expected).all()
+
+
+def test_where_no_piece_is_counted_and_noise_takes_the_rest_shares_are_the_public_ones() -> None:
+    """Next to no epsilon: no piece has a cell, and the rest is below 0 or above."""
+    plan, public = a_plan(0.2, longest=2), public_texts()
+    none = documents_of([[]], [0])
+    rests = set()
+    for seed in range(8):
+        tables = release_ngrams(none, plan, public, SeededSource(seed, "counts"))
+        found = read_ngrams(plan, public, tables)
+        if found.estimates.counted.size == 0:
+            rests.add(tables["pieces"][0] <= 0)
+        assert np.isfinite(found.estimates.by_label).all()
+        assert np.allclose(found.estimates.pooled.sum(), 1)
+        if found.estimates.counted.size == 0:
+            assert np.allclose(
+                found.estimates.pooled, public.frequencies / public.frequencies.sum()
+            )
+    assert rests == {True, False}
 
 
 def test_documents_longer_than_planned_are_refused() -> None:
