@@ -219,6 +219,16 @@ TEXT_MUTANTS = (
         in_suite=True,
     ),
     Mutant(
+        "texts-hidden-from-observer",
+        "Tables are used without noise, and no table is shown to the observer.",
+        COUNTING,
+        f"        {_NOISY}\n        if residuals is not None:\n",
+        "        noisy = clean\n        if residuals is not None and not documents.count:\n",
+        TEXTS,
+        RELEASE,
+        (UNACCOUNTED,),
+    ),
+    Mutant(
         "texts-private-cells",
         "Which pieces are counted follows from the posts in place of public texts.",
         METHOD,
