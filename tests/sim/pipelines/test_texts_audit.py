@@ -16,7 +16,11 @@ from noisefloor_sim.pipelines.releases import Release, charged_loss
 from noisefloor_sim.pipelines.texts import cost_check
 from noisefloor_sim.pipelines.texts.attack_setting import audit_alpha
 from noisefloor_sim.pipelines.texts.derivation_check import DerivationCheck, check_derivation
-from noisefloor_sim.pipelines.texts.release_audit import audit_releases, seen_tables
+from noisefloor_sim.pipelines.texts.release_audit import (
+    audit_releases,
+    collected_texts,
+    seen_tables,
+)
 from text_worlds import run_texts
 
 TWO_WEEKS: dict[str, Any] = {"release_every_days": 7, "post_over_days": 14}
@@ -36,13 +40,13 @@ class Audited:
         return cls(release, dict(seen_tables(release)))
 
     def found(self, content: bytes | None = None) -> DerivationCheck:
-        release, posts = self.release, run_texts().pipeline.posts
+        release = self.release
         assert release.source is not None
         return check_derivation(
             release.plan,
             self.seen,
             release.content if content is None else content,
-            posts.documents(release.owners),
+            collected_texts(release),
             release.source,
         )
 
@@ -101,7 +105,7 @@ def test_a_release_that_hides_its_tables_from_the_observer_is_found() -> None:
     hidden = replace(release, residuals=replace(release.residuals, reference=reference))
     holder = replace(pipeline.holder, releases=[hidden])
     holder.publisher = pipeline.holder.publisher
-    audit = audit_releases(holder, pipeline.posts)
+    audit = audit_releases(holder)
     assert audit.faults == ["release 0: not every table of the plan was seen"]
     assert audit.metrics() == []
 

@@ -47,7 +47,7 @@ def check_derivation(
     plan: TextNgramsPlan,
     seen: Mapping[str, NoisedVector],
     content: bytes,
-    collected: Documents,
+    collected: Documents | None,
     source: SeededSource,
 ) -> DerivationCheck:
     """Make a release again from the tables that were seen.

@@ -135,7 +135,7 @@ class TextsPipeline(api.Pipeline):
     def finish(self, servers: Servers, evidence: Mapping[str, FlowEvidence]) -> api.Findings:
         """Score the releases, let the adversary guess, and state the claims."""
         made = self.holder.releases
-        checked, audit = self._counting(), audit_releases(self.holder, self.posts)
+        checked, audit = self._counting(), audit_releases(self.holder)
         fit = self._fit(checked, audit)
         metrics = releases.spending_metrics(self.holder, accountant_guarantee) + self._data()
         if not made:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from noisefloor.publication import NoisedVector
 from noisefloor.publication.methods import TextNgramsPlan
+from noisefloor.publication.text import Documents, read_documents
 from noisefloor.randomness import SeededSource
 from noisefloor_sim.pipelines.api import Metric
 from noisefloor_sim.pipelines.releases import DataHolder, Release
 from noisefloor_sim.pipelines.texts.cost_check import charge_faults, plan_faults
 from noisefloor_sim.pipelines.texts.derivation_check import check_cells, check_derivation
-from noisefloor_sim.pipelines.texts.posts import UserPosts
 from noisefloor_sim.pipelines.texts.printed_plan import PrintedTextsPlan
 from noisefloor_sim.pipelines.texts.text_noise import WithinSteps
 
@@ -37,19 +37,18 @@ class ReleaseAudit:
         return [Metric("counting.rederived", sum(self.rederived) / n, n=n)]
 
 
-def audit_releases(holder: DataHolder[TextNgramsPlan], posts: UserPosts) -> ReleaseAudit:
+def audit_releases(holder: DataHolder[TextNgramsPlan]) -> ReleaseAudit:
     """Make all releases again, as far as the observer saw them, and compute what they cost.
 
     Args:
         holder: After its last release.
-        posts: Of all users, to say what the tables of a release count.
     """
     audit = ReleaseAudit()
     for number, one in enumerate(holder.releases):
         if not isinstance(one.plan, PrintedTextsPlan):
             audit.faults += [f"release {number}: {text}" for text in _cost_faults(holder, one)]
         if one.source is not None:
-            _make_again(audit, number, one, one.source, posts)
+            _make_again(audit, number, one, one.source)
     return audit
 
 
@@ -58,7 +57,6 @@ def _make_again(
     number: int,
     release: Release[TextNgramsPlan],
     source: SeededSource,
-    posts: UserPosts,
 ) -> None:
     plan, seen = release.plan, seen_tables(release)
     if set(seen) != set(plan.counting.multipliers):
@@ -67,7 +65,7 @@ def _make_again(
     if isinstance(plan, PrintedTextsPlan):  # it copies posts, and says so: its chain alone follows
         audit.misfits[number] = list(check_cells(plan, seen))
         return
-    collected = posts.documents(release.owners)
+    collected = collected_texts(release)
     found = check_derivation(plan, seen, release.content, collected, source)
     audit.misfits[number] = found.misfits
     audit.faults += [f"release {number}: {text}" for text in found.faults]
@@ -78,6 +76,14 @@ def seen_tables(release: Release[TextNgramsPlan]) -> Mapping[str, NoisedVector]:
     """Return the tables that the observer of a release saw: none of a publisher at a service."""
     reference = release.residuals.reference
     return reference.seen if isinstance(reference, WithinSteps) else {}
+
+
+def collected_texts(release: Release[TextNgramsPlan]) -> Documents | None:
+    """Return what a release was made of, as it was collected; None of one at a service."""
+    reference = release.residuals.reference
+    if not isinstance(reference, WithinSteps) or reference.collected is None:
+        return None
+    return read_documents(reference.collected, release.plan.tokeniser)
 
 
 def _cost_faults(

@@ -16,6 +16,7 @@ from noisefloor.adversary.releases import DeclaredNoise, NoiseShape
 from noisefloor.publication import NoisedVector
 from noisefloor.publication.text.ngrams import NgramPlan
 from noisefloor.randomness import SeededSource
+from noisefloor.tables import TextRecords
 from noisefloor_sim.pipelines.releases import DeclaredPart, ReleaseNoise
 
 LENGTHS = "lengths"
@@ -44,11 +45,13 @@ class WithinSteps:
     Attributes:
         count: Documents that were collected, which lengths have to add up to.
         source: Of the points.
+        collected: What the release is made of; only what was counted is compared with it.
         seen: The first table of each name, from which a release can be made again.
     """
 
     count: int
     source: SeededSource
+    collected: TextRecords | None = None
     seen: dict[str, NoisedVector] = field(default_factory=dict)
 
     def __call__(self, vector: NoisedVector, step: int) -> tuple[Floats, str]:

@@ -131,9 +131,10 @@ class CorpusTerms:
 
     def residuals(self, plan: TextNgramsPlan, owners: NDArray[np.bool_]) -> ReleaseResiduals:
         """Return an observer of a release."""
-        found = self.records(owners).count
-        reference = WithinSteps(found, self.source.child("steps", next(self.numbers)))
-        return ReleaseResiduals(plan, found, declared_noise(plan.counting), reference)
+        records = self.records(owners)
+        steps = self.source.child("steps", next(self.numbers))
+        reference = WithinSteps(records.count, steps, records)
+        return ReleaseResiduals(plan, records.count, declared_noise(plan.counting), reference)
 
     def methods(
         self, data_sets: roles.DataSets, residuals: ResidualObserver
