@@ -50,6 +50,7 @@ def _run(text: str) -> int:
         session.run()
     except KeyboardInterrupt:
         code, why = INTERRUPTED, "interrupted"
+        session.settle()  # the load has ended; what was accepted is still being counted
     except NoisefloorError as error:
         code, why = 2 if isinstance(error, BadParameter) else 1, str(error)
         print(f"noisefloor: {error}", file=sys.stderr)

@@ -17,6 +17,9 @@ from noisefloor_services.stress.objective import Objective
 from noisefloor_services.stress.plan import Phase, check_plannable
 from noisefloor_services.stress.target import CountingSide
 
+_MORE = 1.2
+"""Requests that are planned beyond those that a percentile needs: not every one is accepted."""
+
 Json = dict[str, Any]  # what json reads
 
 
@@ -79,8 +82,9 @@ class StressJob:
     pids: Mapping[str, int]
 
     def at_rate(self, rate: float) -> StepPlan:
-        """Return a step of the search."""
-        return StepPlan(f"{rate:g}/s", rate, (*self.warm_up(rate), Phase(rate, rate, self.step_s)))
+        """Return a step of the search; at a low rate it is as long as its percentile needs."""
+        seconds = max(self.step_s, _MORE * self.objective.least_requests / rate)
+        return StepPlan(f"{rate:g}/s", rate, (*self.warm_up(rate), Phase(rate, rate, seconds)))
 
     def warm_up(self, rate: float) -> tuple[Phase, ...]:
         """Return the warm-up before a step that begins at a rate."""

@@ -17,7 +17,7 @@ RATIO = 1.1
 """Between the ends of the interval, at most."""
 
 _NEAR = 2.0
-_MOST_HALVINGS = 12
+_MOST_HALVINGS = 3
 """How far below the first rate is looked for one that holds."""
 
 StepAtRate = Callable[[float, int], bool]

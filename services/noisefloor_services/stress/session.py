@@ -16,7 +16,7 @@ from noisefloor_services.stress.client_processes import ClientProcesses, StepOrd
 from noisefloor_services.stress.core import AnswerClass
 from noisefloor_services.stress.job import StepPlan, StressJob
 from noisefloor_services.stress.knee import Knee, find_knee
-from noisefloor_services.stress.objective import StepVerdict, failed_share, judge
+from noisefloor_services.stress.objective import StepVerdict, judge
 from noisefloor_services.stress.plan import RequestMix, make_plan
 from noisefloor_services.stress.sampler import Sample, Sampler
 from noisefloor_services.stress.step_record import StepRecord
@@ -27,6 +27,7 @@ from noisefloor_services.stress.usage import CLIENT, Bottleneck, StepUse, bottle
 _SETTLE_S = 30.0
 _PAUSE_S = 0.1
 
+_NOT_NOW = (AnswerClass.REFUSED_WITH_RETRY, AnswerClass.REFUSED_WITHOUT_RETRY)
 _UNKNOWN = (AnswerClass.TIMED_OUT, AnswerClass.LOST)
 """Whether such a request was taken is not known to the client."""
 
@@ -158,7 +159,7 @@ class StressSession:
         begun_s = time.monotonic() - self._outcome.begun_s
         record = clients.send(order, lambda: first.append(sampler.take()))
         last = sampler.take()
-        drained_s = self._settle()
+        drained_s = self.settle()
         settled = sampler.take()
         use, cost = (_use(sampler, first[0], end, self._cores) for end in (last, settled))
         verdict = judge(record, job.objective, use.lag_grew)
@@ -169,7 +170,7 @@ class StressSession:
                 use,
                 cores=self._cores,
                 is_trusted=verdict.is_trusted,
-                has_refused=failed_share(record) > job.objective.refused,
+                has_refused=record.count(*_NOT_NOW) > job.objective.refused * record.count(),
             ),
             *(rows, frames, begun_s, drained_s),
         )
@@ -177,7 +178,7 @@ class StressSession:
         self._tell(run)
         return run
 
-    def _settle(self) -> float:
+    def settle(self) -> float:
         """Wait until nothing waits to be counted; return how long that took."""
         begun_s = time.monotonic()
         while time.monotonic() < begun_s + _SETTLE_S:

@@ -92,7 +92,7 @@ def test_a_service_that_holds_at_no_rate_has_no_knee() -> None:
     one = found(lambda rate, _: False)
     assert one.low == 0
     assert not one.is_found
-    assert one.high < 1
+    assert one.high == 12.5  # an eighth of the first rate
 
 
 def test_a_first_rate_that_is_too_high_is_halved() -> None:
