@@ -168,7 +168,7 @@ def _knee(knee: Knee, runs: Sequence[StepRun]) -> Json:
     return {
         "low": knee.low,
         "high": knee.high if math.isfinite(knee.high) else None,
-        "runs": [{"rate": rate, "held": held, "of": of} for rate, held, of in knee.runs],
+        "runs": [{"rate": rate, "held": met, "of": of} for rate, met, of in knee.runs],
         "limit": max(limits, key=limits.count) if limits else "",
         "broken": list(broken[0].verdict.broken) if broken else [],
         "is_lower_bound": is_bound,

@@ -99,7 +99,7 @@ def read_job(text: str) -> StressJob:
     """
     try:
         return _job(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         if isinstance(error, BadParameter):
             raise
         raise BadParameter("job", "<document>", f"a stress job ({type(error).__name__})") from None

@@ -74,22 +74,22 @@ class _Runs:
 
     def __init__(self, step: StepAtRate) -> None:
         self._step = step
-        self.held: dict[float, list[bool]] = {}
+        self.outcomes: dict[float, list[bool]] = {}
 
     def run(self, rate: float) -> bool:
         """Run a rate once more; return whether it held this time."""
-        before = self.held.setdefault(rate, [])
+        before = self.outcomes.setdefault(rate, [])
         before.append(self._step(rate, len(before)))
         return before[-1]
 
     def holds(self, rate: float) -> bool:
         """Whether a rate held in more than half of its runs."""
-        return 2 * sum(self.held[rate]) > len(self.held[rate])
+        return 2 * sum(self.outcomes[rate]) > len(self.outcomes[rate])
 
     def interval(self) -> tuple[float, float]:
         """Return the highest rate below which all hold, and the lowest that does not."""
         low = 0.0
-        for rate in sorted(self.held):
+        for rate in sorted(self.outcomes):
             if not self.holds(rate):
                 return low, rate
             low = rate
@@ -108,13 +108,13 @@ def find_knee(search: KneeSearch, step: StepAtRate, source: SeededSource) -> Kne
     _double(search, runs)
     _bisect(search, runs)
     while again := _to_repeat(search, runs):
-        shuffled = source.child("order", len(runs.held), sum(map(len, runs.held.values())))
+        shuffled = source.child("order", len(runs.outcomes), sum(map(len, runs.outcomes.values())))
         order = shuffled.generator().permutation(len(again))
         for place in order.tolist():
             runs.run(again[place])
         _bisect(search, runs)
     low, high = runs.interval()
-    table = tuple((rate, sum(held), len(held)) for rate, held in sorted(runs.held.items()))
+    table = tuple((rate, sum(met), len(met)) for rate, met in sorted(runs.outcomes.items()))
     return Knee(low, high, table)
 
 
@@ -136,7 +136,7 @@ def _bisect(search: KneeSearch, runs: _Runs) -> None:
         if not low or math.isinf(high) or high / low <= search.ratio * (1 + 1e-9):
             return
         middle = float(f"{math.sqrt(low * high):.4g}")
-        if middle in runs.held:
+        if middle in runs.outcomes:
             return  # closer together than rates are written
         runs.run(middle)
 
@@ -145,5 +145,5 @@ def _to_repeat(search: KneeSearch, runs: _Runs) -> Sequence[float]:
     """Return the rates that decide and were not run often enough."""
     low, high = runs.interval()
     least, most = low / _NEAR, (high if math.isfinite(high) else low) * _NEAR
-    near = [rate for rate in sorted(runs.held) if least < rate < most]
-    return [rate for rate in near if len(runs.held[rate]) < search.repeats]
+    near = [rate for rate in sorted(runs.outcomes) if least < rate < most]
+    return [rate for rate in near if len(runs.outcomes[rate]) < search.repeats]

@@ -114,7 +114,7 @@ class KneeRange(BaseModel):
 
 
 class LoadObjective(BaseModel):
-    """What a step has to meet."""
+    """What a step has to meet: its latency, its refusals, and whether the services keep up."""
 
     model_config = FROZEN
 

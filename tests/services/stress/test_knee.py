@@ -76,7 +76,7 @@ def test_two_bad_runs_of_three_do_move_it() -> None:
     assert one.high <= 800
 
 
-def test_a_rate_that_held_once_by_chance_does_not_count() -> None:
+def test_one_good_run_by_chance_does_not_count() -> None:
     one = found(lambda rate, repeat: rate <= 500 or (rate == 800 and repeat == 0))
     assert one.low <= 500 < one.high
     assert one.high / one.low <= 1.1 * (1 + 1e-9)

@@ -70,7 +70,7 @@ def test_arrivals_are_a_poisson_process_of_the_phase(end_rate: float) -> None:
 
 
 @pytest.mark.statistical
-def test_arrivals_at_another_rate_are_told_apart() -> None:
+def test_arrivals_at_another_rate_are_rejected() -> None:
     """The twin: the times of a ramp, tested as those of a constant rate, must be rejected."""
     phase = Phase(2_000, 3_000, 15)
     due_s = make_plan([phase], MIX, 3).due_us / 1e6
