@@ -12,7 +12,8 @@ def use(cores: float, pending: tuple[int, ...] = (0, 0)) -> Json:
     }  # fmt: skip
     return {
         "seconds": 5.0, "processes": {"ad-server": process, "load-client-1": process},
-        "machine_cores": 2 * cores, "steal": 0.0, "load": 1.0, "pending": list(pending),
+        "machine_cores": 2 * cores, "other_cores": 0.0, "steal": 0.0,
+        "load": 1.0, "pending": list(pending),
     }  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def _run(run: StepRun) -> Json:
         "spectrum": _spectrum(record.whole(FROM_DUE)),
         "verdict": asdict(run.verdict),
         "limit": asdict(run.limit),
-        "use": asdict(run.use),
+        "use": asdict(run.use) | {"other_cores": run.use.other_cores},
         "cost": asdict(run.cost),
         "rows": run.rows,
         "frames": run.frames,

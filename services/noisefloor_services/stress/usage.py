@@ -53,6 +53,11 @@ class StepUse:
     pending: tuple[int, ...]
 
     @property
+    def other_cores(self) -> float:
+        """Cores that were busy with work that is none of ours."""
+        return max(0.0, self.machine_cores - sum(one.cores for one in self.processes.values()))
+
+    @property
     def lag_grew(self) -> int:
         """Frames that wait at the end beyond those that waited at the start."""
         return self.pending[-1] - self.pending[0] if self.pending else 0
@@ -124,15 +129,15 @@ def bottleneck(use: StepUse, *, cores: int, is_trusted: bool, has_refused: bool)
     if clients:
         return Bottleneck(f"{clients[0]} at {full[clients[0]]:.0%} of a core", True)
     is_machine_full = use.machine_cores >= FULL * cores
+    busy = f"{use.machine_cores:.1f} of {cores} cores busy, {use.other_cores:.1f} with other work"
     if not is_trusted and not full:
-        what = f", {use.machine_cores:.1f} of {cores} cores busy" if is_machine_full else ""
-        return Bottleneck(f"the client was behind its own plan{what}", True)
+        why = f"; {busy}" if is_machine_full else ""
+        return Bottleneck(f"the client, behind its own plan{why}", True)
     if full:
         name = max(full, key=lambda one: full[one])
         return Bottleneck(f"{name} at {full[name]:.0%} of a core", not is_trusted)
     if has_refused:
         return Bottleneck("the stream at its high water", False)
     if is_machine_full:
-        text = f"the machine: {use.machine_cores:.1f} of {cores} cores busy, the client's included"
-        return Bottleneck(text, True)
+        return Bottleneck(f"the machine that the client shares: {busy}", True)
     return Bottleneck("", False)

@@ -92,6 +92,7 @@ _OF_RUNS: Mapping[str, Callable[[Json], float | None]] = {
     "drained_s": lambda run: run["drained_s"],
     "client_cpu_us": lambda run: run["client_cpu_us"],
     "machine_cores": lambda run: run["use"]["machine_cores"],
+    "other_cores": lambda run: run["use"]["other_cores"],
     "steal": lambda run: run["use"]["steal"],
 }
 

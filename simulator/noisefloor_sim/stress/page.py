@@ -1,5 +1,6 @@
 """From the figures of a load to its report page."""
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from noisefloor_sim.stress.page_tables import (
 )
 
 Json = Mapping[str, Any]  # what json reads
+_MOST_OTHERS = 0.25
+"""Cores of other work beyond which a machine is not quiet."""
 
 
 def load_page(
@@ -106,6 +109,12 @@ def _warnings(found: Json) -> Sequence[str]:
         f"Client, services and store share {found['cores']} cores: what the client uses, the "
         "services lack."
     )
+    others = statistics.median(run["use"]["other_cores"] for run in found["runs"])
+    if others > _MOST_OTHERS:
+        said.append(
+            f"Other work used {others:.1f} of {found['cores']} cores (median over the runs of "
+            "steps): rates and latencies are those of what was left."
+        )
     refused = sum(run["classes"]["refused_for_good"] for run in found["runs"])
     if refused:
         said.append(f"{refused:,} requests were refused for good: the load itself is at fault.")

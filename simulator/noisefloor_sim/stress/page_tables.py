@@ -19,7 +19,7 @@ def knee_table(found: Json) -> Table:
         "of two of the interval are run as often as the scenario asks for, the others once.",
         ("Requests a second", "Runs", "Objective held"),
         rows,
-        (_knee_reading(found["knee"]),),
+        (_knee_reading(found["knee"]), _sharpness_reading(found["knee"])),
     )
 
 
@@ -35,6 +35,23 @@ def _knee_reading(knee: Json) -> tuple[Reading[Table], ...]:
         return {**ends, "why": "; ".join(knee["broken"])} if is_true else None
 
     return (Reading("It held at {low} and broke at {high}: {why}.", is_interval),)
+
+
+def _sharpness_reading(knee: Json) -> tuple[Reading[Table], ...]:
+    """Return what may be said where rates above the interval held as well."""
+
+    def are_some_above(table: Table) -> Figures | None:
+        if knee["high"] is None:
+            return None
+        above = [row for row in table.rows if _float(row[0]) > knee["high"]]
+        also = [_float(row[0]) for row in above if 2 * _float(row[2]) > _float(row[1])]
+        return {"rates": ", ".join(map(number, also))} if also else None
+
+    text = (
+        "Above the interval {rates} held in most runs as well: from run to run the knee moves by "
+        "more than the interval is wide."
+    )
+    return (Reading(text, are_some_above),)
 
 
 def _float(cell: Cell) -> float:

@@ -25,7 +25,7 @@ def test_the_frames_are_of_the_kinds_of_the_world_and_the_same_each_time() -> No
     assert found.frames == record_frames(scenario).frames
 
 
-def test_progress_is_told_by_cohorts() -> None:
+def test_progress_is_reported_by_cohorts() -> None:
     seen: list[tuple[int, int]] = []
     record_frames(loads(TEXT, BLOCKS), lambda done, of: seen.append((done, of)))
     assert seen == [(1, 2), (2, 2)]

@@ -64,7 +64,7 @@ def test_other_knees_are_said_otherwise(changes: Json, words: str) -> None:
     render(page_of(one))
 
 
-def test_a_load_without_a_search_says_in_how_many_runs_the_objective_held() -> None:
+def test_a_load_without_a_search_says_how_many_runs_met_the_objective() -> None:
     assert verdict_sentence(found() | {"knee": None}) == (
         "The objective held in 3 of 4 runs of steps."
     )
@@ -85,6 +85,14 @@ def test_the_reading_of_the_knee_needs_rows_that_say_the_same() -> None:
     assert "It held at" not in captions(page_of(one))[title]
 
 
+def test_rates_above_the_interval_that_met_the_objective_are_said() -> None:
+    title, words = "The search for the knee", "Above the interval 800 held in most runs as well"
+    assert words not in captions(page_of(found()))[title]
+    one = found()
+    one["knee"]["runs"].append({"rate": 800.0, "held": 2, "of": 3})
+    assert words in captions(page_of(one))[title]
+
+
 def test_runs_that_are_not_trusted_and_a_run_that_was_broken_off_are_warned_of() -> None:
     one = found(is_complete=False)
     one["runs"][0]["verdict"]["is_trusted"] = False
@@ -94,6 +102,14 @@ def test_runs_that_are_not_trusted_and_a_run_that_was_broken_off_are_warned_of()
     assert "broken off (interrupted)" in text
     assert "1 of 4 runs of steps are not trusted" in text
     assert "share 2 cores" in text
+
+
+def test_other_work_on_the_machine_is_warned_of() -> None:
+    one = found()
+    assert not any("Other work" in text for text in page_of(one).warnings)
+    for run in one["runs"]:
+        run["use"]["other_cores"] = 1.2
+    assert any("Other work used 1.2 of 2 cores" in text for text in page_of(one).warnings)
 
 
 def test_a_failed_gate_is_no_good_verdict() -> None:
