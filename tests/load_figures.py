@@ -26,6 +26,7 @@ def run(number: int, rate: float, p99_ms: float, *, is_search: bool = True) -> J
         "step": f"{rate:g}/s" if is_search else "step-1",
         "number": number, "repeat": 0, "is_search": is_search, "rate": rate, "seconds": 5.0,
         "n": int(5 * rate), "offered": rate, "achieved": rate, "accepted": rate,
+        "goodput": 0.9 * rate, "phases": [[rate, rate, 5.0]],
         "classes": accepted, "repeats": {}, "given_up": 0, "failed_share": 0.0,
         "latency_ms": {"due": marks, "sent": marks, "delay": {**marks, "p99": 0.4}},
         "spectrum": [[50.0, p99_ms / 5], [90.0, p99_ms / 2], [99.0, p99_ms]],

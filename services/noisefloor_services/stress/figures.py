@@ -44,7 +44,7 @@ def stress_json(job: StressJob, outcome: StressOutcome, *, is_complete: bool, wh
         "shares": dict(job.shares),
         "duplicates": job.duplicates,
         "processes": job.processes,
-        "runs": [_run(run) for run in outcome.runs],
+        "runs": [_run(run, round(1000 * job.objective.latency_ms)) for run in outcome.runs],
         "knee": None if outcome.knee is None else _knee(outcome.knee, outcome.runs),
         "timeline": list(_timeline(outcome)),
         "account": _account(job, outcome, is_complete=is_complete),
@@ -79,7 +79,14 @@ def _seconds(run: StepRun) -> float:
     return sum(phase.seconds for phase in run.step.phases if phase.is_measured)
 
 
-def _run(run: StepRun) -> Json:
+def _in_time(record: StepRecord, limit_us: int) -> int:
+    """Return how many requests were accepted within the objective's latency from due time."""
+    latencies = record.whole(FROM_DUE)
+    within = round(latencies.total * (1 - latencies.share_above(limit_us)))
+    return min(within, record.count(AnswerClass.ACCEPTED))
+
+
+def _run(run: StepRun, limit_us: int) -> Json:
     record, seconds = run.record, _seconds(run)
     accepted = record.count(AnswerClass.ACCEPTED)
     return {
@@ -93,6 +100,12 @@ def _run(run: StepRun) -> Json:
         "offered": record.count() / seconds,
         "achieved": record.sent_in_time / seconds,
         "accepted": accepted / seconds,
+        "goodput": _in_time(record, limit_us) / seconds,
+        "phases": [
+            (phase.rate, phase.end_rate, phase.seconds)
+            for phase in run.step.phases
+            if phase.is_measured
+        ],
         "classes": _classes(record),
         "repeats": {one.name.lower(): count for one, count in sorted(record.repeats.items())},
         "given_up": record.given_up,

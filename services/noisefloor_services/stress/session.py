@@ -7,22 +7,27 @@ step starts with what the one before it left behind.
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from noisefloor.errors import BadParameter
 from noisefloor.randomness import SeededSource
 from noisefloor_services.stress.client_processes import ClientProcesses, StepOrder
 from noisefloor_services.stress.core import AnswerClass
 from noisefloor_services.stress.job import StepPlan, StressJob
 from noisefloor_services.stress.knee import Knee, find_knee
 from noisefloor_services.stress.objective import StepVerdict, judge
-from noisefloor_services.stress.plan import RequestMix, make_plan
+from noisefloor_services.stress.plan import RequestMix, check_plannable, make_plan
 from noisefloor_services.stress.sampler import Sample, Sampler
 from noisefloor_services.stress.step_record import StepRecord
 from noisefloor_services.stress.target import check_ready
 from noisefloor_services.stress.templates import RequestTemplate, counted, read_templates
 from noisefloor_services.stress.usage import CLIENT, Bottleneck, StepUse, bottleneck, use_between
+
+BEYOND = (1.5, 3.0)
+"""Multiples of the knee's lower end at which goodput is measured once the knee is known."""
 
 _SETTLE_S = 30.0
 _PAUSE_S = 0.1
@@ -140,8 +145,13 @@ class StressSession:
             planned = job.at_rate(rate)
             return self._one(clients, sampler, planned, repeat, is_search=True).verdict.is_met
 
-        source = SeededSource(job.seed, "stress-search")
-        self._outcome.knee = find_knee(job.search, step, source)
+        knee = find_knee(job.search, step, SeededSource(job.seed, "stress-search"))
+        self._outcome.knee = knee
+        for factor in BEYOND if knee.is_found else ():
+            with suppress(BadParameter):  # more than a plan can hold
+                beyond = job.at_rate(float(f"{factor * knee.low:.4g}"))
+                check_plannable(beyond.phases)
+                self._one(clients, sampler, beyond, 0, is_search=True)
 
     def _one(
         self,

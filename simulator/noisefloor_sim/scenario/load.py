@@ -24,7 +24,8 @@ _TAIL = 10
 """Values beyond a percentile that a step needs."""
 
 STEP_FIGURES = (
-    *("offered", "achieved", "accepted", "failed_share", "trusted"),
+    *("offered", "achieved", "accepted", "goodput", "failed_share", "trusted"),
+    "recovered_within_s",
     *("p50_ms", "p90_ms", "p99_ms", "p99-9_ms", "p99_from_send_ms", "send_delay_p99_ms"),
 )
 """What a gate may ask of a step, as ``step-1.p99_ms``."""

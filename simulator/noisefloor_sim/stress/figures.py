@@ -6,6 +6,7 @@ Three runs say how far a figure moves from one to the next; they are no confiden
 
 import csv
 import io
+import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +63,9 @@ def runs_by_step(found: Json) -> dict[str, list[Json]]:
 
 def figures(found: Json) -> list[StressFigure]:
     """Return every figure of a run."""
-    made = [one for name, runs in runs_by_step(found).items() for one in _of_step(name, runs)]
+    limit_ms = found["objective"]["latency_ms"]
+    steps = runs_by_step(found).items()
+    made = [one for name, runs in steps for one in _of_step(name, runs, limit_ms)]
     return [*made, *_of_run(found)]
 
 
@@ -79,6 +82,7 @@ _OF_RUNS: Mapping[str, Callable[[Json], float | None]] = {
     "offered": lambda run: run["offered"],
     "achieved": lambda run: run["achieved"],
     "accepted": lambda run: run["accepted"],
+    "goodput": lambda run: run["goodput"],
     "failed_share": lambda run: run["failed_share"],
     "trusted": lambda run: float(run["verdict"]["is_trusted"]),
     "held": lambda run: float(run["verdict"]["is_met"]),
@@ -102,8 +106,32 @@ def _lag_grew(run: Json) -> float | None:
     return float(pending[-1] - pending[0]) if pending else None
 
 
-def _of_step(step: str, runs: Sequence[Json]) -> Iterator[StressFigure]:
+def recovered_within_s(run: Json, limit_ms: float) -> float | None:
+    """Return how long after a spike p99 was within a limit again, and stayed there.
+
+    It is told by whole seconds in which requests were due. None if the step has no spike, or if
+    p99 was not within the limit at the end of the step.
+    """
+    phases = run["phases"]
+    if len(phases) != 3 or not phases[0][1] < phases[1][0] > phases[2][0]:
+        return None
+    spike_end_s = phases[0][2] + phases[1][2]
+    first = math.ceil(spike_end_s - 1e-9)
+    slow = [
+        at
+        for at, one in enumerate(run["by_second"])
+        if at >= first and one["n"] and one["p99"] > limit_ms
+    ]
+    good = max(slow) + 1 if slow else first
+    return good - spike_end_s if good < len(run["by_second"]) else None
+
+
+def _of_step(step: str, runs: Sequence[Json], limit_ms: float) -> Iterator[StressFigure]:
     n = sum(run["n"] for run in runs)
+    recovered = [recovered_within_s(run, limit_ms) for run in runs]
+    if all(one is not None for one in recovered):
+        values = tuple(one for one in recovered if one is not None)
+        yield StressFigure(step, "recovered_within_s", values, n)
     for name, read in _OF_RUNS.items():
         values = tuple(value for run in runs if (value := read(run)) is not None)
         if values:

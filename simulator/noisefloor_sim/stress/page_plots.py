@@ -23,12 +23,14 @@ def rate_plots(found: Json) -> list[Plot]:
     return [
         Plot(
             "Offered, achieved and accepted load",
-            "Achieved is what the client sent in time, accepted what was answered with 2xx.",
+            "Achieved is what the client sent in time, accepted what was answered with 2xx, and "
+            "goodput what was accepted within the objective's latency from due time.",
             _RATE,
             "Requests a second",
             [
                 _curve("achieved", "achieved", rates, known),
                 _curve("accepted", "accepted", rates, known),
+                _curve("goodput", "goodput", rates, known),
                 Curve("offered", rates, rates, role="baseline"),
             ],
             log_x=True,

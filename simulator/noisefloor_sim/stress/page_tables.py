@@ -60,11 +60,13 @@ def _float(cell: Cell) -> float:
 
 _STEP_COLUMNS = {
     "accepted": "Accepted a second",
+    "goodput": "In time a second",
     "p50_ms": "p50, ms",
     "p99_ms": "p99, ms",
     "p99-9_ms": "p99.9, ms",
     "send_delay_p99_ms": "Send delay p99, ms",
     "failed_share": "Refused or lost, share",
+    "recovered_within_s": "Recovered within, s",
 }
 
 

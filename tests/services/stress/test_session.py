@@ -102,6 +102,23 @@ def test_the_search_is_in_the_figures_with_its_interval(tmp_path: Path) -> None:
     assert (knee["low"], knee["high"], knee["is_lower_bound"]) == (200.0, None, True)
 
 
+def test_goodput_is_measured_beyond_the_knee(tmp_path: Path) -> None:
+    """A service that takes what comes in the first step, and refuses everything after it."""
+
+    def refuse_later(number: int, batch_id: bytes) -> tuple[int, float | None]:
+        return (202, None) if number < 60 else (503, None)
+
+    search = {"start": 100.0, "most": 200.0, "repeats": 1}
+    outcome, _, found = outcome_of(tmp_path, refuse_later, steps=[], search=search)
+    assert outcome.knee is not None
+    assert (outcome.knee.low, outcome.knee.is_found) == (100.0, True)
+    assert [run.step.rate for run in outcome.runs[-2:]] == [150.0, 300.0]
+    runs = found["runs"]
+    assert isinstance(runs, list)
+    assert runs[0]["goodput"] == runs[0]["accepted"] > 0
+    assert [run["goodput"] for run in runs[-2:]] == [0, 0]
+
+
 def test_histograms_by_second_add_up_to_those_by_step(tmp_path: Path) -> None:
     phases = [{"rate": 40.0, "end_rate": 120.0, "seconds": 1.5}]
     outcome, _, _ = outcome_of(tmp_path, steps=[{"name": "step-1", "phases": phases}])

@@ -3,8 +3,16 @@
 import csv
 import io
 
+import pytest
+
 from load_figures import found
-from noisefloor_sim.stress.figures import COLUMNS, figures, metrics_csv, runs_by_step
+from noisefloor_sim.stress.figures import (
+    COLUMNS,
+    figures,
+    metrics_csv,
+    recovered_within_s,
+    runs_by_step,
+)
 
 
 def rows() -> dict[tuple[str, str], dict[str, str]]:
@@ -49,3 +57,25 @@ def test_a_knee_without_an_upper_end_has_no_row_for_it() -> None:
     names = {(row.step, row.name) for row in figures(one)}
     assert ("knee", "low") in names
     assert ("knee", "high") not in names
+
+
+@pytest.mark.parametrize(
+    ("p99_ms", "seconds"),
+    [
+        (
+            [5, 5, 90, 5, 5, 5],
+            0.5,
+        ),  # the spike ends at 2.5 s, the first whole second is the fourth
+        ([5, 5, 90, 90, 90, 5], 2.5),
+        ([5, 5, 90, 5, 90, 5], 2.5),  # it has to stay within the limit
+        ([90, 90, 5, 5, 5, 5], 0.5),  # what was before the spike does not matter
+        ([5, 5, 90, 90, 90, 90], None),
+    ],
+)
+def test_recovery_is_when_p99_is_within_the_limit_and_stays_there(
+    p99_ms: list[float], seconds: float | None
+) -> None:
+    spike = [[100, 100, 1.5], [900, 900, 1.0], [100, 100, 3.5]]
+    run = {"phases": spike, "by_second": [{"n": 100, "p99": one} for one in p99_ms]}
+    assert recovered_within_s(run, 50) == seconds
+    assert recovered_within_s({**run, "phases": [[100, 100, 6.0]]}, 50) is None

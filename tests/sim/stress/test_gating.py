@@ -32,6 +32,7 @@ def test_every_figure_that_a_gate_may_name_can_be_measured() -> None:
     one = found()
     for run in one["runs"]:
         run["latency_ms"]["due"]["p99.9"] = 40.0
+        run["phases"] = [[9.0, 9.0, 2.0], [90.0, 90.0, 1.0], [9.0, 9.0, 2.0]]
     names = {f"{figure.step}.{figure.name}" for figure in figures(one)}
     assert {f"step-1.{name}" for name in STEP_FIGURES} <= names
     assert set(RUN_FIGURES) <= names
