@@ -46,9 +46,11 @@ class StubService:
         found = _ID.search(body)
         batch_id = found.group(0) if found else b""
         with self._lock:
+            number = self._number
             self._number += 1
-            answer = self.script(self._number - 1, batch_id)
             self.seen[batch_id] += 1
+        answer = self.script(number, batch_id)
+        with self._lock:
             if answer[0] in (200, 202):
                 self.taken[batch_id] += 1
         return answer
@@ -90,6 +92,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 1024  # of 5, connections beyond would wait for seconds
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of clients that waited no longer."""
+
+
 READY = {"lacks": [], "durability": "memory", "promise": "Nothing is kept."}
 
 
@@ -100,8 +110,7 @@ def serving(
     """Run a service, and yield its port and what it has seen."""
     service = StubService(script, READY if ready is None else ready)
     handler = type("Handler", (_Handler,), {"service": service})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

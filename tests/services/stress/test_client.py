@@ -1,5 +1,6 @@
 """The client over real sockets: every request has one outcome; nothing here is timed."""
 
+import threading
 import time
 from collections import Counter
 
@@ -87,13 +88,16 @@ def test_a_service_that_is_not_there_loses_every_request() -> None:
 
 
 def test_an_answer_that_does_not_come_is_waited_for_no_longer_than_was_said() -> None:
+    is_over = threading.Event()
+
     def hang(number: int, one: bytes) -> tuple[int, float | None]:
         if number == 0:
-            time.sleep(1.0)  # ten times as long as the client waits
+            is_over.wait(60)
         return 202, None
 
     core, _ = sent(hang, connections=COUNT, timeout_s=0.1)
-    assert classes(core)[AnswerClass.TIMED_OUT] >= 1
-    assert classes(core).total() == COUNT
+    is_over.set()
     late = [at for at, one in enumerate(core.classes) if one == AnswerClass.TIMED_OUT]
+    assert late
     assert all(core.done_us[at] - core.sent_us[at] >= 100_000 for at in late)
+    assert set(classes(core)) <= {AnswerClass.TIMED_OUT, AnswerClass.ACCEPTED}

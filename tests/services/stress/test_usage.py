@@ -1,5 +1,7 @@
 """What was used between samples, and what is named as the limit."""
 
+import os
+
 import pytest
 
 from noisefloor_services.stress.sampler import (
@@ -76,8 +78,6 @@ def test_what_was_at_its_limit_is_named(
 
 
 def test_our_own_process_can_be_read() -> None:
-    import os
-
     found = process_sample(os.getpid())
     assert found is not None
     assert found.cpu_s > 0
